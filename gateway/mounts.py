@@ -1,4 +1,4 @@
-"""Mounts: the paths at which clusters stand in the tree, and whose a path is.
+"""Mounts: the paths at which clusters stand in the tree, and which of them owns a path.
 
 Pure; the hierarchical-topics proposal calls them mount points. A path is tiers joined by ``:``
 without one before them (``la:tracking``); ``""`` is the root. A **volume** is one Kafka cluster,
@@ -124,7 +124,7 @@ class Mounts:
 
 
 def prefixes(path: str) -> tuple[str, str, str]:
-    """What absolute ids of the mount at a path begin with: in colon, slash and legal spelling.
+    """The beginnings of absolute ids of the mount at a path: in colon, slash and legal spelling.
 
     >>> prefixes("la:tracking")
     (':la:tracking:', '/la/tracking/', '..la.tracking..')

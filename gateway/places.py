@@ -1,4 +1,4 @@
-"""Places: the cluster that something happened in, with its mount, for those who count and log it.
+"""Places: the cluster that something happened in, with its mount, for counts and logs.
 
 Names in flows and events are those of one volume, relative to its mount; a place makes them
 absolute. Without a tree there are no absolute names.

@@ -74,7 +74,7 @@ def with_numbers(
     result: list[Edit] | bytes,
     number: int,
 ) -> list[Edit] | bytes:
-    """What a response handler gave, with virtual node ids. Raises ProtocolError."""
+    """The outcome of a response handler, with virtual node ids. Raises ProtocolError."""
     if isinstance(result, bytes):
         return numbered(message, version, result, number)
     edits = number_edits(message, version, buf, start, end, number)

@@ -1,4 +1,4 @@
-"""Commits of offsets of other volumes' topics: what the coordinator answers of their shadows.
+"""Commits of offsets of other volumes' topics: the coordinator's responses for their shadows.
 
 A shadow that was made a moment ago may not be known to the coordinator yet, and a topic may have
 got partitions since its shadow was made (``gateway.rules.shadows``).

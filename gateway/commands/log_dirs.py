@@ -20,7 +20,7 @@ _REQUEST: Final = Request("DescribeLogDirsRequest", 4, {"topics": None})
 
 class Sizes(NamedTuple):
     """Bytes by a topic's stored name, of all its replicas; ``missing`` has a sentence for each
-    broker that did not tell."""
+    broker that did not respond."""
 
     topics: Mapping[str, int]
     missing: tuple[str, ...] = ()

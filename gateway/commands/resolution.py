@@ -1,4 +1,4 @@
-"""How a name finds its volume in a tree, mount by mount, as ``explain`` shows it."""
+"""The way from a name to its volume in a tree, mount by mount, as ``explain`` shows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``kafka-gateway tree``: what there is behind a gateway, drawn as one tree. An operator's tool."""
+"""``kafka-gateway tree``: the clusters behind a gateway, drawn as one tree. An operator's tool."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ async def _state(config: Config, notes: list[str]) -> VolumeState:
 
 
 def metadata_version(served: Any) -> int | None:
-    """The level of ``metadata.version`` that an ApiVersions response says is finalized."""
+    """The finalized level of ``metadata.version`` in an ApiVersions response; None: it has none."""
     features: Sequence[Any] = getattr(served, "finalized_features", None) or ()
     for feature in features:
         if str(feature.name) == _METADATA_VERSION:

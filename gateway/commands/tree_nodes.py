@@ -64,7 +64,7 @@ class VolumeState:
 @dataclass(slots=True)
 class Node:
     """One path of the tree. ``topics`` and ``size`` are those right here, ``all_topics`` and
-    ``all_size`` with all below; a size that no broker told counts as 0 and clears ``sized``.
+    ``all_size`` with all below; a size that no broker reported counts as 0 and clears ``sized``.
 
     ``known``: not all of it is in clusters that are down. ``volume`` is the cluster mounted here.
     """
@@ -115,7 +115,7 @@ class Hidden:
 
 
 def tree_of(volumes: Iterable[VolumeState], mounts: Mounts | None) -> tuple[Node, list[Hidden]]:
-    """The root, and what mounts hide."""
+    """The root of the tree, and the namespaces that mounts hide."""
     root, hidden = Node(""), []
     for volume in volumes:
         base = volume.mount or ""

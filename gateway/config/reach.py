@@ -1,4 +1,4 @@
-"""What a configuration's listeners reach: mounts, clusters, and an address for each broker."""
+"""Reach of a configuration's listeners: mounts, clusters, and an address for each broker."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def mounts_of(config: Config) -> Mounts | None:
 
 
 def volume_of(config: Config, listener: Listener) -> Cluster:
-    """The cluster that the listener is of."""
+    """The cluster that a listener's relative names are in: the first one if no volume is given."""
     clusters = config.clusters
     return next((one for one in clusters if one.mount == listener.volume), clusters[0])
 
@@ -94,8 +94,8 @@ def reach_addresses(config: Config, listener: Listener) -> ReachAddresses:
 
 
 def addresses_of(listener: Listener, volumes: Sequence[Volume], own: str = "") -> ReachAddresses:
-    """The same for volumes that are known; ``own`` is the mount of the listener's, which may be of
-    another gateway."""
+    """The addresses that a listener advertises for these volumes, in the order of its ports;
+    ``own`` is the mount of the listener's volume, which may be of another gateway."""
     by_name = listener.broker_names is not None
     return ReachAddresses(
         listener.advertised_host,

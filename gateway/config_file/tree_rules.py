@@ -25,7 +25,7 @@ _OWN: Final = ("catalog", *_OF_ONE)
 
 
 def tree_problems(parts: Parts) -> Iterator[Problem]:
-    """Every mistake in the clusters' places in the tree, and in what listeners say of it."""
+    """Every mistake in the clusters' places in the tree, and in what listeners have of it."""
     yield from _names(parts)
     for index, cluster in parts.clusters.items():
         where: Key = ("clusters", index)
@@ -56,7 +56,7 @@ def _names(parts: Parts) -> Iterator[Problem]:
 
 
 def _place(parts: Parts, where: Key, cluster: ClusterParts) -> Iterator[Problem]:
-    """``mount`` and ``number``, which go together."""
+    """The mistakes in ``mount`` and ``number``: in a tree a cluster has both, else neither."""
     several = len(parts.clusters) > 1
     if not several and not cluster.in_tree:
         return

@@ -28,8 +28,9 @@ REFRESH_SECONDS: Final = 0.5
 
 
 class FarTopics:
-    """One request's: see :class:`gateway.rules.shadows.Far`. ``access`` gives the client's rights
-    in a volume, ``volumes`` are those in the listener's reach, and ``home`` is the group's."""
+    """Topics of other volumes, for one request: see :class:`gateway.rules.shadows.Far`. ``access``
+    gives the client's rights in a volume, ``volumes`` are those in the listener's reach, and
+    ``home`` is the group's."""
 
     def __init__(
         self,
@@ -76,7 +77,7 @@ class FarTopics:
         return self._shadow(volume, topic_id, found.flat, shown, make=self._makes)
 
     def topic_id(self, operation: int, topic_id: bytes) -> Resolved | Denied | None:
-        """The same for a client's topic id; None: no other volume has such a topic."""
+        """The shadow of a client's topic id, as ``topic``; None: no other volume has the topic."""
         for volume in self._by_path.values():
             access, index = self._access(volume), volume.cluster.index
             flat = access.view.flat_of_id(topic_id, index)
@@ -97,7 +98,7 @@ class FarTopics:
 
     def subscribed(self, name: bytes) -> bytes | None:
         """The name for a subscription or assignment, which needs no operation; None: no topic can
-        have this name. A shadow is made for who may read the topic."""
+        have this name. A shadow is made if the client may read the topic."""
         volume = self._by_path.get(self._volume_of_topic(name))
         if volume is None:
             return None
@@ -139,7 +140,7 @@ class FarTopics:
     # -- preparation -------------------------------------------------------------------------------
 
     def preparation(self) -> Callable[[], Awaitable[None]] | None:
-        """What must be done before the request is decided again, for good; None: nothing."""
+        """The work to do before the request is decided again, for good; None: there is none."""
         return self._prepare if self._wanted or self._stale else None
 
     async def _prepare(self) -> None:
@@ -185,7 +186,7 @@ class FarTopics:
         return self._access(found[0]).view.id_to_show(found[1], None) or origin.topic_id
 
     def missed(self, flat: bytes, partition: int) -> bool:
-        """Note that the broker did not know a shadow's partition; whether it soon will."""
+        """Note that the broker did not know a shadow's partition; returns whether it soon will."""
         found = self._origin(flat)
         if found is None:
             return False

@@ -1,4 +1,4 @@
-"""What the lanes of one client count, kept while lanes come and go."""
+"""Counts of the lanes of one client, kept while lanes come and go."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class LaneFlows:
         self._source: FlowSource | None = None
 
     def opened(self, path: str, lane: ConnectionState, client: ConnectionState) -> None:
-        """Let a lane of a client to the volume at ``path`` count with those before it."""
+        """Make a client's lane to the volume at ``path`` count on the flows of those before it."""
         if client.source is not self._source:  # a flow belongs to one
             client.earlier = [*(client.earlier or ()), *self.take()]
             self._by_volume = {}
@@ -29,7 +29,7 @@ class LaneFlows:
         self._open += 1
 
     def closed(self, client: ConnectionState) -> None:
-        """A lane has ended; what it has counted is collected with the client's own."""
+        """Note the end of a lane; its counts are collected with the client's own."""
         self._open -= 1
         if client.flows is None:
             client.flows = {}

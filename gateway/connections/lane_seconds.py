@@ -1,4 +1,4 @@
-"""How long a part of a client's request may take in another volume of a tree."""
+"""Time limits for the parts of a client's request in other volumes of a tree."""
 
 from __future__ import annotations
 

@@ -265,7 +265,7 @@ class Lanes:
         return state
 
     def take_flows(self) -> list[Flow]:
-        """What the client's lanes have counted since the last call."""
+        """The counts of the client's lanes since the last call."""
         return self._flows.take()
 
     def _access(self, volume: Volume, *, last: bool = False) -> Access:

@@ -43,8 +43,8 @@ class Volume:
 def describable(
     access: Access, index: TopicIndex, names: Iterable[str]
 ) -> dict[str, tuple[bytes | None, int]]:
-    """Of topics that a client names, those that exist and that it may describe, with the topic id
-    that it knows them by and the number of their partitions."""
+    """The topics among those that a client names which exist and which it may describe, with the
+    topic id that it knows them by and the number of their partitions."""
     found: dict[str, tuple[bytes | None, int]] = {}
     for name in names:
         topic = access.topic(DESCRIBE, name.encode())

@@ -16,7 +16,7 @@ from protocol.walkers import Span
 
 
 class NumberedStream(FetchStream):
-    """Walks one Fetch response of the cluster whose number the worker's state says."""
+    """Walks one Fetch response of the cluster whose number the worker's state has."""
 
     __slots__ = ("_nodes", "_number")
 

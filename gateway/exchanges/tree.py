@@ -21,8 +21,8 @@ class TreeBroker(NamedTuple):
 
 
 class TreeFacts(NamedTuple):
-    """What every answer of a listener tells of the brokers, whatever was requested of whichever
-    node: those of its reach, and the cluster id and the controller of its own volume."""
+    """The brokers in every response of a listener, whatever was requested of whichever node: those
+    of its reach, with the cluster id and the controller of its own volume."""
 
     brokers: Sequence[TreeBroker]
     cluster_id: str | None
@@ -54,7 +54,7 @@ class Tree(Names, Protocol):
         ...
 
     def take_flows(self) -> list[Flow]:
-        """What was counted in other volumes for this client since the last call."""
+        """The counts in other volumes for this client since the last call."""
         ...
 
     async def ask(

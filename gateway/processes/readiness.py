@@ -1,4 +1,4 @@
-"""Readiness: what the states of the clusters mean for the traffic that should come."""
+"""Readiness: whether traffic should come, by the states of the clusters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Readiness(NamedTuple):
 
 
 def readiness(clusters: Sequence[Cluster], metrics: Metrics) -> Readiness:
-    """By the last reports of all workers: one usable cluster of a tree makes a gateway ready."""
+    """Readiness by the last reports of all workers: one usable cluster of a tree is enough."""
     if clusters[0].mount is None:
         return Readiness(_problems(metrics, clusters[0].name, None))
     found = {each.name: _problems(metrics, each.name, each.name) for each in clusters}

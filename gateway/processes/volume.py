@@ -141,7 +141,7 @@ class ServedVolume:
         self.volume.lanes.close()
 
     def catalog_changed(self) -> None:
-        """Every connection goes on with the catalog, and the policies, as they are now."""
+        """Make every connection go on with the catalog, and the policies, as they are now."""
         self._views.set_policies(self.policies.policies)
         self._changed()
 
@@ -171,7 +171,7 @@ class ServedVolume:
         }
 
     def _placed(self, row: Row) -> Row:
-        """A count of policies; of one that has a namespace, where this is in the tree."""
+        """A count of policies; of one that has a namespace, with its cluster's mount too."""
         family, labels, count = row
         if family != VIOLATIONS or self.state.place.mount is None:
             return row

@@ -37,7 +37,7 @@ def spellings(view: View, pattern: ResourcePattern) -> list[str]:
 
 
 def _in_tree(view: View, name: str, relative: list[str], *, is_topic: bool) -> list[str]:
-    """The same in a tree, for a view without a home of its own."""
+    """The spellings of a pattern's name in a tree, for a view without a home of its own."""
     settings = view.settings
     if is_topic:
         if not settings.is_relative:

@@ -114,7 +114,7 @@ def node_spans(
 
 
 class _Few(list[Span]):
-    """Takes no more than :data:`MOST`."""
+    """A list of spans that holds no more than :data:`MOST`."""
 
     def append(self, span: Span) -> None:
         if len(self) >= MOST:

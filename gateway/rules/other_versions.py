@@ -71,7 +71,8 @@ def _as_it_is(request: Any, before: int, after: int, where: str) -> dict[str, ob
 
 
 def _metadata(request: Any, before: int, after: int, where: str) -> dict[str, object]:
-    """v0 asks for all topics by an empty array, where later versions ask for none."""
+    """The topics of a Metadata request: v0 requests all by an empty array, which later versions
+    take for none."""
     if before == 0 and not request.topics:
         return {"topics": None}
     if after > 0 or request.topics:

@@ -1,4 +1,4 @@
-"""Shadow topics: under whose names a group keeps its offsets of topics in other clusters.
+"""Shadow topics: a group keeps its offsets of topics in other clusters under their names.
 
 An offset stands at the group's coordinator, which checks only that the topic and the partition
 exist there (KafkaApis: handleOffsetCommitRequest). So a topic of another volume has a **shadow** in
@@ -90,7 +90,7 @@ class Far(Protocol):
         ...
 
     def topic_id(self, operation: int, topic_id: bytes) -> Resolved | Denied | None:
-        """The same for a client's topic id; None: no other volume has such a topic."""
+        """The shadow of a client's topic id, as ``topic``; None: no other volume has the topic."""
         ...
 
     def subscribed(self, name: bytes) -> bytes | None:
@@ -111,9 +111,9 @@ class Far(Protocol):
         ...
 
     def preparation(self) -> Callable[[], Awaitable[None]] | None:
-        """What must be done before the request is decided again, for good; None: nothing."""
+        """The work to do before the request is decided again, for good; None: there is none."""
         ...
 
     def missed(self, flat: bytes, partition: int) -> bool:
-        """Note that the broker did not know a shadow's partition; whether it soon will."""
+        """Note that the broker did not know a shadow's partition; returns whether it soon will."""
         ...

@@ -1,4 +1,4 @@
-"""The brokers that every answer of a listener in a tree tells, in place of one cluster's."""
+"""The brokers in every response of a listener in a tree, in place of one cluster's."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def in_description(
     cluster_id: str | None,
     controller_id: int,
 ) -> bytes:
-    """The same for a DescribeClusterResponse; one that is an error stays as it is."""
+    """A DescribeClusterResponse with these brokers; one that is an error stays as it is."""
     response: Any = messages.parse(_CLUSTER, version, body)
     if response.error_code:
         return body
@@ -90,7 +90,7 @@ def _values(id_field: str, brokers: Iterable[Broker]) -> Iterable[dict[str, obje
 
 
 def _topics_at(version: int, body: bytes) -> int:
-    """Where the array of topics begins."""
+    """The position at which the array of topics begins."""
     spans: list[Span] = []
     walker(_METADATA, version, _COUNTS)(body, 0, len(body), spans)
     return spans[0][1]

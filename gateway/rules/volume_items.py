@@ -1,4 +1,4 @@
-"""The items of a request by volume: which arrays hold them, and whose each one is.
+"""The items of a request by volume: the arrays that hold them, and the volume of each one.
 
 ``volume_parts`` divides requests by them, and merges the answers.
 """
@@ -121,7 +121,7 @@ def arrays(api: Declaration, version: int) -> tuple[str, str]:
 
 
 def by_position(api: Declaration) -> bool:
-    """Whether the items of this API's responses bear no key, and are told apart by position."""
+    """Whether the items of this API's responses bear no key, and are matched by position."""
     return api.name in _POSITIONAL
 
 

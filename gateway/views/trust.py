@@ -1,4 +1,4 @@
-"""Trust: which principals of another volume's listeners count in a volume, and as whom."""
+"""Trust: principals of other volumes' listeners that count in a volume, and their names there."""
 
 from __future__ import annotations
 

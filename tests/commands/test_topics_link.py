@@ -1,4 +1,4 @@
-"""gateway.commands.topics.link: what is asked of a gateway, and what is printed of its answers."""
+"""gateway.commands.topics.link: its requests to a gateway, and what it prints of the responses."""
 
 from __future__ import annotations
 

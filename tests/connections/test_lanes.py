@@ -1,4 +1,4 @@
-"""Parts of requests in other volumes: what is asked, for how long, and what is remembered."""
+"""Parts of requests in other volumes: what is requested, for how long, and what is remembered."""
 
 from __future__ import annotations
 

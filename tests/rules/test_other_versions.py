@@ -1,4 +1,4 @@
-"""Requests as another version say the same or are rejected; responses come back as asked for."""
+"""Requests as another version say the same or are rejected; responses come back as requested."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links in whole sessions: requests by name and by id, groups, and whose rights count."""
+"""Links in whole sessions: requests by name and by id, groups, and the rights that count."""
 
 from __future__ import annotations
 

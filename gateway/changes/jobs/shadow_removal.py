@@ -52,7 +52,7 @@ class ShadowRemoval:
         self._gone_since: dict[bytes, float] = {}
 
     def tasks(self, snapshot: Snapshot) -> Iterator[Task]:
-        """One, while there are shadows whose topics have been gone for long enough."""
+        """One task while there are shadows whose topics have been gone for long enough."""
         now = self._clock()
         if now >= self._look_at:
             self._look_at = now + LOOK_AGAIN
@@ -100,8 +100,8 @@ class ShadowRemoval:
 
 
 async def _gone(volume: Context, topic_ids: Collection[bytes]) -> list[bytes]:
-    """Those of these ids of which the volume's cluster says that it has no such topic: a listing
-    would leave out also what the gateway may not describe. Raises OSError."""
+    """The topic ids that the volume's cluster reports as unknown: a listing would also leave out
+    topics that the gateway may not describe. Raises OSError."""
     await volume.cluster.refresh()
     topics = [{"topic_id": UUID(bytes=topic_id), "name": None} for topic_id in topic_ids]
     values = {"topics": topics, "allow_auto_topic_creation": False}

@@ -84,7 +84,7 @@ class Shadows:
         return True
 
     def is_doubted(self, shadow: bytes) -> bool:
-        """Whether it is to be looked at again."""
+        """Whether a shadow is to be looked up again."""
         return shadow in self._doubted
 
     async def ensure(self, wanted: Mapping[bytes, int]) -> None:

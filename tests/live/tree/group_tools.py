@@ -1,4 +1,4 @@
-"""What the tests of groups over two clusters do again and again."""
+"""Steps that several tests of groups over two clusters share."""
 
 from __future__ import annotations
 

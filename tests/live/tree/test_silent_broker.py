@@ -1,4 +1,4 @@
-"""One of several brokers of a cluster hangs: its volume is asked at the others."""
+"""One of several brokers of a cluster hangs: requests to its volume go to the others."""
 
 from __future__ import annotations
 
