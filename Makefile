@@ -20,13 +20,14 @@ PAGE ?= report.html
 KILLS ?= 10
 FRAMES ?= 200
 TRIES ?= 200
+SECONDS ?= 1800
 # Where tests of these marks are: each process of pytest collects what it is given, and to collect
 # all tests takes 20 s.
 LIVE := tests/live tests/devkit tests/bench
 SPARK := tests/spark
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-tree report test check format unit jobs soak live oracle fuzz fuzz-frames planted \
+.PHONY: help demo demo-tree report test check format unit jobs soak live oracle fuzz fuzz-frames planted mirror \
 	compiled bench bench-spark spark wheel lock upgrade clean
 .NOTPARALLEL:
 
@@ -80,6 +81,10 @@ fuzz-frames: $(STAMP)  ## Send a gateway frames that are almost right (FRAMES=20
 
 fuzz: $(STAMP)  ## Ask a Kafka and the gateway any API at random (REQUESTS=1000000, SEED=...).
 	FUZZ_REQUESTS=$(REQUESTS) FUZZ_SEED=$(SEED) $(PYTEST) -v tests/live/fuzz/test_differential_fuzz.py
+
+mirror: $(STAMP)  ## Write to two sites that copy each other (SECONDS=1800): nothing may go in circles.
+	MIRROR_SECONDS=$(SECONDS) $(PYTEST) -v --timeout=$$(($(SECONDS) + 1200)) \
+		tests/live/mirror/test_active_active.py
 
 planted: $(STAMP)  ## Try to plant topics in new namespaces (TRIES=200: how often, each way).
 	PLANTED_TRIES=$(TRIES) $(PYTEST) -v tests/live/namespaces/test_planted_topics.py

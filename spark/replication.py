@@ -169,7 +169,9 @@ def _check(spark: SparkSession, patterns: str) -> None:
 def options(parser: argparse.ArgumentParser) -> None:
     """Arguments of its own: what MirrorMaker's configuration says."""
     parser.add_argument(
-        "--separator", default=SEPARATOR, help="replication.policy.separator (default: %(default)s)"
+        "--separator",
+        default=SEPARATOR,
+        help="replication.policy.separator, if internal topics have it (default: %(default)s)",
     )
     parser.add_argument(
         "--topics-exclude",

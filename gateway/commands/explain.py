@@ -22,10 +22,12 @@ from gateway.config.models import Config, Listener
 from gateway.config.reach import mounts_of
 from gateway.config_file.loading import load_config
 from gateway.identity import ANONYMOUS
+from gateway.names import InvalidName
 from gateway.policies.applied import MIN_ISR, AppliedRule, applied_rules, is_hollow
 from gateway.policies.tree import BUILT_IN, Policies
 from gateway.views.authorized_access import AuthorizedAccess
-from gateway.views.spelling import volume_of
+from gateway.views.mirrors import Mirror
+from gateway.views.spelling import volume_of, with_colons
 from gateway.views.trust import trusted
 from gateway.views.view import View
 
@@ -87,6 +89,7 @@ async def _explain(whole: Config, options: argparse.Namespace) -> Output:
         "cluster": config.clusters[0].name,
         **({} if way is None else way.as_json()),
         **explained.as_json(),
+        **_mirror_json(view, options.name),
         "home": view.settings.home or None,
         "permissions": None if permitted is None else [one._asdict() for one in permitted],
         "policies": policies_json(policies),
@@ -99,6 +102,7 @@ async def _explain(whole: Config, options: argparse.Namespace) -> Output:
         ("home", view.settings.home or "none"),
         ("cluster", config.clusters[0].name),
         *(() if way is None else way.rows()),
+        *_mirror_rows(view, options.name),
         *explained.rows(),
     ]
     parts = [table(facts)]
@@ -113,6 +117,29 @@ async def _explain(whole: Config, options: argparse.Namespace) -> Output:
         parts.append(table([("operation", "is", "because"), *verdicts]))
     parts += [f"warning: {warning}" for warning in warnings]
     return Output(content, "\n\n".join(parts))
+
+
+def mirror_named(view: View, name: str) -> Mirror | None:
+    """The mirror that a name comes by at its listener; None: by none."""
+    mirrors = view.settings.mirrors
+    try:
+        return None if mirrors is None else mirrors.of(with_colons(view.settings, name))
+    except InvalidName:
+        return None
+
+
+def _mirror_rows(view: View, name: str) -> list[tuple[str, str]]:
+    mirror = mirror_named(view, name)
+    return [] if mirror is None else [("mirror", str(mirror))]
+
+
+def _mirror_json(view: View, name: str) -> dict[str, object]:
+    if view.settings.mirrors is None:
+        return {}
+    mirror = mirror_named(view, name)
+    if mirror is None:
+        return {"mirror": None}
+    return {"mirror": {"alias": mirror.alias, "namespace": mirror.namespace}}
 
 
 def _with_file(row: AppliedRule, config: Config, file: Path) -> AppliedRule:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import asdict, dataclass, replace
+from typing import Final, NamedTuple
 
 from gateway.brokers.messages import ClusterAdmin, describe_configs
 from gateway.catalog.entities import Alias, Link, TopicEntry
@@ -14,9 +14,12 @@ from gateway.commands.answers import ConfigSource, source_name
 from gateway.commands.errors import CommandError
 from gateway.commands.topics.describe import id_text
 from gateway.decision import Denied
+from gateway.mirror_maker import Verdict, verdict
 from gateway.names import InvalidName, LogicalName
 from gateway.topic_ids import TopicIndex
 from gateway.views.view import View
+
+_ORDINARY: Final = Verdict("user", replicated=True, was_replicated=True)
 
 
 class ExplainedConfig(NamedTuple):
@@ -50,6 +53,7 @@ class Explained:
     link: Link | None = None
     links: tuple[LogicalName, ...] = ()
     configs: tuple[ExplainedConfig, ...] = ()
+    mirror_maker: Verdict | None = None
 
     @property
     def policies_of(self) -> str | None:
@@ -80,6 +84,8 @@ class Explained:
         for alias in self._aliases():
             rows.append(("alias", f"{alias.name} until {time_text(alias.until)}"))
         rows += [("link", str(name)) for name in self.links]
+        if self.mirror_maker is not None and self.mirror_maker != _ORDINARY:
+            rows.append(("to MirrorMaker", str(self.mirror_maker)))
         if self.rejection is not None:
             rows.append(("clients are told", self.rejection))
         return rows
@@ -101,6 +107,7 @@ class Explained:
             ],
             "link_to": None if self.link is None else self._linked_to(),
             "links": [str(name) for name in self.links],
+            "mirror_maker": None if self.mirror_maker is None else asdict(self.mirror_maker),
             "configs": [
                 {"name": one.key, "value": one.value, "source": one.source} for one in self.configs
             ],
@@ -147,6 +154,7 @@ async def explain_name(
         return explained
     resolved = view.resolve(spelled.encode())
     entry = snapshot.entry_of(name)
+    shown = view.spell_name(name)  # as MirrorMaker finds it in the listing
     explained = replace(
         explained,
         kind="topic",
@@ -156,6 +164,7 @@ async def explain_name(
         link=view.link_named(spelled),
         links=() if flat is None else snapshot.links_of(flat),
         exists=False,
+        mirror_maker=verdict(spelled if shown is None else shown.decode()),
     )
     if isinstance(resolved, Denied):
         return replace(explained, rejection=resolved.message, configs=())

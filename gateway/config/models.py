@@ -219,6 +219,8 @@ class Listener(StrictModel):
     In a tree ``volume`` is the mount of the cluster that relative names are in, ``reach`` are the
     mounts whose brokers its clients see (None: all), in the order of their ports, and
     ``list_tree`` makes listings hold the mounts.
+    ``mirrors`` maps MirrorMaker 2's aliases of source clusters to namespaces, whose names begin
+    with the alias and ``mirror_separator`` here.
     """
 
     name: Name
@@ -234,6 +236,8 @@ class Listener(StrictModel):
     volume: Mount | None = None
     reach: Annotated[tuple[Mount, ...], Field(min_length=1)] | None = None
     list_tree: bool = False
+    mirrors: dict[str, Namespace] = Field(default_factory=dict)
+    mirror_separator: str = "."
     security_protocol: SecurityProtocol = "PLAINTEXT"
     tls: ListenerTls | None = None
     sasl: ListenerSasl | None = None

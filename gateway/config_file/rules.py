@@ -10,6 +10,7 @@ from itertools import combinations
 from gateway.config.errors import Key, Problem, nearest
 from gateway.config.models import MAX_PORT, Listener
 from gateway.config.security import AUDIT_TOPIC, TRAFFIC_TOPIC
+from gateway.config_file.mirror_rules import mirror_problems
 from gateway.config_file.parts import Parts
 from gateway.config_file.security_rules import (
     catalog_problems,
@@ -52,6 +53,7 @@ def cross_problems(parts: Parts) -> list[Problem]:
         *tree_problems(parts),
         *_repeated_names(parts.listeners),
         *_homes(parts),
+        *mirror_problems(parts),
         *_advertised(parts.listeners),
         *_ports(parts),
         *_record_topics(parts),

@@ -119,6 +119,11 @@ class ConnectionState:
         self.identity, self.host = client.identity, client.host
         self._client_id = client._client_id
 
+    @property
+    def client_id(self) -> bytes | None:
+        """The client id of the latest request, as flows are counted by it."""
+        return self._client_id
+
     def note_client_id(self, client_id: bytes | None) -> None:
         """Count from here on under this client id; of a client that changes it all the time, under
         the last of ``EARLIER_FLOWS``."""

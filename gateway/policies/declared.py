@@ -21,6 +21,7 @@ from gateway.config.policies import (
 )
 from gateway.names import DELIMITER
 from gateway.policies.interface import RequestMetadata
+from gateway.policies.mirror_topics import config_rules, is_made_by_mirror_maker
 from gateway.policies.tree import Placed
 from gateway.policies.violation import (
     Finding,
@@ -104,7 +105,7 @@ def _findings(placed: Placed, metadata: RequestMetadata) -> Iterator[Finding]:
 
 def _name(pattern: str, metadata: RequestMetadata) -> Iterator[Finding]:
     name = metadata.topic.rpartition(DELIMITER)[2]
-    if compiled_pattern(pattern).fullmatch(name) is None:
+    if compiled_pattern(pattern).fullmatch(name) is None and not is_made_by_mirror_maker(name):
         yield "name_pattern", f"has the name '{name}', and a name has to match {pattern} here"
 
 
@@ -235,9 +236,10 @@ def config_findings(block: PolicyBlock, metadata: RequestMetadata) -> Iterator[F
             # The broker's default may be outside the range.
             clause = f"does not set {key}, and the cluster does not tell its default"
             yield key, f"{clause}; {allowance(allowed)} here, so it has to be set"
+    rules = config_rules(block.configs, metadata.topic.rpartition(DELIMITER)[2])
     if not is_namespace:
-        yield from _required(block.configs.required, metadata.configs)
-    yield from _settable(block.configs, metadata.configs)
+        yield from _required(rules.required, metadata.configs)
+    yield from _settable(rules, metadata.configs)
 
 
 def number(key: str, value: str) -> float | None:

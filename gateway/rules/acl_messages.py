@@ -27,7 +27,7 @@ from gateway.error_codes import INVALID_REQUEST
 from gateway.names import DELIMITER
 from gateway.rules.acl_names import ResolvedFilter, pattern_named, resolve_filter
 from gateway.views.view import View
-from protocol.messages import made
+from protocol.messages import element_class, made, make, message_class
 
 MAX_TEXT: Final = 32_767
 """Bytes of a principal or host: what the versions before KIP-482 have room for."""
@@ -81,6 +81,12 @@ def _wrong(kind: ResourceType, pattern_type: PatternType, name: str, entry: AclE
 def creation_response(version: int, answers: Sequence[Denied | None]) -> bytes:
     """CreateAclsResponse: an answer for each creation, in order."""
     return made("CreateAclsResponse", version, {"results": [_error(why) for why in answers]})
+
+
+def creation_error(version: int, why: Denied) -> Any:
+    """The result of one creation that was rejected."""
+    cls = element_class(message_class("CreateAclsResponse", version), "results")
+    return make(cls, _error(why))
 
 
 # -- DescribeAcls ----------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import Literal
 
 from gateway.mounts import Mounts
 from gateway.names import DELIMITER
+from gateway.views.mirrors import Mirrors
 
 Spelling = Literal["colon", "legal", "slash"]
 
@@ -26,6 +27,7 @@ class ViewSettings:
     ``home_elsewhere``: the home in the listener's volume, in a view of another one, which has none
     of its own: without ``escape`` its clients reach nothing there.
     ``list_tree``: listings hold the mounts in the listener's reach.
+    ``mirrors``: the namespaces of this volume that are shown by a source cluster's alias, or None.
     """
 
     listener: str
@@ -40,6 +42,7 @@ class ViewSettings:
     listener_volume: str = ""
     home_elsewhere: str = ""
     list_tree: bool = False
+    mirrors: Mirrors | None = None
 
     @property
     def shut(self) -> bool:

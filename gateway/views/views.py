@@ -21,6 +21,7 @@ from gateway.topic_ids import TopicIndex
 from gateway.views.access import DESCRIBE, Access
 from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.closed_view import ClosedView
+from gateway.views.mirrors import Mirrors
 from gateway.views.spelling import ViewSettings, below
 from gateway.views.view import View
 from protocol.pausing import paced
@@ -132,6 +133,7 @@ def view_settings(
         not home if subtree is None else subtree,
         listener.list_namespaces,
         cluster.allow_namespace_like_topics,
+        mirrors=Mirrors.of_aliases(listener.mirrors.items(), listener.mirror_separator),
     )
     if mounts is None:
         return settings
@@ -155,11 +157,13 @@ def settings_of(settings: ViewSettings, home: str | None) -> ViewSettings:
         return _elsewhere(settings, home) if home else settings
     if home is None or not below(home, settings.home):
         return settings
-    return replace(settings, home=home, list_subtree=False)
+    mirrors = None if settings.mirrors is None else settings.mirrors.within(home)
+    return replace(settings, home=home, list_subtree=False, mirrors=mirrors)
 
 
 def _elsewhere(settings: ViewSettings, home: str) -> ViewSettings:
     """The settings in a volume that is not the listener's, for clients with a home in that one."""
+    settings = replace(settings, mirrors=None)
     return replace(settings, home="", home_elsewhere=home) if home else settings
 
 

@@ -53,7 +53,9 @@ async def test_catalog_and_explain(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             }
         },
     }
-    config_samples.write(tmp_path, namespaces=["team-b"], listeners=listeners, policies=policies)
+    settings = {"namespaces": ["team-b"], "listeners": listeners}
+    config_samples.write(tmp_path, **settings).rename("site-b.yaml")
+    config_samples.write(tmp_path, **settings, policies=policies)
     orders = TopicEntry("org.orders", LogicalName("org:apache", "orders"))
     org = Namespace("org", {"retention.ms": "60000"})
     before = Snapshot().apply(

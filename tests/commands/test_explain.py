@@ -150,6 +150,7 @@ async def test_json(config: str) -> None:
         "aliases": [],
         "link_to": None,
         "links": [],
+        "mirror_maker": {"kind": "user", "replicated": True, "was_replicated": True},
         "configs": [{"name": "retention.ms", "value": "1", "source": "namespace org"}],
         "home": "org",
         "permissions": None,
@@ -345,3 +346,25 @@ async def test_acks_all_that_one_replica_answers(config: str) -> None:
     # In the default namespace nobody asks for it, and where there are two there is nothing to say.
     for name in ("hollow", "org:apache:orders"):
         assert "warning" not in (await explain(config, name)).out
+
+
+async def test_the_mirror_that_a_name_comes_by(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listeners = [{"name": "mm2", "port": free_ports(4)[0], "mirrors": {"A": "org"}}]
+    FakeBackend(CATALOG, TOPICS).take_place(monkeypatch)
+    config = str(config_samples.write(tmp_path, namespaces=["org"], listeners=listeners))
+    found = (await explain(config, "A.apache:orders", "--json")).json
+    assert found["mirror"] == {"alias": "A", "namespace": "org"}
+    assert found["logical_name"] == "org:apache:orders"
+    assert (await explain(config, "org:apache:orders", "--json")).json["mirror"] is None
+    assert "A. is namespace org" in (await explain(config, "A.plain")).out
+
+
+async def test_what_mirrormaker_makes_of_it(config: str) -> None:
+    said = await explain(config, "orders.internal")
+    shown = "to MirrorMaker  a user's topic, replicated since Kafka 4.0 (KIP-1074), not before"
+    assert shown in said.out
+    said = await explain(config, "A.checkpoints.internal")
+    assert "to MirrorMaker  its own topic, not replicated" in said.out
+    assert "to MirrorMaker" not in (await explain(config, "plain")).out

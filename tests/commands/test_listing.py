@@ -64,12 +64,14 @@ async def test_json(gateway: FakeGateway) -> None:
             "namespace": "org",
             "namespaces": ["org:apache", "org:apache:kafka", "org:spark"],
             "deleting": [],
-            "topics": [{"name": "org:orders", "namespace": "org", "topic": "orders"}],
+            "topics": [
+                {"name": "org:orders", "namespace": "org", "topic": "orders", "kind": "user"}
+            ],
         }
         said = await topics(gateway, "--list", "--json")
         assert said.json == {
             "namespace": "",
-            "topics": [{"name": "plain", "namespace": "", "topic": "plain"}],
+            "topics": [{"name": "plain", "namespace": "", "topic": "plain", "kind": "user"}],
         }
 
 

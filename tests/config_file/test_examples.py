@@ -62,6 +62,9 @@ def test_the_examples_are_there() -> None:
         "secured.yaml",
         "policies.yaml",
         "tree.yaml",
+        "mirror-site-a.yaml",
+        "mirror-site-b.yaml",
+        "mirror-tree.yaml",
     }
 
 

@@ -51,6 +51,8 @@ def test_everything_can_be_set(tmp_path: Path) -> None:
     escape: true
     list_namespaces: true
     list_subtree: false
+    mirrors: {A: org:apache}
+    mirror_separator: _
     max.connections: 1000
     max.connections.per.ip: 0
     max.connections.per.ip.overrides: {192.0.2.7: 20, "2001:DB8::7": 30}
@@ -92,6 +94,8 @@ audit:
         "volume": None,
         "reach": None,
         "list_tree": False,
+        "mirrors": {"A": "org:apache"},
+        "mirror_separator": "_",
         "security_protocol": "PLAINTEXT",
         "tls": None,
         "sasl": None,

@@ -45,6 +45,7 @@ VIEW_KEYS = (
     "escape",
     "list_namespaces",
     "list_subtree",
+    "mirrors",
     "namespaces",
     "topics",
     "node_ids",

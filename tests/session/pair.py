@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Generator, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -27,6 +27,7 @@ from gateway.topic_ids import TopicIndex
 from gateway.views.access import Access
 from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.closed_view import ClosedView
+from gateway.views.mirrors import Mirrors
 from gateway.views.view import Spelling, View, ViewSettings
 from gateway.virtual_brokers import ListenerAddresses
 from protocol import messages
@@ -154,6 +155,7 @@ class Pair:
         node_ids: Iterable[str] = ("1-3",),
         authorizer: Authorizer | None = None,
         policies: Policies = NO_POLICIES,
+        mirrors: Mapping[str, str] | None = None,
     ) -> None:
         self.authorizer = authorizer
         self.log = Log(Snapshot.of(namespaces, topics=entries))
@@ -170,6 +172,7 @@ class Pair:
         self.worker = WorkerState(self.catalog, self.facts, changes, 100 * 1024 * 1024, judge=judge)
         subtree = not home if list_subtree is None else list_subtree
         settings = ViewSettings("test", spelling, home, escape, subtree, list_namespaces)
+        settings = replace(settings, mirrors=Mirrors.of_aliases((mirrors or {}).items(), "."))
         self.view = View(settings, self.catalog.snapshot, policies)
         self._work: Coroutine[Any, Any, bytes] | None = None
         self._question: Question | None = None

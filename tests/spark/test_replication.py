@@ -1,14 +1,16 @@
-"""spark.replication: KIP-1074's two rules, against its Java written out in Python."""
+"""spark.replication: KIP-1074's two rules, as gateway.mirror_maker has them."""
 
 from __future__ import annotations
 
 import itertools
+import random
 import re
 
 import pytest
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
+from gateway.mirror_maker import EXCLUDE, EXCLUDE_BEFORE, ReplicationPolicy
 from spark import replication as job
 from tests.spark import samples
 
@@ -30,36 +32,28 @@ ENDINGS = (
 NAMES = sorted({a + b for a, b in itertools.product(BEGINNINGS, ENDINGS)} - {""})
 
 
-def old_is_internal(topic: str, suffix: str) -> bool:
-    """ReplicationPolicy.isInternalTopic and DefaultReplicationPolicy, as KIP-1074 quotes them."""
-    is_kafka_internal_topic = topic.startswith("__") or topic.startswith(".")
-    is_default_connect_topic = topic.endswith("-internal") or topic.endswith(".internal")
-    is_mm2_internal_topic = topic.endswith(suffix)
-    return is_mm2_internal_topic or is_kafka_internal_topic or is_default_connect_topic
-
-
-def new_is_internal(topic: str, suffix: str, checkpoints: str) -> bool:
-    """The same as KIP-1074 proposes them."""
-    is_kafka_internal_topic = topic.startswith("__") or topic.startswith(".")
-    is_mm2_internal_topic = (topic.startswith("mm2") and topic.endswith(suffix)) or (
-        topic.endswith(checkpoints)
-    )
-    return is_mm2_internal_topic or is_kafka_internal_topic
-
-
-@pytest.mark.parametrize("separator", [".", "-", "_"])
-def test_the_rules_are_those_of_the_kip(spark: SparkSession, separator: str) -> None:
-    rows = spark.range(1).select(F.explode(F.array(*map(F.lit, NAMES))).alias("topic"))
+@pytest.mark.parametrize("separator", [".", "-", "_", ".."])
+def test_the_rules_are_the_gateways(spark: SparkSession, separator: str) -> None:
+    """Which are Kafka's: tests/live/oracle/test_replication_oracle.py."""
+    choice = random.Random(separator)
+    pieces = (*BEGINNINGS, *ENDINGS, separator, f"{separator}internal", f"{separator}checkpoints")
+    made = {"".join(choice.choices(pieces, k=choice.randint(1, 4))) for _ in range(3_000)}
+    names = sorted({*NAMES, *made} - {""})
+    rows = spark.range(1).select(F.explode(F.split(F.lit("\n".join(names)), "\n")).alias("topic"))
     topic = F.col("topic")
     found = rows.select(
         topic, job.old_internal(topic, separator), job.new_internal(topic, separator)
     ).collect()
-    suffix = f"{separator}internal"
-    checkpoints = f"{separator}checkpoints{suffix}"
+    policy = ReplicationPolicy(separator)
     assert {name: (old, new) for name, old, new in found} == {
-        name: (old_is_internal(name, suffix), new_is_internal(name, suffix, checkpoints))
-        for name in NAMES
+        name: (policy.is_internal_topic_before(name), policy.is_internal_topic(name))
+        for name in names
     }
+
+
+def test_the_exclude_lists_are_the_gateways() -> None:
+    assert ", ".join(EXCLUDE_BEFORE) == job.OLD_EXCLUDE
+    assert ", ".join(EXCLUDE) == job.NEW_EXCLUDE
 
 
 @pytest.mark.parametrize("patterns", [job.OLD_EXCLUDE, job.NEW_EXCLUDE, "", "orders"])

@@ -14,8 +14,15 @@ from typing import Final
 
 from gateway.acl_model import Operation
 from gateway.apis.own_changes import Change, answered_by
+from gateway.changes.acls.copied_acls import (
+    copies_acls,
+    creating_none_of_namespaces,
+    describing_none_of_namespaces,
+)
 from gateway.changes.base.context import Answered
 from gateway.exchanges.api import Api
+from gateway.exchanges.exchange import Exchange, Outcome, RequestHandler
+from gateway.exchanges.state import ConnectionState
 from gateway.exchanges.worker_state import Changes
 from gateway.rules.declaration import Do
 from gateway.views.access import Access
@@ -35,13 +42,42 @@ async def _no_quotas(access: Access, version: int, body: bytes) -> Answered:
 
 
 def _api(
-    name: str, span: tuple[int, int], change_of: Callable[[Changes], Change], null: Do = Do.ABSENT
+    name: str,
+    span: tuple[int, int],
+    change_of: Callable[[Changes], Change],
+    null: Do = Do.ABSENT,
+    copied: Callable[[Change], Change] | None = None,
 ) -> Api:
-    return Api(name, span, Do.ANSWER, null=null, request=answered_by(change_of))
+    """``copied``: what the change is for MirrorMaker's admin clients, which copy ACLs."""
+    request = answered_by(change_of)
+    if copied is not None:
+        request = _or_copying(request, answered_by(lambda changes: copied(change_of(changes))))
+    return Api(name, span, Do.ANSWER, null=null, request=request)
 
 
-DESCRIBE_ACLS = _api("DescribeAcls", (1, 3), lambda changes: changes.describe_acls, Do.ANSWER)
-CREATE_ACLS = _api("CreateAcls", (1, 3), lambda changes: changes.create_acls)
+def _or_copying(plain: RequestHandler, copying: RequestHandler) -> RequestHandler:
+    def request(
+        state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+    ) -> Outcome:
+        handler = copying if copies_acls(state.client_id) else plain
+        return handler(state, exchange, buf, start, end)
+
+    return request
+
+
+DESCRIBE_ACLS = _api(
+    "DescribeAcls",
+    (1, 3),
+    lambda changes: changes.describe_acls,
+    Do.ANSWER,
+    describing_none_of_namespaces,
+)
+CREATE_ACLS = _api(
+    "CreateAcls",
+    (1, 3),
+    lambda changes: changes.create_acls,
+    copied=creating_none_of_namespaces,
+)
 DELETE_ACLS = _api("DeleteAcls", (1, 3), lambda changes: changes.delete_acls, Do.ANSWER)
 DESCRIBE_USER_SCRAM_CREDENTIALS = _api(
     "DescribeUserScramCredentials",

@@ -86,7 +86,11 @@ def listed(access: Access) -> dict[str, str]:
         return mounts
     paths = [path for path in snapshot.below(settings.home) if not snapshot.deleting_tier(path)]
     if not settings.list_subtree:
-        paths = [path for path in paths if DELIMITER not in (below(path, settings.home) or "")]
+        paths = [
+            path
+            for path in paths
+            if DELIMITER not in (below(path, settings.home) or "") or view.mirror_of(path)
+        ]
     return mounts | {
         shown: path
         for path in paths

@@ -84,6 +84,21 @@ class Value:
         for index, item in enumerate(node.value):
             yield Value(item, (*self.key, index), item.start_mark.line + 1)
 
+    def content(self, lines: dict[Key, int]) -> Any:
+        """All that is in the value, for a model that checks it: mappings, tuples and scalars.
+        ``lines`` gets the line of each key and item."""
+        lines[self.key] = self.line
+        try:
+            if isinstance(self._node, MappingNode):
+                return {name: inner.content(lines) for name, inner in self.entries()}
+            if isinstance(self._node, SequenceNode):
+                return tuple(item.content(lines) for item in self.items())
+            return yaml.SafeLoader("").construct_document(self._node)
+        except RecursionError:
+            self.reject("contains itself; write it out without the alias")
+        except (yaml.YAMLError, ValueError):
+            self.reject("cannot be read as YAML; put it in quotes")
+
     def text(self) -> str:
         """Text. A number is none, so that nobody guesses what ``0x1F`` or ``1_000`` means."""
         if self._is("str"):

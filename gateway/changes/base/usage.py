@@ -16,6 +16,7 @@ from typing import Final
 
 from gateway.catalog.entities import Namespace, TopicEntry
 from gateway.catalog.snapshot import Snapshot, differing
+from gateway.mirror_maker import DEFAULT
 from gateway.names import DELIMITER, is_reserved, parents
 from gateway.policies.judge import Usage as AnyUsage
 from gateway.topic_ids import TopicIndex
@@ -23,6 +24,10 @@ from gateway.topic_ids import TopicIndex
 LISTING_HOLDS: Final = 30_000
 """Milliseconds for which a listing of the cluster may be counted by: entries of topics that it
 lacks are kept for longer (``create_plan.CREATION_TIME``)."""
+
+UNCOUNTED: Final = 32
+"""Topics of MirrorMaker's own (five for each cluster it knows) that a namespace has without their
+being counted. There is a bound because anyone who may create topics may name them so."""
 
 _ROOM: Final = -sys.maxsize
 """So little usage that any limit has room for more."""
@@ -98,6 +103,9 @@ class Usage(Counts):
     def __init__(self) -> None:
         super().__init__()
         self._counted: dict[str, tuple[str, int]] = {}
+        self._own: defaultdict[str, dict[str, int]] = defaultdict(dict)
+        self._uncounted: dict[str, frozenset[str]] = {}
+        self._beyond: dict[str, tuple[int, int]] = {}
         self._namespaces: Mapping[str, Namespace] | None = None
         self._entries: Mapping[str, TopicEntry] = {}
         self._listed: Mapping[bytes, int] = {}
@@ -118,17 +126,55 @@ class Usage(Counts):
                 changed |= self._counted.keys() ^ {flat.decode() for flat in index.names()}
         self._namespaces, self._entries = snapshot.namespaces, snapshot.topics
         self._listed, self._version = index.partitions, index.version
+        of_own: set[str] = set()
         for flat in changed:
             before, now = self._counted.get(flat), _counted(snapshot, index, flat)
             if before == now:
                 continue
             if before is not None:
-                self.add(before[0], -before[1], -1)
-                del self._counted[flat]
+                self._drop(flat, *before, of_own)
             if now is not None:
-                self.add(*now)
-                self._counted[flat] = now
+                self._take(snapshot, flat, *now, of_own)
+        for namespace in of_own:
+            self._recount_own(namespace)
         return self
+
+    def _take(
+        self, snapshot: Snapshot, flat: str, namespace: str, partitions: int, of_own: set[str]
+    ) -> None:
+        self._counted[flat] = namespace, partitions
+        if DEFAULT.is_mm2_internal_topic(snapshot.owner(flat).topic):
+            self._own[namespace][flat] = partitions
+            of_own.add(namespace)
+        else:
+            self.add(namespace, partitions)
+
+    def _drop(self, flat: str, namespace: str, partitions: int, of_own: set[str]) -> None:
+        del self._counted[flat]
+        if self._own[namespace].pop(flat, None) is None:
+            self.add(namespace, -partitions, -1)
+        else:
+            of_own.add(namespace)
+
+    def _recount_own(self, namespace: str) -> None:
+        """Count MirrorMaker's own topics of a namespace beyond the first, by name."""
+        own = self._own[namespace]
+        names = sorted(own)
+        self._uncounted[namespace] = frozenset(names[:UNCOUNTED])
+        beyond = names[UNCOUNTED:]
+        now = len(beyond), sum(own[name] for name in beyond)
+        before = self._beyond.get(namespace, (0, 0))
+        self._beyond[namespace] = now
+        self.add(namespace, now[1] - before[1], now[0] - before[0])
+
+    def uncounted_in(self, namespace: str) -> int:
+        """The topics of MirrorMaker's own in a namespace that are not counted."""
+        return len(self._uncounted.get(namespace, ()))
+
+    def is_uncounted(self, flat: str) -> bool:
+        """Whether a topic that exists is one of those."""
+        found = self._counted.get(flat)
+        return found is not None and flat in self._uncounted.get(found[0], ())
 
     def partitions_of(self, flat: str) -> int:
         """The partitions that one topic counts with; 0: it does not count."""
@@ -156,6 +202,15 @@ class Expected(Counts):
     def __init__(self, usage: Usage) -> None:
         super().__init__()
         self._usage = usage
+        self._uncounted: Counter[str] = Counter()
+
+    def takes_uncounted(self, namespace: str, topic: str) -> bool:
+        """Whether a new topic is one that no limit counts; the namespace then has one more."""
+        there = self._usage.uncounted_in(namespace) + self._uncounted[namespace]
+        if not DEFAULT.is_mm2_internal_topic(topic) or there >= UNCOUNTED:
+            return False
+        self._uncounted[namespace] += 1
+        return True
 
     def topics(self, path: str) -> int:
         """See :class:`Counts`."""

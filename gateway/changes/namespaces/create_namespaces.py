@@ -2,7 +2,8 @@
 Create): validated by the broker, judged by policies, then decided and committed.
 
 What exists under its flat names already would belong to it from then on: such topics are
-*captured*. That is rejected, with their names, unless they are adopted.
+*captured*. That is rejected, with their names, unless they are adopted. Topics of MirrorMaker's own
+(KIP-1074) are never adopted.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from gateway.error_codes import (
     REQUEST_TIMED_OUT,
     TOPIC_ALREADY_EXISTS,
 )
+from gateway.mirror_maker import DEFAULT
 from gateway.names import (
     MAX_FLAT_LENGTH,
     InvalidName,
@@ -205,6 +207,7 @@ def decide(access: Access, new: NewNamespace, flats: Iterable[bytes] | None = No
         _check_captured(captured_by(view.snapshot, tiers, flats), new)
     _check_names(access, new.path, tiers)
     captured = captured_by(view.snapshot, tiers, [flat.encode() for flat in new.captured])
+    _check_mirror_maker(access, new.path, captured)
     if captured and not new.adopt:
         seen = [found for flat in captured if (found := _seen(access, flat))]
         raise _invalid(
@@ -221,6 +224,21 @@ def decide(access: Access, new: NewNamespace, flats: Iterable[bytes] | None = No
     names = {entry.flat: entry.name for entry in entries}
     renamed = [(view.snapshot.owner(f), names.get(f) or decode(f)) for f in captured]
     return carrying(view.snapshot, [*made, *entries], renamed)
+
+
+def _check_mirror_maker(access: Access, path: str, captured: Sequence[str]) -> None:
+    """Reject a namespace that would capture topics of MirrorMaker's own (by their names without
+    the namespace), adopted or not: it begins anew where it does not find them by name."""
+    own = [flat for flat in captured if DEFAULT.is_mm2_internal_topic(decode(flat).topic)]
+    if not own:
+        return
+    seen = [found for flat in own if (found := _seen(access, flat))]
+    raise _invalid(
+        f"Namespace '{shown_namespace(access.view, path)}' would take over topics of MirrorMaker's"
+        f" own: {list_names(seen, len(own) - len(seen))}. MirrorMaker would not find them again:"
+        " choose another name, or delete them if no MirrorMaker uses them. (A lost catalog is"
+        " restored with kafka-gateway catalog import --adopt-existing.)"
+    )
 
 
 def _check_captured(captured: Iterable[str], new: NewNamespace) -> None:

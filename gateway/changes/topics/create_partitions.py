@@ -268,6 +268,8 @@ def over_limits(
             why: Denied | None = _LATE
         elif snapshot.owner(flat) != growth.name:
             why = _MOVED
+        elif usage.is_uncounted(flat):
+            continue
         else:
             why = context.judge.over_limit(
                 expected,

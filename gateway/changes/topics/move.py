@@ -20,6 +20,7 @@ from gateway.error_codes import (
     TOPIC_ALREADY_EXISTS,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
+from gateway.mirror_maker import DEFAULT
 from gateway.names import InvalidName, LogicalName, encode, is_reserved
 
 
@@ -55,6 +56,7 @@ def move(
     if present == target:
         return None
     _check_exists(snapshot, source)
+    _check_mirror_maker(present, target)
     check_target(snapshot, flat, target, source.exists)
     own = _own_configs(snapshot, source)
     working = [] if entry is None else [alias for alias in entry.aliases if alias.until > now]
@@ -162,6 +164,18 @@ def _check_exists(snapshot: Snapshot, source: Source) -> None:
     if not source.exists(source.flat) or (entry is not None and entry.creating):
         message = f"Topic '{snapshot.owner(source.flat)}' does not exist."
         raise Rejected(UNKNOWN_TOPIC_OR_PARTITION, message)
+
+
+def _check_mirror_maker(present: LogicalName, target: LogicalName) -> None:
+    """Raise :class:`Rejected` where a topic of MirrorMaker's own (KIP-1074) would be adopted."""
+    adopted = target.namespace and not present.namespace
+    if adopted and DEFAULT.is_mm2_internal_topic(present.topic):
+        raise Rejected(
+            INVALID_REQUEST,
+            f"Topic '{present}' is MirrorMaker's own, so it cannot be adopted: MirrorMaker would"
+            " not find it again. Let MirrorMaker connect to a listener whose home is the namespace:"
+            " it creates its topics there.",
+        )
 
 
 def _check_free(

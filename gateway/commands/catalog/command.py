@@ -21,11 +21,10 @@ from gateway.catalog.members import (
     sign_all,
     sign_nothing,
 )
-from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import ACTOR
 from gateway.commands import backend
 from gateway.commands.actions import OPERATOR_STATUS, Flag, Parsers, add_flags, run
-from gateway.commands.catalog.file import export_text, secrets_text, write_secrets
+from gateway.commands.catalog.exporting import export_file, read_catalog
 from gateway.commands.catalog.importing import import_file
 from gateway.commands.errors import CommandError
 from gateway.commands.output import Output, Progress, counted, table
@@ -81,31 +80,8 @@ def _run(action: _Action, options: argparse.Namespace) -> int:
     return run(run_action, options)
 
 
-async def _read_catalog(config: Config) -> Snapshot:
-    async with (
-        Progress("reading the catalog"),
-        backend.open_backend(config, read_only=True) as found,
-    ):
-        return found.catalog.snapshot
-
-
-async def _export(config: Config, options: argparse.Namespace) -> Output:
-    snapshot = await _read_catalog(config)
-    text = export_text(snapshot)
-    try:
-        if options.secrets_to is not None:
-            write_secrets(options.secrets_to, secrets_text(snapshot))
-        if options.output is not None:
-            options.output.write_text(text)
-    except OSError as error:
-        raise CommandError(
-            f"{error.filename}: cannot be written: {error.strerror}; choose another file"
-        ) from None
-    return Output({}, text.removesuffix("\n") if options.output is None else "")
-
-
 async def _status(config: Config, options: argparse.Namespace) -> Output:
-    snapshot = await _read_catalog(config)
+    snapshot = await read_catalog(config)
     gateways = [snapshot.gateways[one] for one in sorted(snapshot.gateways)]
     deleting = sum(one.deleting is not None for one in snapshot.namespaces.values())
     aliases = sum(len(entry.aliases) for entry in snapshot.topics.values())
@@ -234,9 +210,11 @@ _ACTIONS: Final = (
     _Action(
         "export",
         "write the catalog as YAML",
-        _export,
-        ("--output catalog.yaml",),
+        export_file,
+        ("--output catalog.yaml", "--namespaces --below org --output namespaces.yaml"),
         (
+            Flag("--namespaces", "", "only namespaces, with their configs, ACLs and policies"),
+            Flag("--below", "NAMESPACE", "only this one and those below it"),
             Flag("--output", "FILE", "the file to write (default: standard output)", _FILE),
             Flag("--secrets-to", "FILE", "a file for the secrets, which go nowhere else", _FILE),
         ),
@@ -245,7 +223,7 @@ _ACTIONS: Final = (
         "import",
         "show what a file would change, ask, and change it",
         import_file,
-        ("--dry-run catalog.yaml", "--prune catalog.yaml"),
+        ("--dry-run catalog.yaml", "--prune catalog.yaml", "--under dr:a namespaces.yaml"),
         (
             Flag("input", "INPUT.yaml", "a file that export has written", _FILE),
             Flag("--prune", "", "remove what the file does not hold"),
@@ -253,6 +231,9 @@ _ACTIONS: Final = (
             Flag("--dry-run", "", "show only"),
             Flag("--yes", "", "do not ask"),
             Flag("--secrets-from", "FILE", "a file that export --secrets-to has written", _FILE),
+            Flag("--under", "NAMESPACE", "carry the namespaces and their ACLs below this one"),
+            Flag("--no-acls", "", "leave all ACLs as they are"),
+            Flag("--policies-to", "FILE", "write the file's policies for a configuration", _FILE),
             _JSON,
         ),
     ),

@@ -57,12 +57,13 @@ def differences(
     prune: bool,
     now: int,
     kinds: Container[Kind] | None = None,
+    within: Callable[[Entity], bool] = lambda _: True,
     new_id: Callable[[], bytes] = lambda: uuid.uuid4().bytes,
 ) -> list[Difference]:
     """The changes from a snapshot to the wanted entities, in an order in which they can be applied.
 
-    Other entities are removed with ``prune`` only, and only those of one of the ``kinds`` (None:
-    those of the main file). ``now`` is in milliseconds since the epoch;
+    Other entities are removed with ``prune`` only, and only those ``within`` and of one of the
+    ``kinds`` (None: those of the main file). ``now`` is in milliseconds since the epoch;
     ``new_id`` makes topic ids that were never used.
     """
     kinds = main_kinds().values() if kinds is None else kinds
@@ -76,8 +77,8 @@ def differences(
         before = present.get(key)
         if before is None or settled(before) != settled(after):
             found.append(Difference(key, before, _to_commit(before, after, now, new_id)))
-    gone = [key for key in present if key not in target] if prune else []
-    found += [Difference(key, present[key], None) for key in gone]
+    gone = [key for key, one in present.items() if key not in target and within(one)]
+    found += [Difference(key, present[key], None) for key in gone if prune]
     return sorted(found, key=_order)
 
 

@@ -7,12 +7,19 @@ file of a newer one is rejected.
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from gateway.catalog.entities import CatalogFormat, Entity, Key, key_of
+from gateway.catalog.entities import (
+    CatalogFormat,
+    Entity,
+    Key,
+    Namespace,
+    ResourceAcls,
+    key_of,
+)
 from gateway.catalog.schema.field_types import CONFIGS
 from gateway.catalog.schema.kinds import Kind
 from gateway.catalog.schema.table import KINDS, kind_of
@@ -20,15 +27,23 @@ from gateway.catalog.schema.yaml_values import BadValue, Value, read_file, requi
 from gateway.catalog.snapshot import Snapshot
 from gateway.config.errors import ConfigError, Problem
 from gateway.config.errors import Key as Place
-from gateway.names import InvalidName
+from gateway.names import InvalidName, check_namespace
 
 FORMAT: Final = 1
 """The format of the files that this software writes, and the newest that it reads."""
+
+NAMESPACES: Final = "namespaces"
+"""What a file of namespaces holds ``only``."""
 
 _HEADING = """\
 # The catalog of kafka-gateway: its namespaces, the topics whose stored name does not say
 # everything, ACLs, and the home namespaces of principals. `kafka-gateway catalog import` reads it.
 """
+_NAMESPACES_HEADING = """\
+# The namespaces of kafka-gateway's catalog, their ACLs and their policies.
+# `kafka-gateway catalog import` reads it, with --under NAMESPACE below that namespace.
+"""
+_OF_NAMESPACES: Final = ("only", "below", "policies")
 _SECRETS_HEADING = """\
 # The secrets of a catalog of kafka-gateway: keep this file to yourself.
 """
@@ -45,6 +60,14 @@ class Imported:
     places: dict[Key, tuple[Place, int]] = field(default_factory=dict)
     configs: dict[tuple[str, str], tuple[Place, int]] = field(default_factory=dict)
     """Of namespaces: the place of each config, by path and key."""
+    only_namespaces: bool = False
+    """True for a file of namespaces, which says nothing of what else a catalog holds."""
+    below: str = ""
+    """In such a file: the one namespace that it is about; empty: all."""
+    policies: dict[str, Any] = field(default_factory=dict)
+    """In such a file: by path, the block of ``policies.namespaces``, not checked yet."""
+    lines: dict[Place, int] = field(default_factory=dict)
+    """Of the policies: the line of each key."""
 
     def problem(self, key: Key, text: str, config: str = "") -> Problem:
         """A problem of an entity, or of one of a namespace's configs, at its place if it is in
@@ -81,6 +104,20 @@ def export_text(snapshot: Snapshot) -> str:
     return _HEADING + write({**head, **_sections(snapshot, main_kinds())})
 
 
+def namespaces_text(
+    entities: Iterable[Entity], policies: Mapping[str, object], below: str = ""
+) -> str:
+    """The file of namespaces: these namespaces and ACLs, and blocks of policies by path."""
+    kinds, found = main_kinds(), [*entities]
+    head = {"format": FORMAT, "catalog_format": 1, "only": NAMESPACES}
+    content: dict[str, Any] = {**head, **({"below": below} if below else {})}
+    for name, entity in (("namespaces", Namespace), ("acls", ResourceAcls)):
+        content[name] = kinds[name].to_section([one for one in found if isinstance(one, entity)])
+    if policies:
+        content["policies"] = dict(policies)
+    return _NAMESPACES_HEADING + write(content)
+
+
 def secrets_text(snapshot: Snapshot) -> str:
     """The secrets' file."""
     secrets = _sections(snapshot, secret_kinds())
@@ -101,14 +138,38 @@ def read_export(path: Path) -> Imported:
     """Reads a main file. Raises ConfigError with every problem of its entities."""
     try:
         root = read_file(path)
-        fields = _of_known_format(root, "catalog_format", *main_kinds())
+        fields = _of_known_format(root, "catalog_format", *_OF_NAMESPACES, *main_kinds())
         level = required(root, fields, "catalog_format")
         imported = Imported(path, level.number())
+        _read_head_of_namespaces(imported, fields)
     except BadValue as error:
         raise ConfigError(path, [error.problem]) from None
     imported.places[key_of(CatalogFormat(imported.catalog_format))] = level.key, level.line
     _read_sections(imported, fields, main_kinds())
     return imported
+
+
+def _read_head_of_namespaces(imported: Imported, fields: dict[str, Value]) -> None:
+    """Reads the keys that only a file of namespaces has. Raises BadValue."""
+    if "only" not in fields:
+        for name in _OF_NAMESPACES:
+            if name in fields:
+                fields[name].reject(f"is a key of files with 'only: {NAMESPACES}'; leave it out")
+        return
+    if fields["only"].text() != NAMESPACES:
+        fields["only"].reject(f"is something that this software does not know; use {NAMESPACES}")
+    for name in main_kinds().keys() & fields.keys() - {"namespaces", "acls"}:
+        fields[name].reject(f"does not belong in a file of {NAMESPACES} only; leave it out")
+    imported.only_namespaces = True
+    if "below" in fields:
+        imported.below = fields["below"].text()
+        try:
+            check_namespace(imported.below)
+        except InvalidName as error:
+            fields["below"].reject(f"{error}; correct it")
+    if "policies" in fields:
+        blocks = fields["policies"].entries()
+        imported.policies = {path: block.content(imported.lines) for path, block in blocks}
 
 
 def read_secrets(path: Path) -> list[Entity]:

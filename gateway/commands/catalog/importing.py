@@ -6,16 +6,28 @@ import argparse
 import sys
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from functools import partial
 from typing import Final
 
-from gateway.catalog.entities import Change, Namespace, key_of
+from gateway.catalog.entities import Change, Entity, Namespace, ResourceAcls, key_of
+from gateway.catalog.schema.table import KINDS
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import Catalog, CatalogUnavailable, Decide
 from gateway.changes.base.broker import validate_configs
 from gateway.changes.base.context import Context
 from gateway.changes.namespaces.create_namespaces import captured_by
 from gateway.commands import backend
+from gateway.commands.actions import reject_flags
+from gateway.commands.catalog.carried_policies import CarriedPolicies
+from gateway.commands.catalog.carrying import (
+    LeftOut,
+    carried,
+    check_under,
+    is_inside,
+    too_long,
+    wider,
+)
 from gateway.commands.catalog.diff import (
     Difference,
     differences,
@@ -45,50 +57,95 @@ BATCH: Final = 500
 async def import_file(config: Config, options: argparse.Namespace) -> Output:
     """Import the file that the options name. Raises CommandError, and ConfigError for a file that
     does not fit the catalog or the cluster."""
+    if options.under is not None:
+        reject_flags(options, "secrets_from", "does not go with --under: users have no namespace")
+        check_under(options.under)
     imported = read_export(options.input)
+    policies = CarriedPolicies.of(config, imported, options)
     if options.secrets_from is not None:
         imported.entities += read_secrets(options.secrets_from)
-    changes = await _wanted_changes(config, imported, options)
+    changes, left_out = await _wanted_changes(config, imported, options)
+    notes = [] if options.no_acls else wider(imported, options.under or "")
+    text = "\n".join([*left_out.lines, *notes, *policies.lines(), differences_text(changes)])
+    policies.write(options.policies_to)
     if not options.json:
-        print(differences_text(changes), flush=True)
+        print(text, flush=True)
     commits = bool(changes) and not options.dry_run
-    text = ""
+    done = ""
     if commits:
         # The catalog is not held open meanwhile: its state is checked again when it is changed.
-        _confirm(changes, options)
+        _confirm(text, options)
         async with backend.open_backend(config, read_only=False) as found:
             snapshot = await commit(found.catalog, changes)
-        text = f"Imported; the catalog has version {snapshot.version:,}."
-    return Output({"committed": commits, "changes": differences_json(changes)}, text)
+        done = f"Imported; the catalog has version {snapshot.version:,}."
+    content: dict[str, object] = {"committed": commits, "changes": differences_json(changes)}
+    if is_carried(imported, options):
+        content |= {"left_out": left_out.to_json(), "notes": notes, "policies": policies.to_json()}
+    return Output(content, done)
+
+
+def is_carried(imported: Imported, options: argparse.Namespace) -> bool:
+    """Whether namespaces and their ACLs are all that the import is about."""
+    return imported.only_namespaces or options.under is not None
 
 
 async def _wanted_changes(
     config: Config, imported: Imported, options: argparse.Namespace
-) -> list[Difference]:
-    """The changes that the file makes. Raises ConfigError."""
+) -> tuple[list[Difference], LeftOut]:
+    """The changes that the file makes, and what of it makes none. Raises ConfigError."""
     async with backend.open_backend(config, read_only=True, or_empty=True) as found:
         snapshot = found.catalog.snapshot
-        now = time.time_ns() // 1_000_000
-        kinds = set(main_kinds().values())
-        if options.secrets_from is not None:
-            kinds |= set(secret_kinds().values())
-        changes = differences(
-            snapshot, imported.entities, prune=options.prune, now=now, kinds=kinds
-        )
-        reasons = problems(snapshot, imported, changes)
+        reasons, left_out, within = [], LeftOut(), _anything
+        if is_carried(imported, options):
+            under, below = options.under or "", imported.below
+            imported, left_out = carried(imported, under, snapshot.namespaces)
+            within = partial(_may_be_removed, snapshot=snapshot, under=under, below=below)
+            reasons = too_long(imported)
+        changes = _changes(snapshot, imported, options, within)
+        reasons += problems(snapshot, imported, changes)
         if not reasons:
             context = Context(found.catalog, found.cluster, found.admin)
             reasons = await judged(context, imported, changes, adopt=options.adopt_existing)
+            if is_carried(imported, options) and options.prune:
+                reasons += await _lost_topics(context, imported, changes)
     if reasons:
         raise ConfigError(imported.path, reasons)
-    return changes
+    return changes, left_out
 
 
-def _confirm(changes: list[Difference], options: argparse.Namespace) -> None:
+def _anything(_: Entity) -> bool:
+    return True
+
+
+def _may_be_removed(entity: Entity, snapshot: Snapshot, under: str, below: str) -> bool:
+    """Whether ``--prune`` may remove what the file of namespaces does not hold: not what a gateway
+    is still deleting, topics and all."""
+    if isinstance(entity, Namespace) and snapshot.deleting_tier(entity.path) is not None:
+        return False
+    return is_inside(entity, under, below)
+
+
+def _changes(
+    snapshot: Snapshot,
+    imported: Imported,
+    options: argparse.Namespace,
+    within: Callable[[Entity], bool],
+) -> list[Difference]:
+    kinds = set(main_kinds().values())
+    if options.secrets_from is not None:
+        kinds |= set(secret_kinds().values())
+    if options.no_acls:
+        kinds.discard(KINDS[ResourceAcls.KIND])
+    now = time.time_ns() // 1_000_000
+    wanted = imported.entities
+    return differences(snapshot, wanted, prune=options.prune, now=now, kinds=kinds, within=within)
+
+
+def _confirm(changes: str, options: argparse.Namespace) -> None:
     """Raises CommandError unless the operator agrees, who has seen the changes."""
     if options.json and not options.yes:
         # Standard output is one JSON document, so the changes are shown beside it.
-        print(differences_text(changes), file=sys.stderr)
+        print(changes, file=sys.stderr)
     agreed = confirmed("Import this?", yes=options.yes)
     if agreed is None:
         raise CommandError(
@@ -212,3 +269,29 @@ def _capture_problems(
         if captured:
             text = f"would take over existing topics: {shortened(captured)}; {step}"
             yield imported.problem(("namespace", path), text)
+
+
+async def _lost_topics(
+    context: Context, imported: Imported, found: Sequence[Difference]
+) -> list[Problem]:
+    """The namespaces that would be removed with topics in them, which would be left behind in the
+    default namespace."""
+    gone = {one.key[1] for one in found if one.after is None and one.key[0] == Namespace.KIND}
+    if not gone:
+        return []
+    await context.cluster.refresh()
+    inside: defaultdict[str, list[bytes]] = defaultdict(list)
+    for flat in context.cluster.index.names():
+        tier = context.catalog.snapshot.folds_into(flat.decode())
+        if tier is not None and tier in gone:
+            inside[tier].append(flat)
+    return [
+        imported.problem(
+            (Namespace.KIND, path),
+            f"namespace '{path}' would be removed, and topics are in it: {shortened(captured)};"
+            f" delete them first (kafka-gateway topics --delete --namespace {path} --recursive),"
+            " or keep it in the file",
+        )
+        for path in sorted(inside)
+        if (captured := captured_by(context.catalog.snapshot, [path], inside[path]))
+    ]

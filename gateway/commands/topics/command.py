@@ -20,7 +20,7 @@ _CREATE: Final = (
     "namespace topic partitions replication_factor config adopt_existing if_not_exists"
     " validate_only"
 )
-_LIST: Final = "namespace recursive"
+_LIST: Final = "namespace recursive exclude_internal"
 _DESCRIBE: Final = "namespace topic if_exists"
 _DELETE: Final = "namespace topic recursive if_exists no_wait"
 _MOVE: Final = "from_namespace to_namespace topic as_name alias_until validate_only"
@@ -78,6 +78,7 @@ COMMAND: Final = Command(
         Flag("--if-not-exists", "", "create: what exists is no error"),
         Flag("--if-exists", "", "describe, delete, unlink: what does not exist is no error"),
         Flag("--recursive", "", "delete: the namespaces below as well; list: their topics as well"),
+        Flag("--exclude-internal", "", "list: without topics of MirrorMaker's own (KIP-1074)"),
         Flag("--no-wait", "", "delete: do not wait until a namespace is gone"),
         Flag("--alias-until", "DATE", f"move, adopt: the old name works until then ({_DATES})"),
         Flag(

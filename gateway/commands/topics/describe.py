@@ -30,6 +30,7 @@ from gateway.commands.namespaces import (
 )
 from gateway.commands.output import Output, Progress
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
+from gateway.mirror_maker import DEFAULT
 from gateway.names import DELIMITER, LogicalName
 
 
@@ -175,13 +176,19 @@ async def list_names(admin: Admin, options: argparse.Namespace) -> Output:
             below = await namespaces_below(admin, namespace)
         topics = await topics_by_namespace(admin)
     inside = [namespace, *below] if options.recursive else [namespace]
-    names = sorted(Name(path, topic) for path in inside for topic in topics.get(path, ()))
+    names = {
+        Name(path, topic): kind
+        for path in inside
+        for topic, listed in topics.get(path, {}).items()
+        if (kind := DEFAULT.kind(listed.name)) == "user" or not options.exclude_internal
+    }
     content: dict[str, object] = {"namespace": namespace}
     if options.namespace is not None:
         content["namespaces"] = list(below)
         content["deleting"] = [path for path, deleting in below.items() if deleting]
     content["topics"] = [
-        {"name": str(name), "namespace": name.namespace, "topic": name.topic} for name in names
+        {"name": str(name), "namespace": name.namespace, "topic": name.topic, "kind": names[name]}
+        for name in sorted(names)
     ]
     lines = [
         namespace_resource(path) + (" - marked for deletion" if deleting else "")
@@ -190,4 +197,4 @@ async def list_names(admin: Admin, options: argparse.Namespace) -> Output:
     notes = []
     if namespace.startswith(DELIMITER) and not names:
         notes.append(_NOT_LISTED)
-    return Output(content, "\n".join([*lines, *map(str, names)]), notes)
+    return Output(content, "\n".join([*lines, *map(str, sorted(names))]), notes)

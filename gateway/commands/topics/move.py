@@ -30,6 +30,7 @@ from gateway.commands.namespaces import (
 )
 from gateway.commands.output import Output, Progress, confirmed, counted, shortened, table
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
+from gateway.mirror_maker import DEFAULT
 from gateway.names import DELIMITER, LogicalName
 
 NAMESPACE: Final = "gateway.namespace"
@@ -124,7 +125,10 @@ async def adopt(admin: Admin, options: argparse.Namespace) -> Output:
     steps = [
         Step(Name("", topic), listed.name, Name(target, topic.removeprefix(options.prefix)))
         for topic, listed in topics.get("", {}).items()
-        if topic.startswith(options.prefix) and not listed.internal
+        if topic.startswith(options.prefix)
+        and not listed.internal
+        # Under another name MirrorMaker would not find it again.
+        and not DEFAULT.is_mm2_internal_topic(topic)
     ]
     _check_plan(steps, set(topics.get(target, ())), options.prefix)
     plan = [{"from": str(step.source), "to": str(step.target)} for step in steps]

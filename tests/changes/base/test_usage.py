@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.catalog.entities import Change, Namespace, Removal, TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.base.usage import Expected, Usage
+from gateway.changes.base import usage as usage_module
+from gateway.changes.base.usage import UNCOUNTED, Expected, Usage
 from gateway.names import LogicalName
 from gateway.topic_ids import TopicIndex
 
 PATHS = ["", "org", "org:a", "org:a:b", "team"]
 FLATS = ["plain", "org..x", "org..y", "org.a..x", "org.a.b..x", "team..x", "__kafka_gateway_x"]
+FLATS += ["org..mm2-1.internal", "org..mm2-2.internal", "org..A.checkpoints.internal"]
 
 
 def index_of(**partitions: int) -> TopicIndex:
@@ -94,8 +97,47 @@ Step = st.one_of(
 )
 
 
+def own(count: int) -> dict[str, int]:
+    return {f"org__mm2-{number:03}.internal": 5 for number in range(count)}
+
+
+def test_mirrormakers_own_topics_are_not_counted_up_to_a_bound() -> None:
+    snapshot = Snapshot.of(["org:a", "team"])
+    usage = Usage().at(snapshot, index_of(org__x=2, org__A_internal=1, **own(UNCOUNTED)))
+    assert (usage.topics("org"), usage.partitions("org"), usage.tree_topics("org")) == (2, 3, 2)
+    usage.at(snapshot, index_of(org__x=2, **own(UNCOUNTED + 3)))
+    assert (usage.topics("org"), usage.partitions("org"), usage.tree_topics(None)) == (4, 17, 4)
+    assert usage.is_uncounted("org..mm2-000.internal")
+    assert not usage.is_uncounted("org..mm2-034.internal")
+    usage.at(snapshot, index_of(org__x=2))
+    assert (usage.topics("org"), usage.partitions("org")) == (1, 2)
+
+
+def test_new_topics_of_mirrormakers_own_are_expected_up_to_the_bound() -> None:
+    usage = Usage().at(Snapshot.of(["org"]), index_of(**own(UNCOUNTED - 2)))
+    expected = Expected(usage)
+    assert not expected.takes_uncounted("org", "orders.internal")
+    taken = [expected.takes_uncounted("org", f"{name}.checkpoints.internal") for name in "ABC"]
+    assert taken == [True, True, False]
+    assert expected.takes_uncounted("", "mm2-configs.A.internal")
+
+
+@given(st.integers(1, 3), st.lists(Step, max_size=30))
+def test_counted_on_is_counted_anew_with_a_smaller_bound(
+    bound: int, steps: list[tuple[str, object]]
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(usage_module, "UNCOUNTED", bound)
+        count_on(steps)
+
+
 @given(st.lists(Step, max_size=30))
 def test_counted_on_is_counted_anew(steps: list[tuple[str, object]]) -> None:
+    count_on(steps)
+
+
+def count_on(steps: list[tuple[str, object]]) -> None:
+    """Count after each step, and compare with what is counted anew."""
     usage, index, snapshot = Usage(), TopicIndex(), Snapshot.of(["org"])
     for what, value in steps:
         changes: list[Change] = []

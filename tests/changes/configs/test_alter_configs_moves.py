@@ -79,6 +79,22 @@ async def test_adopting_by_prefix_renames(world: World, gateway: FakeGateway) ->
     assert (code, message) == (36, "Topic 'team-a:x' already exists.")
 
 
+async def test_mirrormakers_own_topics_are_not_adopted(world: World, gateway: FakeGateway) -> None:
+    own, users = "A.checkpoints.internal", "orders.internal"
+    world.broker.make(own, users, "org..mm2-status.A.internal")
+    gateway = world.gateway()
+    for to in (moving("org"), moving("org", "plain")):
+        code, message = await alter(gateway, own, to)
+        assert (code, message and message.partition(":")[0]) == (
+            42,
+            f"Topic '{own}' is MirrorMaker's own, so it cannot be adopted",
+        )
+    assert not world.snapshot.topics
+    assert await alter(gateway, users, moving("org")) == DONE
+    # From a namespace it is moved like any other topic, with the others there.
+    assert await alter(gateway, "org:mm2-status.A.internal", moving("team-b")) == DONE
+
+
 async def test_release(world: World, gateway: FakeGateway) -> None:
     broker_configs(world, "orders")["segment.bytes"] = "5"
     await alter(gateway, "org:", setting(retention_ms="1"))

@@ -144,6 +144,51 @@ async def test_a_topic_with_an_entry_is_not_captured() -> None:
     assert world.snapshot.topics == {"org..x": moved}
 
 
+@pytest.mark.parametrize("adopt", [{}, {"gateway.adopt": "true"}])
+@pytest.mark.parametrize(
+    ("path", "flat"),
+    [
+        ("dr:a", "dr.a..mm2-configs.A.internal"),
+        ("dr:a", "dr.a..A.checkpoints.internal"),
+        # By an alias that begins with the other character that Kafka folds with a dot.
+        ("mm2-configs", "mm2-configs._A.internal"),
+    ],
+)
+async def test_mirrormakers_own_topics_are_never_captured(
+    path: str, flat: str, adopt: dict[str, str | None]
+) -> None:
+    world = World()
+    prefix = flat[:5] if path == "dr:a" else "mm2-configs."
+    world.broker.make(flat, f"{prefix}.orders.internal")
+    (told,) = await create(world.gateway(), f"{path}:", configs=adopt)
+    assert told.code == 17
+    assert f"would take over topics of MirrorMaker's own: '{flat}'." in told.message
+    assert "orders.internal" not in told.message
+    assert "gateway.adopt" not in told.message
+    assert not world.log.decisions
+
+
+async def test_users_topics_that_end_in_internal_are_adopted() -> None:
+    world = World()
+    world.broker.make("org..orders.internal", "org..x-internal", "org..mm2x.internal.y")
+    world.broker.make("mm2-team..orders.internal")
+    for path in ("org:", "mm2-team:"):
+        (told,) = await create(world.gateway(), path)
+        assert "gateway.adopt=true" in told.message
+        (told,) = await create(world.gateway(), path, configs={"gateway.adopt": "true"})
+        assert told.code == 0
+
+
+async def test_mirrormakers_own_topics_are_not_named_to_a_home_that_does_not_see_them() -> None:
+    world = World(["team-a"])
+    world.broker.make("team-a.sub..mm2-configs.secret.internal")
+    gateway = world.gateway()
+    (told,) = await create(gateway, "sub:", view=gateway.view("team-a"))
+    assert told.code == 17
+    assert "MirrorMaker's own: 1 that you do not see here" in told.message
+    assert "secret" not in told.message
+
+
 async def test_a_home_neither_sees_nor_adopts_what_is_outside() -> None:
     world = World(["team-a"])
     world.broker.make("team-a.sub..secret")
