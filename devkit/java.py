@@ -127,12 +127,15 @@ def run_java(
     seconds: float = 240.0,
     classes: Path | None = None,
     options: Sequence[str] = (),
+    jar_set: str = "kafka",
 ) -> JavaResult:
     """Run a main class to its end, whatever its exit status; ``options`` are further ones of Java.
 
     Raises JavaError, with what it printed, if it takes longer than ``seconds``; it is killed then.
     """
-    command = java_command(main_class, args, options=(*TOOL_OPTIONS, *options), classes=classes)
+    command = java_command(
+        main_class, args, options=(*TOOL_OPTIONS, *options), classes=classes, jar_set=jar_set
+    )
     try:
         ended = subprocess.run(
             command, input=stdin, capture_output=True, text=True, timeout=seconds, check=False
@@ -153,8 +156,8 @@ def start_java(
     return ManagedProcess(main_class.rpartition(".")[2], command, log_path)
 
 
-def compile_java(source: Path) -> Path:
-    """Compile one source file against Kafka's archives; returns the directory of its classes.
+def compile_java(source: Path, jar_set: str = "kafka") -> Path:
+    """Compile one source file against a set of archives; returns the directory of its classes.
 
     The compiler is ecj, which runs on a JRE. What was compiled once is found again by the content
     of the source. Raises JavaError with what the compiler says.
@@ -164,7 +167,7 @@ def compile_java(source: Path) -> Path:
     if target.is_dir():
         return target
     unfinished = target.with_name(f"{target.name}.{os.getpid()}")
-    class_path = os.pathsep.join(map(str, jars("kafka")))
+    class_path = os.pathsep.join(map(str, jars(jar_set)))
     # 17: the oldest Java that may run it. ecj's --release needs a JDK.
     options = ["-17", "-proc:none", "-cp", class_path, "-d", str(unfinished), str(source)]
     compiler = "org.eclipse.jdt.internal.compiler.batch.Main"

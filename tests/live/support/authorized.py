@@ -55,6 +55,7 @@ def gateway(
     allow_everyone: bool = False,
     homes: Mapping[str, str] | None = None,
     workers: int = 1,
+    more_listeners: Sequence[Listener] = (),
     **overrides: object,
 ) -> GatewayProcess:
     """A gateway, not started yet. ``admin`` is a super user; ``homes`` are users' homes."""
@@ -69,7 +70,8 @@ def gateway(
         "catalog": {"replication_factor": 1},
         **overrides,
     }
-    return GatewayProcess(brokers, [listener], namespaces, workers=workers, overrides=settings)
+    listeners = [listener, *more_listeners]
+    return GatewayProcess(brokers, listeners, namespaces, workers=workers, overrides=settings)
 
 
 # -- logging in -------------------------------------------------------------------------------
