@@ -4,7 +4,7 @@ KIP-1074 (Kafka 4.0) changed which topics are internal, which are never replicat
 topic that ends in ``.internal`` or ``-internal``, since then MirrorMaker's own alone. Names in this
 module are those that MirrorMaker sees: at a gateway the logical ones, as its listener shows them.
 Methods are named after those of ``org.apache.kafka.connect.mirror.ReplicationPolicy``; a test
-compares them with Kafka's classes (tests/gateway/test_mirror_maker_oracle.py).
+compares them with Kafka's classes (tests/live/oracle/test_replication_oracle.py).
 """
 
 from __future__ import annotations

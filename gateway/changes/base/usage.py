@@ -25,9 +25,14 @@ LISTING_HOLDS: Final = 30_000
 """Milliseconds for which a listing of the cluster may be counted by: entries of topics that it
 lacks are kept for longer (``create_plan.CREATION_TIME``)."""
 
-UNCOUNTED: Final = 32
-"""Topics of MirrorMaker's own (five for each cluster it knows) that a namespace has without their
-being counted. There is a bound because anyone who may create topics may name them so."""
+UNCOUNTED: Final = 64
+"""Topics of MirrorMaker's own (five for each cluster it knows) that a cluster has without their
+being counted, the first ones by flat name. There is a bound because anyone who may create topics
+may name them so, in as many namespaces as it likes."""
+
+UNCOUNTED_PARTITIONS: Final = 25
+"""Partitions of such a topic at most (the default of ``offset.storage.partitions``, the most that
+MirrorMaker creates): one with more counts like any other."""
 
 _ROOM: Final = -sys.maxsize
 """So little usage that any limit has room for more."""
@@ -103,9 +108,8 @@ class Usage(Counts):
     def __init__(self) -> None:
         super().__init__()
         self._counted: dict[str, tuple[str, int]] = {}
-        self._own: defaultdict[str, dict[str, int]] = defaultdict(dict)
-        self._uncounted: dict[str, frozenset[str]] = {}
-        self._beyond: dict[str, tuple[int, int]] = {}
+        self._own: set[str] = set()
+        self._uncounted: frozenset[str] = frozenset()
         self._namespaces: Mapping[str, Namespace] | None = None
         self._entries: Mapping[str, TopicEntry] = {}
         self._listed: Mapping[bytes, int] = {}
@@ -126,55 +130,49 @@ class Usage(Counts):
                 changed |= self._counted.keys() ^ {flat.decode() for flat in index.names()}
         self._namespaces, self._entries = snapshot.namespaces, snapshot.topics
         self._listed, self._version = index.partitions, index.version
-        of_own: set[str] = set()
+        own = set(self._own)
         for flat in changed:
             before, now = self._counted.get(flat), _counted(snapshot, index, flat)
             if before == now:
                 continue
             if before is not None:
-                self._drop(flat, *before, of_own)
+                self._count(flat, -1)
+                own.discard(flat)
+                del self._counted[flat]
             if now is not None:
-                self._take(snapshot, flat, *now, of_own)
-        for namespace in of_own:
-            self._recount_own(namespace)
+                self._counted[flat] = now
+                if _may_be_uncounted(snapshot.owner(flat).topic, now[1]):
+                    own.add(flat)
+                self._count(flat, 1)
+        if own != self._own:
+            self._leave_out(own)
         return self
 
-    def _take(
-        self, snapshot: Snapshot, flat: str, namespace: str, partitions: int, of_own: set[str]
-    ) -> None:
-        self._counted[flat] = namespace, partitions
-        if DEFAULT.is_mm2_internal_topic(snapshot.owner(flat).topic):
-            self._own[namespace][flat] = partitions
-            of_own.add(namespace)
-        else:
-            self.add(namespace, partitions)
+    def _count(self, flat: str, sign: int) -> None:
+        namespace, partitions = self._counted[flat]
+        if flat not in self._uncounted:
+            self.add(namespace, sign * partitions, sign)
 
-    def _drop(self, flat: str, namespace: str, partitions: int, of_own: set[str]) -> None:
-        del self._counted[flat]
-        if self._own[namespace].pop(flat, None) is None:
-            self.add(namespace, -partitions, -1)
-        else:
-            of_own.add(namespace)
+    def _leave_out(self, own: set[str]) -> None:
+        """Leave the first of these out of the counts, and count the others."""
+        self._own, uncounted = own, frozenset(sorted(own)[:UNCOUNTED])
+        for flat, sign in (
+            *((flat, 1) for flat in self._uncounted - uncounted),
+            *((flat, -1) for flat in uncounted - self._uncounted),
+        ):
+            if flat in self._counted:
+                namespace, partitions = self._counted[flat]
+                self.add(namespace, sign * partitions, sign)
+        self._uncounted = uncounted
 
-    def _recount_own(self, namespace: str) -> None:
-        """Count MirrorMaker's own topics of a namespace beyond the first, by name."""
-        own = self._own[namespace]
-        names = sorted(own)
-        self._uncounted[namespace] = frozenset(names[:UNCOUNTED])
-        beyond = names[UNCOUNTED:]
-        now = len(beyond), sum(own[name] for name in beyond)
-        before = self._beyond.get(namespace, (0, 0))
-        self._beyond[namespace] = now
-        self.add(namespace, now[1] - before[1], now[0] - before[0])
-
-    def uncounted_in(self, namespace: str) -> int:
-        """The topics of MirrorMaker's own in a namespace that are not counted."""
-        return len(self._uncounted.get(namespace, ()))
+    @property
+    def uncounted(self) -> int:
+        """The topics of MirrorMaker's own that are not counted."""
+        return len(self._uncounted)
 
     def is_uncounted(self, flat: str) -> bool:
         """Whether a topic that exists is one of those."""
-        found = self._counted.get(flat)
-        return found is not None and flat in self._uncounted.get(found[0], ())
+        return flat in self._uncounted
 
     def partitions_of(self, flat: str) -> int:
         """The partitions that one topic counts with; 0: it does not count."""
@@ -196,20 +194,25 @@ def _counted(snapshot: Snapshot, index: TopicIndex, flat: str) -> tuple[str, int
     return snapshot.owner(flat).namespace, max(expected, listed)
 
 
+def _may_be_uncounted(topic: str, partitions: int) -> bool:
+    return partitions <= UNCOUNTED_PARTITIONS and DEFAULT.is_mm2_internal_topic(topic)
+
+
 class Expected(Counts):
     """Usage, and what else the same decision is about to add."""
 
     def __init__(self, usage: Usage) -> None:
         super().__init__()
         self._usage = usage
-        self._uncounted: Counter[str] = Counter()
+        self._uncounted = 0
 
-    def takes_uncounted(self, namespace: str, topic: str) -> bool:
-        """Whether a new topic is one that no limit counts; the namespace then has one more."""
-        there = self._usage.uncounted_in(namespace) + self._uncounted[namespace]
-        if not DEFAULT.is_mm2_internal_topic(topic) or there >= UNCOUNTED:
+    def takes_uncounted(self, topic: str, partitions: int) -> bool:
+        """Whether a new topic is one that no limit counts; there is one more of them then."""
+        if self._usage.uncounted + self._uncounted >= UNCOUNTED:
             return False
-        self._uncounted[namespace] += 1
+        if not _may_be_uncounted(topic, partitions):
+            return False
+        self._uncounted += 1
         return True
 
     def topics(self, path: str) -> int:

@@ -32,7 +32,7 @@ from gateway.changes.base.rejected import (
 )
 from gateway.changes.base.resources import TopicResource, in_logical_names
 from gateway.changes.base.topic_policies import NOT_TOLD, Metadata, read_facts
-from gateway.changes.base.usage import LISTING_HOLDS, Expected
+from gateway.changes.base.usage import LISTING_HOLDS, UNCOUNTED_PARTITIONS, Expected
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, REQUEST_TIMED_OUT
 from gateway.names import LogicalName
@@ -263,26 +263,30 @@ def over_limits(
     denied: dict[str, Denied] = {}
     for growth in growing:
         flat, namespace = growth.flat, growth.name.namespace
-        more = growth.total - usage.partitions_of(flat)
+        more, topics = growth.total - usage.partitions_of(flat), 0
+        uncounted = usage.is_uncounted(flat)
+        if uncounted and growth.total > UNCOUNTED_PARTITIONS:
+            # It counts from now on, with all that it has.
+            uncounted, more, topics = False, growth.total, 1
         if context.clock() - listed > LISTING_HOLDS:
             why: Denied | None = _LATE
         elif snapshot.owner(flat) != growth.name:
             why = _MOVED
-        elif usage.is_uncounted(flat):
+        elif uncounted:
             continue
         else:
             why = context.judge.over_limit(
                 expected,
                 str(growth.name),
                 namespace,
-                topics=0,
+                topics=topics,
                 partitions=more,
                 principal=principal,
             )
         if why is not None:
             denied[flat] = why
         elif more > 0:
-            expected.add(namespace, more, topics=0)
+            expected.add(namespace, more, topics)
     return denied
 
 

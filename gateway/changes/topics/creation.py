@@ -257,7 +257,7 @@ def over_limits(
         return []
     if context.clock() - listed > LISTING_HOLDS:
         raise Rejected.of(try_again("It took too long until the topics could be counted"))
-    if expected.takes_uncounted(namespace, planned.name.topic):
+    if expected.takes_uncounted(planned.name.topic, partitions):
         return []
     policies, name = context.judge.policies, str(planned.name)
     found = over(policies, expected, name, namespace, topics=1, partitions=partitions)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from gateway.catalog.entities import Change, Namespace, Removal, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base import usage as usage_module
-from gateway.changes.base.usage import UNCOUNTED, Expected, Usage
+from gateway.changes.base.usage import UNCOUNTED, UNCOUNTED_PARTITIONS, Expected, Usage
 from gateway.names import LogicalName
 from gateway.topic_ids import TopicIndex
 
@@ -108,7 +108,7 @@ def test_mirrormakers_own_topics_are_not_counted_up_to_a_bound() -> None:
     usage.at(snapshot, index_of(org__x=2, **own(UNCOUNTED + 3)))
     assert (usage.topics("org"), usage.partitions("org"), usage.tree_topics(None)) == (4, 17, 4)
     assert usage.is_uncounted("org..mm2-000.internal")
-    assert not usage.is_uncounted("org..mm2-034.internal")
+    assert not usage.is_uncounted("org..mm2-066.internal")
     usage.at(snapshot, index_of(org__x=2))
     assert (usage.topics("org"), usage.partitions("org")) == (1, 2)
 
@@ -116,10 +116,21 @@ def test_mirrormakers_own_topics_are_not_counted_up_to_a_bound() -> None:
 def test_new_topics_of_mirrormakers_own_are_expected_up_to_the_bound() -> None:
     usage = Usage().at(Snapshot.of(["org"]), index_of(**own(UNCOUNTED - 2)))
     expected = Expected(usage)
-    assert not expected.takes_uncounted("org", "orders.internal")
-    taken = [expected.takes_uncounted("org", f"{name}.checkpoints.internal") for name in "ABC"]
+    assert not expected.takes_uncounted("orders.internal", 1)
+    taken = [expected.takes_uncounted(f"{name}.checkpoints.internal", 1) for name in "ABC"]
     assert taken == [True, True, False]
-    assert expected.takes_uncounted("", "mm2-configs.A.internal")
+    fresh = Expected(Usage().at(Snapshot.of(["org"]), index_of()))
+    assert fresh.takes_uncounted("mm2-offsets.A.internal", 25)
+    assert not fresh.takes_uncounted("mm2-offsets.B.internal", 26)
+
+
+def test_one_with_more_partitions_than_mirrormaker_creates_is_counted() -> None:
+    names = {"org__mm2-a.internal": UNCOUNTED_PARTITIONS, "org__mm2-b.internal": 26}
+    usage = Usage().at(Snapshot.of(["org"]), index_of(**names))
+    assert (usage.topics("org"), usage.partitions("org")) == (1, 26)
+    assert usage.is_uncounted("org..mm2-a.internal")
+    usage.at(Snapshot.of(["org"]), index_of(**dict.fromkeys(names, 3)))
+    assert (usage.topics("org"), usage.partitions("org")) == (0, 0)
 
 
 @given(st.integers(1, 3), st.lists(Step, max_size=30))

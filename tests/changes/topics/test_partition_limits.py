@@ -114,3 +114,16 @@ async def test_what_cannot_be_taken_back_counts_for_a_while(
     for task in list(housekeeping.tasks(gateway.catalog.snapshot)):
         await housekeeping.run(task)
     assert one.snapshot.topics == {}
+
+
+async def test_a_topic_of_mirrormakers_own_counts_once_it_is_larger_than_mirrormaker_makes_it() -> (
+    None
+):
+    one = World(["org"])
+    one.broker.make("org..mm2-offsets.A.internal")
+    gateway = one.gateway(judge(namespaces={"org": {"max_partitions": 30, "max_topics": 1}}))
+    name = LogicalName("org", "mm2-offsets.A.internal")
+    for total, rejected in ((25, []), (30, []), (31, ["org..mm2-offsets.A.internal"])):
+        growth = Growth("org..mm2-offsets.A.internal", name, total)
+        found = over_limits(gateway.context, one.snapshot, [growth], "User:alice", one.clock())
+        assert list(found) == rejected
