@@ -69,11 +69,18 @@ def timed(api: str, version: int, way: str, items: int) -> TimedPair:
 
 
 def best(measure: Callable[[], TimedPair], seconds: float) -> TimedPair:
-    """The first try whose longest callback took less, or else the last one."""
-    for _ in range(TRIES):
-        pair = measure()
+    """The first try whose longest callback took less, or else the last one.
+
+    Each begins without the objects of the one before, which Python's collector would look at again
+    while it is measured: 100 ms instead of 40 for 90,000 topics.
+    """
+    pair = measure()
+    for _ in range(TRIES - 1):
         if pair.longest < seconds:
             break
+        del pair
+        gc.collect()
+        pair = measure()
     return pair
 
 
