@@ -72,7 +72,8 @@ def test_it_speaks_json(admin: str, kafka: KafkaCluster, unique: Names) -> None:
     namespaces.create_topic(admin, kafka, f"{inside}:{topic}", {"retention.ms": "3600000"})
     assert told("--list", "--namespace", root)["namespaces"] == [inside]
     listed = told("--list", "--namespace", inside)["topics"]
-    assert listed == [{"name": f"{inside}:{topic}", "namespace": inside, "topic": topic}]
+    name = f"{inside}:{topic}"
+    assert listed == [{"name": name, "namespace": inside, "topic": topic, "kind": "user"}]
     (described,) = told("--describe", "--namespace", inside, "--topic", topic)["topics"]
     assert (described["name"], len(described["partitions"])) == (f"{inside}:{topic}", 1)
     configs = {one["name"]: one["value"] for one in described["configs"]}
