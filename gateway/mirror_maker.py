@@ -21,7 +21,7 @@ EXCLUDE: Final = (r"mm2.*\.internal", r".*\.replica", "__.*")
 backslash and dot."""
 
 EXCLUDE_BEFORE: Final = (r".*[\-\.]internal", r".*\.replica", "__.*")
-"""The same before it."""
+"""``topics.exclude`` of DefaultTopicFilter before KIP-1074."""
 
 Kind = Literal["user", "mirror-maker", "kafka"]
 """What a topic is to MirrorMaker: a user's, its own, or one that Kafka hides (``__…``, ``.…``)."""

@@ -86,7 +86,8 @@ def _namespace_like(view: View, spelled: str, name: LogicalName) -> Denied | Non
 
 
 def _like_one_in_a_mirror(view: View, spelled: str, name: LogicalName) -> Denied | None:
-    """The same for a legal spelling that begins with a mirror's alias."""
+    """The denial of a legal spelling that begins with a mirror's alias and reads as a topic of a
+    namespace that does not exist; None for another one."""
     mirrors, mirror = view.settings.mirrors, view.mirror_of(name.namespace)
     if mirrors is None or mirror is None or view.snapshot.entry_of(name) is not None:
         return None

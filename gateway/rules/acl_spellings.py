@@ -24,7 +24,7 @@ def spellings(view: View, pattern: ResourcePattern) -> list[str]:
 
 
 def _own_spellings(view: View, pattern: ResourcePattern) -> list[str]:
-    """The same without mirrors."""
+    """The spellings of a pattern's name at a listener without mirrors."""
     settings, name = view.settings, pattern.name
     if pattern.type not in NAMESPACED:
         return [name]

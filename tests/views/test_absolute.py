@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.decision import Denied, Resolved
+from gateway.decision import Denied
 from gateway.error_codes import NOT_LEADER_OR_FOLLOWER, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.mounts import Mounts, OtherVolume
 from gateway.names import InvalidName
 from gateway.views.absolute import hidden_by
 from gateway.views.spelling import Spelling
 from gateway.views.view import View
+from tests.views.found import flat_of
 from tests.views.trees import SPELLINGS, mounts, tree_view
 
 TREE = mounts("la:tracking", "ny:tracking", "ny:tracking:deep")
@@ -21,11 +22,6 @@ NAMESPACES = ["search:sub", "deep", "la:tracking", "la:other", "a.b"]
 def view(volume: str, spelling: Spelling = "colon", tree: Mounts = TREE) -> View:
     first = next(iter(tree)).path
     return tree_view(tree, volume, first, spelling, NAMESPACES)
-
-
-def flat_of(found: Resolved | Denied) -> str:
-    assert isinstance(found, Resolved), found
-    return found.flat.decode()
 
 
 @pytest.mark.parametrize(

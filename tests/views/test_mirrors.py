@@ -12,7 +12,6 @@ from gateway.acl_model import Resource, ResourceType
 from gateway.acls.standard import StandardAuthorizer
 from gateway.catalog.entities import TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.decision import Denied, Resolved
 from gateway.names import InvalidName, LogicalName, encode
 from gateway.views import spelling
 from gateway.views.authorized_access import AuthorizedAccess
@@ -21,6 +20,7 @@ from gateway.views.spelling import Spelling, ViewSettings, below
 from gateway.views.view import View
 from gateway.views.views import settings_of
 from tests.views import trees
+from tests.views.found import flat_of, message_of
 
 NAMESPACES = ["dr:a:team-a", "dr:a:team-b:sub", "dr:b", "dr:c", "team-a", "A.team-a", "A", "mm2"]
 SNAPSHOT = Snapshot.of(NAMESPACES)
@@ -30,17 +30,6 @@ MIRRORS = Mirrors.of_aliases([("A", "dr:a"), ("AA", "dr:b"), ("mm2", "dr:c")], "
 def view(how: Spelling = "colon", home: str = "", escape: bool = False) -> View:
     made = ViewSettings("test", how, home, escape, not home, mirrors=MIRRORS)
     return View(made, SNAPSHOT)
-
-
-def flat_of(found: Resolved | Denied) -> str:
-    assert isinstance(found, Resolved), found
-    return found.flat.decode()
-
-
-def message_of(found: Resolved | Denied) -> str:
-    assert isinstance(found, Denied), found
-    assert found.code == 3
-    return found.message
 
 
 @pytest.mark.parametrize(

@@ -11,24 +11,13 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.decision import Denied, Resolved
 from gateway.names import LogicalName, encode
 from gateway.views.view import Spelling, View, ViewSettings
+from tests.views.found import flat_of, message_of
 
 SNAPSHOT = Snapshot.of(["team-a:sub", "team-b", "org:apache:kafka", "a.b"])
 
 
 def view(spelling: Spelling = "colon", home: str = "", escape: bool = False) -> View:
     return View(ViewSettings("test", spelling, home, escape, not home), SNAPSHOT)
-
-
-def flat_of(found: Resolved | Denied) -> str:
-    assert isinstance(found, Resolved), found
-    assert found.flat_legacy[2:] == found.flat_compact[1:] == found.flat
-    return found.flat.decode()
-
-
-def message_of(found: Resolved | Denied) -> str:
-    assert isinstance(found, Denied), found
-    assert found.code == 3
-    return found.message
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ class LeftOut:
         return [f"Left out: {text}." for text in found]
 
     def to_json(self) -> dict[str, object]:
-        """The same for programs."""
+        """What is left out, for programs."""
         kinds = dict(sorted(self.kinds.items()))
         return {"deleting": self.deleting, "acls": self.acls, "kinds": kinds}
 

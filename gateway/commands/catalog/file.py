@@ -33,7 +33,7 @@ FORMAT: Final = 1
 """The format of the files that this software writes, and the newest that it reads."""
 
 NAMESPACES: Final = "namespaces"
-"""What a file of namespaces holds ``only``."""
+"""The value of ``only`` in a file that holds namespaces."""
 
 _HEADING = """\
 # The catalog of kafka-gateway: its namespaces, the topics whose stored name does not say
