@@ -15,8 +15,9 @@ _LOWEST = 10_240
 _HIGHEST = 32_767
 _TRIES = 1_000
 
-# Two calls in a row must not answer alike: the first one's process may not listen yet.
-_given: set[int] = set()
+# Calls in a row must not answer alike: the first one's process may not listen yet. The last ones,
+# in order, up to a fourth of the range: so there always are others.
+_given: dict[int, None] = {}
 _range = range(_LOWEST, _HIGHEST + 1)
 
 
@@ -33,22 +34,28 @@ def keep_to(part: int, parts: int) -> None:
 
 
 def free_port() -> int:
-    """One port that nothing listens on, on any address, and that was not given before."""
+    """One port that nothing listens on, on any address, and that was not given lately."""
     return free_ports(1)[0]
 
 
 def free_ports(count: int) -> range:
-    """``count`` consecutive ports that nothing listens on, none of them given before.
+    """``count`` consecutive ports that nothing listens on, none of them given lately.
 
     Raises NoFreePortError if there is no such block.
     """
     for _ in range(_TRIES):
         first = random.choice(_range[: len(_range) - count + 1])
         block = range(first, first + count)
-        if _given.isdisjoint(block) and all(map(_is_free, block)):
-            _given.update(block)
+        if _given.keys().isdisjoint(block) and all(map(_is_free, block)):
+            _give(block)
             return block
     raise NoFreePortError(f"no block of {count} free ports between {_range[0]} and {_range[-1]}")
+
+
+def _give(block: range) -> None:
+    _given.update(dict.fromkeys(block))
+    for port in list(_given)[: max(0, len(_given) - len(_range) // 4)]:
+        del _given[port]
 
 
 def _is_free(port: int) -> bool:

@@ -23,6 +23,14 @@ def test_no_port_is_given_twice() -> None:
     assert len(set(given)) == 50
 
 
+def test_ports_do_not_run_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "_range", range(30_000, 30_400))
+    monkeypatch.setattr(ports, "_given", {})
+    blocks = [free_ports(14) for _ in range(100)]
+    for number, block in enumerate(blocks):
+        assert all(set(block).isdisjoint(other) for other in blocks[max(0, number - 7) : number])
+
+
 def test_a_port_that_something_listens_on_is_not_free(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         taken = server.getsockname()[1]
