@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
+from bench.targets.haproxy_program import haproxy_command
 from bench.targets.listening import accepts
 from bench.targets.target import Target, TargetError
 from devkit.ports import free_port
@@ -82,13 +82,10 @@ def haproxy_config(broker: str, port: int, certificate: Path | None = None) -> s
 
 def start_haproxy(directory: Path, name: str, config: str, port: int) -> ManagedProcess:
     """Start it and wait until it accepts at ``port``. Raises TargetError."""
-    # Debian puts it where only root's PATH may look.
-    program = shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin")
-    if program is None:
-        raise TargetError("haproxy is missing, and all ratios are to it: apt-get install haproxy")
+    program = haproxy_command()
     path = directory / f"{name}.cfg"
     path.write_text(config)
-    process = ManagedProcess(name, [program, "-db", "-f", str(path)], directory / f"{name}.log")
+    process = ManagedProcess(name, [*program, "-db", "-f", str(path)], directory / f"{name}.log")
     try:
         wait_until(lambda: accepts(port), name, _START_SECONDS)
     except DeadlineError as error:

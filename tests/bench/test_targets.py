@@ -39,6 +39,7 @@ def test_a_missing_haproxy_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda *_, **__: None)
+    monkeypatch.setenv("KAFKA_GATEWAY_CACHE", str(tmp_path))
     with pytest.raises(TargetError, match="apt-get install haproxy"):
         HAProxy(tmp_path).start("127.0.0.1:9092")
 
