@@ -12,13 +12,14 @@ import random
 import socket
 
 _LOWEST = 10_240
+_LOWEST_OF_PARTS = 14_336
 _HIGHEST = 32_767
 _TRIES = 1_000
 
 # Calls in a row must not answer alike: the first one's process may not listen yet. The last ones,
 # in order, up to a fourth of the range: so there always are others.
 _given: dict[int, None] = {}
-_range = range(_LOWEST, _HIGHEST + 1)
+_range = range(_LOWEST, _LOWEST_OF_PARTS)
 
 
 class NoFreePortError(Exception):
@@ -26,11 +27,15 @@ class NoFreePortError(Exception):
 
 
 def keep_to(part: int, parts: int) -> None:
-    """Give ports of one of so many equal parts of the range only: processes that keep to different
-    ones do not take each other's, also not one whose process is being restarted."""
+    """Give ports of one of so many equal parts of a range only: processes that keep to different
+    ones do not take each other's, also not one whose process is being restarted.
+
+    Those that keep to none have ports of their own: a client that a test has left behind, and that
+    looks for its broker, finds none of a demo's.
+    """
     global _range
-    size = (_HIGHEST + 1 - _LOWEST) // parts
-    _range = range(_LOWEST + part * size, _LOWEST + (part + 1) * size)
+    size = (_HIGHEST + 1 - _LOWEST_OF_PARTS) // parts
+    _range = range(_LOWEST_OF_PARTS + part * size, _LOWEST_OF_PARTS + (part + 1) * size)
 
 
 def free_port() -> int:

@@ -45,5 +45,6 @@ def test_those_who_keep_to_their_parts_never_meet(monkeypatch: pytest.MonkeyPatc
     for part in range(3):
         ports.keep_to(part, 3)
         given.append(sorted(free_ports(3)[0] for _ in range(30)))
+    assert given[0][0] >= ports._LOWEST_OF_PARTS
     assert given[0][-1] + 2 < given[1][0]
     assert given[1][-1] + 2 < given[2][0]
