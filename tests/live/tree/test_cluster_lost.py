@@ -13,11 +13,10 @@ import pytest
 
 from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess
-from tests.live.support import clients
+from tests.live.support import clients, steady
+from tests.live.support.steady_java import java_producer
 from tests.live.support.wire import Wire
-from tests.live.tree import steady
 from tests.live.tree.conftest import LISTENERS, mounted
-from tests.live.tree.steady_java import java_producer
 
 SECONDS = clients.SECONDS
 NONE, UNKNOWN_TOPIC, LEADER_NOT_AVAILABLE, COORDINATOR_NOT_AVAILABLE = 0, 3, 5, 15

@@ -12,8 +12,7 @@ from confluent_kafka.cimpl import NewTopic
 from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
-from tests.live.support import clients
-from tests.live.tree import steady
+from tests.live.support import clients, steady
 from tests.live.tree.conftest import LISTENERS, mounted
 
 SECONDS = clients.SECONDS

@@ -12,9 +12,8 @@ import pytest
 from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
-from tests.live.support import clients
+from tests.live.support import clients, steady
 from tests.live.support.wire import Wire
-from tests.live.tree import steady
 from tests.live.tree.conftest import LISTENERS, mounted
 
 NY_ONLY = ":ny:tracking:search:silent-live"

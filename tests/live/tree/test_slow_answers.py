@@ -15,10 +15,9 @@ from devkit.gateway_config import MountedCluster
 from devkit.gateway_process import GatewayProcess
 from protocol.headers import frame
 from tests.live.records import relay as relays
-from tests.live.support import clients, processes
-from tests.live.tree import steady
+from tests.live.support import clients, processes, steady
+from tests.live.support.steady_java import java_producer
 from tests.live.tree.conftest import LA, LISTENERS, NY
-from tests.live.tree.steady_java import java_producer
 
 SECONDS = clients.SECONDS
 PRODUCE = 0

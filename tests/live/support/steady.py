@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import threading
+import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -172,13 +174,14 @@ def admin(name: str, servers: str, *topics: str) -> Steady:
     return Steady(name, work)
 
 
-def aiokafka(name: str, servers: str, topic: str, group: str) -> Steady:
-    """aiokafka's producer and a member of a group in one event loop."""
+def aiokafka(name: str, servers: str, topic: str, group: str, age_ms: int = 500) -> Steady:
+    """aiokafka's producer and a member of a group in one event loop. ``age_ms`` is how old their
+    metadata may be."""
 
     async def consume(steady: Steady) -> None:
         reader = AIOKafkaConsumer(
             topic, bootstrap_servers=servers, group_id=group, auto_offset_reset="earliest",
-            metadata_max_age_ms=500,
+            metadata_max_age_ms=age_ms,
         )  # fmt: skip
         await reader.start()
         try:
@@ -190,7 +193,7 @@ def aiokafka(name: str, servers: str, topic: str, group: str) -> Steady:
 
     async def work(steady: Steady) -> None:
         writer = AIOKafkaProducer(
-            bootstrap_servers=servers, enable_idempotence=True, metadata_max_age_ms=500
+            bootstrap_servers=servers, enable_idempotence=True, metadata_max_age_ms=age_ms
         )
         await writer.start()
         reading = asyncio.create_task(consume(steady))
@@ -208,11 +211,11 @@ def aiokafka(name: str, servers: str, topic: str, group: str) -> Steady:
     return Steady(name, lambda steady: asyncio.run(work(steady)))
 
 
-def kafka_python(name: str, servers: str, topic: str, group: str) -> Steady:
-    """kafka-python's producer and a member of a group, in turn."""
+def kafka_python(name: str, servers: str, topic: str, group: str, age_ms: int = 500) -> Steady:
+    """kafka-python's producer and a member of a group, in turn; ``age_ms`` as for aiokafka."""
 
     def work(steady: Steady) -> None:
-        common = {"bootstrap_servers": servers, "metadata_max_age_ms": 500}
+        common = {"bootstrap_servers": servers, "metadata_max_age_ms": age_ms}
         with (
             closing(KafkaProducer(**common)) as writer,
             closing(
@@ -226,5 +229,9 @@ def kafka_python(name: str, servers: str, topic: str, group: str) -> Steady:
                 steady.rounds += 1
                 for records in reader.poll(timeout_ms=20).values():
                     steady.seen[topic] += [record.value.decode() for record in records]
+        # It leaves sockets that did not connect to Python's collector.
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            gc.collect()
 
     return Steady(name, work)
