@@ -18,6 +18,7 @@ class Listener:
     """One listener: how it is configured, and what it is in a few words.
 
     ``list_namespaces`` and ``list_subtree`` are the gateway's default while they are None.
+    ``in_fleet``: it lists the gateways of the cluster.
     ``security`` are keys of the configuration as they are: ``security_protocol``, ``tls``, ...
     """
 
@@ -28,6 +29,7 @@ class Listener:
     escape: bool = False
     list_namespaces: bool | None = None
     list_subtree: bool | None = None
+    in_fleet: bool = False
     security: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -72,7 +74,7 @@ def plan_gateway(
     entries = []
     for listener in listeners:
         # The first port is the bootstrap address, the others stand for one broker each.
-        ports = free_ports(1 + len(NODE_IDS) * len(clusters))
+        ports = free_ports(1 + len(NODE_IDS) * len(clusters) + listener.in_fleet)
         entry: dict[str, Any] = {
             "name": listener.name,
             "bind": HOST,
@@ -81,6 +83,8 @@ def plan_gateway(
             "advertised_host": HOST,
             "spelling": listener.spelling,
         }
+        if listener.in_fleet:
+            entry["gateway_port"] = ports[-1]
         if listener.home:
             entry |= {"home": listener.home, "escape": listener.escape}
         entry |= {key: value for key, value in _listed(listener).items() if value is not None}

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from gateway.node_ids import NodeIdRanges
+from gateway.node_ids import FIRST_GATEWAY_ID, NodeIdRanges
 
 NODE_ID: Final = "{node_id}"
 _MAX_LABEL = 63
@@ -24,12 +24,14 @@ class UnknownName(Exception):
 
 
 class BrokerNames:
-    """The names of one listener: ``bootstrap``, and one for each node id of the ranges, which are
-    virtual ones in a tree."""
+    """The names of one listener: ``bootstrap``, one for each node id of the ranges, which are
+    virtual ones in a tree, and ``gateway``, if the gateway itself is listed as a node."""
 
-    __slots__ = ("_after", "_before", "_bootstrap", "_ranges")
+    __slots__ = ("_after", "_before", "_bootstrap", "_gateway", "_ranges")
 
-    def __init__(self, pattern: str, bootstrap: str, ranges: NodeIdRanges) -> None:
+    def __init__(
+        self, pattern: str, bootstrap: str, ranges: NodeIdRanges, gateway: str | None = None
+    ) -> None:
         """Raises ValueError with one sentence for what gives no host names."""
         before, found, after = pattern.casefold().partition(NODE_ID)
         if not found or NODE_ID in after:
@@ -51,6 +53,9 @@ class BrokerNames:
             raise ValueError(
                 f"'{bootstrap}' is the name of broker {node_id} too; the bootstrap needs its own"
             )
+        self._gateway = None if gateway is None else gateway.casefold().removesuffix(".")
+        if self._gateway is not None:
+            self._check_gateway(self._gateway)
 
     def host(self, node_id: int) -> str:
         """The name of a broker."""
@@ -61,7 +66,8 @@ class BrokerNames:
         return map(self.host, self._ranges)
 
     def node_id(self, name: str | None) -> int | None:
-        """The broker that a client names by SNI; None: the bootstrap, also without a name.
+        """The broker that a client names by SNI; None: the bootstrap, also without a name;
+        ``FIRST_GATEWAY_ID``: the gateway.
 
         Raises UnknownName for every other name.
         """
@@ -70,6 +76,8 @@ class BrokerNames:
         plain = name.casefold().removesuffix(".")
         if plain == self._bootstrap:
             return None
+        if plain == self._gateway:
+            return FIRST_GATEWAY_ID
         node_id = self._number(plain)
         if node_id is None or self._ranges.place(node_id) is None:
             raise UnknownName(name)
@@ -82,6 +90,14 @@ class BrokerNames:
         except UnknownName:
             return False
         return True
+
+    def _check_gateway(self, name: str) -> None:
+        if not is_host_name(name):
+            raise ValueError(f"'{name}' is no host name; correct it")
+        if name == self._bootstrap:
+            raise ValueError(f"'{name}' is the bootstrap's name too; the gateway needs its own")
+        if self._number(name) is not None:
+            raise ValueError(f"'{name}' is the name of a broker too; the gateway needs its own")
 
     def _number(self, name: str) -> int | None:
         """The node id in a name of the pattern, whether or not there is such a broker."""

@@ -14,6 +14,13 @@ from typing import Self
 MAX_NODE_ID = (1 << 24) - 1
 MAX_VIRTUAL_NODE_ID = (1 << 30) - 1
 
+FIRST_GATEWAY_ID = 1 << 30
+"""Added to a gateway's number in its fleet: the node id that clients see it under. No broker has
+such an id. Java's ids of coordinators (2^31 - 1 - id) meet them in the last cluster of a tree
+alone, which ``gateway.config_file.tree_rules`` rejects."""
+
+MAX_GATEWAYS = 4_095
+
 _RANGE = re.compile(r"\s*(-?[0-9]+)\s*(?:-\s*(-?[0-9]+)\s*)?")
 
 

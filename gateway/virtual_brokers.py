@@ -9,10 +9,10 @@ ranges of the volumes that a listener reaches are put end to end, and names have
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gateway.broker_names import BrokerNames, UnknownName
-from gateway.node_ids import NodeIdRanges, virtual_node_id
+from gateway.node_ids import FIRST_GATEWAY_ID, NodeIdRanges, virtual_node_id
 from protocol.primitives import compact_string, legacy_string
 
 _MAX_PORT = 65_535
@@ -130,11 +130,13 @@ class Volume:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a client connects to: a broker of a volume by its own node id, or any (None)."""
+    """What a client connects to: a broker of a volume by its own node id, or any (None).
+    ``gateway``: it connects to the node that stands for the gateway itself."""
 
     volume: str
     addresses: ListenerAddresses
     node_id: int | None
+    gateway: bool = False
 
 
 class ReachAddresses:
@@ -142,7 +144,8 @@ class ReachAddresses:
 
     ``by_volume`` has those of each, by its mount. ``names`` are the brokers' by virtual node id,
     if ``pattern`` gives them any. Clients of the bootstrap connect to the volume ``own``; where
-    that is none of them, with the addresses of the first.
+    that is none of them, with the addresses of the first. ``gateway`` is the port, or the name, of
+    the node that stands for the gateway itself; None: it has no such node.
     """
 
     def __init__(
@@ -153,6 +156,7 @@ class ReachAddresses:
         *,
         pattern: str | None = None,
         own: str = "",
+        gateway: int | str | None = None,
     ) -> None:
         """Raises ValueError with one sentence if there is no such host, name or port."""
         if not volumes:
@@ -160,7 +164,8 @@ class ReachAddresses:
         self.names: BrokerNames | None = None
         if pattern is not None:
             virtual = NodeIdRanges.virtual((each.number, each.ranges) for each in volumes)
-            self.names = BrokerNames(pattern, advertised_host, virtual)
+            name = None if gateway is None else str(gateway)
+            self.names = BrokerNames(pattern, advertised_host, virtual, name)
         self.by_volume: dict[str, ListenerAddresses] = {}
         for each in volumes:
             self.by_volume[each.path] = ListenerAddresses(
@@ -170,17 +175,25 @@ class ReachAddresses:
                 base_port += each.ranges.size
         first = self.by_volume[volumes[0].path]
         self.bootstrap = Target(own, self.by_volume.get(own, first), None)
+        self._gateway = replace(self.bootstrap, gateway=True)
+        self._gateway_port = gateway if pattern is None else None
 
     def ports(self) -> dict[int, Target]:
-        """Every port that stands for a broker, with that broker; none where names do."""
-        return {
+        """Every port that stands for a broker, or for the gateway, with it; none where names
+        do."""
+        ports = {
             port: Target(path, addresses, node_id)
             for path, addresses in self.by_volume.items()
             for port, node_id in addresses.ports().items()
         }
+        if isinstance(self._gateway_port, int):
+            ports[self._gateway_port] = self._gateway
+        return ports
 
     def broker(self, virtual: int) -> Target:
-        """The broker with a virtual node id, one of those that ``names`` knows."""
+        """The broker with a virtual node id, or the gateway: one that ``names`` knows."""
+        if virtual >= FIRST_GATEWAY_ID:
+            return self._gateway
         for path, addresses in self.by_volume.items():
             node_id = virtual - virtual_node_id(addresses.number, 0)
             if addresses.ranges.place(node_id) is not None:

@@ -13,7 +13,7 @@ from struct import Struct
 from typing import Final
 
 import gateway.apis
-from gateway.apis import generic, numbering
+from gateway.apis import gateway_nodes, generic, numbering
 from gateway.apis.counting import PRODUCE
 from gateway.apis.records import fetch, produce, produce_rejections
 from gateway.apis.splitting import splitting
@@ -68,7 +68,8 @@ def _make(api_key: int, version: int) -> Plan | None:
         return None
     on_request = numbering.request_of(api.name, version, api.request or generic.request)
     on_response = numbering.response_of(api.name, version, api.response or generic.response)
-    on_request = splitting(api, on_request)
+    on_request = gateway_nodes.request_of(api, splitting(api, on_request))
+    on_response = gateway_nodes.response_of(api.name, version, on_response)
     plan = Plan(api, version, on_request, on_response, plan_of)
     PLANS[plan.key] = plan
     return plan

@@ -159,6 +159,20 @@ class Gateway(Entity):
 
 
 @dataclass(frozen=True, slots=True)
+class Member(Entity):
+    """A gateway that other gateways list among the brokers. ``number`` is its own in the fleet,
+    from 1, by which its node id is made; ``addresses`` has ``host:port`` for each listener that
+    has such a node, by the listener's name."""
+
+    KIND = "member"
+    KEY = ("gateway_id",)
+
+    gateway_id: str
+    number: int
+    addresses: Mapping[str, str] = field(default_factory=lambda: NO_CONFIGS)
+
+
+@dataclass(frozen=True, slots=True)
 class CatalogFormat(Entity):
     """The format of the catalog's records: nothing that needs a newer format is written."""
 
@@ -234,8 +248,8 @@ Key = tuple[str, str]
 """Kind and identity of an entity: ``("namespace", "org:apache")``, ``("topic", flat name)``,
 ``("link", logical name)``,
 ``("acl", pattern as text)``, ``("scram", "SCRAM-SHA-256/alice")``, ``("home", "User:alice")``,
-``("gateway", gateway id)``, ``("format", "")``, ``("signing", "")``, ``("volume", "")``,
-``("seeds", "")``."""
+``("gateway", gateway id)``, ``("member", gateway id)``, ``("format", "")``, ``("signing", "")``,
+``("volume", "")``, ``("seeds", "")``."""
 
 
 @dataclass(frozen=True, slots=True)

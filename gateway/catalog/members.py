@@ -48,10 +48,12 @@ def register(gateway_id: str, software: str, reads: int = FORMAT) -> Decide:
 
 
 def forget(gateway_id: str) -> Decide:
-    """A gateway takes part no more, so that nothing has to wait for its upgrade."""
+    """A gateway takes part no more, so that nothing has to wait for its upgrade, and is no member
+    of the fleet."""
 
     def decide(snapshot: Snapshot) -> Sequence[Change]:
-        return [Removal(("gateway", gateway_id))] if gateway_id in snapshot.gateways else []
+        known = {"gateway": snapshot.gateways, "member": snapshot.members}
+        return [Removal((kind, gateway_id)) for kind, ids in known.items() if gateway_id in ids]
 
     return decide
 

@@ -16,6 +16,7 @@ from gateway.catalog.entities import (
     Gateway,
     Key,
     Link,
+    Member,
     Namespace,
     PrincipalHome,
     Removal,
@@ -150,6 +151,11 @@ class Snapshot:
     def gateways(self) -> Mapping[str, Gateway]:
         """The gateways that take part, by id."""
         return self.of_kind(Gateway.KIND)
+
+    @cached_property
+    def members(self) -> Mapping[str, Member]:
+        """The gateways that are listed among the brokers, by id."""
+        return self.of_kind(Member.KIND)
 
     @cached_property
     def seeded(self) -> frozenset[str]:

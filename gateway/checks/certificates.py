@@ -100,6 +100,8 @@ def _hosts(config: Config, listener: Listener) -> Iterator[str]:
     yield listener.advertised_host
     if listener.broker_names is not None:
         yield from (address.host for _, address in advertised(config, listener))
+    if listener.gateway_name is not None:
+        yield listener.gateway_name
 
 
 def _path(listener: Listener) -> str:

@@ -25,6 +25,7 @@ from gateway.checks.listeners import exposures, probe
 from gateway.config.errors import Key, Problem, nearest
 from gateway.config.models import Address, Config
 from gateway.config.policies import PolicyBlock, PolicySettings
+from gateway.config.reach import gateway_address
 from gateway.config_file.parts import Parts
 from gateway.config_file.rules import port_claims
 from gateway.names import parents
@@ -37,7 +38,8 @@ MAX_ROWS = 16
 class ListenerPlan(NamedTuple):
     """The addresses that a listener advertises: of the bootstrap, and of each broker by node id.
 
-    In a tree ``places`` has each broker's cluster and its id there, by the node id of clients."""
+    In a tree ``places`` has each broker's cluster and its id there, by the node id of clients.
+    ``gateway`` is where the gateway itself is found as a node; None: it is none."""
 
     name: str
     bootstrap: Address
@@ -45,6 +47,7 @@ class ListenerPlan(NamedTuple):
     security_protocol: str = "PLAINTEXT"
     certificate: CertificateFacts | None = None
     places: Mapping[int, tuple[str, int]] = MappingProxyType({})
+    gateway: Address | None = None
 
 
 def find_problems(config: Config) -> list[Problem]:
@@ -90,6 +93,7 @@ def plan(config: Config) -> list[ListenerPlan]:
                 listener.security_protocol,
                 certificate_facts(listener),
                 places,
+                gateway_address(listener),
             )
         )
     return plans
@@ -107,6 +111,9 @@ def plan_rows(plans: Sequence[ListenerPlan]) -> list[tuple[str, ...]]:
                 place = (cluster, broker) if in_tree else ()
                 rows.append((name, bootstrap, *place, node, address))
                 name = bootstrap = cluster = ""
+        if one.gateway is not None:
+            place = ("", "") if in_tree else ()
+            rows.append((name, bootstrap, *place, "gateway", str(one.gateway)))
     return rows
 
 
@@ -134,6 +141,8 @@ def _plan_as_json(one: ListenerPlan) -> dict[str, object]:
         "bootstrap_servers": str(one.bootstrap),
         "brokers": {str(node): str(address) for node, address in one.brokers.items()},
     }
+    if one.gateway is not None:
+        content["gateway"] = str(one.gateway)
     if one.places:
         content["clusters"] = {
             cluster: {str(one.places[node][1]): str(node) for node in brokers}

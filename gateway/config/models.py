@@ -214,7 +214,9 @@ class Listener(StrictModel):
 
     ``list_namespaces``: listings hold namespaces, too. ``list_subtree``: they reach the namespaces
     below the listener's own; None: only without a home. ``broker_names`` (SNI): every broker has
-    a name at the bootstrap port instead of a port, with its node id for ``{node_id}``. The limits
+    a name at the bootstrap port instead of a port, with its node id for ``{node_id}``.
+    ``gateway_port``, or with broker names ``gateway_name``, is where clients of other gateways of
+    the cluster find this one: it is listed among the brokers there, and here. The limits
     of connections are Kafka's, for each worker.
     In a tree ``volume`` is the mount of the cluster that relative names are in, ``reach`` are the
     mounts whose brokers its clients see (None: all), in the order of their ports, and
@@ -242,6 +244,8 @@ class Listener(StrictModel):
     tls: ListenerTls | None = None
     sasl: ListenerSasl | None = None
     broker_names: str | None = None
+    gateway_port: Port | None = None
+    gateway_name: str | None = None
     max_connections: Annotated[int, Field(ge=1, le=UNLIMITED)] = Field(
         default=UNLIMITED, alias="max.connections"
     )

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import count, repeat
 from typing import NamedTuple, Protocol, TypeVar
 
-from gateway.config.models import Cluster, Config, Listener
+from gateway.config.models import Address, Cluster, Config, Listener
 from gateway.mounts import Mount, Mounts
 from gateway.node_ids import NodeIdRanges, virtual_node_id
 from gateway.virtual_brokers import ReachAddresses, Volume
@@ -103,4 +103,21 @@ def addresses_of(listener: Listener, volumes: Sequence[Volume], own: str = "") -
         volumes,
         pattern=listener.broker_names,
         own=own,
+        gateway=listener.gateway_name if by_name else listener.gateway_port,
     )
+
+
+def gateway_address(listener: Listener) -> Address | None:
+    """The address of the node that stands for the gateway at a listener; None: it has none."""
+    if listener.broker_names is not None:
+        name = listener.gateway_name
+        return None if name is None else Address(name, listener.port)
+    if listener.gateway_port is None:
+        return None
+    return Address(listener.advertised_host, listener.gateway_port)
+
+
+def gateway_addresses(config: Config) -> dict[str, str]:
+    """The addresses of the gateway's nodes as text, by listener; without those that have none."""
+    found = {listener.name: gateway_address(listener) for listener in config.listeners}
+    return {name: str(address) for name, address in found.items() if address is not None}

@@ -83,6 +83,9 @@ def port_claims(parts: Parts) -> list[PortClaim]:
             last = base + sum(one.size for one in ranges) - 1
             use, key = f"broker ports {own}", (*where, "broker_base_port")
             claims.append(PortClaim(listener.bind, base, last, use, key))
+        if listener.gateway_port is not None:
+            port, use = listener.gateway_port, f"gateway port {own}"
+            claims.append(PortClaim(listener.bind, port, port, use, (*where, "gateway_port")))
     if parts.metrics is not None:
         port, key = parts.metrics.port, ("metrics", "port")
         claims.append(PortClaim(parts.metrics.host, port, port, "metrics port", key))
@@ -203,7 +206,10 @@ def _advertised_twice(parts: Parts, claims: Sequence[PortClaim]) -> Iterator[Pro
     for claim in claims:
         for index, listener in parts.listeners.items():
             names = listener.broker_names
-            if claim.key == ("listeners", index, "broker_base_port"):
+            if claim.key in (
+                ("listeners", index, "broker_base_port"),
+                ("listeners", index, "gateway_port"),
+            ):
                 shown.append((listener.advertised_host.casefold(), claim))
             elif claim.key == ("listeners", index, "port") and names is not None:
                 shown.append((names.casefold(), claim))

@@ -68,8 +68,13 @@ def _tls(listener: Listener) -> _Found:
 
 def _broker_names(parts: Parts, listener: Listener) -> _Found:
     if listener.broker_names is None:
+        if listener.gateway_name is not None:
+            yield ("gateway_name",), "means nothing without broker_names; give a gateway_port"
         return
     key: Key = ("broker_names",)
+    if listener.gateway_port is not None:
+        text = "means nothing with broker_names: give the gateway a gateway_name"
+        yield ("gateway_port",), text
     if listener.security_protocol not in _TLS:
         text = "needs TLS, in which clients say what name they ask for; make security_protocol SSL"
         yield key, f"{text} or SASL_SSL"
@@ -85,8 +90,17 @@ def _broker_names(parts: Parts, listener: Listener) -> _Found:
     try:
         for cluster, each in zip(parts.reach_of(listener), ranges, strict=True):
             _check_names(listener.broker_names, listener.advertised_host, each, cluster.number or 0)
+        virtual = NodeIdRanges.virtual(
+            (cluster.number or 0, each)
+            for cluster, each in zip(parts.reach_of(listener), ranges, strict=True)
+        )
     except ValueError as error:
         yield key, str(error)
+        return
+    try:
+        BrokerNames(listener.broker_names, listener.advertised_host, virtual, listener.gateway_name)
+    except ValueError as error:
+        yield ("gateway_name",), str(error)
 
 
 def _check_names(pattern: str, bootstrap: str, ranges: NodeIdRanges, number: int) -> None:

@@ -13,9 +13,12 @@ from gateway.config.errors import Key, Problem, key_text, nearest
 from gateway.config.models import Listener
 from gateway.config_file.parts import ClusterParts, Parts
 from gateway.mounts import MAX_MOUNTED_NODE_ID, MAX_NUMBER
+from gateway.node_ids import MAX_GATEWAYS
 
 _OF_A_TREE: Final = ("volume", "reach", "list_tree")
 """Keys of listeners that mean nothing where clusters have no mounts."""
+
+_BELOW_GATEWAYS: Final = MAX_MOUNTED_NODE_ID - MAX_GATEWAYS - 1
 
 _OF_ONE: Final = ("namespaces", "policies")
 """Keys that are a cluster's own where there are several."""
@@ -78,6 +81,20 @@ def _place(parts: Parts, where: Key, cluster: ClusterParts) -> Iterator[Problem]
             f"bits; give none above {MAX_MOUNTED_NODE_ID}"
         )
         yield Problem((*where, "node_ids"), text)
+    elif _meets_gateways(parts, cluster):
+        text = (
+            f"reaches above {_BELOW_GATEWAYS}: in a cluster of number {MAX_NUMBER} the ids that"
+            " Java's client makes of coordinators would be those of gateways; choose another number"
+        )
+        yield Problem((*where, "node_ids"), text)
+
+
+def _meets_gateways(parts: Parts, cluster: ClusterParts) -> bool:
+    """Whether 2^31 - 1 less a broker's virtual node id is the node id of a gateway: under such ids
+    Java's client keeps its connections to coordinators."""
+    in_fleet = any(one.gateway_port or one.gateway_name for one in parts.listeners.values())
+    highest = 0 if cluster.ranges is None else cluster.ranges.highest
+    return in_fleet and cluster.number == MAX_NUMBER and highest > _BELOW_GATEWAYS
 
 
 def _own_keys(parts: Parts, where: Key, cluster: ClusterParts) -> Iterator[Problem]:

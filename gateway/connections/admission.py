@@ -139,6 +139,7 @@ class Admission:
         volume = self._volumes.of_target(listener.name, target)
         access = self._volumes.access(volume, listener.name, ANONYMOUS, "")
         state = ConnectionState(volume.state, access, target.addresses, source)
+        state.on_gateway_node = target.gateway
         if login is not None:
             assert login.identity is not None
             state.identity = login.identity

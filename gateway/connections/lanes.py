@@ -144,6 +144,8 @@ class Lanes:
         if own.cluster.controller_id not in own.cluster.brokers or controller not in shown:
             # Admin clients wait for one; any broker will do, as in KRaft.
             controller = shown[0] if shown else _NO_CONTROLLER
+        gateways = own.state.gateway_nodes.at(own.state.catalog.snapshot, self._listener.name)
+        brokers += (TreeBroker(*each) for each in gateways)
         return TreeFacts(brokers, own.cluster.cluster_id, controller)
 
     def _brokers(self, volume: Volume) -> list[TreeBroker]:

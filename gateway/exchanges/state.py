@@ -65,7 +65,8 @@ class ConnectionState:
     ``marked_ids_only``: idempotent producers must have ids with a cluster's number in them (in a
     tree, where the node is not of the listener's volume).
     ``protocol_types`` maps a group id (as on the broker) to its protocol type, for the versions
-    that do not repeat it.
+    that do not repeat it. ``on_gateway_node``: the client connected to the node that stands for
+    the gateway, so to no broker in particular.
     """
 
     __slots__ = (
@@ -80,6 +81,7 @@ class ConnectionState:
         "host",
         "identity",
         "marked_ids_only",
+        "on_gateway_node",
         "produced",
         "protocol_types",
         "reauth",
@@ -98,6 +100,7 @@ class ConnectionState:
         self.ask_broker: Ask | None = None
         self.tree: Tree | None = None
         self.marked_ids_only = False
+        self.on_gateway_node = False
         self.view = access.view
         self.identity = ANONYMOUS
         self.host = ""

@@ -17,6 +17,7 @@ from gateway.names import LogicalName
 from gateway.places import NO_PLACE, Place
 from gateway.policies.judge import NO_JUDGE, Judge
 from gateway.rules.consumer_group_heartbeat import RegexSubscriptions
+from gateway.rules.gateway_nodes import NO_GATEWAY_NODES, GatewayNodes
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import Access
 from gateway.views.views import Listings
@@ -100,7 +101,8 @@ class WorkerState:
     answered late. ``judge`` asks the policies. ``auto_creation`` creates what brokers must not.
     ``number`` is the cluster's in the tree, ``mount`` its path; 0: there is no tree. ``place`` is
     the cluster as flows and events name it. ``lane_accesses`` are the accesses of clients of other
-    volumes' nodes that were used here since the last collection.
+    volumes' nodes that were used here since the last collection. ``gateway_nodes`` are the gateways
+    that listeners list among the brokers.
     """
 
     catalog: Catalog
@@ -122,6 +124,7 @@ class WorkerState:
     mount: str = ""
     place: Place = NO_PLACE
     lane_accesses: set[Access] = field(default_factory=set)
+    gateway_nodes: GatewayNodes = NO_GATEWAY_NODES
 
     def take_lane_accesses(self) -> set[Access]:
         """Those since the last call."""

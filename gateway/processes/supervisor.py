@@ -14,7 +14,7 @@ from pathlib import Path
 from gateway import exit_codes, version
 from gateway.checks.listeners import probe, warn_of_exposures
 from gateway.config.models import Address, Cluster, Config, Listener
-from gateway.config.reach import broker_places
+from gateway.config.reach import broker_places, gateway_address
 from gateway.config_file.parts import Parts
 from gateway.config_file.rules import port_claims
 from gateway.names import DELIMITER
@@ -253,10 +253,12 @@ class Supervisor:
 
     def _listener_text(self, listener: Listener) -> str:
         bootstrap = Address(listener.advertised_host, listener.port)
+        own = gateway_address(listener)
+        gateway = "" if own is None else f", this gateway at {own}"
         if listener.broker_names is not None:
-            return f"{listener.name} at {bootstrap} (brokers as {listener.broker_names})"
+            return f"{listener.name} at {bootstrap} (brokers as {listener.broker_names}{gateway})"
         brokers = ", ".join(_ports_text(self._config, listener))
-        return f"{listener.name} at {bootstrap} (brokers on {brokers})"
+        return f"{listener.name} at {bootstrap} (brokers on {brokers}{gateway})"
 
 
 def _cluster_text(cluster: Cluster) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -10,7 +11,8 @@ from gateway import version
 from gateway.acls.authorizer import load_authorizer
 from gateway.audit.audit import Audit
 from gateway.brokers.security import BrokerSecurity
-from gateway.catalog.members import mount_decisions, register, seed
+from gateway.catalog.fleet import Membership
+from gateway.catalog.members import FormatRejected, mount_decisions, register, seed
 from gateway.catalog.replicated import open_catalog, own_security
 from gateway.catalog.source import OwnedCatalog
 from gateway.changes.base.context import Context
@@ -21,7 +23,7 @@ from gateway.changes.topics.shadows import Shadows
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster
 from gateway.config.models import Config
-from gateway.config.reach import mount_of
+from gateway.config.reach import gateway_addresses, mount_of
 from gateway.connections.clients import Tasks
 from gateway.connections.volumes import Volume
 from gateway.counts import DEFAULT_NAMESPACE, Row, cluster_label, namespace_label
@@ -31,8 +33,11 @@ from gateway.mounts import Mounts
 from gateway.places import Place
 from gateway.policies.judge import VIOLATIONS
 from gateway.processes.worker_policies import WorkerPolicies, broker_configs
+from gateway.rules.gateway_nodes import GatewayNodes
 from gateway.slices import Turns
 from gateway.views.views import Views, view_settings
+
+log = logging.getLogger(__name__)
 
 LANES = 16
 """Requests for other nodes' clients that are under way in one volume at once."""
@@ -73,7 +78,9 @@ class ServedVolume:
         context = Context(self.catalog, self.cluster, self.admin, judge=self.policies.judge)
         if mount is not None and contexts is not None:
             contexts[mount.number] = context
-        self._jobs = background_jobs(context, config.gateway_id, contexts)
+        addresses = gateway_addresses(config)
+        self._membership = Membership(config.gateway_id, addresses)
+        self._jobs = background_jobs(context, config.gateway_id, contexts, self._membership)
         self._changes = NamespaceChanges(context, self._jobs.claim)
         self.state = WorkerState(
             self.catalog,
@@ -86,6 +93,7 @@ class ServedVolume:
             number=0 if mount is None else mount.number,
             mount="" if mount is None else mount.path,
             place=place,
+            gateway_nodes=GatewayNodes(addresses),
         )
         self._auto_creation = AutoCreation(
             context, lambda: broker_configs(self.admin, self.cluster), tasks.run
@@ -127,10 +135,21 @@ class ServedVolume:
             # Mostly there is nothing to say, and then no turn is taken for it.
             if decide(self.catalog.snapshot):
                 await self.catalog.change(decide)
+        await self._join()
         self.catalog.subscribe(self.catalog_changed)
         self.catalog_changed()
         self._jobs.start()
         self._auto_creation.start()
+
+    async def _join(self) -> None:
+        """Be listed among the brokers, or not, as the configuration says; later, where a gateway of
+        the cluster cannot read that yet."""
+        try:
+            for decide in self._membership.decisions:
+                if decide(self.catalog.snapshot):
+                    await self.catalog.change(decide)
+        except FormatRejected as error:
+            log.warning("this gateway is not listed among the brokers yet: %s", error)
 
     async def stop(self) -> None:
         """Close whatever is open, at once."""

@@ -1,19 +1,20 @@
-"""The brokers in every response of a listener in a tree, in place of one cluster's."""
+"""Brokers in Metadata and DescribeCluster responses: those of a tree in place of one cluster's,
+and more of them behind those."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any, Final, Protocol
 
 from protocol import messages
-from protocol.kinds import Kind
+from protocol.layout import field_end
 from protocol.messages import element_class, make
-from protocol.walkers import Span, walker
+from protocol.schema import message_spec
 
 _METADATA: Final = "MetadataResponse"
 _CLUSTER: Final = "DescribeClusterResponse"
-_COUNTS: Final = frozenset({Kind.COUNT})
 
 
 class Broker(Protocol):
@@ -61,22 +62,36 @@ def in_description(
     if response.error_code:
         return body
     changes: dict[str, Any] = {
-        "brokers": tuple(
-            make(element_class(type(response), "brokers"), values)
-            for values in _values("broker_id", brokers)
-        ),
+        "brokers": tuple(_made(type(response), "broker_id", brokers)),
         "cluster_id": cluster_id or response.cluster_id,
         "controller_id": controller_id,
     }
     return messages.write(replace(response, **changes))
 
 
+def more_in_description(version: int, body: bytes, brokers: Iterable[Broker]) -> bytes:
+    """A DescribeClusterResponse with these brokers behind its own; one that is an error stays as it
+    is. Raises ProtocolError."""
+    response: Any = messages.parse(_CLUSTER, version, body)
+    if response.error_code:
+        return body
+    more = _made(type(response), "broker_id", brokers)
+    return messages.write(replace(response, brokers=(*response.brokers, *more)))
+
+
 def node_ids(version: int, body: bytes) -> set[int]:
     """The ids of the brokers in a MetadataResponse, whose topics are not read. Raises
     ProtocolError."""
-    nothing = messages.write(messages.build(messages.message_class(_METADATA, version)))
-    without_topics = body[: _topics_at(version, body)] + nothing[_topics_at(version, nothing) :]
-    return {each.node_id for each in messages.parse(_METADATA, version, without_topics).brokers}
+    return {each.node_id for each in _without_topics(version, body).brokers}
+
+
+def more_in_metadata(version: int, body: bytes, brokers: Iterable[Broker]) -> bytes:
+    """A MetadataResponse with these brokers behind its own; its topics stay the bytes that they
+    are. Raises ProtocolError."""
+    response = _without_topics(version, body)
+    more = _made(type(response), "node_id", brokers)
+    head = messages.write(replace(response, brokers=(*response.brokers, *more)))
+    return head[: _topics_at(version, head)] + body[_topics_at(version, body) :]
 
 
 def _made(response_class: type, id_field: str, brokers: Iterable[Broker]) -> list[object]:
@@ -89,8 +104,16 @@ def _values(id_field: str, brokers: Iterable[Broker]) -> Iterable[dict[str, obje
         yield {id_field: each.node_id, "host": each.host, "port": each.port, "rack": each.rack}
 
 
+def _without_topics(version: int, body: bytes) -> Any:
+    nothing = messages.write(messages.build(messages.message_class(_METADATA, version)))
+    head = body[: _topics_at(version, body)]
+    return messages.parse(_METADATA, version, head + nothing[_topics_at(version, nothing) :])
+
+
 def _topics_at(version: int, body: bytes) -> int:
-    """The position at which the array of topics begins."""
-    spans: list[Span] = []
-    walker(_METADATA, version, _COUNTS)(body, 0, len(body), spans)
-    return spans[0][1]
+    """The position at which the array of topics begins, which is not walked. The body has been."""
+    spec = message_spec(_METADATA, version).body
+    position = 0
+    for field in takewhile(lambda each: each.name != "topics", spec.fields):
+        position = field_end(body, position, field, spec.flexible)
+    return position

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.catalog.entities import Gateway, Namespace
+from gateway.catalog.entities import Gateway, Member, Namespace
 from gateway.catalog.snapshot import Snapshot
 from gateway.commands.catalog.file import export_text, secrets_text
 from tests.commands.catalog_samples import sample
@@ -241,7 +241,7 @@ async def test_status(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
     assert said.out == (
         "cluster        main\n"
         "version        7\n"
-        "format         1 (this software reads up to 3)\n"
+        "format         1 (this software reads up to 4)\n"
         "signed         no\n"
         "namespaces     3 (1 being deleted)\n"
         "topic entries  2 (1 alias)\n"
@@ -256,7 +256,7 @@ async def test_status(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
         "cluster": "main",
         "version": 7,
         "format": 1,
-        "newest_format": 3,
+        "newest_format": 4,
         "signed_with": None,
         "number": None,
         "namespaces": 3,
@@ -270,6 +270,23 @@ async def test_status(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
         "principal_homes": 1,
         "gateways": [{"gateway_id": "gateway-1", "format": 1, "software": "0.1.0"}],
     }
+
+
+async def test_status_of_a_fleet(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
+    members = [
+        Member("gw-b", 2, {"all": "b.example:9201"}),
+        Member("gateway-1", 1, {"other": "a.example:9301", "all": "a.example:9201"}),
+    ]
+    use(monkeypatch, sample().apply(members, 9))
+    said = await catalog("status", config)
+    assert said.out.endswith(
+        "gateway          gateway-1, software 0.1.0, reads format 1\n"
+        "node 1073741825  gateway-1 at a.example:9201 (all), a.example:9301 (other)\n"
+        "node 1073741826  gw-b at b.example:9201 (all)\n"
+    )
+    said = await catalog("status", config, "--json")
+    (one,) = said.json["gateways"]
+    assert (one["node_id"], one["addresses"]) == (1_073_741_825, dict(members[1].addresses))
 
 
 async def test_upgrade(monkeypatch: pytest.MonkeyPatch, config: str) -> None:

@@ -122,7 +122,7 @@ def test_gateways_are_left_out(tmp_path: Path) -> None:
 
 def test_every_kind_of_entity_has_its_place() -> None:
     kept = {kind.name for kind in KINDS.values() if kind.section is None}
-    assert kept == {"format", "gateway", "signing", "volume"}
+    assert kept == {"format", "gateway", "member", "signing", "volume"}
     assert list(main_kinds()) == ["seeded", "namespaces", "topics", "links", "acls", "homes"]
     assert list(secret_kinds()) == ["scram"]
 

@@ -59,7 +59,7 @@ async def test_catalog_and_explain(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     orders = TopicEntry("org.orders", LogicalName("org:apache", "orders"))
     org = Namespace("org", {"retention.ms": "60000"})
     before = Snapshot().apply(
-        [org, Namespace("org:apache"), orders, Gateway("gateway-1", 3, "0.1.0")], 4
+        [org, Namespace("org:apache"), orders, Gateway("gateway-1", 4, "0.1.0")], 4
     )
     after = before.apply([Namespace("org", {"retention.ms": "86400000"}), Namespace("team-a")], 5)
     (tmp_path / "catalog.yaml").write_text(export_text(after))

@@ -53,6 +53,7 @@ def test_everything_can_be_set(tmp_path: Path) -> None:
     list_subtree: false
     mirrors: {A: org:apache}
     mirror_separator: _
+    gateway_port: 9400
     max.connections: 1000
     max.connections.per.ip: 0
     max.connections.per.ip.overrides: {192.0.2.7: 20, "2001:DB8::7": 30}
@@ -100,6 +101,8 @@ audit:
         "tls": None,
         "sasl": None,
         "broker_names": None,
+        "gateway_port": 9400,
+        "gateway_name": None,
         "max_connections": 1_000,
         "max_connections_per_ip": 0,
         "max_connections_per_ip_overrides": {"192.0.2.7": 20, "2001:db8::7": 30},

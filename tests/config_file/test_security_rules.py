@@ -56,6 +56,31 @@ def test_tls_that_is_as_it_should_be(files: Files) -> None:
     assert config.listeners[0].tls.principal_mapping_rules == tuple(rules)
 
 
+def test_the_gateways_own_node(files: Files) -> None:
+    files.load(gateway_port=9900)
+    by_name = {
+        "security_protocol": "SSL",
+        "tls": files.pair,
+        "broker_names": "b-{node_id}.kafka.example",
+        "advertised_host": "kafka.example",
+    }
+    base = config_samples.values()["listeners"][0]
+    assert "gateway_name" not in base
+    assert files.rejections(gateway_name="gw-a.kafka.example") == [
+        "gateway_name: means nothing without broker_names; give a gateway_port"
+    ]
+    assert files.rejections(**by_name, gateway_port=9900)[0] == (
+        "gateway_port: means nothing with broker_names: give the gateway a gateway_name"
+    )
+    for name, text in [
+        ("kafka.example", "'kafka.example' is the bootstrap's name too; the gateway needs its own"),
+        ("b-9.kafka.example", "'b-9.kafka.example' is the name of a broker too; the gateway needs"
+         " its own"),
+        ("x y", "'x y' is no host name; correct it"),
+    ]:  # fmt: skip
+        assert f"gateway_name: {text}" in files.rejections(**by_name, gateway_name=name)
+
+
 def test_tls_without_a_protocol_and_the_other_way_round(files: Files) -> None:
     assert files.rejections(tls=files.pair) == [
         "tls: means nothing with PLAINTEXT; make security_protocol SSL or SASL_SSL"

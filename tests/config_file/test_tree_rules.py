@@ -13,6 +13,7 @@ from gateway.config.models import Config
 from gateway.config_file.loading import load_config
 from gateway.config_file.parts import Parts
 from gateway.config_file.rules import port_claims
+from gateway.node_ids import MAX_GATEWAYS
 from tests.config import config_samples
 from tests.config_file.written import load
 
@@ -118,6 +119,26 @@ def test_node_ids_of_a_mounted_cluster_have_16_bits(tmp_path: Path) -> None:
     values = config_samples.values()
     values["clusters"][0]["node_ids"] = ["65536"]
     assert told(tmp_path, values) == []
+
+
+@pytest.mark.parametrize(
+    ("number", "node_id", "port", "fits"),
+    [
+        (16_383, 61_439, 9_900, True),
+        (16_383, 61_440, 9_900, False),
+        (16_383, 61_440, None, True),
+        (16_382, 65_535, 9_900, True),
+    ],
+)
+def test_java_s_ids_of_coordinators_are_not_those_of_gateways(
+    tmp_path: Path, number: int, node_id: int, port: int | None, fits: bool
+) -> None:
+    cluster = {"number": number, "node_ids": [str(node_id)]}
+    problems = told(tmp_path, tree(cluster, listeners=({"gateway_port": port},)))
+    coordinator = 2**31 - 1 - (number << 16 | node_id)  # as KafkaConsumer has it
+    assert fits is (port is None or not 2**30 < coordinator <= 2**30 + MAX_GATEWAYS)
+    assert (problems == []) is fits
+    assert fits or problems[0].startswith("clusters[0].node_ids: reaches above 61439: ")
 
 
 def test_what_is_a_clusters_own_is_not_at_the_top(tmp_path: Path) -> None:

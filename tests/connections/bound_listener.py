@@ -32,9 +32,10 @@ Run = Callable[[Test], None]
 class Echo(asyncio.Protocol):
     """What takes a connection over: it sends back what it gets."""
 
-    def __init__(self, node_id: int | None, volume: str) -> None:
+    def __init__(self, node_id: int | None, volume: str, *, gateway: bool = False) -> None:
         self.node_id = node_id
         self.volume = volume
+        self.gateway = gateway
         self.principal = ""
         self.lost = asyncio.Event()
 
@@ -101,7 +102,7 @@ class Bound:
 
     def _accept(self, listener: Listener, target: Target) -> Echo:
         assert listener is self.listener
-        self.accepted.append(Echo(target.node_id, target.volume))
+        self.accepted.append(Echo(target.node_id, target.volume, gateway=target.gateway))
         return self.accepted[-1]
 
     async def __aenter__(self) -> Bound:
@@ -157,7 +158,9 @@ async def quietly(waiting: Awaitable[object]) -> None:
 
 def plain(**settings: Any) -> Listener:
     """A listener on free ports, without TLS unless it is given."""
-    ports = free_ports(1 + RANGES.size)
+    ports = free_ports(2 + RANGES.size)
+    if settings.pop("in_fleet", False):
+        settings["gateway_port"] = ports[-1]
     return Listener(name="here", port=ports[0], broker_base_port=ports[1], **settings)
 
 
@@ -166,7 +169,7 @@ def secure(pki: Pki, **settings: Any) -> Listener:
     return plain(security_protocol="SSL", tls=pki.listener(**settings))
 
 
-def by_name(pki: Pki) -> Listener:
+def by_name(pki: Pki, **settings: Any) -> Listener:
     """One whose brokers have names."""
     (port,) = free_ports(1)
     return Listener(
@@ -176,4 +179,5 @@ def by_name(pki: Pki) -> Listener:
         security_protocol="SSL",
         tls=pki.listener(),
         broker_names=NAMES,
+        **settings,
     )

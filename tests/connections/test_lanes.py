@@ -7,11 +7,13 @@ from typing import Any, cast
 
 import pytest
 
+from gateway.catalog.entities import Member
 from gateway.config.models import Listener
 from gateway.connections import lane_seconds
 from gateway.connections.lanes import LaneHub, Lanes
 from gateway.error_codes import LEADER_NOT_AVAILABLE
 from gateway.exchanges.tree import VolumeUnreachable
+from gateway.rules.gateway_nodes import GatewayNodes
 from protocol import messages
 from protocol.schema import api_key_of
 from tests.connections.fake_tree import PATHS, FakeCluster, FakeTree
@@ -145,6 +147,19 @@ def test_every_node_tells_the_same_brokers(node: str) -> None:
     facts = FakeTree(node=node).lanes.facts()
     assert [(each.node_id, each.port) for each in facts.brokers] == [(LA_1, 9100), (NY_1, 9200)]
     assert (facts.cluster_id, facts.controller_id) == ("id", LA_1)
+
+
+@pytest.mark.parametrize("node", PATHS)
+def test_gateways_are_listed_behind_the_brokers_of_the_tree(node: str) -> None:
+    tree = FakeTree(node=node)
+    for volume in tree.volumes:
+        volume.state.gateway_nodes = GatewayNodes(["test"])
+    members = [Member(f"gw-{n}", n, {"test": f"host-{n}:9201"}) for n in (1, 2)]
+    tree.catalogs["la"].log.append(members)
+    facts = tree.lanes.facts()
+    found = [(each.node_id, each.port) for each in facts.brokers]
+    assert found == [(LA_1, 9100), (NY_1, 9200), (2**30 + 1, 9201), (2**30 + 2, 9201)]
+    assert facts.controller_id == LA_1
 
 
 def test_another_broker_is_the_controller_while_the_own_cluster_was_never_seen(

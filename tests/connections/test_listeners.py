@@ -44,6 +44,19 @@ def test_every_broker_has_its_port(run: Run) -> None:
     run(test)
 
 
+def test_the_gateway_has_its_port(run: Run) -> None:
+    async def test() -> None:
+        async with Bound(plain(in_fleet=True)) as bound:
+            for place in (None, 2, 3):
+                client = await bound.connect(None, place=place)
+                assert await client.echo(b"hello") == b"hello"
+                await client.close()
+            found = [(each.node_id, each.gateway) for each in bound.accepted]
+            assert found == [(None, False), (7, False), (None, True)]
+
+    run(test)
+
+
 def test_a_port_that_is_taken(run: Run) -> None:
     async def test() -> None:
         here = plain()
@@ -85,6 +98,19 @@ def test_a_broker_outside_the_ranges_is_told_once(
 
 
 # -- names and files ----------------------------------------------------------------------------
+
+
+def test_the_gateway_by_its_name(run: Run, pki: Pki) -> None:
+    async def test() -> None:
+        async with Bound(by_name(pki, gateway_name="gw-a.gw.localhost")) as bound:
+            for name in ("gw.localhost", "b7.gw.localhost", "gw-a.gw.localhost"):
+                client = await bound.connect(pki.client(), name)
+                assert await client.echo(b"hello") == b"hello"
+                await client.close()
+            found = [(each.node_id, each.gateway) for each in bound.accepted]
+            assert found == [(None, False), (7, False), (None, True)]
+
+    run(test)
 
 
 def test_brokers_by_their_names(run: Run, pki: Pki) -> None:

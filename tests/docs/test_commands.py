@@ -31,6 +31,14 @@ RUN_BY = {
         # The command itself with another tree, and the page's file.
         "tests/checks/test_volumes.py::test_the_command",
         "tests/docs/test_tree.py::test_the_configuration_gives_the_table_shown",
+        "tests/docs/test_high_availability.py::test_the_example_gives_the_table_shown",
+    ),
+    "kafka-gateway catalog status": (
+        "tests/commands/test_catalog.py::test_status_of_a_fleet",
+        "tests/live/fleet/test_nodes.py::test_a_gateway_that_is_forgotten_is_not_listed",
+    ),
+    "kafka-gateway catalog forget --gateway gw-b": (
+        "tests/live/fleet/test_nodes.py::test_a_gateway_that_is_forgotten_is_not_listed",
     ),
     "kafka-gateway catalog renumber": ("tests/commands/test_volumes.py::test_renumber",),
     "kafka-gateway serve --config gateway.yaml": ("tests/live/tree/test_guide.py::test_the_guide",),

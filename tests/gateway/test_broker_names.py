@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.broker_names import BrokerNames, UnknownName, is_host_name
-from gateway.node_ids import NodeIdRanges
+from gateway.node_ids import FIRST_GATEWAY_ID, NodeIdRanges
 
 PATTERN = "broker-{node_id}.kafka.example"
 BOOTSTRAP = "kafka.example"
@@ -22,6 +22,30 @@ def test_each_broker_has_its_name() -> None:
         "broker-1.kafka.example",
         "broker-10.kafka.example",
     ]
+
+
+def test_the_gateway_has_a_name_of_its_own() -> None:
+    ranges = NodeIdRanges.parse(["1-3"])
+    found = BrokerNames(PATTERN, BOOTSTRAP, ranges, "GW-A.kafka.example")
+    assert found.node_id("gw-a.kafka.example.") == FIRST_GATEWAY_ID
+    assert found.admits("gw-a.Kafka.example")
+    assert found.node_id(BOOTSTRAP) is None
+    assert not names().admits("gw-a.kafka.example")
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("gw a", "is no host name"),
+        ("127.0.0.1", "is no host name"),
+        ("Kafka.example", "is the bootstrap's name too"),
+        ("broker-2.kafka.example", "is the name of a broker too"),
+        ("broker-4711.kafka.example", "is the name of a broker too"),
+    ],
+)
+def test_names_that_a_gateway_cannot_have(name: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why):
+        BrokerNames(PATTERN, BOOTSTRAP, NodeIdRanges.parse(["1-3"]), name)
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,13 @@ import pytest
 
 from gateway import slices
 from gateway.apis.table import APIS
-from gateway.catalog.entities import TopicEntry
+from gateway.catalog.entities import Member, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.error_codes import FETCH_SESSION_ID_NOT_FOUND
 from gateway.exchanges.exchange import Exchange
 from gateway.names import LogicalName
+from gateway.node_ids import FIRST_GATEWAY_ID
+from gateway.rules.gateway_nodes import GatewayNodes
 from gateway.session.deciding import MAX_TRIES, Deciding
 from protocol import messages
 from tests.session import fetching, producing
@@ -166,11 +168,15 @@ def test_a_short_response_to_a_long_request(version: int) -> None:
 LISTED = 20_000
 
 
-@pytest.mark.parametrize("version", [1, 12])
-def test_a_listing_of_many_topics(version: int) -> None:
+@pytest.mark.parametrize(("version", "gateways"), [(1, 0), (12, 0), (12, 2)])
+def test_a_listing_of_many_topics(version: int, gateways: int) -> None:
     """Asked for by name, and restored; the second time all names are known."""
     flats = [f"team-a..t{number}" for number in range(LISTED)]
     pair = TimedPair(home="team-a", topics=flats)
+    pair.log.append(
+        [Member(f"gw-{n}", n, {"test": "gateway.example:9201"}) for n in range(1, gateways + 1)]
+    )
+    pair.worker.gateway_nodes = GatewayNodes(["test"])
     cls = messages.message_class("MetadataRequest", version)
     for _ in range(2):
         pair.longest = 0.0
@@ -183,6 +189,7 @@ def test_a_listing_of_many_topics(version: int) -> None:
         assert pair.longest < LONGEST_SECONDS
         told = pair.answer("Metadata", version)
         assert [topic.name for topic in told.topics] == [flat[8:] for flat in flats]
+        assert sum(broker.node_id >= FIRST_GATEWAY_ID for broker in told.brokers) == gateways
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,11 @@ from gateway.catalog.entities import CatalogFormat, Change, Entity, Key, Removal
 from gateway.catalog.log.signatures import NOWHERE, Place, Signature, SigningKey
 from gateway.catalog.schema.table import KINDS, kind_of
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 """The newest catalog format that this software reads and writes.
 
 From format 2 on every record says which offset it was written for, and the catalog can be signed.
-From format 3 on it can hold links.
+From format 3 on it can hold links, from format 4 on members of a fleet.
 """
 
 PLACED_FORMAT: Final = 2

@@ -15,6 +15,7 @@ from gateway.catalog.entities import (
     Change,
     Gateway,
     Link,
+    Member,
     Namespace,
     PrincipalHome,
     Removal,
@@ -59,6 +60,9 @@ from gateway.names import (
 
 LINK_FORMAT: Final = 3
 """The catalog format from which on there are links."""
+
+MEMBER_FORMAT: Final = 4
+"""The catalog format from which on gateways are listed among the brokers."""
 
 
 def _check_topic(entry: TopicEntry) -> None:
@@ -133,6 +137,11 @@ KINDS: Final[dict[str, Kind]] = {
         Kind(
             Gateway,
             [Field("gateway_id", TEXT), Field("format", NUMBER), Field("software", TEXT)],
+        ),
+        Kind(
+            Member,
+            [Field("gateway_id", TEXT), Field("number", NUMBER), Field("addresses", CONFIGS)],
+            level=MEMBER_FORMAT,
         ),
         Kind(
             Namespace,

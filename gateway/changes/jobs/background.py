@@ -21,6 +21,7 @@ from typing import Final
 
 from gateway import version
 from gateway.catalog.entities import Change, Removal, TopicEntry, key_of
+from gateway.catalog.fleet import Membership
 from gateway.catalog.members import register
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acls.acl_moves import inside
@@ -41,6 +42,7 @@ OF_TOPIC: Final = "topic configs"
 ALIASES: Final = "removal of expired aliases"
 CREATING: Final = "end of topic creations"
 REGISTRATION: Final = "registration of gateway"
+LISTING: Final = "listing of gateway among brokers"
 
 SETTLE_TIME: Final = 2000
 """Milliseconds from seeing the mark of a namespace to the listing that counts."""
@@ -56,7 +58,10 @@ _LOOK_AGAIN: Final = 5_000
 
 
 def background_jobs(
-    context: Context, gateway_id: str, volumes: Mapping[int, Context] | None = None
+    context: Context,
+    gateway_id: str,
+    volumes: Mapping[int, Context] | None = None,
+    membership: Membership | None = None,
 ) -> JobRunner:
     """The runner of all jobs, not started yet. ``volumes`` are those of the tree, by number; None:
     there is no tree."""
@@ -68,6 +73,8 @@ def background_jobs(
     ]
     if volumes is not None:
         jobs.append(ShadowRemoval(context, volumes))
+    if membership is not None:
+        jobs.append(Listing(context, membership))
     return JobRunner(context, jobs)
 
 
@@ -222,6 +229,31 @@ class Registration:
     async def run(self, task: Task) -> None:
         """Write the record. Raises OSError when the catalog is away."""
         await self._context.catalog.change(self._register)
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Lists a running gateway among the brokers whenever the catalog does not, and as soon as every
+    gateway can read that.
+
+    Under whatever addresses: of two gateways with one id the one that started last is listed, and
+    they do not write by turns.
+    """
+
+    context: Context
+    membership: Membership
+
+    def tasks(self, snapshot: Snapshot) -> Iterator[Task]:
+        """One while the gateway is not listed, should be, and can be."""
+        membership = self.membership
+        listed = membership.gateway_id in snapshot.members or not membership.addresses
+        if not listed and membership.is_possible(snapshot):
+            yield Task(LISTING, membership.gateway_id, 0)
+
+    async def run(self, task: Task) -> None:
+        """Write the record. Raises OSError when the catalog is away."""
+        for decide in self.membership.decisions:
+            await self.context.catalog.change(decide)
 
 
 class Housekeeping:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from gateway.catalog.entities import Member
 from gateway.catalog.log.records import FORMAT
 from gateway.catalog.log.signatures import KeyFile, KeyFileError, SigningKey
 from gateway.catalog.members import (
@@ -32,6 +33,7 @@ from gateway.commands.volumes import CLUSTER_FLAG, of_cluster
 from gateway.config.errors import key_text
 from gateway.config.models import Config
 from gateway.config_file.loading import load_config
+from gateway.node_ids import FIRST_GATEWAY_ID
 
 
 class _Action(NamedTuple):
@@ -104,7 +106,12 @@ async def _status(config: Config, options: argparse.Namespace) -> Output:
         "scram_credentials": len(snapshot.scram),
         "principal_homes": len(snapshot.homes),
         "gateways": [
-            {"gateway_id": one.gateway_id, "format": one.format, "software": one.software}
+            {
+                "gateway_id": one.gateway_id,
+                "format": one.format,
+                "software": one.software,
+                **_listed(snapshot.members.get(one.gateway_id)),
+            }
             for one in gateways
         ],
     }
@@ -125,7 +132,22 @@ async def _status(config: Config, options: argparse.Namespace) -> Output:
         ("gateway", f"{one.gateway_id}, software {one.software}, reads format {one.format}")
         for one in gateways
     ]
+    rows += [
+        (f"node {FIRST_GATEWAY_ID + one.number}", f"{one.gateway_id} at {_addresses(one)}")
+        for one in sorted(snapshot.members.values(), key=lambda one: one.number)
+    ]
     return Output(content, table(rows))
+
+
+def _listed(member: Member | None) -> dict[str, object]:
+    """How a gateway is listed among the brokers."""
+    if member is None:
+        return {}
+    return {"node_id": FIRST_GATEWAY_ID + member.number, "addresses": dict(member.addresses)}
+
+
+def _addresses(member: Member) -> str:
+    return ", ".join(f"{address} ({name})" for name, address in sorted(member.addresses.items()))
 
 
 async def _upgrade(config: Config, options: argparse.Namespace) -> Output:
@@ -247,7 +269,7 @@ _ACTIONS: Final = (
     ),
     _Action(
         "forget",
-        "remove a gateway that is gone for good",
+        "remove a gateway that is gone for good; clients do not see its node any more",
         _forget,
         ("--gateway gateway-2",),
         (Flag("--gateway", "ID", "its gateway_id", {"required": True}),),

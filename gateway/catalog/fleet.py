@@ -1,0 +1,76 @@
+"""Decisions about a fleet: the gateways of one cluster that list each other among the brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gateway.catalog.entities import Change, Member, Removal
+from gateway.catalog.members import FormatRejected, raise_format
+from gateway.catalog.schema.table import MEMBER_FORMAT
+from gateway.catalog.snapshot import Snapshot
+from gateway.catalog.source import Decide
+from gateway.node_ids import MAX_GATEWAYS
+
+
+class FleetFull(FormatRejected):
+    """The fleet has as many members as it can have; the text says so."""
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """How a gateway is listed: at ``addresses`` (``host:port`` by listener); not at all without
+    any."""
+
+    gateway_id: str
+    addresses: Mapping[str, str]
+
+    def holds(self, snapshot: Snapshot) -> bool:
+        """Whether the catalog says so."""
+        member = snapshot.members.get(self.gateway_id)
+        return (member.addresses if member is not None else {}) == self.addresses
+
+    def is_possible(self, snapshot: Snapshot) -> bool:
+        """Whether every registered gateway can read it."""
+        if snapshot.format >= MEMBER_FORMAT:
+            return True
+        return all(one.format >= MEMBER_FORMAT for one in snapshot.gateways.values())
+
+    @property
+    def decisions(self) -> tuple[Decide, ...]:
+        """What makes it so, one decision after the other; both have nothing to write from then on.
+
+        The first raises the catalog's format to what members need; it raises FormatRejected, naming
+        the gateways that cannot read it. The second gives the gateway a number that no member has,
+        once and for all; it raises FleetFull.
+        """
+        return (self._raise_format, self._join) if self.addresses else (self._leave,)
+
+    def _raise_format(self, snapshot: Snapshot) -> Sequence[Change]:
+        return [] if snapshot.format >= MEMBER_FORMAT else raise_format(MEMBER_FORMAT)(snapshot)
+
+    def _join(self, snapshot: Snapshot) -> Sequence[Change]:
+        if self.holds(snapshot):
+            return []
+        known = snapshot.members.get(self.gateway_id)
+        number = _next_number(snapshot) if known is None else known.number
+        return [Member(self.gateway_id, number, dict(self.addresses))]
+
+    def _leave(self, snapshot: Snapshot) -> Sequence[Change]:
+        return [] if self.holds(snapshot) else [Removal(("member", self.gateway_id))]
+
+
+def _next_number(snapshot: Snapshot) -> int:
+    """A number that no member has: above all others while there are such, since clients remember
+    a node id for some minutes after it is gone."""
+    taken = {member.number for member in snapshot.members.values()}
+    highest = max(taken, default=0)
+    if highest < MAX_GATEWAYS:
+        return highest + 1
+    free = next((one for one in range(1, MAX_GATEWAYS + 1) if one not in taken), None)
+    if free is None:
+        raise FleetFull(
+            f"the fleet has {MAX_GATEWAYS:,} members, which is the most; forget those that are"
+            " gone: kafka-gateway catalog forget --gateway ID"
+        )
+    return free

@@ -1,0 +1,43 @@
+"""docs/high-availability.md: its example, and the node ids that it shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gateway.catalog.entities import Member
+from gateway.catalog.snapshot import Snapshot
+from gateway.checks import check
+from gateway.commands.output import table
+from gateway.config.models import Config
+from gateway.config.reach import gateway_addresses
+from gateway.config_file.loading import load_config
+from gateway.rules.gateway_nodes import GatewayNodes
+from tests.docs import markdown
+
+PAGE = markdown.read("docs/high-availability.md")
+
+
+@pytest.fixture
+def example(tmp_path: Path) -> Config:
+    """The page's configuration."""
+    (block,) = (block for block in markdown.blocks(PAGE) if block.language == "yaml")
+    path = tmp_path / "gateway.yaml"
+    path.write_text(block.text)
+    return load_config(path)
+
+
+def test_the_example_gives_the_table_shown(example: Config) -> None:
+    texts = [block.text for block in markdown.blocks(PAGE)]
+    shown = table(check.plan_rows(check.plan(example)))
+    assert any(text == f"$ kafka-gateway check gateway.yaml\n{shown}" for text in texts)
+
+
+def test_the_nodes_are_those_of_the_table(example: Config) -> None:
+    other = {name: at.replace("gw-a", "gw-b") for name, at in gateway_addresses(example).items()}
+    members = [Member("gw-a", 1, gateway_addresses(example)), Member("gw-b", 2, other)]
+    nodes = GatewayNodes(["all"]).at(Snapshot().apply(members, 2), "all")
+    for node in nodes:
+        assert f"| {node.node_id} | `{node.host}:{node.port}` |" in PAGE
+    assert len(nodes) == 2

@@ -1,0 +1,1 @@
+"""Several gateways in front of one cluster."""

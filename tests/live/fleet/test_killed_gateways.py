@@ -1,0 +1,172 @@
+"""Two gateways of one cluster: whichever ends, its clients go on at the other one.
+
+All clients have their own default settings, but for a group's earliest offset.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+import pytest
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import OffsetSpec
+
+from devkit.broker import KafkaCluster
+from devkit.gateway_config import Listener
+from devkit.gateway_process import GatewayProcess
+from devkit.waiting import wait_until
+from tests.live.support import clients, steady
+from tests.live.support.steady import Steady
+from tests.live.support.steady_java_client import java_client
+from tests.pace import Pace
+
+SECONDS = clients.SECONDS
+LONGEST_GAP: Final = 10.0
+"""Seconds without an acknowledgement, or without a record, when a gateway ends. Mostly it is less
+than one; librdkafka may try dead nodes first, a second each."""
+
+AGE_MS: Final = 300_000
+"""metadata.max.age.ms as all clients have it."""
+
+MORE: Final = 100
+"""Records of each kind after which a client has gone on."""
+
+Gateways = tuple[GatewayProcess, GatewayProcess]
+Start = Callable[[str, str, Path], Sequence[Steady]]
+
+
+def librdkafka(servers: str, topic: str, directory: Path) -> Sequence[Steady]:
+    """confluent-kafka's producer and a member of a group."""
+    return [
+        steady.producer(topic, servers, topic, ignoring=True),
+        steady.member(topic, servers, f"group-{topic}", topic, ignoring=True),
+    ]
+
+
+def aiokafka(servers: str, topic: str, directory: Path) -> Sequence[Steady]:
+    """aiokafka's, in one event loop."""
+    return [steady.aiokafka(topic, servers, topic, f"group-{topic}", AGE_MS)]
+
+
+def kafka_python(servers: str, topic: str, directory: Path) -> Sequence[Steady]:
+    """kafka-python's, in turn."""
+    return [steady.kafka_python(topic, servers, topic, f"group-{topic}", AGE_MS)]
+
+
+def java(servers: str, topic: str, directory: Path) -> Sequence[Steady]:
+    """Java's, in one process."""
+    return [java_client(topic, servers, topic, f"group-{topic}", directory)]
+
+
+def java_kip_848(servers: str, topic: str, directory: Path) -> Sequence[Steady]:
+    """Java's, with the group protocol of KIP-848."""
+    return [java_client(topic, servers, topic, f"group-{topic}", directory, "consumer")]
+
+
+CLIENTS: Final[Mapping[str, Start]] = {
+    "librdkafka": librdkafka,
+    "java": java,
+    "java-kip-848": java_kip_848,
+    "aiokafka": aiokafka,
+    "kafka-python": kafka_python,
+}
+
+
+@pytest.fixture(scope="module")
+def gateways(own: KafkaCluster) -> Iterator[Gateways]:
+    """Both, each with a gateway port."""
+    listeners = [Listener("all", "all", in_fleet=True)]
+    with ExitStack() as stack:
+        first, second = (
+            stack.enter_context(
+                GatewayProcess(
+                    own.bootstrap_servers, listeners, ["team-a"], overrides={"gateway_id": name}
+                )
+            )
+            for name in ("gw-a", "gw-b")
+        )
+        yield first, second
+
+
+def _killed(gateway: GatewayProcess) -> None:
+    gateway.kill()
+
+
+def _stopped(gateway: GatewayProcess) -> None:
+    assert gateway.process.terminate(SECONDS) == 0
+    gateway.kill()
+
+
+@pytest.mark.parametrize("ends", [_killed, _stopped])
+@pytest.mark.parametrize("library", CLIENTS)
+def test_clients_go_on_at_the_other_gateway(
+    library: str,
+    ends: Callable[[GatewayProcess], None],
+    gateways: Gateways,
+    tmp_path: Path,
+    pace: Pace,
+) -> None:
+    topic = f"{library}{ends.__name__.replace('_', '-')}"
+    servers = ",".join(one.bootstrap_servers("all") for one in gateways)
+    clients.create(servers, topic)
+    clients.await_led(servers, topic)
+    gaps = []
+    with ExitStack() as stack:
+        running = [stack.enter_context(one) for one in CLIENTS[library](servers, topic, tmp_path)]
+        for one in running:
+            one.await_progress("the start", topic)
+        for gateway in gateways * 2:
+            with ThreadPoolExecutor(1) as pool:
+                gaps.append(longest_gap(running, topic, pool.submit(ends, gateway)))
+            gateway.start_again()
+    acked = [value for one in running for value in one.acked[topic]]
+    check = clients.consume(servers, topic, _written(servers, topic), f"check-{topic}")
+    assert {*acked} <= {*check}, "acknowledged, and lost"
+    if library != "kafka-python":  # whose producer is not idempotent by itself
+        steady.once_each(check)
+    print(f"longest gaps of {library}: {[round(gap, 1) for gap in gaps]} s")
+    assert max(gaps) < pace.stretched(LONGEST_GAP), gaps
+
+
+def longest_gap(running: Sequence[Steady], topic: str, ending: Future[None]) -> float:
+    """The longest time without an acknowledgement, or without a record, while a gateway ends and
+    until there were ``MORE`` of both after its end."""
+    gaps = [0.0, 0.0]
+    before: tuple[int, int] | None = None
+    last = _counts(running, topic)
+    since = [time.monotonic()] * 2
+
+    def gone_on() -> bool:
+        nonlocal last, before
+        now = _counts(running, topic)
+        for which in (0, 1):
+            gaps[which] = max(gaps[which], time.monotonic() - since[which])
+            if now[which] > last[which]:
+                since[which] = time.monotonic()
+        last = now
+        if before is None and ending.done():
+            ending.result()
+            before = now
+        return before is not None and all(now[which] >= before[which] + MORE for which in (0, 1))
+
+    problems = [one.problems for one in running]
+    wait_until(gone_on, f"{topic} goes on; {problems}", 2 * SECONDS, poll=0.01)
+    return max(gaps)
+
+
+def _written(servers: str, topic: str) -> int:
+    """The number of records in the topic's one partition."""
+    at = TopicPartition(topic, 0)
+    latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+    found = clients.admin(servers).list_offsets({at: latest}, request_timeout=SECONDS)
+    return int(found[at].result(SECONDS).offset)
+
+
+def _counts(running: Sequence[Steady], topic: str) -> tuple[int, int]:
+    acked = sum(len(one.acked[topic]) for one in running)
+    return acked, sum(len(one.seen[topic]) for one in running)

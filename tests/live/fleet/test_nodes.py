@@ -1,0 +1,91 @@
+"""Gateways as nodes, to Kafka's own admin tools and to other clients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from devkit import java
+from devkit.broker import KafkaCluster
+from devkit.gateway_config import Listener
+from devkit.gateway_process import GatewayProcess
+from devkit.waiting import wait_until
+from tests.commands.running import command
+from tests.live.support import clients, java_tools
+
+SECONDS = clients.SECONDS
+FIRST = 2**30 + 1
+LISTENERS = (Listener("all", "all", in_fleet=True), Listener("tools", "no gateways"))
+
+
+@pytest.fixture(scope="module")
+def gateways(own: KafkaCluster) -> Iterator[list[GatewayProcess]]:
+    """Two, of which each lists both, but for listener ``tools``."""
+    with ExitStack() as stack:
+        yield [
+            stack.enter_context(
+                GatewayProcess(
+                    own.bootstrap_servers, LISTENERS, ["team-a"], overrides={"gateway_id": name}
+                )
+            )
+            for name in ("gw-a", "gw-b")
+        ]
+
+
+def nodes(servers: str) -> dict[int, str]:
+    """The nodes that librdkafka is told of. A new client asks the bootstrap; one that knows the
+    nodes asks any of them, so also the other gateway."""
+    client = AdminClient(clients.settings(servers))
+    found = client.list_topics(timeout=SECONDS).brokers
+    return {node: f"{one.host}:{one.port}" for node, one in found.items()}
+
+
+def gateway_nodes(servers: str) -> set[int]:
+    """Those of gateways."""
+    return {node for node in nodes(servers) if node >= FIRST}
+
+
+def test_each_lists_both_beside_its_own_brokers(gateways: list[GatewayProcess]) -> None:
+    servers = [one.bootstrap_servers("all") for one in gateways]
+    wait_until(lambda: all(len(nodes(one)) == 3 for one in servers), "both", SECONDS)
+    found = [nodes(one) for one in servers]
+    brokers = [one.pop(1) for one in found]
+    assert brokers[0] != brokers[1]
+    assert found[0] == found[1]
+    assert found[0].keys() == {FIRST, FIRST + 1}
+    for one in gateways:
+        assert nodes(one.bootstrap_servers("tools")).keys() == {1}
+
+
+def test_javas_tools_take_them_for_brokers_that_have_nothing(
+    gateways: list[GatewayProcess],
+) -> None:
+    servers = gateways[0].bootstrap_servers("all")
+    clients.create(servers, "team-a:tools")
+    clients.produce(servers, "team-a:tools", ["one"])
+    assert clients.consume(servers, "team-a:tools", 1, "group-of-tools") == ["one"]
+    listed = java_tools.consumer_groups(servers, "--list").lines
+    assert listed.count("group-of-tools") == 1
+    sizes = java_tools.run(java.LOG_DIRS, servers, "--describe", "--topic-list", "team-a:tools")
+    assert '"logDir":"gateway"' in sizes.stdout
+    assert sizes.stdout.count('"partition":"team-a:tools-0"') == 1
+    described = java_tools.topics(servers, "--describe", "--topic", "team-a:tools").stdout
+    assert "Leader: 1" in described
+
+
+async def test_a_gateway_that_is_forgotten_is_not_listed(gateways: list[GatewayProcess]) -> None:
+    first, second = gateways
+    config = str(first.config_path)
+    said = await command("catalog", "status", "--config", config)
+    assert f"node {FIRST + 1}" in said.out
+    second.kill()
+    servers = first.bootstrap_servers("all")
+    assert gateway_nodes(servers) == {FIRST, FIRST + 1}, "it may come back"
+    said = await command("catalog", "forget", "--config", config, "--gateway", "gw-b")
+    assert said.status == 0, said.err
+    wait_until(lambda: gateway_nodes(servers) == set(), "one alone", SECONDS)
+    second.start_again()
+    wait_until(lambda: gateway_nodes(servers) == {FIRST, FIRST + 1}, "both", SECONDS)

@@ -1,0 +1,46 @@
+"""The nodes of gateways at a listener."""
+
+from __future__ import annotations
+
+from gateway.catalog.entities import Member, Removal
+from gateway.catalog.snapshot import Snapshot
+from gateway.rules.gateway_nodes import NO_GATEWAY_NODES, GatewayNode, GatewayNodes
+
+FIRST = 2**30
+BOTH = Snapshot().apply(
+    [
+        Member("gw-b", 2, {"all": "[::1]:9301", "other": "b.example:9302"}),
+        Member("gw-a", 1, {"all": "a.example:9201"}),
+    ],
+    2,
+)
+
+
+def test_those_of_the_listener_in_the_order_of_their_numbers() -> None:
+    nodes = GatewayNodes(["all"])
+    assert nodes.at(BOTH, "all") == (
+        GatewayNode(FIRST + 1, "a.example", 9201, None),
+        GatewayNode(FIRST + 2, "::1", 9301, None),
+    )
+
+
+def test_one_alone_is_not_listed() -> None:
+    nodes = GatewayNodes(["all", "other", "third"])
+    assert nodes.at(BOTH, "other") == ()
+    assert nodes.at(BOTH, "third") == ()
+    assert nodes.at(Snapshot(), "all") == ()
+
+
+def test_a_listener_without_a_gateway_port_lists_none() -> None:
+    assert GatewayNodes(["other"]).at(BOTH, "all") == ()
+    assert NO_GATEWAY_NODES.at(BOTH, "all") == ()
+
+
+def test_they_follow_the_catalog() -> None:
+    nodes = GatewayNodes(["all"])
+    assert len(nodes.at(BOTH, "all")) == 2
+    third = BOTH.apply([Member("gw-c", 3, {"all": "c.example:9401"})], 3)
+    assert [one.host for one in nodes.at(third, "all")] == ["a.example", "::1", "c.example"]
+    left = BOTH.apply([Removal(("member", "gw-b"))], 3)
+    assert nodes.at(left, "all") == ()
+    assert len(nodes.at(BOTH, "all")) == 2

@@ -1,0 +1,121 @@
+"""Gateways among the brokers, and requests to the node of one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from gateway.apis.table import APIS
+from gateway.catalog.entities import Member
+from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, NOT_LEADER_OR_FOLLOWER
+from gateway.rules.gateway_nodes import GatewayNodes
+from protocol.schema import api_key_of
+from tests.session.pair import Pair, topic_id
+from tests.session.samples import request, response
+
+GATEWAYS = [(2**30 + 1, "a.example", 9201, None), (2**30 + 2, "b.example", 9202, None)]
+MEMBERS = [Member(f"gw-{host[0]}", node - 2**30, {"test": f"{host}:{port}"})
+           for node, host, port, _ in GATEWAYS]  # fmt: skip
+
+
+def fleet(members: int = 2, *, on_gateway_node: bool = False) -> Pair:
+    """A session of a listener that lists gateways."""
+    pair = Pair(topics=["team-a..t"], node_ids=["1-9"])
+    pair.log.append(MEMBERS[:members])
+    pair.worker.gateway_nodes = GatewayNodes(["test"])
+    pair.session.state.on_gateway_node = on_gateway_node
+    return pair
+
+
+def versions(api: str) -> list[int]:
+    """Those of an API that the gateway serves."""
+    row = APIS[api_key_of(f"{api}Request")]
+    return [*range(row.first, row.last + 1)]
+
+
+def answered(pair: Pair, api: str, version: int) -> Any:
+    """The response to a request for topic t, of a broker with something in every field."""
+    pair.ask(api, version, request(api, version, "team-a:t", topic_id(1)))
+    sent = 4 if pair.asked_as is None else pair.asked_as
+    entity = response(api, sent, "team-a..t", topic_id(1), "team-a..t")
+    return pair.reply(api, version, entity, sent=sent)
+
+
+def nodes(brokers: Any, key: str) -> list[tuple[int, str, int, str | None]]:
+    """The nodes of a response."""
+    return [(getattr(one, key), one.host, one.port, getattr(one, "rack", None)) for one in brokers]
+
+
+@pytest.mark.parametrize("version", versions("Metadata"))
+def test_metadata_lists_them_behind_the_brokers(version: int) -> None:
+    alone, told = answered(fleet(1), "Metadata", version), answered(fleet(), "Metadata", version)
+    brokers = nodes(alone.brokers, "node_id")
+    assert brokers
+    assert nodes(told.brokers, "node_id") == brokers + GATEWAYS
+    assert replace(told, brokers=alone.brokers) == alone, "nothing else changes"
+
+
+@pytest.mark.parametrize("version", versions("DescribeCluster"))
+def test_descriptions_list_them_behind_the_brokers(version: int) -> None:
+    def described(pair: Pair, code: int = 0) -> Any:
+        entity = request("DescribeCluster", version, "t", topic_id(1))
+        pair.ask("DescribeCluster", version, entity)
+        answer = response("DescribeCluster", version, "t", topic_id(1), "")
+        return pair.reply(
+            "DescribeCluster",
+            version,
+            replace(answer, error_code=type(answer.error_code)(code), error_message=None),
+        )
+
+    alone, told = described(fleet(1)), described(fleet())
+    assert nodes(told.brokers, "broker_id") == nodes(alone.brokers, "broker_id") + GATEWAYS
+    assert replace(told, brokers=alone.brokers) == alone
+    failed = described(fleet(), CLUSTER_AUTHORIZATION_FAILED)
+    assert nodes(failed.brokers, "broker_id") == nodes(alone.brokers, "broker_id")
+
+
+def test_a_listener_that_lists_none_answers_as_before() -> None:
+    pair = fleet()
+    pair.worker.gateway_nodes = GatewayNodes(["other"])
+    assert answered(pair, "Metadata", 12) == answered(fleet(1), "Metadata", 12)
+
+
+@pytest.mark.parametrize("version", versions("ListGroups"))
+def test_a_gateways_node_has_no_groups(version: int) -> None:
+    pair = fleet(on_gateway_node=True)
+    entity = request("ListGroups", version, "t", topic_id(1))
+    assert pair.ask("ListGroups", version, entity) is None
+    told = pair.answer("ListGroups", version)
+    assert (told.error_code, told.groups) == (0, ())
+
+
+@pytest.mark.parametrize("version", versions("DescribeLogDirs"))
+def test_a_gateways_node_has_nothing_on_its_disks(version: int) -> None:
+    pair = fleet(on_gateway_node=True)
+    entity = request("DescribeLogDirs", version, "team-a:t", topic_id(1))
+    assert pair.ask("DescribeLogDirs", version, entity) is None
+    told = pair.answer("DescribeLogDirs", version)
+    # Without any, Java's admin client reports CLUSTER_AUTHORIZATION_FAILED.
+    assert [(one.error_code, one.log_dir, one.topics) for one in told.results] == [
+        (0, "gateway", ())
+    ]
+
+
+@pytest.mark.parametrize("version", versions("DescribeProducers"))
+def test_a_gateways_node_leads_nothing(version: int) -> None:
+    pair = fleet(on_gateway_node=True)
+    entity = request("DescribeProducers", version, "team-a:t", topic_id(1))
+    assert pair.ask("DescribeProducers", version, entity) is None
+    told = pair.answer("DescribeProducers", version)
+    (topic,) = told.topics
+    (partition,) = topic.partitions
+    assert (topic.name, partition.error_code) == ("team-a:t", NOT_LEADER_OR_FOLLOWER)
+    assert "stands for a gateway" in partition.error_message
+
+
+@pytest.mark.parametrize("api", ["ListGroups", "DescribeLogDirs", "DescribeProducers"])
+def test_other_nodes_answer_for_themselves(api: str) -> None:
+    version = versions(api)[-1]
+    assert fleet().ask(api, version, request(api, version, "team-a:t", topic_id(1))) is not None
