@@ -21,13 +21,14 @@ KILLS ?= 10
 FRAMES ?= 200
 TRIES ?= 200
 SECONDS ?= 1800
+BROKERS ?= 3
 # Where tests of these marks are: each process of pytest collects what it is given, and to collect
 # all tests takes 20 s.
 LIVE := tests/live tests/devkit tests/bench
 SPARK := tests/spark
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-tree report test check format unit jobs soak live oracle fuzz fuzz-frames planted mirror \
+.PHONY: help demo demo-tree report test check format unit jobs soak live oracle fuzz fuzz-frames planted mirror fleet \
 	compiled bench bench-spark spark wheel lock upgrade clean
 .NOTPARALLEL:
 
@@ -85,6 +86,9 @@ fuzz: $(STAMP)  ## Ask a Kafka and the gateway any API at random (REQUESTS=10000
 mirror: $(STAMP)  ## Write to two sites that copy each other (SECONDS=1800): nothing may go in circles.
 	MIRROR_SECONDS=$(SECONDS) $(PYTEST) -v --timeout=$$(($(SECONDS) + 1200)) \
 		tests/live/mirror/test_active_active.py
+
+fleet: $(STAMP)  ## Kill and stop gateways in turn under clients of all kinds (BROKERS=3).
+	FLEET_BROKERS=$(BROKERS) $(PYTEST) -v -s tests/live/fleet
 
 planted: $(STAMP)  ## Try to plant topics in new namespaces (TRIES=200: how often, each way).
 	PLANTED_TRIES=$(TRIES) $(PYTEST) -v tests/live/namespaces/test_planted_topics.py
