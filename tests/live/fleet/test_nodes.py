@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
-from confluent_kafka.admin import AdminClient
 
 from devkit import java
 from devkit.broker import KafkaCluster
@@ -16,6 +15,7 @@ from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
 from tests.commands.running import command
 from tests.live.support import clients, java_tools
+from tests.live.support.wire import Wire
 
 SECONDS = clients.SECONDS
 FIRST = 2**30 + 1
@@ -37,11 +37,11 @@ def gateways(own: KafkaCluster) -> Iterator[list[GatewayProcess]]:
 
 
 def nodes(servers: str) -> dict[int, str]:
-    """The nodes that librdkafka is told of. A new client asks the bootstrap; one that knows the
-    nodes asks any of them, so also the other gateway."""
-    client = AdminClient(clients.settings(servers))
-    found = client.list_topics(timeout=SECONDS).brokers
-    return {node: f"{one.host}:{one.port}" for node, one in found.items()}
+    """The nodes that the gateway at this address lists. A client would ask any of them, so also the
+    other gateway."""
+    with Wire(servers) as wire:
+        brokers = wire.ask("Metadata", 9, topics=(), allow_auto_topic_creation=False).brokers
+    return {one.node_id: f"{one.host}:{one.port}" for one in brokers}
 
 
 def gateway_nodes(servers: str) -> set[int]:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import threading
-import warnings
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import closing
@@ -229,9 +227,5 @@ def kafka_python(name: str, servers: str, topic: str, group: str, age_ms: int = 
                 steady.rounds += 1
                 for records in reader.poll(timeout_ms=20).values():
                     steady.seen[topic] += [record.value.decode() for record in records]
-        # It leaves sockets that did not connect to Python's collector.
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ResourceWarning)
-            gc.collect()
 
     return Steady(name, work)
