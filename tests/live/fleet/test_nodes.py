@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -73,8 +74,11 @@ def test_javas_tools_take_them_for_brokers_that_have_nothing(
     listed = java_tools.consumer_groups(servers, "--list").lines
     assert listed.count("group-of-tools") == 1
     sizes = java_tools.run(java.LOG_DIRS, servers, "--describe", "--topic-list", "team-a:tools")
-    assert '"logDir":"gateway"' in sizes.stdout
-    assert sizes.stdout.count('"partition":"team-a:tools-0"') == 1
+    found = {one["broker"]: one["logDirs"] for one in json.loads(sizes.lines[-1])["brokers"]}
+    for node in (FIRST, FIRST + 1):
+        (directory,) = found.pop(node)
+        assert (directory["logDir"], directory["partitions"]) == ("gateway", [])
+    assert '"partition": "team-a:tools-0"' in json.dumps(found)
     described = java_tools.topics(servers, "--describe", "--topic", "team-a:tools").stdout
     (leader,) = re.findall(r"Leader: (\d+)", described)
     assert int(leader) < FIRST
