@@ -20,6 +20,7 @@ such an id. Java's ids of coordinators (2^31 - 1 - id) meet them in the last clu
 alone, which ``gateway.config_file.tree_rules`` rejects."""
 
 MAX_GATEWAYS = 4_095
+"""Members of a fleet at most, and the highest number of one."""
 
 _RANGE = re.compile(r"\s*(-?[0-9]+)\s*(?:-\s*(-?[0-9]+)\s*)?")
 

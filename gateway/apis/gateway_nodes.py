@@ -49,8 +49,10 @@ def response_of(api: str, version: int, handler: ResponseHandler) -> ResponseHan
     ) -> list[Edit] | bytes | None:
         result = handler(state, exchange, buf, start, end)
         worker = state.worker
+        if worker.number or result is None:
+            return result
         nodes = worker.gateway_nodes.at(worker.catalog.snapshot, state.source.listener)
-        if not nodes or worker.number or result is None:
+        if not nodes:
             return result
         body = result if isinstance(result, bytes) else splice(buf, start, end, result)
         return add(version, body, nodes)

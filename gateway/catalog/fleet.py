@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gateway.catalog.entities import Change, Member, Removal
-from gateway.catalog.members import FormatRejected, raise_format
+from gateway.catalog.members import FormatRejected, at_least, who_cannot_read
 from gateway.catalog.schema.table import MEMBER_FORMAT
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import Decide
@@ -32,22 +32,17 @@ class Membership:
 
     def is_possible(self, snapshot: Snapshot) -> bool:
         """Whether every registered gateway can read it."""
-        if snapshot.format >= MEMBER_FORMAT:
-            return True
-        return all(one.format >= MEMBER_FORMAT for one in snapshot.gateways.values())
+        return snapshot.format >= MEMBER_FORMAT or not who_cannot_read(snapshot, MEMBER_FORMAT)
 
     @property
     def decisions(self) -> tuple[Decide, ...]:
-        """What makes it so, one decision after the other; both have nothing to write from then on.
+        """The decisions that make it so, one after the other; they write nothing from then on.
 
         The first raises the catalog's format to what members need; it raises FormatRejected, naming
         the gateways that cannot read it. The second gives the gateway a number that no member has,
         once and for all; it raises FleetFull.
         """
-        return (self._raise_format, self._join) if self.addresses else (self._leave,)
-
-    def _raise_format(self, snapshot: Snapshot) -> Sequence[Change]:
-        return [] if snapshot.format >= MEMBER_FORMAT else raise_format(MEMBER_FORMAT)(snapshot)
+        return (at_least(MEMBER_FORMAT), self._join) if self.addresses else (self._leave,)
 
     def _join(self, snapshot: Snapshot) -> Sequence[Change]:
         if self.holds(snapshot):

@@ -71,8 +71,7 @@ def raise_format(level: int) -> Decide:
             raise FormatRejected(f"the catalog has format {snapshot.format}, which stays")
         older = sorted(
             f"'{gateway.gateway_id}' ({gateway.software}, format {gateway.format})"
-            for gateway in snapshot.gateways.values()
-            if gateway.format < level
+            for gateway in who_cannot_read(snapshot, level)
         )
         if older:
             raise FormatRejected(
@@ -80,6 +79,21 @@ def raise_format(level: int) -> Decide:
                 f" read it: {', '.join(older)}; upgrade them, or forget those that are gone"
             )
         return [] if level == snapshot.format else [CatalogFormat(level)]
+
+    return decide
+
+
+def who_cannot_read(snapshot: Snapshot, level: int) -> list[Gateway]:
+    """The registered gateways that cannot read a catalog of this format."""
+    return [gateway for gateway in snapshot.gateways.values() if gateway.format < level]
+
+
+def at_least(level: int) -> Decide:
+    """Keep the catalog in format ``level`` or a newer one; nothing to write if it is. Raises
+    FormatRejected, naming the gateways that cannot read it."""
+
+    def decide(snapshot: Snapshot) -> Sequence[Change]:
+        return [] if snapshot.format >= level else raise_format(level)(snapshot)
 
     return decide
 
@@ -124,9 +138,7 @@ def mount_decisions(number: int) -> tuple[Decide, Decide]:
 
     def reads_numbers(snapshot: Snapshot) -> Sequence[Change]:
         _check_number(snapshot, number)
-        if snapshot.format >= VOLUME_FORMAT:
-            return []
-        return raise_format(VOLUME_FORMAT)(snapshot)
+        return at_least(VOLUME_FORMAT)(snapshot)
 
     def keeps(snapshot: Snapshot) -> Sequence[Change]:
         _check_number(snapshot, number)

@@ -90,13 +90,13 @@ def _broker_names(parts: Parts, listener: Listener) -> _Found:
     try:
         for cluster, each in zip(parts.reach_of(listener), ranges, strict=True):
             _check_names(listener.broker_names, listener.advertised_host, each, cluster.number or 0)
-        virtual = NodeIdRanges.virtual(
-            (cluster.number or 0, each)
-            for cluster, each in zip(parts.reach_of(listener), ranges, strict=True)
-        )
     except ValueError as error:
         yield key, str(error)
         return
+    if listener.gateway_name is None:
+        return
+    numbers = [cluster.number or 0 for cluster in parts.reach_of(listener)]
+    virtual = NodeIdRanges.virtual(zip(numbers, ranges, strict=True))
     try:
         BrokerNames(listener.broker_names, listener.advertised_host, virtual, listener.gateway_name)
     except ValueError as error:

@@ -145,8 +145,7 @@ class Lanes:
             # Admin clients wait for one; any broker will do, as in KRaft.
             controller = shown[0] if shown else _NO_CONTROLLER
         gateways = own.state.gateway_nodes.at(own.state.catalog.snapshot, self._listener.name)
-        brokers += (TreeBroker(*each) for each in gateways)
-        return TreeFacts(brokers, own.cluster.cluster_id, controller)
+        return TreeFacts([*brokers, *gateways], own.cluster.cluster_id, controller)
 
     def _brokers(self, volume: Volume) -> list[TreeBroker]:
         addresses = self._addresses(volume)

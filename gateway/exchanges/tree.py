@@ -8,6 +8,7 @@ from typing import NamedTuple, Protocol
 from gateway.flows import Flow
 from gateway.rules.declaration import Shadows
 from gateway.rules.shadows import Far
+from gateway.rules.tree_brokers import Broker
 from gateway.rules.volume_items import Names
 
 
@@ -24,7 +25,7 @@ class TreeFacts(NamedTuple):
     """The brokers in every response of a listener, whatever was requested of whichever node: those
     of its reach, with the cluster id and the controller of its own volume."""
 
-    brokers: Sequence[TreeBroker]
+    brokers: Sequence[Broker]
     cluster_id: str | None
     controller_id: int
 

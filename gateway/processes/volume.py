@@ -14,7 +14,7 @@ from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.fleet import Membership
 from gateway.catalog.members import FormatRejected, mount_decisions, register, seed
 from gateway.catalog.replicated import open_catalog, own_security
-from gateway.catalog.source import OwnedCatalog
+from gateway.catalog.source import Decide, OwnedCatalog
 from gateway.changes.base.context import Context
 from gateway.changes.changes import NamespaceChanges
 from gateway.changes.jobs.background import background_jobs
@@ -131,25 +131,22 @@ class ServedVolume:
             self._follows = True
         taking_part = register(self._config.gateway_id, version())
         mounted = mount_decisions(self.state.number) if self.state.number else ()
-        for decide in (taking_part, *mounted, seed(self._config.namespaces)):
-            # Mostly there is nothing to say, and then no turn is taken for it.
-            if decide(self.catalog.snapshot):
-                await self.catalog.change(decide)
-        await self._join()
+        await self._write(taking_part, *mounted, seed(self._config.namespaces))
+        try:
+            await self._write(*self._membership.decisions)
+        except FormatRejected as error:  # a background job does it later
+            log.warning("this gateway is not listed among the brokers yet: %s", error)
         self.catalog.subscribe(self.catalog_changed)
         self.catalog_changed()
         self._jobs.start()
         self._auto_creation.start()
 
-    async def _join(self) -> None:
-        """Be listed among the brokers, or not, as the configuration says; later, where a gateway of
-        the cluster cannot read that yet."""
-        try:
-            for decide in self._membership.decisions:
-                if decide(self.catalog.snapshot):
-                    await self.catalog.change(decide)
-        except FormatRejected as error:
-            log.warning("this gateway is not listed among the brokers yet: %s", error)
+    async def _write(self, *decisions: Decide) -> None:
+        """Commit decisions one after the other. Raises what they do, and CatalogUnavailable."""
+        for decide in decisions:
+            # Mostly there is nothing to say, and then no turn is taken for it.
+            if decide(self.catalog.snapshot):
+                await self.catalog.change(decide)
 
     async def stop(self) -> None:
         """Close whatever is open, at once."""

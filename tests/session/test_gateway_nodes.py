@@ -30,7 +30,7 @@ def fleet(members: int = 2, *, on_gateway_node: bool = False) -> Pair:
 
 
 def versions(api: str) -> list[int]:
-    """Those of an API that the gateway serves."""
+    """The versions of an API that the gateway serves."""
     row = APIS[api_key_of(f"{api}Request")]
     return [*range(row.first, row.last + 1)]
 
@@ -41,6 +41,13 @@ def answered(pair: Pair, api: str, version: int) -> Any:
     sent = 4 if pair.asked_as is None else pair.asked_as
     entity = response(api, sent, "team-a..t", topic_id(1), "team-a..t")
     return pair.reply(api, version, entity, sent=sent)
+
+
+def answered_here(api: str, version: int) -> Any:
+    """The response to a request at the node of a gateway, which no broker sees."""
+    pair = fleet(on_gateway_node=True)
+    assert pair.ask(api, version, request(api, version, "team-a:t", topic_id(1))) is None
+    return pair.answer(api, version)
 
 
 def nodes(brokers: Any, key: str) -> list[tuple[int, str, int, str | None]]:
@@ -84,19 +91,13 @@ def test_a_listener_that_lists_none_answers_as_before() -> None:
 
 @pytest.mark.parametrize("version", versions("ListGroups"))
 def test_a_gateways_node_has_no_groups(version: int) -> None:
-    pair = fleet(on_gateway_node=True)
-    entity = request("ListGroups", version, "t", topic_id(1))
-    assert pair.ask("ListGroups", version, entity) is None
-    told = pair.answer("ListGroups", version)
+    told = answered_here("ListGroups", version)
     assert (told.error_code, told.groups) == (0, ())
 
 
 @pytest.mark.parametrize("version", versions("DescribeLogDirs"))
 def test_a_gateways_node_has_nothing_on_its_disks(version: int) -> None:
-    pair = fleet(on_gateway_node=True)
-    entity = request("DescribeLogDirs", version, "team-a:t", topic_id(1))
-    assert pair.ask("DescribeLogDirs", version, entity) is None
-    told = pair.answer("DescribeLogDirs", version)
+    told = answered_here("DescribeLogDirs", version)
     # Without any, Java's admin client reports CLUSTER_AUTHORIZATION_FAILED.
     assert [(one.error_code, one.log_dir, one.topics) for one in told.results] == [
         (0, "gateway", ())
@@ -105,10 +106,7 @@ def test_a_gateways_node_has_nothing_on_its_disks(version: int) -> None:
 
 @pytest.mark.parametrize("version", versions("DescribeProducers"))
 def test_a_gateways_node_leads_nothing(version: int) -> None:
-    pair = fleet(on_gateway_node=True)
-    entity = request("DescribeProducers", version, "team-a:t", topic_id(1))
-    assert pair.ask("DescribeProducers", version, entity) is None
-    told = pair.answer("DescribeProducers", version)
+    told = answered_here("DescribeProducers", version)
     (topic,) = told.topics
     (partition,) = topic.partitions
     assert (topic.name, partition.error_code) == ("team-a:t", NOT_LEADER_OR_FOLLOWER)

@@ -244,7 +244,7 @@ class Listing:
     membership: Membership
 
     def tasks(self, snapshot: Snapshot) -> Iterator[Task]:
-        """One while the gateway is not listed, should be, and can be."""
+        """One task while the gateway is not listed, should be, and can be."""
         membership = self.membership
         listed = membership.gateway_id in snapshot.members or not membership.addresses
         if not listed and membership.is_possible(snapshot):

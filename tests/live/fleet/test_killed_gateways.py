@@ -18,10 +18,9 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
-from devkit.broker import KafkaCluster
-from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
+from tests.live.fleet.conftest import Gateways
 from tests.live.support import clients, steady
 from tests.live.support.steady import Steady
 from tests.live.support.steady_java_client import java_client
@@ -38,7 +37,6 @@ AGE_MS: Final = 300_000
 MORE: Final = 100
 """Records of each kind after which a client has gone on."""
 
-Gateways = tuple[GatewayProcess, GatewayProcess]
 Start = Callable[[str, str, Path], Sequence[Steady]]
 
 
@@ -77,22 +75,6 @@ CLIENTS: Final[Mapping[str, Start]] = {
     "aiokafka": aiokafka,
     "kafka-python": kafka_python,
 }
-
-
-@pytest.fixture(scope="module")
-def gateways(own: KafkaCluster) -> Iterator[Gateways]:
-    """Both, each with a gateway port."""
-    listeners = [Listener("all", "all", in_fleet=True)]
-    with ExitStack() as stack:
-        first, second = (
-            stack.enter_context(
-                GatewayProcess(
-                    own.bootstrap_servers, listeners, ["team-a"], overrides={"gateway_id": name}
-                )
-            )
-            for name in ("gw-a", "gw-b")
-        )
-        yield first, second
 
 
 def _killed(gateway: GatewayProcess) -> None:

@@ -4,37 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from contextlib import ExitStack
-
-import pytest
 
 from devkit import java
-from devkit.broker import KafkaCluster
-from devkit.gateway_config import Listener
-from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
 from tests.commands.running import command
+from tests.live.fleet.conftest import Gateways
 from tests.live.support import clients, java_tools
 from tests.live.support.wire import Wire
 
 SECONDS = clients.SECONDS
 FIRST = 2**30 + 1
-LISTENERS = (Listener("all", "all", in_fleet=True), Listener("tools", "no gateways"))
-
-
-@pytest.fixture(scope="module")
-def gateways(own: KafkaCluster) -> Iterator[list[GatewayProcess]]:
-    """Two, of which each lists both, but for listener ``tools``."""
-    with ExitStack() as stack:
-        yield [
-            stack.enter_context(
-                GatewayProcess(
-                    own.bootstrap_servers, LISTENERS, ["team-a"], overrides={"gateway_id": name}
-                )
-            )
-            for name in ("gw-a", "gw-b")
-        ]
 
 
 def nodes(servers: str) -> dict[int, str]:
@@ -46,11 +25,11 @@ def nodes(servers: str) -> dict[int, str]:
 
 
 def gateway_nodes(servers: str) -> set[int]:
-    """Those of gateways."""
+    """The ids of the gateways' nodes."""
     return {node for node in nodes(servers) if node >= FIRST}
 
 
-def test_each_lists_both_beside_its_own_brokers(gateways: list[GatewayProcess]) -> None:
+def test_each_lists_both_beside_its_own_brokers(gateways: Gateways) -> None:
     servers = [one.bootstrap_servers("all") for one in gateways]
     wait_until(lambda: all(len(gateway_nodes(one)) == 2 for one in servers), "both", SECONDS)
     first, second = (nodes(one) for one in servers)
@@ -65,7 +44,7 @@ def test_each_lists_both_beside_its_own_brokers(gateways: list[GatewayProcess]) 
 
 
 def test_javas_tools_take_them_for_brokers_that_have_nothing(
-    gateways: list[GatewayProcess],
+    gateways: Gateways,
 ) -> None:
     servers = gateways[0].bootstrap_servers("all")
     clients.create(servers, "team-a:tools")
@@ -84,7 +63,7 @@ def test_javas_tools_take_them_for_brokers_that_have_nothing(
     assert int(leader) < FIRST
 
 
-async def test_a_gateway_that_is_forgotten_is_not_listed(gateways: list[GatewayProcess]) -> None:
+async def test_a_gateway_that_is_forgotten_is_not_listed(gateways: Gateways) -> None:
     first, second = gateways
     config = str(first.config_path)
     said = await command("catalog", "status", "--config", config)
