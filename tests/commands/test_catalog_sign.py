@@ -46,6 +46,16 @@ def test_everything_is_written_once_more(
     assert made.catalog.snapshot.signing == ""
 
 
+@pytest.mark.parametrize("level", [2, 3, 4])
+def test_a_catalog_of_a_newer_format_keeps_it(
+    tmp_path: Path, keys: Path, monkeypatch: pytest.MonkeyPatch, level: int
+) -> None:
+    made = backend(monkeypatch, CatalogFormat(level))
+    config = write(tmp_path, catalog={"key_file": str(keys)})
+    assert cli.main(["catalog", "sign", "--config", str(config)]) == exit_codes.OK
+    assert (made.catalog.snapshot.signing, made.catalog.snapshot.format) == ("k2", level)
+
+
 def test_a_gateway_that_cannot_read_signatures_is_in_the_way(
     tmp_path: Path,
     keys: Path,

@@ -16,6 +16,7 @@ from gateway.catalog.log.signatures import KeyFile, KeyFileError, SigningKey
 from gateway.catalog.members import (
     SIGNING_FORMAT,
     FormatRejected,
+    at_least,
     forget,
     raise_format,
     renumber,
@@ -207,7 +208,7 @@ async def _sign(config: Config, options: argparse.Namespace) -> Output:
             return Output({}, "Records of the catalog need not be signed any more.")
         async with Progress("signing"):
             try:
-                await found.catalog.change(raise_format(SIGNING_FORMAT))
+                await found.catalog.change(at_least(SIGNING_FORMAT))
             except FormatRejected as error:
                 raise CommandError(f"the catalog was not signed: {error}") from None
             snapshot = await found.catalog.change(sign_all(key.key_id))
