@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from gateway.broker_names import BrokerNames, UnknownName
+from gateway.broker_names import NODE_ID, BrokerNames, UnknownName
 from gateway.node_ids import FIRST_GATEWAY_ID, NodeIdRanges, virtual_node_id
 from protocol.primitives import compact_string, legacy_string
 
@@ -36,6 +36,28 @@ class Endpoint:
     host_legacy: bytes
     host_compact: bytes
     port_bytes: bytes
+
+
+class PeerBrokers:
+    """The addresses of the same brokers at another gateway. ``address`` and ``node_ids`` are as in
+    :class:`gateway.catalog.entities.Member`."""
+
+    def __init__(self, address: str, node_ids: Sequence[str]) -> None:
+        """Raises ValueError for what is no address, and no ranges."""
+        host, _, port = address.rpartition(":")
+        self._host = host.strip("[]")
+        self._port = int(port)
+        self._ranges = NodeIdRanges.parse(node_ids)
+
+    def address(self, node_id: int, virtual: int) -> tuple[str, int] | None:
+        """Host and port of a broker, by its own node id and by that which clients see; None: the
+        other gateway has no place for it."""
+        place = self._ranges.place(node_id)
+        if place is None:
+            return None
+        if NODE_ID in self._host:
+            return self._host.replace(NODE_ID, str(virtual)), self._port
+        return self._host, self._port + place
 
 
 class ListenerAddresses:
@@ -75,6 +97,12 @@ class ListenerAddresses:
         self.outside: set[int] = set()
         self.on_outside = on_outside
         self._endpoints: dict[int, Endpoint] = {}
+        self._peer: PeerBrokers | None = None
+
+    def hand_over(self, peer: PeerBrokers | None) -> None:
+        """From here on give clients the addresses at another gateway; None: its own again."""
+        self._peer = peer
+        self._endpoints.clear()
 
     def endpoint(self, node_id: int) -> Endpoint | None:
         """The address that stands for a broker; None, and noted, if it is outside the ranges."""
@@ -97,8 +125,13 @@ class ListenerAddresses:
     def _endpoint_at(self, place: int, node_id: int) -> Endpoint:
         names = self.names
         virtual = virtual_node_id(self.number, node_id)
-        host = self.advertised_host if names is None else names.host(virtual)
-        port = self.base_port if names is not None else self.base_port + place
+        elsewhere = None if self._peer is None else self._peer.address(node_id, virtual)
+        if elsewhere is not None:
+            host, port = elsewhere
+        elif names is not None:
+            host, port = names.host(virtual), self.base_port
+        else:
+            host, port = self.advertised_host, self.base_port + place
         encoded = host.encode()
         return Endpoint(
             node_id=node_id,

@@ -162,7 +162,9 @@ class Gateway(Entity):
 class Member(Entity):
     """A gateway that other gateways list among the brokers. ``number`` is its own in the fleet,
     from 1, by which its node id is made; ``addresses`` has ``host:port`` for each listener that
-    has such a node, by the listener's name."""
+    has such a node, by the listener's name. ``brokers`` has where those listeners begin with the
+    cluster's brokers: ``host:port`` of the first of ``node_ids`` (ranges such as ``1-3``), or
+    ``broker-{node_id}.example:port`` where they have names."""
 
     KIND = "member"
     KEY = ("gateway_id",)
@@ -170,6 +172,8 @@ class Member(Entity):
     gateway_id: str
     number: int
     addresses: Mapping[str, str] = field(default_factory=lambda: NO_CONFIGS)
+    brokers: Mapping[str, str] = field(default_factory=lambda: NO_CONFIGS)
+    node_ids: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

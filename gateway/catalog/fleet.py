@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from gateway.catalog.entities import Change, Member, Removal
+from gateway.catalog.entities import NO_CONFIGS, Change, Member, Removal
 from gateway.catalog.members import FormatRejected, at_least, who_cannot_read
 from gateway.catalog.schema.table import MEMBER_FORMAT
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import Decide
+from gateway.config.models import Cluster, Config
+from gateway.config.reach import broker_addresses, gateway_addresses
 from gateway.node_ids import MAX_GATEWAYS
 
 
@@ -20,15 +22,19 @@ class FleetFull(FormatRejected):
 @dataclass(frozen=True, slots=True)
 class Membership:
     """How a gateway is listed: at ``addresses`` (``host:port`` by listener); not at all without
-    any."""
+    any. ``brokers`` and ``node_ids`` as in :class:`gateway.catalog.entities.Member`."""
 
     gateway_id: str
     addresses: Mapping[str, str]
+    brokers: Mapping[str, str] = field(default_factory=lambda: NO_CONFIGS)
+    node_ids: tuple[str, ...] = ()
 
     def holds(self, snapshot: Snapshot) -> bool:
         """Whether the catalog says so."""
         member = snapshot.members.get(self.gateway_id)
-        return (member.addresses if member is not None else {}) == self.addresses
+        if member is None or not self.addresses:
+            return member is None and not self.addresses
+        return member == self._member(member.number)
 
     def is_possible(self, snapshot: Snapshot) -> bool:
         """Whether every registered gateway can read it."""
@@ -49,10 +55,34 @@ class Membership:
             return []
         known = snapshot.members.get(self.gateway_id)
         number = _next_number(snapshot) if known is None else known.number
-        return [Member(self.gateway_id, number, dict(self.addresses))]
+        return [self._member(number)]
+
+    def _member(self, number: int) -> Member:
+        addresses, brokers = dict(self.addresses), dict(self.brokers)
+        return Member(self.gateway_id, number, addresses, brokers, self.node_ids)
 
     def _leave(self, snapshot: Snapshot) -> Sequence[Change]:
         return [] if self.holds(snapshot) else [Removal(("member", self.gateway_id))]
+
+
+def membership_of(config: Config, cluster: Cluster) -> Membership:
+    """How the gateway of a whole configuration is listed in the catalog of one of its clusters."""
+    return Membership(
+        config.gateway_id,
+        gateway_addresses(config),
+        broker_addresses(config, cluster),
+        cluster.node_ids,
+    )
+
+
+def peers_of(snapshot: Snapshot, gateway_id: str) -> list[Member]:
+    """The other members that clients of a gateway can go on at, those with the next higher numbers
+    first, so that gateways which end one after the other do not all lead to the same one."""
+    own = snapshot.members.get(gateway_id)
+    if own is None:
+        return []
+    others = [one for one in snapshot.members.values() if one is not own and one.brokers]
+    return sorted(others, key=lambda one: (one.number < own.number, one.number))
 
 
 def _next_number(snapshot: Snapshot) -> int:

@@ -117,6 +117,20 @@ def gateway_address(listener: Listener) -> Address | None:
     return Address(listener.advertised_host, listener.gateway_port)
 
 
+def broker_addresses(config: Config, cluster: Cluster) -> dict[str, str]:
+    """Where the listeners that have a node for the gateway begin with a cluster's brokers, as
+    :class:`gateway.catalog.entities.Member` has it; without those that do not reach it."""
+    found = {}
+    for listener in config.listeners:
+        if gateway_address(listener) is None:
+            continue
+        addresses = reach_addresses(config, listener).by_volume.get(cluster.mount or "")
+        if addresses is not None:
+            host = listener.broker_names or listener.advertised_host
+            found[listener.name] = str(Address(host, addresses.base_port))
+    return found
+
+
 def gateway_addresses(config: Config) -> dict[str, str]:
     """The addresses of the gateway's nodes as text, by listener; without those that have none."""
     found = {listener.name: gateway_address(listener) for listener in config.listeners}

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
 from contextlib import suppress
 from functools import partial
 from time import monotonic
-from typing import Any
+from typing import Any, Final
 
 from gateway.acls.authorizer import needed_acls
 from gateway.catalog.source import ACTOR, Actor, CatalogUnavailable
@@ -37,6 +37,11 @@ from gateway.tls.principal_mapping import MECHANISM, identity_of
 from gateway.virtual_brokers import ListenerAddresses
 
 log = logging.getLogger(__name__)
+
+LEFT_SECONDS: Final = 0.3
+"""How long a connection stays open after its client was first sent on: time enough to ask for
+metadata, be it there. Clients that know a broker by its id alone go on using it until it is closed
+(Java)."""
 
 
 class Tasks:
@@ -116,22 +121,49 @@ class Clients:
         for connection in list(self.connections):
             guard(connection, partial(connection.close, "gateway stops", quietly=True))
 
-    async def drain(self, seconds: float) -> None:
-        """Accept no more, and respond to the requests in flight, for at most ``seconds``."""
+    def refuse(self, reason: str) -> None:
+        """Accept no more, and close all connections at once, until the listeners start again."""
         self.listeners.stop()
-        deadline = asyncio.get_running_loop().time() + seconds
-        self._finish_all()
-        while self.connections and asyncio.get_running_loop().time() < deadline:
+        self.logins.close_logins(reason)
+        for connection in list(self.connections):
+            guard(connection, partial(connection.close, reason, quietly=True))
+
+    async def drain(self, seconds: float, leaving: float = 0.0) -> None:
+        """Accept no more, and respond to the requests in flight, for at most ``seconds``.
+
+        Where clients can go on at another gateway they are sent there for ``leaving`` seconds
+        first, while all else is as always. After that nothing waits for what a broker holds back.
+        """
+        time = asyncio.get_running_loop().time
+        began = time()
+        while time() < began + min(leaving, seconds):
+            self._send_on()
             await asyncio.sleep(0.02)
-            self._finish_all()  # those too that were accepted and came only now
+        self.listeners.stop()
+        while True:
+            # Time and again: some were accepted before, and come only now.
+            self.logins.close_logins(DRAINED)
+            self._finish(self.connections, waits=not leaving)
+            if not self.connections or time() >= began + seconds:
+                break
+            await asyncio.sleep(0.02)
         if self.connections:
             log.warning("%d connections were still busy after the drain", len(self.connections))
 
-    def _finish_all(self) -> None:
-        self.logins.close_logins(DRAINED)
-        for connection in list(self.connections):
-            if not connection.closing:
-                connection.finish()
+    def _send_on(self) -> None:
+        """Close what clients have left, and let the others leave."""
+        long_ago = monotonic() - LEFT_SECONDS
+        sessions = [(one, one.session) for one in self.connections if not one.closing]
+        for _, session in sessions:
+            session.leave()
+        self._finish(
+            (one for one, session in sessions if session.left and session.left < long_ago),
+            waits=False,
+        )
+
+    def _finish(self, connections: Iterable[Connection], *, waits: bool) -> None:
+        for connection in [one for one in connections if not one.closing]:
+            connection.finish(waits=waits)
 
     def sweep(self) -> None:
         """Close clients that never sent anything, and renew sessions at brokers. Called once a

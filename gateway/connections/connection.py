@@ -200,10 +200,11 @@ class Connection(BaseConnection):
         self._flush()
 
     @guarded
-    def finish(self) -> None:
-        """Drain: read no more requests; close as soon as those under way are answered."""
+    def finish(self, *, waits: bool = True) -> None:
+        """Drain: read no more requests; close as soon as those under way are answered; unless it
+        ``waits``, but for those that a broker may hold back."""
         self.closing = True
-        self.session.finish()
+        self.session.finish(waits=waits)
         self._balance()
         self._close_if_drained()
 

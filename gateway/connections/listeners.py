@@ -78,7 +78,7 @@ class Listeners:
         self._connecting: set[asyncio.Task[object]] = set()
 
     async def start(self) -> None:
-        """Bind every port.
+        """Bind every port; also again after :meth:`stop`.
 
         Raises OSError with the address that cannot be bound, TlsError and InvalidRules.
         """
@@ -90,6 +90,7 @@ class Listeners:
         for acceptor in self._acceptors:
             acceptor.stop()
         self._acceptors.clear()
+        self._tls.clear()
         for gate in self._gates.values():
             gate.abort()
 
@@ -101,6 +102,11 @@ class Listeners:
     def addresses(self, listener: str, path: str) -> ListenerAddresses:
         """The addresses of a listener for the brokers of a volume in its reach."""
         return self._addresses[listener].by_volume[path]
+
+    def brokers_of(self, listener: str, path: str) -> ListenerAddresses | None:
+        """The same; None: there is no such listener, or the volume is not in its reach."""
+        addresses = self._addresses.get(listener)
+        return None if addresses is None else addresses.by_volume.get(path)
 
     @property
     def accepting(self) -> bool:

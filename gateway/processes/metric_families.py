@@ -112,6 +112,9 @@ GAUGES: Mapping[str, Gauge] = {
     "accepting": Gauge(
         min, "Whether every worker can accept clients, as far as the system goes (0, 1)"
     ),
+    "cut_off": Gauge(
+        max, "Whether a worker hears nothing of its clusters and refuses clients (0, 1)"
+    ),
     "catalog_version": Gauge(min, "The oldest catalog version that a worker has", of_cluster=True),
     "catalog_damaged_records": Gauge(
         max, "Records of the catalog in whose place there is junk, or nothing", of_cluster=True

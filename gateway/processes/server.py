@@ -10,18 +10,21 @@ from contextlib import contextmanager, suppress
 
 from gateway.apis.table import prepare
 from gateway.audit.setup import open_audit
+from gateway.catalog.fleet import Membership, membership_of
 from gateway.catalog.replicated import own_security
 from gateway.catalog.source import CatalogUnavailable, OwnedCatalog
 from gateway.changes.base.context import Context
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Config
-from gateway.config.reach import mounts_of
+from gateway.config.reach import gateway_addresses, mounts_of
 from gateway.connections.clients import Clients, Tasks
+from gateway.connections.handover import LEAVING_SECONDS, Handover
 from gateway.connections.volumes import Volumes
 from gateway.counts import Counts
 from gateway.flows import Denial
 from gateway.mounts import Mounts
+from gateway.processes.cut_off import CutOff
 from gateway.processes.volume import ServedVolume, open_cluster
 from gateway.processes.worker_channel import WorkerReport
 from gateway.processes.worker_policies import VolumePolicies
@@ -60,19 +63,23 @@ class Server:
         self._contexts: dict[int, Context] = {}
         mounts = mounts_of(config)
         self.served = [
-            self._volume(each, admin, mounts, catalog)
-            for each, admin in zip(configs, admins, strict=True)
+            self._volume(each, admin, membership_of(config, cluster), mounts, catalog)
+            for each, admin, cluster in zip(configs, admins, config.clusters, strict=True)
         ]
         self.policies = VolumePolicies({each.cluster.name: each.policies for each in self.served})
         volumes = Volumes([each.volume for each in self.served], config.listeners)
         self.clients = Clients(
             config, volumes, turns=self._turns, tasks=self._tasks, counts=self._counts
         )
+        self.handover = Handover(config.gateway_id, volumes, self.clients.listeners)
+        self.cut_off = CutOff([each.cluster for each in self.served], self.clients, self.handover)
+        self._watching: asyncio.Task[None] | None = None
 
     def _volume(
         self,
         config: Config,
         admin: BrokerAdmin,
+        membership: Membership,
         mounts: Mounts | None,
         catalog: OwnedCatalog | None,
     ) -> ServedVolume:
@@ -80,6 +87,7 @@ class Server:
             config,
             admin,
             self.audit,
+            membership=membership,
             mounts=mounts,
             turns=self._turns,
             tasks=self._tasks,
@@ -106,6 +114,8 @@ class Server:
             else:
                 await self._start_tree()
         await self.clients.listeners.start()
+        if gateway_addresses(self._config):
+            self._watching = self._tasks.run(self.cut_off.watch())
 
     async def _start(self, volume: ServedVolume) -> None:
         if not volume.cluster.started:
@@ -174,6 +184,7 @@ class Server:
 
     async def stop(self) -> None:
         """Close whatever is open, at once."""
+        self._stop_watching()
         for task in self._starting:
             task.cancel()
         await self.clients.stop()
@@ -185,9 +196,16 @@ class Server:
             await each.cluster.stop()
 
     async def drain(self, seconds: float) -> None:
-        """Accept no more, respond to what is in flight for at most ``seconds``, then stop."""
-        await self.clients.drain(seconds)
+        """Accept no more, respond to what is in flight for at most ``seconds``, then stop. Clients
+        are told where to go on, where another gateway is up."""
+        self._stop_watching()
+        peer = await self.handover.begin()
+        await self.clients.drain(seconds, LEAVING_SECONDS if peer else 0.0)
         await self.stop()
+
+    def _stop_watching(self) -> None:
+        if self._watching is not None:
+            self._watching.cancel()
 
     def collect(self) -> WorkerReport:
         """The counts since the last call, and the state of the worker. Called once a second."""
@@ -204,6 +222,7 @@ class Server:
             gauges={
                 **({} if in_tree else self.served[0].gauges()),
                 "accepting": int(self.clients.listeners.accepting),
+                "cut_off": int(self.cut_off.now),
                 "audit_queued_events": self.audit.queued,
             },
             clusters={each.cluster.name: each.gauges() for each in self.served if in_tree},

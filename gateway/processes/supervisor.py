@@ -22,6 +22,7 @@ from gateway.processes.http_endpoints import Health, HttpEndpoints
 from gateway.processes.metrics import Metrics
 from gateway.processes.policy_reload import PolicyReload
 from gateway.processes.readiness import readiness
+from gateway.processes.silence import end_silent
 from gateway.processes.worker_channel import Failed, Increments, Message, Prepared, Ready, State
 from gateway.processes.worker_process import (
     WorkerCommand,
@@ -40,13 +41,14 @@ class StartError(Exception):
 @dataclass(frozen=True, slots=True)
 class Timing:
     """Seconds. A dead worker is started again after ``first_delay``, doubled each time up to
-    ``last_delay``, afresh once it has lived for ``settled``. Workers get ``margin`` beyond
-    ``drain_seconds`` to end by themselves.
+    ``last_delay``, afresh once it has lived for ``settled``. One that is ``silent`` for so long is
+    killed. Workers get ``margin`` beyond ``drain_seconds`` to end by themselves.
     """
 
     first_delay: float = 0.2
     last_delay: float = 5.0
     settled: float = 30.0
+    silent: float = 3.0
     margin: float = 5.0
 
 
@@ -116,6 +118,8 @@ class Supervisor:
         not_ready += clusters.not_ready
         if self.metrics.gauge("accepting") == 0:
             not_ready.append("a worker cannot accept clients: it lacks file descriptors")
+        if self.metrics.gauge("cut_off"):
+            not_ready.append("a worker is cut off from its clusters and refuses clients")
         if self._stopping.is_set():
             not_ready.append("the gateway is stopping")
         return Health(not_live, not_ready, clusters.degraded)
@@ -147,8 +151,10 @@ class Supervisor:
         """Keep the workers until it is time to stop, then drain and end them."""
         keepers = [asyncio.create_task(self._keep(slot)) for slot in self._slots]
         stopping = asyncio.create_task(self._stopping.wait())
+        watching = asyncio.create_task(end_silent(self._slots, self._timing.silent))
         # A keeper ends before that only if it failed, which must not go unseen.
         await asyncio.wait([stopping, *keepers], return_when=asyncio.FIRST_COMPLETED)
+        watching.cancel()
         self._stopping.set()
         self.policies.stop()
         for process in self._processes():
@@ -222,6 +228,7 @@ class Supervisor:
             return
 
     def _received(self, slot: WorkerSlot, message: Message) -> None:
+        slot.unheard = 0
         match message:
             case Ready():
                 slot.ready, slot.served, slot.failure = True, True, ""

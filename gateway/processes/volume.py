@@ -23,7 +23,7 @@ from gateway.changes.topics.shadows import Shadows
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster
 from gateway.config.models import Config
-from gateway.config.reach import gateway_addresses, mount_of
+from gateway.config.reach import mount_of
 from gateway.connections.clients import Tasks
 from gateway.connections.volumes import Volume
 from gateway.counts import DEFAULT_NAMESPACE, Row, cluster_label, namespace_label
@@ -46,8 +46,8 @@ LANES = 16
 class ServedVolume:
     """One cluster that a worker serves. ``config`` has this cluster alone (``Config.of_volume``);
     ``catalog`` replaces the one on the cluster. ``contexts`` are those of all volumes of the tree,
-    by number. ``changed`` is called when connections have to go
-    on with another catalog, or other policies."""
+    by number. ``membership`` is how the gateway is listed there. ``changed`` is called when
+    connections have to go on with another catalog, or other policies."""
 
     def __init__(
         self,
@@ -55,6 +55,7 @@ class ServedVolume:
         own_admin: BrokerAdmin,
         audit: Audit,
         *,
+        membership: Membership,
         mounts: Mounts | None,
         turns: Turns,
         tasks: Tasks,
@@ -78,8 +79,7 @@ class ServedVolume:
         context = Context(self.catalog, self.cluster, self.admin, judge=self.policies.judge)
         if mount is not None and contexts is not None:
             contexts[mount.number] = context
-        addresses = gateway_addresses(config)
-        self._membership = Membership(config.gateway_id, addresses)
+        self._membership = membership
         self._jobs = background_jobs(context, config.gateway_id, contexts, self._membership)
         self._changes = NamespaceChanges(context, self._jobs.claim)
         self.state = WorkerState(
@@ -93,7 +93,7 @@ class ServedVolume:
             number=0 if mount is None else mount.number,
             mount="" if mount is None else mount.path,
             place=place,
-            gateway_nodes=GatewayNodes(addresses),
+            gateway_nodes=GatewayNodes(self._membership.addresses),
         )
         self._auto_creation = AutoCreation(
             context, lambda: broker_configs(self.admin, self.cluster), tasks.run

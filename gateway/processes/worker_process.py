@@ -148,13 +148,15 @@ class WorkerProcess:
 @dataclass(slots=True)
 class WorkerSlot:
     """``policies`` are those that its process goes by; ``failure`` is why it could not start.
-    ``served``: its process was ready, so that it may have had clients."""
+    ``served``: its process was ready, so that it may have had clients. ``unheard`` counts the looks
+    at it since its last message (gateway/processes/silence.py)."""
 
     worker_id: int
     process: WorkerProcess | None = None
     ready: bool = False
     served: bool = False
     failure: str = ""
+    unheard: int = 0
     policies: PolicySettings | None = None
     _results: dict[int, asyncio.Future[str]] = field(default_factory=dict)
     _last_order: tuple[int, WorkerProcess] | None = None

@@ -8,6 +8,7 @@ from typing import Final
 
 from gateway.apis.generic import TrailingBytes
 from gateway.apis.records import fetch, produce
+from gateway.apis.records.turned_away import turned_away
 from gateway.apis.table import PLANS, any_plan, plan_of, unsupported
 from gateway.exchanges.exchange import (
     Answer,
@@ -40,13 +41,17 @@ HEADER_SIZE: Final = 12
 OTHER_LIMIT: Final = 8 * 1024 * 1024
 """Bytes of the longest request that carries no records."""
 
+REFRESHED: Final = 1
+LEAVING: Final = 2
+"""What is not usual about a request: it is decided again after a refresh; the client is sent on."""
+
 HEAD_LIMIT: Final = 64 * 1024
 """Bytes of a Produce request that are looked at for its head before it is collected."""
 
 
 class Requests:
     """The client's side of a session. ``waiting`` is what must be done before :meth:`resume`; None
-    while nothing must."""
+    while nothing must. ``left`` is when its client was first sent on (seconds of ``monotonic``)."""
 
     __slots__ = (
         "_client_id",
@@ -54,11 +59,13 @@ class Requests:
         "_held",
         "_in_flight",
         "_interlude",
-        "_refreshed",
         "_stream_left",
         "_stream_tail",
         "_streamed",
+        "_unusual",
+        "_waits",
         "_working",
+        "left",
         "state",
         "to_broker",
         "waiting",
@@ -78,8 +85,10 @@ class Requests:
         self._stream_left = 0
         self._stream_tail = 0
         self._streamed: Exchange | None = None
-        self._refreshed = False
+        self._unusual = 0  # one number, so that a request pays for one look
         self._finishing = False
+        self.left: float | None = None
+        self._waits = True
 
     @property
     def working(self) -> str:
@@ -136,18 +145,29 @@ class Requests:
                 self._in_flight.count()
                 return  # the connection ends with this answer; nothing behind it is done
         elif isinstance(done, (Refresh, Prepare)):
-            self._refreshed = True
+            self._unusual |= REFRESHED
         if self._finishing and held:  # what waited is done, and nothing behind it is begun
-            held = held[: 4 + SIZE.unpack_from(held)[0] if self._refreshed else position]
+            held = held[: 4 + SIZE.unpack_from(held)[0] if self._unusual & REFRESHED else position]
         if self._interlude is not None:
             self._begin(self._interlude, held[position:])
         else:
             self._read(held, position)
 
-    def finish(self) -> None:
+    @property
+    def leaving(self) -> bool:
+        """Whether the client is sent on with what it asks of partitions."""
+        return bool(self._unusual & LEAVING)
+
+    def leave(self) -> None:
+        """Send the client on from here on: the brokers are at another gateway now."""
+        self._unusual |= LEAVING
+
+    def finish(self, *, waits: bool = True) -> None:
         """Begin no more requests: what is not under way has reached no broker, and its client can
-        send it again elsewhere. A request that streams is still forwarded to its end."""
+        send it again elsewhere. A request that streams is still forwarded to its end. Unless it
+        ``waits``, responses that a broker may hold back are not waited for."""
         self._finishing = True
+        self._waits = waits
         if self.waiting is None:
             self._held.take()
 
@@ -207,8 +227,10 @@ class Requests:
             return True
         exchange = Exchange(plan, correlation_id, arrived, size + 4 + cut_off)
         start = self._body_of_request(plan, buf, position, end)
-        if size > plan.small_request or self._refreshed:
-            exchange.refreshed = self._refreshed
+        if size > plan.small_request or self._unusual:
+            if self._unusual & LEAVING and self._send_on(exchange, buf, start, end):
+                return True
+            exchange.refreshed = bool(self._unusual & REFRESHED)
             deciding = Deciding(self.state, exchange, buf, position, start, end)
             if not deciding.slices.step():
                 self.waiting = deciding
@@ -220,17 +242,26 @@ class Requests:
             whole = SIZE.pack(more.stop - position - 4) + buf[position + 4 : more.stop]
             return self._request(whole, 0, len(whole), arrived, end - more.stop)
         if type(outcome) is list:
-            self._refreshed = False
+            self._unusual &= ~REFRESHED
             write_frame(self.to_broker, buf, position, end, end, outcome)
             self._in_flight.expect(exchange)
             return True
         return self._special(exchange, buf, position, start, outcome)
 
+    def _send_on(self, exchange: Exchange, buf: bytes, start: int, end: int) -> bool:
+        """Respond to a request of a client that leaves; False: it is decided as always."""
+        outcome = turned_away(self.state, exchange, buf, start, end)
+        if outcome is None:
+            return False
+        self.left = self.left or exchange.arrived
+        self._in_flight.answer(exchange, response_payload(exchange, outcome.body))
+        return True
+
     def _decided(self, done: Deciding, outcome: Outcome) -> bool:
         """Carry out what was decided in slices; False when the request has to wait again."""
         exchange, buf, position = done.exchange, done.buf, done.position
         if isinstance(outcome, list):
-            self._refreshed = False
+            self._unusual &= ~REFRESHED
             write_frame(self.to_broker, buf, position, done.end, done.end, outcome)
             self._in_flight.expect(exchange)
             over = True
@@ -246,7 +277,7 @@ class Requests:
         if isinstance(outcome, (Refresh, Prepare)):
             self.waiting = outcome
             return False
-        self._refreshed = False
+        self._unusual &= ~REFRESHED
         if isinstance(outcome, Work):
             self.waiting = outcome
             self._working = exchange

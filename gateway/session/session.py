@@ -12,6 +12,7 @@ further requests until ``resume``; responses go on. Any ProtocolError ends the c
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Final
 
 from gateway.apis.records import fetch
 from gateway.exchanges.exchange import Exchange
@@ -23,6 +24,9 @@ from gateway.session.in_flight import MAX_IN_FLIGHT, InFlight
 from gateway.session.requests import Requests
 from gateway.session.responses import Responses
 from gateway.views.access import Access
+
+HELD_BACK: Final = frozenset({"Fetch", "JoinGroup", "SyncGroup"})
+"""APIs whose responses brokers hold back: until there are records, or until a group is complete."""
 
 
 class Session(Requests):
@@ -50,7 +54,10 @@ class Session(Requests):
     @property
     def quiet(self) -> bool:
         """Whether nothing is under way, so that a drain may close the connection."""
-        return not self._in_flight.queue and not self._stream_left and self.waiting is None
+        if self._stream_left or self.waiting is not None:
+            return False
+        queue = self._in_flight.queue
+        return not queue or (not self._waits and all(map(_may_be_held_back, queue)))
 
     @property
     def owing(self) -> bool:
@@ -104,3 +111,9 @@ class Session(Requests):
         self.state.see(access)
         for exchange in self._in_flight.queue or ():
             fetch.recheck(self.state, exchange)
+
+
+def _may_be_held_back(exchange: Exchange) -> bool:
+    """Whether a broker may wait before it responds, and nothing of the response is there yet. The
+    request changes nothing that its client cannot ask for again."""
+    return exchange.plan.name in HELD_BACK and exchange.stream is None

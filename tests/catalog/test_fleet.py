@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from gateway.catalog.entities import CatalogFormat, Gateway, Member, Removal
-from gateway.catalog.fleet import FleetFull, Membership
+from gateway.catalog.fleet import FleetFull, Membership, peers_of
 from gateway.catalog.log.records import FORMAT
 from gateway.catalog.members import FormatRejected, forget, register
 from gateway.catalog.snapshot import Snapshot
@@ -72,3 +72,25 @@ def test_numbers_that_were_given_up_are_used_when_there_are_no_others() -> None:
         Membership("new", AT).decisions[1](snapshot)
     without = snapshot.apply([Removal(("member", "gw-7"))], 2)
     assert Membership("new", AT).decisions[1](without) == [Member("new", 7, AT)]
+
+
+def test_brokers_that_have_moved_are_written() -> None:
+    before = Membership("gw-a", AT, {"all": "gw.example:9193"}, ("1-3",))
+    snapshot = Snapshot().apply([CatalogFormat(4), before._member(1)], 2)
+    assert before.holds(snapshot)
+    for after in (
+        Membership("gw-a", AT, {"all": "gw.example:9194"}, ("1-3",)),
+        Membership("gw-a", AT, {"all": "gw.example:9193"}, ("1-4",)),
+    ):
+        assert not after.holds(snapshot)
+        (member,) = after.decisions[1](snapshot)
+        assert member == Member("gw-a", 1, AT, after.brokers, after.node_ids)
+
+
+def test_peers_begin_with_the_next_number() -> None:
+    brokers = {"all": "gw.example:9193"}
+    members = [Member(f"gw-{n}", n, AT, brokers, ("1",)) for n in (1, 2, 3, 4)]
+    snapshot = Snapshot().apply([CatalogFormat(4), *members, Member("old", 5, AT)], 2)
+    assert [one.number for one in peers_of(snapshot, "gw-2")] == [3, 4, 1]
+    assert [one.number for one in peers_of(snapshot, "gw-4")] == [1, 2, 3]
+    assert peers_of(snapshot, "unlisted") == []

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.config.models import Config
-from gateway.config.reach import listener_ranges, reach_addresses
+from gateway.config.reach import broker_addresses, listener_ranges, reach_addresses
 
 
 def config(listener: dict[str, Any], *mounts: str | None) -> Config:
@@ -60,3 +60,25 @@ def test_one_volume_of_a_configuration_has_its_own_ports_alone() -> None:
     given = config({"reach": ["nyc"], "volume": "nyc"}, "", "la:tracking", "nyc")
     alone = given.of_volume(given.clusters[2])
     assert [cluster.name for cluster, _ in listener_ranges(alone, alone.listeners[0])] == ["c2"]
+
+
+@pytest.mark.parametrize(
+    ("listener", "addresses"),
+    [
+        ({}, [{}, {}]),
+        ({"gateway_port": 9090}, [{"main": "127.0.0.1:9093"}, {"main": "127.0.0.1:9095"}]),
+        (
+            {"gateway_port": 9090, "reach": ["nyc"], "volume": "nyc"},
+            [{}, {"main": "127.0.0.1:9093"}],
+        ),
+        (
+            {"gateway_port": 9090, "advertised_host": "::1"},
+            [{"main": "[::1]:9093"}, {"main": "[::1]:9095"}],
+        ),
+    ],
+)
+def test_where_a_listener_begins_with_each_clusters_brokers(
+    listener: dict[str, Any], addresses: list[dict[str, str]]
+) -> None:
+    given = config(listener, "", "nyc")
+    assert [broker_addresses(given, cluster) for cluster in given.clusters] == addresses

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from gateway.broker_names import BrokerNames, UnknownName
 from gateway.node_ids import NodeIdRanges
-from gateway.virtual_brokers import ListenerAddresses, ReachAddresses, Volume
+from gateway.virtual_brokers import ListenerAddresses, PeerBrokers, ReachAddresses, Volume
 
 
 def addresses(**options: object) -> ListenerAddresses:
@@ -187,3 +189,34 @@ def test_a_listener_that_reaches_nothing_is_rejected() -> None:
 def test_too_many_ports_for_a_tree_are_rejected() -> None:
     with pytest.raises(ValueError, match="ports 65535-65536 for node_ids 0-1 are not within"):
         ReachAddresses("gw.example", 65_531, TREE)
+
+
+@pytest.mark.parametrize("own", [addresses, named])
+@pytest.mark.parametrize(
+    ("peer", "expected"),
+    [
+        ("other.example:9200", [("other.example", 9201), ("other.example", 9203)]),
+        ("[::1]:9200", [("::1", 9201), ("::1", 9203)]),
+        ("b-{node_id}.other:9443", [("b-2.other", 9443), ("b-10.other", 9443)]),
+    ],
+)
+def test_brokers_at_another_gateway(
+    own: Callable[[], ListenerAddresses], peer: str, expected: list[tuple[str, int]]
+) -> None:
+    listener = own()
+    assert listener.endpoint(2) is not None, "it is remembered, and forgotten below"
+    listener.hand_over(PeerBrokers(peer, ["1-3", "10"]))
+    found = [listener.endpoint(node) for node in (2, 10)]
+    assert [(each.host, each.port) for each in found if each is not None] == expected
+    assert listener.endpoint(4) is None
+
+
+def test_a_place_that_the_other_gateway_lacks_stays() -> None:
+    listener = addresses()
+    listener.hand_over(PeerBrokers("other.example:9200", ["10"]))
+    assert [port(listener, node) for node in (1, 10)] == [9100, 9200]
+
+
+def test_names_of_brokers_of_a_tree_have_virtual_ids() -> None:
+    peer = PeerBrokers("b-{node_id}.other:9443", ["1-2"])
+    assert peer.address(2, 3 << 16 | 2) == ("b-196610.other", 9443)

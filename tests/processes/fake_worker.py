@@ -99,6 +99,10 @@ def behave(behaviour: str, run: int, channel: socket.socket, directory: str) -> 
         channel.sendall(b"nonsense\n" + COUNT)
     if behaviour == "talks-without-end" and first:
         channel.sendall(b"x" * 2_000_000)
+    if behaviour == "reports":
+        while not signal.sigtimedwait({signal.SIGTERM}, 0.05):
+            channel.sendall(reachable(directory))
+        return 0
     signal.sigwait({signal.SIGTERM})
     if behaviour == "deaf":
         signal.sigwait({signal.SIGUSR1})

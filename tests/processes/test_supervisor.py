@@ -9,6 +9,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ import pytest
 from devkit.ports import free_port
 from gateway import exit_codes
 from gateway.config.models import Config
+from gateway.processes.silence import LOOKS
 from gateway.processes.supervisor import StartError, Supervisor, Timing
 from gateway.processes.worker_process import WorkerCommand
 from tests.config import config_samples
@@ -25,7 +27,7 @@ from tests.processes import fake_worker
 from tests.tls.pki import Pki
 from tests.waiting import eventually
 
-FAST = Timing(first_delay=0.01, last_delay=0.02, settled=1000.0, margin=0.1)
+FAST = Timing(first_delay=0.01, last_delay=0.02, settled=1000.0, silent=1000.0, margin=0.1)
 
 
 def command(behaviour: str, directory: Path) -> WorkerCommand:
@@ -214,7 +216,7 @@ async def test_what_a_dead_worker_has_counted_stays(tmp_path: Path) -> None:
 
 
 async def test_one_dead_worker_of_two(tmp_path: Path) -> None:
-    slow = Timing(first_delay=1000.0, last_delay=1000.0, margin=0.1)
+    slow = Timing(first_delay=1000.0, last_delay=1000.0, margin=0.1, silent=1000.0)
     async with running(tmp_path, "serves", timing=slow, workers=2) as run:
         await run.until_ready()
         os.kill(run.pid(1) or 0, signal.SIGKILL)
@@ -228,10 +230,32 @@ async def test_one_dead_worker_of_two(tmp_path: Path) -> None:
         assert await run.stop() == exit_codes.OK
 
 
+async def test_a_worker_that_hangs_is_killed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    timing = replace(FAST, silent=3.0)
+    async with running(tmp_path, "reports", timing=timing, workers=2) as run:
+        await run.until_ready()
+        os.kill(run.pid(1) or 0, signal.SIGSTOP)
+        await run.until(lambda: run.pid(1, run=2) and run.ready, "another process in its place")
+        assert run.sample("worker_restarts") == 1
+        assert run.pid(0, run=2) is None, "the other one has reported"
+        assert await run.stop() == exit_codes.OK
+    assert "worker 1 has not reported for 3 s and is killed" in caplog.messages
+    assert any(line.startswith("worker 1 ended (killed by SIGKILL)") for line in caplog.messages)
+
+
+async def test_a_worker_that_is_not_ready_yet_may_be_silent(tmp_path: Path) -> None:
+    async with running(tmp_path, "never-ready", timing=replace(FAST, silent=0.06)) as run:
+        await run.until(run.pid, "the process")
+        await run.until(lambda: run.supervisor._slots[0].unheard > 3 * LOOKS, "many looks")
+        assert run.pid(run=2) is None
+
+
 async def test_delays_double_and_start_afresh_once_a_worker_has_settled(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    timing = Timing(first_delay=0.04, last_delay=0.1, settled=1000.0)
+    timing = Timing(first_delay=0.04, last_delay=0.1, settled=1000.0, silent=1000.0)
     async with running(tmp_path, "serves", timing=timing) as run:
         for number in range(1, 5):
             await run.until(lambda number=number: run.pid(run=number), f"run {number}")  # type: ignore[misc]
@@ -243,7 +267,7 @@ async def test_delays_double_and_start_afresh_once_a_worker_has_settled(
     caplog.clear()
     settled = tmp_path / "settled"
     settled.mkdir()
-    timing = Timing(first_delay=0.04, last_delay=1000.0, settled=0.0)
+    timing = Timing(first_delay=0.04, last_delay=1000.0, settled=0.0, silent=1000.0)
     async with running(settled, "serves", timing=timing) as run:
         for number in range(1, 4):
             await run.until(lambda number=number: run.pid(run=number), f"run {number}")  # type: ignore[misc]

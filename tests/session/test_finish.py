@@ -9,6 +9,7 @@ from protocol import messages
 from protocol.messages import element_class, make
 from tests.session.pair import Pair, frames, request_frame, topic_id
 from tests.session.producing import batch, produce
+from tests.session.samples import request
 from tests.session.test_changes import delete
 from tests.session.test_interludes import Renewal, own_answer, sent_ids
 from tests.session.test_session import (
@@ -111,4 +112,31 @@ def test_what_the_gateway_asks_itself_is_not_broken_off(pair: Pair) -> None:
     pair.session.broker_data(own_answer())
     renewal.finish()
     assert len(frames(pair.to_broker())) == 1
+    assert pair.session.quiet
+
+
+def held_back(api: str, correlation_id: int = 1) -> bytes:
+    """A request whose response brokers hold back."""
+    version = {"Fetch": 12, "JoinGroup": 9, "SyncGroup": 5}[api]
+    asked = request(api, version, "team-a:orders", topic_id(1))
+    return request_frame(api, version, asked, correlation_id)
+
+
+@pytest.mark.parametrize("api", ["Fetch", "JoinGroup", "SyncGroup"])
+def test_where_clients_are_led_elsewhere_nothing_waits_for_what_brokers_hold_back(
+    pair: Pair, api: str
+) -> None:
+    pair.send(held_back(api))
+    assert len(frames(pair.to_broker())) == 1
+    pair.session.finish()
+    assert not pair.session.quiet
+    pair.session.finish(waits=False)
+    assert pair.session.quiet
+
+
+def test_what_else_is_under_way_is_waited_for(pair: Pair) -> None:
+    pair.send(heartbeat(1) + held_back("Fetch", 2))
+    pair.session.finish(waits=False)
+    assert not pair.session.quiet
+    pair.session.broker_data(heartbeat_response(1))
     assert pair.session.quiet

@@ -140,7 +140,13 @@ KINDS: Final[dict[str, Kind]] = {
         ),
         Kind(
             Member,
-            [Field("gateway_id", TEXT), Field("number", NUMBER), Field("addresses", CONFIGS)],
+            [
+                Field("gateway_id", TEXT),
+                Field("number", NUMBER),
+                Field("addresses", CONFIGS),
+                Field("brokers", CONFIGS),
+                Field("node_ids", TEXTS),
+            ],
             level=MEMBER_FORMAT,
         ),
         Kind(

@@ -1,0 +1,52 @@
+"""Produce and Fetch at a gateway that drains, and names brokers at another one's addresses.
+
+A broker that is shut down gives its partitions to others before it closes connections. Such a
+gateway does likewise: it leads nothing any more. NOT_LEADER_OR_FOLLOWER makes a client ask for
+metadata and send the same to where the broker is now; nothing was forwarded, so nothing is written
+twice. An incremental fetch names no partitions (KIP-227): FETCH_SESSION_ID_NOT_FOUND makes the
+client send a full one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from gateway.apis.counting import PRODUCE, count_errors
+from gateway.apis.records.fetch import FETCH, FULL_FETCHES
+from gateway.decision import Denied
+from gateway.error_codes import FETCH_SESSION_ID_NOT_FOUND, NOT_LEADER_OR_FOLLOWER
+from gateway.exchanges.exchange import Answer, Exchange
+from gateway.exchanges.state import ConnectionState
+from gateway.rules.partial import error_response, reject_all
+from protocol import messages
+
+ELSEWHERE: Final = Denied(
+    NOT_LEADER_OR_FOLLOWER, "This gateway is being stopped; another one leads to the broker.", "led"
+)
+
+
+def turned_away(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> Answer | None:
+    """The response that sends a client on; None: the request is decided as always, as all others
+    are, and those that have no response (acks=0)."""
+    plan = exchange.plan
+    body = buf[start:end]
+    code = NOT_LEADER_OR_FOLLOWER
+    if plan.api_key == PRODUCE:
+        response = reject_all(plan.api, plan.version, body, ELSEWHERE)
+    elif plan.api_key == FETCH:
+        request: Any = messages.parse("FetchRequest", plan.version, body)
+        if getattr(request, "session_epoch", 0) in FULL_FETCHES:
+            response = reject_all(plan.api, plan.version, body, ELSEWHERE)
+        else:
+            code = FETCH_SESSION_ID_NOT_FOUND
+            response = error_response(plan.api, plan.version, body, code)
+            state.fetch_session_closed(request.session_id)
+    else:
+        return None
+    if not response:
+        return None
+    exchange.flow = state.flow(plan.api_key, plan.version, b"")
+    count_errors(exchange, [code])
+    return Answer(response)

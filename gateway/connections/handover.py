@@ -1,0 +1,108 @@
+"""Where clients go on while a gateway drains: another one of its fleet, named to them in its place.
+
+The brokers are the same, so Metadata, FindCoordinator and all else that gives addresses can give
+those of another gateway. A client that loses a connection asks where the broker is now, and goes
+there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import Final
+
+from gateway.catalog.entities import Member
+from gateway.catalog.fleet import peers_of
+from gateway.connections.listeners import Listeners
+from gateway.connections.volumes import Volumes
+from gateway.virtual_brokers import ListenerAddresses, PeerBrokers
+
+log = logging.getLogger(__name__)
+
+PROBE_SECONDS: Final = 0.5
+"""How long another gateway may take to accept a connection."""
+
+LEAVING_SECONDS: Final = 1.5
+"""How long clients are sent on before all connections are closed."""
+
+
+class Handover:
+    """Leads the clients of one worker to another gateway."""
+
+    def __init__(self, gateway_id: str, volumes: Volumes, listeners: Listeners) -> None:
+        self._gateway_id = gateway_id
+        self._volumes = volumes
+        self._listeners = listeners
+        self._handed_over: list[ListenerAddresses] = []
+
+    @property
+    def has_peers(self) -> bool:
+        """Whether there are other gateways that clients could be led to."""
+        return any(self._peers().values())
+
+    async def begin(self) -> bool:
+        """From here on name another gateway's addresses; False: none is up."""
+        members = self._peers()
+        known = {one.gateway_id: one for peers in members.values() for one in peers}
+        peer = await first_up(known.values())
+        if peer is None:
+            if known:
+                log.warning("no other gateway is up: clients are not led to one")
+            return False
+        for path, peers in members.items():
+            for member in peers:
+                if member.gateway_id == peer.gateway_id:
+                    self._name(member, path)
+        log.info("clients are led to gateway %s", peer.gateway_id)
+        return True
+
+    def end(self) -> None:
+        """From here on name this gateway's own addresses again."""
+        for own in self._handed_over:
+            own.hand_over(None)
+        self._handed_over.clear()
+
+    def _peers(self) -> dict[str, list[Member]]:
+        return {
+            volume.path: peers_of(volume.state.catalog.snapshot, self._gateway_id)
+            for volume in self._volumes
+        }
+
+    def _name(self, member: Member, path: str) -> None:
+        for listener, address in member.brokers.items():
+            own = self._listeners.brokers_of(listener, path)
+            if own is None:
+                continue
+            try:
+                own.hand_over(PeerBrokers(address, member.node_ids))
+            except ValueError as error:  # it was written by another version, or by hand
+                log.error("the addresses of gateway %s cannot be used: %s", member, error)
+                continue
+            self._handed_over.append(own)
+
+
+async def first_up(members: Iterable[Member]) -> Member | None:
+    """The first of the gateways that accept connections."""
+    members = tuple(members)
+    accepted = await asyncio.gather(*map(_is_up, members))
+    return next((one for one, is_up in zip(members, accepted, strict=True) if is_up), None)
+
+
+async def _is_up(member: Member) -> bool:
+    return all(await asyncio.gather(*map(_accepts, _hosts_and_ports(member))))
+
+
+def _hosts_and_ports(member: Member) -> Sequence[tuple[str, int]]:
+    split = [address.rpartition(":") for address in member.addresses.values()]
+    return [(host.strip("[]"), int(port)) for host, _, port in split]
+
+
+async def _accepts(address: tuple[str, int]) -> bool:
+    with suppress(OSError, TimeoutError):
+        async with asyncio.timeout(PROBE_SECONDS):
+            _, writer = await asyncio.open_connection(*address)
+        writer.transport.abort()
+        return True
+    return False

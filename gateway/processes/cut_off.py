@@ -1,0 +1,114 @@
+"""A gateway that is cut off from its clusters: its clients go on at another one of the fleet.
+
+A connection that is accepted and leads nowhere keeps its client for as long as the client waits for
+responses, 30 s and more. One that is refused sends it on at once. So a worker that has heard
+nothing of any of its clusters for some seconds accepts no more clients, and closes the connections
+that it has; once a cluster responds, it accepts again. A gateway that is alone does none of this:
+its clients have nowhere to go.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection
+from typing import Final
+
+from gateway.brokers.connection import API_VERSIONS, BrokerConnection
+from gateway.cluster.cluster import Cluster
+from gateway.cluster.link import ClusterLink, ClusterUnreachable
+from gateway.connections.clients import Clients
+from gateway.connections.handover import Handover
+from gateway.tls.contexts import TlsError
+from gateway.tls.principal_mapping import InvalidRules
+from protocol import messages
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS: Final = 0.5
+LOOKS: Final = 6
+"""Looks in which no cluster has been heard of: three seconds. Looks are counted and not seconds:
+while the process itself is stopped it looks at nothing, and the responses lie in its sockets."""
+
+PULSE_SECONDS: Final = 1.0
+"""Between two requests to a cluster, and for each step of one: connecting, logging in, asking."""
+
+_ASKED: Final = messages.message_class(API_VERSIONS, 0)
+REASON: Final = "cut off from the cluster"
+
+
+class Pulse:
+    """Asks one cluster for something small, again and again. ``unheard`` counts the looks at it
+    since its last response."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.unheard = 0
+        self._cluster = cluster
+        self._link = ClusterLink(
+            cluster.name,
+            cluster.bootstrap_servers,
+            timeout=PULSE_SECONDS,
+            security=cluster.security,
+        )
+
+    async def beat(self) -> None:
+        """Ask until it is cancelled."""
+        try:
+            while True:
+                self._link.know(self._cluster.brokers.values())
+                try:
+                    await self._link.ask(_ask_anything)
+                    self.unheard = 0
+                except ClusterUnreachable:
+                    self._cluster.suspect()
+                await asyncio.sleep(PULSE_SECONDS)
+        finally:
+            self._link.close()
+
+
+async def _ask_anything(connection: BrokerConnection) -> None:
+    await connection.exchange(API_VERSIONS, 0, messages.build(_ASKED))
+
+
+class CutOff:
+    """Closes and opens the doors of one worker, as its ``clusters`` are heard of. ``now`` is
+    whether they are closed."""
+
+    def __init__(self, clusters: Collection[Cluster], clients: Clients, handover: Handover) -> None:
+        self.now = False
+        self._pulses = [Pulse(cluster) for cluster in clusters]
+        self._clients = clients
+        self._handover = handover
+
+    async def watch(self) -> None:
+        """Go on until it is cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            for pulse in self._pulses:
+                tasks.create_task(pulse.beat())
+            while True:
+                await asyncio.sleep(LOOK_SECONDS)
+                await self._look()
+
+    async def _look(self) -> None:
+        for pulse in self._pulses:
+            pulse.unheard += 1
+        unheard = min(pulse.unheard for pulse in self._pulses)
+        if self.now:
+            if unheard <= 1:
+                await self._open()
+        elif unheard > LOOKS and self._handover.has_peers:
+            self.now = True
+            log.error("%s: clients are refused until it responds", REASON)
+            await self._handover.begin()
+            self._clients.refuse(REASON)
+
+    async def _open(self) -> None:
+        self._handover.end()
+        try:
+            await self._clients.listeners.start()
+        except (InvalidRules, OSError, TlsError) as error:
+            self._clients.listeners.stop()
+            log.error("clients cannot be accepted again yet: %s", error)
+            return
+        self.now = False
+        log.warning("the cluster responds again: clients are accepted")

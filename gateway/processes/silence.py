@@ -1,0 +1,35 @@
+"""Workers that have stopped reporting: one that hangs keeps its clients, and serves them nothing.
+
+A worker reports every second from the moment it is ready. One that does not for some seconds is
+killed; its clients connect to another worker, or to another gateway, and it is started again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from typing import Final
+
+from gateway.processes.worker_process import WorkerSlot
+
+log = logging.getLogger(__name__)
+
+LOOKS: Final = 6
+"""Looks at the workers in the time that one may be silent. Looks are counted and not seconds: while
+the supervisor is stopped, or has no processor, it looks at nothing and holds nothing against
+anybody."""
+
+
+async def end_silent(slots: Sequence[WorkerSlot], seconds: float) -> None:
+    """Kill workers that were ready and have not reported for so long, until it is cancelled."""
+    while True:
+        await asyncio.sleep(seconds / LOOKS)
+        for slot in slots:
+            slot.unheard += 1
+            if slot.unheard > LOOKS and slot.ready and slot.process is not None:
+                log.error(
+                    "worker %d has not reported for %g s and is killed", slot.worker_id, seconds
+                )
+                slot.process.kill()
+                slot.unheard = 0

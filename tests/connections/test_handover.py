@@ -1,0 +1,112 @@
+"""Gateways that drain lead clients to another one that is up."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, cast
+
+import pytest
+
+from gateway.catalog.entities import CatalogFormat, Member
+from gateway.connections import handover
+from gateway.connections.handover import Handover, first_up
+from gateway.virtual_brokers import ListenerAddresses
+from tests.connections.fake_tree import LISTENER, FakeTree
+
+NODE = 1
+"""A broker that every cluster has."""
+
+
+@asynccontextmanager
+async def accepting() -> AsyncIterator[str]:
+    """The address of a gateway that is up."""
+    server = await asyncio.start_server(lambda _, writer: writer.close(), "127.0.0.1", 0)
+    async with server:
+        host, port = server.sockets[0].getsockname()
+        yield f"{host}:{port}"
+
+
+@asynccontextmanager
+async def refusing() -> AsyncIterator[str]:
+    """The address of one that is down."""
+    async with accepting() as address:
+        pass
+    yield address
+
+
+def member(number: int, *addresses: str) -> Member:
+    """A gateway whose brokers are at ports of their own."""
+    at = {f"listener-{place}": address for place, address in enumerate(addresses)}
+    return Member(f"gw-{number}", number, at, {LISTENER: f"gw-{number}.example:9300"}, ("1-2",))
+
+
+async def test_the_first_that_accepts_connections() -> None:
+    async with accepting() as up, accepting() as also_up, refusing() as down:
+        assert await first_up([member(1, down), member(2, up), member(3, up)]) == member(2, up)
+        assert await first_up([member(1, up, down), member(2, up, also_up)]) == member(
+            2, up, also_up
+        )
+        assert await first_up([member(1, down)]) is None
+    assert await first_up([]) is None
+
+
+async def test_one_that_does_not_respond_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(handover, "PROBE_SECONDS", 0.01)
+
+    async def connects_never(*_: object) -> None:
+        await asyncio.sleep(3600)
+
+    monkeypatch.setattr(asyncio, "open_connection", connects_never)
+    assert await first_up([member(1, "127.0.0.1:1")]) is None
+
+
+class Addresses:
+    """The addresses of one listener in a tree."""
+
+    def __init__(self, tree: FakeTree) -> None:
+        self.of = {path: tree.addresses(LISTENER, path) for path in tree.clusters}
+
+    def brokers_of(self, listener: str, path: str) -> ListenerAddresses | None:
+        return self.of.get(path) if listener == LISTENER else None
+
+    def seen(self) -> dict[str, tuple[str, int]]:
+        """Where clients of each cluster are told that its first broker is."""
+        found = {path: each.endpoint(NODE) for path, each in self.of.items()}
+        return {path: (each.host, each.port) for path, each in found.items() if each is not None}
+
+
+async def test_every_volume_gives_the_addresses_that_its_catalog_has() -> None:
+    tree = FakeTree()
+    addresses = Addresses(tree)
+    before = addresses.seen()
+    async with accepting() as up, refusing() as down:
+        for place, catalog in enumerate(tree.catalogs.values()):
+            catalog.log.append([CatalogFormat(4), member(1, up), member(2, down)])
+            brokers = {LISTENER: f"gw-3.example:{9400 + place}", "unknown": "gw-3.example:1"}
+            catalog.log.append([Member("gw-3", 3, {"any": up}, brokers, ("1-2",))])
+        hands_over = Handover("gw-1", tree.volumes, cast(Any, addresses))
+        assert addresses.seen() == before
+        assert await hands_over.begin()
+    assert addresses.seen() == {
+        path: ("gw-3.example", 9400 + place) for place, path in enumerate(tree.catalogs)
+    }
+
+
+async def test_without_another_that_is_up_nothing_changes(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    tree = FakeTree()
+    addresses = Addresses(tree)
+    before = addresses.seen()
+    hands_over = Handover("gw-1", tree.volumes, cast(Any, addresses))
+    with caplog.at_level(logging.INFO):
+        assert not await hands_over.begin()
+        assert caplog.messages == [], "it is alone"
+        async with refusing() as down:
+            tree.catalogs["la"].log.append([CatalogFormat(4), member(1, down), member(2, down)])
+            assert not await hands_over.begin()
+    assert caplog.messages == ["no other gateway is up: clients are not led to one"]
+    assert addresses.seen() == before
