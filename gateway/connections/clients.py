@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Collection, Iterable
 from contextlib import suppress
 from functools import partial
 from time import monotonic
-from typing import Any, Final
+from typing import Final
 
 from gateway.acls.authorizer import needed_acls
 from gateway.catalog.source import ACTOR, Actor, CatalogUnavailable
@@ -19,10 +19,11 @@ from gateway.connections.admission import Admission
 from gateway.connections.base import BaseConnection
 from gateway.connections.broker_sessions import BrokerSessions, open_broker
 from gateway.connections.broker_side import BrokerSide, Lingering
-from gateway.connections.closing import CloseLog, Guarded, guard
+from gateway.connections.closing import CloseLog, guard
 from gateway.connections.connection import DRAINED, Connection, Waiting
 from gateway.connections.listeners import Listeners
 from gateway.connections.login_connection import LoginBroker, LoginConnection
+from gateway.connections.tasks import Tasks
 from gateway.connections.volumes import Volumes
 from gateway.connections.waiting_clients import SilentClients
 from gateway.counts import Counts
@@ -38,40 +39,12 @@ from gateway.virtual_brokers import ListenerAddresses
 
 log = logging.getLogger(__name__)
 
+CUT_OFF: Final = "cut off from the cluster"
+
 LEFT_SECONDS: Final = 0.3
 """How long a connection stays open after its client was first sent on: time enough to ask for
 metadata, be it there. Clients that know a broker by its id alone go on using it until it is closed
 (Java)."""
-
-
-class Tasks:
-    """The tasks of one worker that are not waited for."""
-
-    def __init__(self) -> None:
-        self._running: set[asyncio.Task[None]] = set()
-
-    def spawn(self, owner: Guarded, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run the cold part of a connection; if it fails, ``owner`` is closed."""
-        return self._begin(work, owner.fail)
-
-    def run(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run work that is no connection's; what it fails with is logged."""
-        return self._begin(
-            work, lambda error: log.error("a task of the gateway's own failed", exc_info=error)
-        )
-
-    def _begin(
-        self, work: Coroutine[Any, Any, None], failed: Callable[[Exception], None]
-    ) -> asyncio.Task[None]:
-        def ended(task: asyncio.Task[None]) -> None:
-            self._running.discard(task)
-            if not task.cancelled() and isinstance(error := task.exception(), Exception):
-                failed(error)
-
-        task = asyncio.get_running_loop().create_task(work)
-        self._running.add(task)
-        task.add_done_callback(ended)
-        return task
 
 
 class Clients:
@@ -121,12 +94,12 @@ class Clients:
         for connection in list(self.connections):
             guard(connection, partial(connection.close, "gateway stops", quietly=True))
 
-    def refuse(self, reason: str) -> None:
+    def refuse(self) -> None:
         """Accept no more, and close all connections at once, until the listeners start again."""
         self.listeners.stop()
-        self.logins.close_logins(reason)
+        self.logins.close_logins(CUT_OFF)
         for connection in list(self.connections):
-            guard(connection, partial(connection.close, reason, quietly=True))
+            guard(connection, partial(connection.close, CUT_OFF, quietly=True))
 
     async def drain(self, seconds: float, leaving: float = 0.0) -> None:
         """Accept no more, and respond to the requests in flight, for at most ``seconds``.

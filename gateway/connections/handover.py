@@ -78,7 +78,9 @@ class Handover:
             try:
                 own.hand_over(PeerBrokers(address, member.node_ids))
             except ValueError as error:  # it was written by another version, or by hand
-                log.error("the addresses of gateway %s cannot be used: %s", member, error)
+                log.error(
+                    "the addresses of gateway %s cannot be used: %s", member.gateway_id, error
+                )
                 continue
             self._handed_over.append(own)
 

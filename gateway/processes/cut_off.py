@@ -34,7 +34,6 @@ PULSE_SECONDS: Final = 1.0
 """Between two requests to a cluster, and for each step of one: connecting, logging in, asking."""
 
 _ASKED: Final = messages.message_class(API_VERSIONS, 0)
-REASON: Final = "cut off from the cluster"
 
 
 class Pulse:
@@ -98,9 +97,9 @@ class CutOff:
                 await self._open()
         elif unheard > LOOKS and self._handover.has_peers:
             self.now = True
-            log.error("%s: clients are refused until it responds", REASON)
+            log.error("cut off from the cluster: clients are refused until it responds")
             await self._handover.begin()
-            self._clients.refuse(REASON)
+            self._clients.refuse()
 
     async def _open(self) -> None:
         self._handover.end()

@@ -18,8 +18,9 @@ from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Config
 from gateway.config.reach import gateway_addresses, mounts_of
-from gateway.connections.clients import Clients, Tasks
+from gateway.connections.clients import Clients
 from gateway.connections.handover import LEAVING_SECONDS, Handover
+from gateway.connections.tasks import Tasks
 from gateway.connections.volumes import Volumes
 from gateway.counts import Counts
 from gateway.flows import Denial

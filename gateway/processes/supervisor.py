@@ -28,6 +28,7 @@ from gateway.processes.worker_process import (
     WorkerCommand,
     WorkerProcess,
     WorkerSlot,
+    exit_text,
     worker_command,
 )
 
@@ -193,7 +194,7 @@ class Supervisor:
             log.error(
                 "worker %d ended (%s)%s; starting it again in %.1f s",
                 slot.worker_id,
-                _exit_text(status),
+                exit_text(status),
                 f": {slot.failure}" if slot.failure else "",
                 delay,
             )
@@ -284,13 +285,6 @@ def _ports_text(config: Config, listener: Listener) -> Iterator[str]:
     in_tree = any(cluster.mount is not None for cluster in config.clusters)
     for name, found in ports.items():
         yield f"{found[0]}-{found[-1]}" + (f" for '{name}'" if in_tree else "")
-
-
-def _exit_text(status: int) -> str:
-    """An exit status in words."""
-    if status < 0:
-        return f"killed by {signal.Signals(-status).name}"
-    return f"exit status {status}"
 
 
 def run_supervisor(config: Config, path: Path) -> int:

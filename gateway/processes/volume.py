@@ -24,7 +24,7 @@ from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster
 from gateway.config.models import Config
 from gateway.config.reach import mount_of
-from gateway.connections.clients import Tasks
+from gateway.connections.tasks import Tasks
 from gateway.connections.volumes import Volume
 from gateway.counts import DEFAULT_NAMESPACE, Row, cluster_label, namespace_label
 from gateway.exchanges.worker_state import WorkerState

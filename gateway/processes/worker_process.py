@@ -50,6 +50,13 @@ def worker_command(worker_id: int, channel_fd: int) -> Sequence[str]:
     ]
 
 
+def exit_text(status: int) -> str:
+    """An exit status in words."""
+    if status < 0:
+        return f"killed by {signal.Signals(-status).name}"
+    return f"exit status {status}"
+
+
 class WorkerProcess:
     """A started worker. ``exited`` is its exit status once it has ended."""
 

@@ -93,6 +93,8 @@ async def test_every_volume_gives_the_addresses_that_its_catalog_has() -> None:
     assert addresses.seen() == {
         path: ("gw-3.example", 9400 + place) for place, path in enumerate(tree.catalogs)
     }
+    hands_over.end()
+    assert addresses.seen() == before
 
 
 async def test_without_another_that_is_up_nothing_changes(
@@ -110,3 +112,15 @@ async def test_without_another_that_is_up_nothing_changes(
             assert not await hands_over.begin()
     assert caplog.messages == ["no other gateway is up: clients are not led to one"]
     assert addresses.seen() == before
+
+
+async def test_addresses_that_make_no_sense_are_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    tree = FakeTree()
+    addresses = Addresses(tree)
+    before = addresses.seen()
+    async with accepting() as up:
+        odd = Member("gw-2", 2, {"any": up}, {LISTENER: "gw-2.example"}, ("1-2",))
+        tree.catalogs["la"].log.append([CatalogFormat(4), member(1, up), odd])
+        assert await Handover("gw-1", tree.volumes, cast(Any, addresses)).begin()
+    assert addresses.seen() == before
+    assert "the addresses of gateway gw-2 cannot be used: " in caplog.text

@@ -284,7 +284,7 @@ def test_without_a_tree_the_cluster_decides(tmp_path: Path) -> None:
 
 def test_everything_that_a_server_reports_of_a_tree_is_known(tmp_path: Path) -> None:
     report = Server(config_samples.tree(tmp_path)).collect()
-    assert set(report.gauges) == {"accepting", "audit_queued_events"}
+    assert set(report.gauges) == {"accepting", "audit_queued_events", "cut_off"}
     assert set(report.clusters) == {"la", "ny"}
     for gauges in report.clusters.values():
         assert set(gauges) == {name for name, gauge in GAUGES.items() if gauge.of_cluster}

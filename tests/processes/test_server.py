@@ -13,7 +13,7 @@ from gateway.acls.authorizer import AllowedBy, Verdict
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable
 from gateway.config.models import Config
-from gateway.connections.clients import Tasks
+from gateway.connections.tasks import Tasks
 from gateway.exchanges.exchange import Refresh
 from gateway.processes.server import Server
 from gateway.views.access import Access

@@ -21,7 +21,9 @@ from gateway.rules.partial import error_response, reject_all
 from protocol import messages
 
 ELSEWHERE: Final = Denied(
-    NOT_LEADER_OR_FOLLOWER, "This gateway is being stopped; another one leads to the broker.", "led"
+    NOT_LEADER_OR_FOLLOWER,
+    "This gateway is being stopped; another one leads to the broker.",
+    "request",
 )
 
 

@@ -4,20 +4,38 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from datetime import timedelta
+from typing import Any, Final
 
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
+from gateway.error_codes import NOT_LEADER_OR_FOLLOWER
 from tests.live.fleet.conftest import Gateways
 from tests.live.fleet.test_nodes import gateway_nodes
 from tests.live.support import by_hand, clients
 from tests.live.support.wire import Wire, request_frame
+from tests.live.tree.test_producer_ids import batch
 
 SECONDS = clients.SECONDS
 FETCH = 1
 GROUP = 0
+
+PRODUCED: Final = {
+    "acks": -1,
+    "timeout": timedelta(seconds=SECONDS),
+    "topic_data": [
+        {"name": "drained", "partition_data": [{"index": 0, "records": batch(-1, "x", -1)}]}
+    ],
+}
+FETCHED: Final = {
+    "replica_id": -1,
+    "max_wait": timedelta(0),
+    "max_bytes": 1_000,
+    "topics": [
+        {"topic": "drained", "partitions": [{"partition": 0, "partition_max_bytes": 1_000}]}
+    ],
+}
 
 
 def brokers(wire: Wire, api: str) -> dict[int, str]:
@@ -42,9 +60,16 @@ def coordinator(wire: Wire) -> str:
     return f"{found[0].host}:{found[0].port}"
 
 
-def test_clients_are_led_to_the_other_one(gateways: Gateways) -> None:
-    """Whoever asks while it drains is told of brokers at the other gateway's addresses; what a
-    broker holds back is not waited for, and what stands for brokers is closed first."""
+def partition_error(wire: Wire, api: str, version: int, **values: object) -> int:
+    """The error code of the one partition of a response."""
+    (topic,) = wire.ask(api, version, **values).responses
+    (partition,) = topic.partition_responses if api == "Produce" else topic.partitions
+    return int(partition.error_code)
+
+
+def test_clients_are_sent_on_to_the_other_one(gateways: Gateways) -> None:
+    """Brokers are named at the other gateway's addresses, and whoever produces or fetches is told
+    to look for them. What a broker holds back is waited for a while."""
     ending, staying = gateways
     wait_until(
         lambda: all(len(gateway_nodes(one.bootstrap_servers("all"))) == 2 for one in gateways),
@@ -54,28 +79,32 @@ def test_clients_are_led_to_the_other_one(gateways: Gateways) -> None:
     with Wire(staying.bootstrap_servers("all")) as wire:
         elsewhere, far = brokers(wire, "Metadata"), coordinator(wire)
     servers = ending.bootstrap_servers("all")
-    clients.create(servers, "drained")
-    clients.await_led(servers, "drained")
+    clients.create(servers, "drained", "held")
+    clients.await_led(servers, "drained", "held")
     with Wire(servers) as asking:
         here = brokers(asking, "Metadata")
         assert here.keys() == elsewhere.keys()
         assert not {*here.values()} & {*elsewhere.values()}
-        with Wire(here[1]) as waiting, Wire(here[1]) as idle:
-            assert brokers(idle, "Metadata") == here
-            waiting.send(request_frame(FETCH, 4, by_hand.long_poll("drained", 600.0), 5, 1))
+        leader = clients.leader_address(servers, "held")
+        at = clients.leader_address(servers, "drained")
+        with Wire(leader) as held, Wire(at) as leaving, Wire(leader) as idle:
+            assert partition_error(leaving, "Produce", 3, **PRODUCED) == 0
+            held.send(request_frame(FETCH, 4, by_hand.long_poll("held", 600.0), 5, 1))
             assert brokers(idle, "Metadata") == here, "by now the long poll is at the broker"
-            began = time.monotonic()
             os.kill(ending.process.command_pid, signal.SIGTERM)
-            assert waiting.wait_for_end() == b""
-            assert idle.wait_for_end() == b""
-            assert brokers(asking, "Metadata") == elsewhere
+            wait_until(lambda: brokers(asking, "Metadata") == elsewhere, "the other one", SECONDS)
             assert brokers(asking, "DescribeCluster") == elsewhere
             assert coordinator(asking) == far
-            assert not clients.accepts(here[1])
+            assert partition_error(leaving, "Produce", 3, **PRODUCED) == NOT_LEADER_OR_FOLLOWER
+            assert partition_error(leaving, "Fetch", 4, **FETCHED) == NOT_LEADER_OR_FOLLOWER
             with Wire(servers) as late:
                 assert brokers(late, "Metadata") == elsewhere
-            print(f"told after {time.monotonic() - began:.2f} s")
+            assert leaving.wait_for_end() == b""
+            assert brokers(idle, "Metadata") == elsewhere, "it has not been sent on"
+            assert held.wait_for_end() == b""
+            assert idle.wait_for_end() == b""
         assert asking.wait_for_end() == b""
+    assert not clients.accepts(servers)
     wait_until(lambda: not ending.process.running, "the end", SECONDS)
     assert ending.process.returncode == 0
     assert "clients are led to gateway gw-b" in ending.log()
