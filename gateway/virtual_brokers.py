@@ -104,6 +104,11 @@ class ListenerAddresses:
         self._peer = peer
         self._endpoints.clear()
 
+    @property
+    def handed_over(self) -> bool:
+        """Whether the addresses are those at another gateway."""
+        return self._peer is not None
+
     def endpoint(self, node_id: int) -> Endpoint | None:
         """The address that stands for a broker; None, and noted, if it is outside the ranges."""
         known = self._endpoints.get(node_id)

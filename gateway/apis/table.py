@@ -15,6 +15,7 @@ from typing import Final
 import gateway.apis
 from gateway.apis import gateway_nodes, generic, numbering
 from gateway.apis.counting import PRODUCE
+from gateway.apis.groups import sought_again
 from gateway.apis.records import fetch, produce, produce_rejections
 from gateway.apis.splitting import splitting
 from gateway.error_codes import UNSUPPORTED_VERSION
@@ -69,6 +70,7 @@ def _make(api_key: int, version: int) -> Plan | None:
     on_request = numbering.request_of(api.name, version, api.request or generic.request)
     on_response = numbering.response_of(api.name, version, api.response or generic.response)
     on_request = gateway_nodes.request_of(api, splitting(api, on_request))
+    on_request = sought_again.request_of(api, on_request)
     on_response = gateway_nodes.response_of(api.name, version, on_response)
     plan = Plan(api, version, on_request, on_response, plan_of)
     PLANS[plan.key] = plan

@@ -124,15 +124,17 @@ class Clients:
             log.warning("%d connections were still busy after the drain", len(self.connections))
 
     def _send_on(self) -> None:
-        """Close what clients have left, and let the others leave."""
+        """Close what clients have left, and let the others leave that the other gateway has a place
+        for."""
         long_ago = monotonic() - LEFT_SECONDS
-        sessions = [(one, one.session) for one in self.connections if not one.closing]
-        for _, session in sessions:
-            session.leave()
-        self._finish(
-            (one for one, session in sessions if session.left and session.left < long_ago),
-            waits=False,
-        )
+        left = []
+        for connection in self.connections:
+            session = connection.session
+            if session.state.addresses.handed_over:
+                session.leave()
+            if session.left is not None and session.left < long_ago:
+                left.append(connection)
+        self._finish(left, waits=False)
 
     def _finish(self, connections: Iterable[Connection], *, waits: bool) -> None:
         for connection in [one for one in connections if not one.closing]:

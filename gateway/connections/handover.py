@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import Final
 
@@ -93,18 +93,15 @@ async def first_up(members: Iterable[Member]) -> Member | None:
 
 
 async def _is_up(member: Member) -> bool:
-    return all(await asyncio.gather(*map(_accepts, _hosts_and_ports(member))))
+    return all(await asyncio.gather(*map(_accepts, member.addresses.values())))
 
 
-def _hosts_and_ports(member: Member) -> Sequence[tuple[str, int]]:
-    split = [address.rpartition(":") for address in member.addresses.values()]
-    return [(host.strip("[]"), int(port)) for host, _, port in split]
-
-
-async def _accepts(address: tuple[str, int]) -> bool:
-    with suppress(OSError, TimeoutError):
+async def _accepts(address: str) -> bool:
+    host, _, port = address.rpartition(":")
+    # What is no address at all is a ValueError or OverflowError.
+    with suppress(OSError, TimeoutError, ValueError, OverflowError):
         async with asyncio.timeout(PROBE_SECONDS):
-            _, writer = await asyncio.open_connection(*address)
+            _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
         writer.transport.abort()
         return True
     return False

@@ -66,7 +66,8 @@ class ConnectionState:
     tree, where the node is not of the listener's volume).
     ``protocol_types`` maps a group id (as on the broker) to its protocol type, for the versions
     that do not repeat it. ``on_gateway_node``: the client connected to the node that stands for
-    the gateway, so to no broker in particular.
+    the gateway, so to no broker in particular. ``sought`` has when it was told of coordinators, by
+    key type and key (gateway/apis/groups/sought_again.py).
     """
 
     __slots__ = (
@@ -85,6 +86,7 @@ class ConnectionState:
         "produced",
         "protocol_types",
         "reauth",
+        "sought",
         "source",
         "spelled",
         "tree",
@@ -114,6 +116,7 @@ class ConnectionState:
         self.fetch_sessions: dict[int, FetchSession] | None = None
         self.spelled: dict[bytes, bytes] | None = None
         self.protocol_types: dict[bytes, bytes] | None = None
+        self.sought: dict[tuple[int, str], float] | None = None
         self.produced: dict[bytes, tuple[bytes, bytes | None]] | None = None
         self.reauth: Reauthentication | PassThroughReauthentication | None = None
 

@@ -6,15 +6,20 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
 from gateway.catalog.entities import CatalogFormat, Member
-from gateway.connections import handover
+from gateway.connections import clients, handover
+from gateway.connections.clients import LEFT_SECONDS, Clients
 from gateway.connections.handover import Handover, first_up
-from gateway.virtual_brokers import ListenerAddresses
+from gateway.session.session import Session
+from gateway.virtual_brokers import ListenerAddresses, PeerBrokers
 from tests.connections.fake_tree import LISTENER, FakeTree
+from tests.session.pair import Pair, request_frame
+from tests.session.producing import batch, produce
 
 NODE = 1
 """A broker that every cluster has."""
@@ -50,6 +55,8 @@ async def test_the_first_that_accepts_connections() -> None:
             2, up, also_up
         )
         assert await first_up([member(1, down)]) is None
+        for odd in ("", "nowhere", "127.0.0.1:", "127.0.0.1:99999", "127.0.0.1:x"):
+            assert await first_up([member(1, odd), member(2, up)]) == member(2, up)
     assert await first_up([]) is None
 
 
@@ -124,3 +131,36 @@ async def test_addresses_that_make_no_sense_are_left_out(caplog: pytest.LogCaptu
         assert await Handover("gw-1", tree.volumes, cast(Any, addresses)).begin()
     assert addresses.seen() == before
     assert "the addresses of gateway gw-2 cannot be used: " in caplog.text
+
+
+class Connections:
+    """The connections of a worker that drains."""
+
+    def __init__(self, *sessions: Session) -> None:
+        self.connections = [SimpleNamespace(session=one, closing=False) for one in sessions]
+        self.finished: list[Session] = []
+
+    def _finish(self, connections: list[Any], *, waits: bool) -> None:
+        assert not waits
+        self.finished += [one.session for one in connections]
+
+    def send_on(self) -> None:
+        Clients._send_on(cast(Any, self))
+
+
+def test_clients_leave_if_the_other_gateway_has_a_place_for_them(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    going, staying, silent = Pair(topics=["t"]), Pair(topics=["t"]), Pair(topics=["t"])
+    for pair in (going, silent):
+        pair.session.state.addresses.hand_over(PeerBrokers("gw-2.example:9300", ["0-9"]))
+    drained = Connections(going.session, staying.session, silent.session)
+    drained.send_on()
+    assert [each.session.leaving for each in (going, staying, silent)] == [True, False, True]
+    going.send(request_frame("Produce", 9, produce({"t": [batch(1)]})))
+    left = going.session.left
+    assert left is not None
+    for seconds, finished in ((LEFT_SECONDS - 0.01, []), (LEFT_SECONDS + 0.01, [going.session])):
+        monkeypatch.setattr(clients, "monotonic", lambda now=left + seconds: now)
+        drained.send_on()
+        assert drained.finished == finished

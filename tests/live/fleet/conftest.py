@@ -6,14 +6,15 @@ FLEET_BROKERS=N: so many brokers it has (``make fleet``: 3).
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 
 import pytest
 
 from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
+from tests.live.support import clients
 
 Gateways = tuple[GatewayProcess, GatewayProcess]
 
@@ -27,16 +28,32 @@ def own() -> Iterator[KafkaCluster]:
         yield cluster
 
 
+def created(gateways: Sequence[GatewayProcess], topic: str, partitions: int = 1) -> str:
+    """Create a topic, and wait until its leader knows that it leads it; the gateways' addresses.
+
+    By the listener for tools: librdkafka's admin client fails a request that is under way when it
+    moves from one gateway to the other.
+    """
+    tools = gateways[0].bootstrap_servers("tools")
+    clients.create(tools, topic, partitions=partitions)
+    clients.await_led(tools, topic)
+    return ",".join(one.bootstrap_servers("all") for one in gateways)
+
+
+@contextmanager
+def fleet(servers: str, *gateway_ids: str) -> Iterator[tuple[GatewayProcess, ...]]:
+    """Gateways, of which each lists all, but for listener ``tools``."""
+    with ExitStack() as stack:
+        yield tuple(
+            stack.enter_context(
+                GatewayProcess(servers, LISTENERS, ["team-a"], overrides={"gateway_id": one})
+            )
+            for one in gateway_ids
+        )
+
+
 @pytest.fixture(scope="module")
 def gateways(own: KafkaCluster) -> Iterator[Gateways]:
-    """Two, of which each lists both, but for listener ``tools``."""
-    with ExitStack() as stack:
-        first, second = (
-            stack.enter_context(
-                GatewayProcess(
-                    own.bootstrap_servers, LISTENERS, ["team-a"], overrides={"gateway_id": name}
-                )
-            )
-            for name in ("gw-a", "gw-b")
-        )
+    """Two gateways."""
+    with fleet(own.bootstrap_servers, "gw-a", "gw-b") as (first, second):
         yield first, second

@@ -11,7 +11,7 @@ from typing import Any, Final
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
 from gateway.error_codes import NOT_LEADER_OR_FOLLOWER
-from tests.live.fleet.conftest import Gateways
+from tests.live.fleet.conftest import Gateways, created
 from tests.live.fleet.test_nodes import gateway_nodes
 from tests.live.support import by_hand, clients
 from tests.live.support.wire import Wire, request_frame
@@ -60,6 +60,13 @@ def coordinator(wire: Wire) -> str:
     return f"{found[0].host}:{found[0].port}"
 
 
+def leader_of(wire: Wire, topic: str) -> int:
+    """The node that leads the one partition of a topic."""
+    asked = [{"name": topic}]
+    (found,) = wire.ask("Metadata", 9, topics=asked, allow_auto_topic_creation=False).topics
+    return int(found.partitions[0].leader_id)
+
+
 def partition_error(wire: Wire, api: str, version: int, **values: object) -> int:
     """The error code of the one partition of a response."""
     (topic,) = wire.ask(api, version, **values).responses
@@ -79,14 +86,14 @@ def test_clients_are_sent_on_to_the_other_one(gateways: Gateways) -> None:
     with Wire(staying.bootstrap_servers("all")) as wire:
         elsewhere, far = brokers(wire, "Metadata"), coordinator(wire)
     servers = ending.bootstrap_servers("all")
-    clients.create(servers, "drained", "held")
-    clients.await_led(servers, "drained", "held")
+    for topic in ("drained", "held"):
+        created(gateways, topic)
     with Wire(servers) as asking:
         here = brokers(asking, "Metadata")
         assert here.keys() == elsewhere.keys()
         assert not {*here.values()} & {*elsewhere.values()}
-        leader = clients.leader_address(servers, "held")
-        at = clients.leader_address(servers, "drained")
+        leader = here[leader_of(asking, "held")]
+        at = here[leader_of(asking, "drained")]
         with Wire(leader) as held, Wire(at) as leaving, Wire(leader) as idle:
             assert partition_error(leaving, "Produce", 3, **PRODUCED) == 0
             held.send(request_frame(FETCH, 4, by_hand.long_poll("held", 600.0), 5, 1))

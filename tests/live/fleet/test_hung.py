@@ -14,7 +14,7 @@ import pytest
 from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
-from tests.live.fleet.conftest import LISTENERS, Gateways
+from tests.live.fleet.conftest import Gateways, created, fleet
 from tests.live.fleet.relay import Relay
 from tests.live.fleet.test_killed_gateways import CLIENTS, longest_gap
 from tests.live.support import clients, processes
@@ -42,13 +42,7 @@ def relay() -> Iterator[Relay]:
 @pytest.fixture(scope="module")
 def behind(relay: Relay) -> Iterator[Gateways]:
     """Two gateways behind the relay."""
-    with ExitStack() as stack:
-        first, second = (
-            stack.enter_context(
-                GatewayProcess(relay.address, LISTENERS, ["team-a"], overrides={"gateway_id": name})
-            )
-            for name in ("gw-a", "gw-b")
-        )
+    with fleet(relay.address, "gw-a", "gw-b") as (first, second):
         yield first, second
 
 
@@ -56,9 +50,7 @@ def behind(relay: Relay) -> Iterator[Gateways]:
 def test_a_worker_that_hangs(library: str, gateways: Gateways, tmp_path: Path, pace: Pace) -> None:
     """It is killed, and another one is started in its place."""
     topic = f"{library}-hung"
-    servers = ",".join(one.bootstrap_servers("all") for one in gateways)
-    clients.create(servers, topic)
-    clients.await_led(servers, topic)
+    servers = created(gateways, topic)
     gaps = []
     with ExitStack() as stack:
         running = [stack.enter_context(one) for one in CLIENTS[library](servers, topic, tmp_path)]
@@ -81,9 +73,7 @@ def test_a_gateway_that_is_cut_off_from_the_cluster(
 ) -> None:
     """It refuses clients until the cluster responds, and they go on at the other one."""
     topic = f"{library}-cut-off"
-    servers = ",".join(one.bootstrap_servers("all") for one in behind)
-    clients.create(servers, topic)
-    clients.await_led(servers, topic)
+    servers = created(behind, topic)
     gaps = []
     with ExitStack() as stack:
         running = [stack.enter_context(one) for one in CLIENTS[library](servers, topic, tmp_path)]

@@ -20,14 +20,14 @@ from confluent_kafka.admin import OffsetSpec
 
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
-from tests.live.fleet.conftest import Gateways
+from tests.live.fleet.conftest import Gateways, created
 from tests.live.support import clients, steady
 from tests.live.support.steady import Steady
 from tests.live.support.steady_java_client import java_client
 from tests.pace import Pace
 
 SECONDS = clients.SECONDS
-LONGEST_GAP: Final = {"_killed": 6.0, "_stopped": 2.0}
+LONGEST_GAP: Final = {"killed": 6.0, "stopped": 2.0}
 """Seconds without an acknowledgement, or without a record, when a gateway ends. Mostly it is less
 than one; when it was killed librdkafka may try dead nodes first, a second each."""
 
@@ -77,11 +77,13 @@ CLIENTS: Final[Mapping[str, Start]] = {
 }
 
 
-def _killed(gateway: GatewayProcess) -> None:
+def killed(gateway: GatewayProcess) -> None:
+    """As ``kill -9``."""
     gateway.kill()
 
 
-def _stopped(gateway: GatewayProcess) -> None:
+def stopped(gateway: GatewayProcess) -> None:
+    """As SIGTERM; it must end well."""
     assert gateway.process.terminate(SECONDS) == 0
     gateway.kill()
 
@@ -97,7 +99,7 @@ def leaving_no_sockets(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 @pytest.mark.usefixtures("leaving_no_sockets")
-@pytest.mark.parametrize("ends", [_killed, _stopped])
+@pytest.mark.parametrize("ends", [killed, stopped])
 @pytest.mark.parametrize("library", CLIENTS)
 def test_clients_go_on_at_the_other_gateway(
     library: str,
@@ -106,10 +108,8 @@ def test_clients_go_on_at_the_other_gateway(
     tmp_path: Path,
     pace: Pace,
 ) -> None:
-    topic = f"{library}{ends.__name__.replace('_', '-')}"
-    servers = ",".join(one.bootstrap_servers("all") for one in gateways)
-    clients.create(servers, topic)
-    clients.await_led(servers, topic)
+    topic = f"{library}-{ends.__name__}"
+    servers = created(gateways, topic)
     gaps = []
     with ExitStack() as stack:
         running = [stack.enter_context(one) for one in CLIENTS[library](servers, topic, tmp_path)]
@@ -120,7 +120,8 @@ def test_clients_go_on_at_the_other_gateway(
                 gaps.append(longest_gap(running, topic, pool.submit(ends, gateway)))
             gateway.start_again()
     acked = [value for one in running for value in one.acked[topic]]
-    check = clients.consume(servers, topic, _written(servers, topic), f"check-{topic}")
+    tools = gateways[0].bootstrap_servers("tools")
+    check = clients.consume(tools, topic, _written(tools, topic), f"check-{topic}")
     assert {*acked} <= {*check}, "acknowledged, and lost"
     if library != "kafka-python":  # whose producer is not idempotent by itself
         steady.once_each(check)

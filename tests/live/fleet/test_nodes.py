@@ -8,7 +8,7 @@ import re
 from devkit import java
 from devkit.waiting import wait_until
 from tests.commands.running import command
-from tests.live.fleet.conftest import Gateways
+from tests.live.fleet.conftest import Gateways, created
 from tests.live.support import clients, java_tools
 from tests.live.support.wire import Wire
 
@@ -47,7 +47,7 @@ def test_javas_tools_take_them_for_brokers_that_have_nothing(
     gateways: Gateways,
 ) -> None:
     servers = gateways[0].bootstrap_servers("all")
-    clients.create(servers, "team-a:tools")
+    created(gateways, "team-a:tools")
     clients.produce(servers, "team-a:tools", ["one"])
     assert clients.consume(servers, "team-a:tools", 1, "group-of-tools") == ["one"]
     listed = java_tools.consumer_groups(servers, "--list").lines
