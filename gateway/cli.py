@@ -14,7 +14,7 @@ from typing import Any
 from gateway import exit_codes, version
 from gateway.checks.check import as_json, find_problems, find_warnings, plan, plan_rows
 from gateway.checks.cluster import ask_clusters, found_json
-from gateway.commands import acls, configs, explain, tree
+from gateway.commands import acls, configs, explain, fleet, tree
 from gateway.commands.actions import add_client_command
 from gateway.commands.catalog import command as catalog
 from gateway.commands.groups import adopt as adopt_group
@@ -169,6 +169,7 @@ def _parser() -> argparse.ArgumentParser:
     catalog.add_parser(commands)
     explain.add_parser(commands)
     tree.add_parser(commands)
+    fleet.add_parser(commands)
     policies = commands.add_parser(
         "policies",
         help="the JSON Schema of the policies in a configuration",

@@ -10,19 +10,16 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable
-from contextlib import suppress
 from typing import Final
 
 from gateway.catalog.entities import Member
 from gateway.catalog.fleet import peers_of
+from gateway.catalog.probe import is_up
 from gateway.connections.listeners import Listeners
 from gateway.connections.volumes import Volumes
 from gateway.virtual_brokers import ListenerAddresses, PeerBrokers
 
 log = logging.getLogger(__name__)
-
-PROBE_SECONDS: Final = 0.5
-"""How long another gateway may take to accept a connection."""
 
 LEAVING_SECONDS: Final = 1.5
 """How long clients are sent on before all connections are closed."""
@@ -88,20 +85,5 @@ class Handover:
 async def first_up(members: Iterable[Member]) -> Member | None:
     """The first of the gateways that accept connections."""
     members = tuple(members)
-    accepted = await asyncio.gather(*map(_is_up, members))
-    return next((one for one, is_up in zip(members, accepted, strict=True) if is_up), None)
-
-
-async def _is_up(member: Member) -> bool:
-    return all(await asyncio.gather(*map(_accepts, member.addresses.values())))
-
-
-async def _accepts(address: str) -> bool:
-    host, _, port = address.rpartition(":")
-    # What is no address at all is a ValueError or OverflowError.
-    with suppress(OSError, TimeoutError, ValueError, OverflowError):
-        async with asyncio.timeout(PROBE_SECONDS):
-            _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
-        writer.transport.abort()
-        return True
-    return False
+    accepted = await asyncio.gather(*map(is_up, members))
+    return next((one for one, up in zip(members, accepted, strict=True) if up), None)

@@ -94,14 +94,22 @@ async def test_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_all_commands_are_run() -> None:
-    known = steps(*CLIENTS, "catalog", "explain", "tree")
+    known = steps(*CLIENTS, "catalog", "explain", "tree", "fleet")
     assert len(known) == sum(line.startswith("$ ") for line in PAGE.splitlines())
-    assert {step.words[0] for step in known} == {*CLIENTS, "catalog", "explain", "tree"}
+    assert {step.words[0] for step in known} == {*CLIENTS, "catalog", "explain", "tree", "fleet"}
 
 
 @pytest.mark.parametrize(
     ("name", "column"),
-    [("topics", 0), ("configs", 1), ("acls", 2), ("adopt", 3), ("explain", 4), ("tree", 5)],
+    [
+        ("topics", 0),
+        ("configs", 1),
+        ("acls", 2),
+        ("adopt", 3),
+        ("explain", 4),
+        ("tree", 5),
+        ("fleet", 6),
+    ],
     ids=lambda value: value,
 )
 def test_every_flag_has_its_row(name: str, column: int) -> None:

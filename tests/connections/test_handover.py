@@ -11,8 +11,9 @@ from typing import Any, cast
 
 import pytest
 
+from gateway.catalog import probe
 from gateway.catalog.entities import CatalogFormat, Member
-from gateway.connections import clients, handover
+from gateway.connections import clients
 from gateway.connections.clients import LEFT_SECONDS, Clients
 from gateway.connections.handover import Handover, first_up
 from gateway.session.session import Session
@@ -61,7 +62,7 @@ async def test_the_first_that_accepts_connections() -> None:
 
 
 async def test_one_that_does_not_respond_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(handover, "PROBE_SECONDS", 0.01)
+    monkeypatch.setattr(probe, "PROBE_SECONDS", 0.01)
 
     async def connects_never(*_: object) -> None:
         await asyncio.sleep(3600)

@@ -33,8 +33,8 @@ RUN_BY = {
         "tests/docs/test_tree.py::test_the_configuration_gives_the_table_shown",
         "tests/docs/test_high_availability.py::test_the_example_gives_the_table_shown",
     ),
-    "kafka-gateway catalog status": (
-        "tests/commands/test_catalog.py::test_status_of_a_fleet",
+    "kafka-gateway fleet": (
+        "tests/commands/test_fleet.py::test_the_page_shows_what_it_prints",
         "tests/live/fleet/test_nodes.py::test_a_gateway_that_is_forgotten_is_not_listed",
     ),
     "kafka-gateway catalog forget --gateway gw-b": (

@@ -68,7 +68,9 @@ async def test_a_gateway_that_is_forgotten_is_not_listed(gateways: Gateways) -> 
     config = str(first.config_path)
     said = await command("catalog", "status", "--config", config)
     assert f"node {FIRST + 1}" in said.out
+    assert await _up(config) == {"gw-a": True, "gw-b": True}
     second.kill()
+    assert await _up(config) == {"gw-a": True, "gw-b": False}
     servers = first.bootstrap_servers("all")
     assert gateway_nodes(servers) == {FIRST, FIRST + 1}, "it may come back"
     said = await command("catalog", "forget", "--config", config, "--gateway", "gw-b")
@@ -76,3 +78,10 @@ async def test_a_gateway_that_is_forgotten_is_not_listed(gateways: Gateways) -> 
     wait_until(lambda: gateway_nodes(servers) == set(), "one alone", SECONDS)
     second.start_again()
     wait_until(lambda: gateway_nodes(servers) == {FIRST, FIRST + 1}, "both", SECONDS)
+
+
+async def _up(config: str) -> dict[str, bool]:
+    """Which gateways are up, as the command tells."""
+    said = await command("fleet", "--config", config, "--json")
+    listed = json.loads(said.out)["gateways"]
+    return {one["gateway_id"]: all(each["up"] for each in one["listeners"]) for one in listed}
