@@ -82,9 +82,14 @@ def test_failing_over_and_back_without_loss(site_a: GatewayProcess, site_b: Gate
         namespaces.command("topics", "--bootstrap-server", at_a, "--move", *move)
     sites.fill(at_a, TOPIC, len(AFTER), PARTITIONS, first=AFTER[0])
     total = len(BEFORE) + len(MEANWHILE) + len(AFTER)
-    left = total - sum(sites.committed(at_a, GROUP, [TOPIC]).values())
-    read |= set(sites.read(at_a, GROUP, [TOPIC], left).values())
-    assert read >= values(MEANWHILE) | values(AFTER), "records were lost"
+    committed = sites.committed(at_a, GROUP, [TOPIC])
+    read_at_a_again = sites.read(at_a, GROUP, [TOPIC], total - sum(committed.values()))
+    read |= set(read_at_a_again.values())
+    first: dict[int, int] = {}
+    for _, partition, offset in read_at_a_again:
+        first[partition] = min(offset, first.get(partition, offset))
+    told = f"records were lost: the group was at {committed}, and read from {first}"
+    assert read >= values(MEANWHILE) | values(AFTER), told
     assert sites.content(at_a, "before:orders").partitions  # site A's own records are still there
 
 
