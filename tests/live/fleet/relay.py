@@ -3,37 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Collection
-from contextlib import suppress
-from typing import Self
 
 import psutil
 
-HOST = "127.0.0.1"
-SECONDS = 120.0
+from tests.live.support.relay import Relay
 
 
-class Relay:
-    """Listens on a free port of the loopback, from a thread and an event loop of its own.
-
-    Set ``upstream`` to the broker's ``host:port`` once it is known. A broker that advertises
-    ``address`` is reached through the relay alone.
-    """
+class CuttableRelay(Relay):
+    """Passes everything on, but for processes that it is cut for."""
 
     def __init__(self) -> None:
-        self.upstream = ""
-        self.port = 0
+        super().__init__()
         self._cut_for: Collection[psutil.Process] = ()
         self._held: set[int] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="relay")
-
-    @property
-    def address(self) -> str:
-        """The relay's own ``host:port``."""
-        return f"{HOST}:{self.port}"
 
     def cut(self, processes: Collection[psutil.Process]) -> None:
         """Pass nothing on to or from these processes, on old connections and new ones."""
@@ -52,38 +35,6 @@ class Relay:
                 if getattr(one.raddr, "port", None) == self.port:
                     found.add(one.laddr.port)
         return found
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        starting = asyncio.start_server(self._serve, HOST, 0)
-        self._server = asyncio.run_coroutine_threadsafe(starting, self._loop).result(SECONDS)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(SECONDS)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(SECONDS)
-        self._loop.close()
-
-    async def _stop(self) -> None:
-        self._server.close()
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        try:
-            # Cancelled by _stop alone: a stream's task that ends cancelled would be reported.
-            with suppress(OSError, asyncio.CancelledError):
-                await self._relay(reader, writer)
-        finally:
-            writer.close()
-            self._tasks.discard(task)
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if not self.upstream:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +15,7 @@ from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
 from tests.live.fleet.conftest import Gateways, created, fleet
-from tests.live.fleet.relay import Relay
+from tests.live.fleet.relay import CuttableRelay
 from tests.live.fleet.test_killed_gateways import CLIENTS, longest_gap
 from tests.live.support import clients, processes
 from tests.pace import Pace
@@ -30,9 +30,9 @@ DONE.set_result(None)
 
 
 @pytest.fixture(scope="module")
-def relay() -> Iterator[Relay]:
+def relay() -> Iterator[CuttableRelay]:
     """A broker's only way to and from gateways and clients."""
-    with Relay() as relay:
+    with CuttableRelay() as relay:
         advertised = {"advertised.listeners": f"PLAINTEXT://{relay.address}"}
         with KafkaCluster(1, overrides=advertised) as cluster:
             relay.upstream = cluster.addresses[1]
@@ -40,56 +40,69 @@ def relay() -> Iterator[Relay]:
 
 
 @pytest.fixture(scope="module")
-def behind(relay: Relay) -> Iterator[Gateways]:
+def behind(relay: CuttableRelay) -> Iterator[Gateways]:
     """Two gateways behind the relay."""
     with fleet(relay.address, "gw-a", "gw-b") as (first, second):
         yield first, second
 
 
+Hang = Callable[[GatewayProcess], AbstractContextManager[None]]
+"""Makes a gateway hang, and looks that it comes to itself at the end."""
+
+
 @pytest.mark.parametrize("library", ["librdkafka", "java"])
 def test_a_worker_that_hangs(library: str, gateways: Gateways, tmp_path: Path, pace: Pace) -> None:
     """It is killed, and another one is started in its place."""
-    topic = f"{library}-hung"
-    servers = created(gateways, topic)
-    gaps = []
-    with ExitStack() as stack:
-        running = [stack.enter_context(one) for one in CLIENTS[library](servers, topic, tmp_path)]
-        for one in running:
-            one.await_progress("the start", topic)
-        for gateway in gateways:
-            (worker,) = processes.workers(gateway)
-            worker.suspend()
-            gaps.append(longest_gap(running, topic, DONE))
-            wait_until(lambda worker=worker: not worker.is_running(), "its end", SECONDS)  # type: ignore[misc]
-            wait_until(lambda one=gateway: _readiness(one) == [], "another worker", SECONDS)  # type: ignore[misc]
-            assert "has not reported for 3 s and is killed" in gateway.log()
-    print(f"longest gaps of {library}: {[round(gap, 1) for gap in gaps]} s")
+
+    @contextmanager
+    def suspended(gateway: GatewayProcess) -> Iterator[None]:
+        (worker,) = processes.workers(gateway)
+        worker.suspend()
+        yield
+        wait_until(lambda: not worker.is_running(), "its end", SECONDS)
+        wait_until(lambda: _readiness(gateway) == [], "another worker", SECONDS)
+        assert "has not reported for 3 s and is killed" in gateway.log()
+
+    gaps = _gaps(library, f"{library}-hung", gateways, tmp_path, suspended)
     assert max(gaps) < pace.stretched(LONGEST_GAP), gaps
 
 
 @pytest.mark.parametrize("library", ["librdkafka", "java"])
 def test_a_gateway_that_is_cut_off_from_the_cluster(
-    library: str, behind: Gateways, relay: Relay, tmp_path: Path, pace: Pace
+    library: str, behind: Gateways, relay: CuttableRelay, tmp_path: Path, pace: Pace
 ) -> None:
     """It refuses clients until the cluster responds, and they go on at the other one."""
-    topic = f"{library}-cut-off"
-    servers = created(behind, topic)
+
+    @contextmanager
+    def cut_off(gateway: GatewayProcess) -> Iterator[None]:
+        own = gateway.bootstrap_servers("all")
+        relay.cut(processes.workers(gateway))
+        yield
+        wait_until(lambda: not clients.accepts(own), "clients are refused", SECONDS)
+        wait_until(lambda: CUT_OFF in _readiness(gateway), CUT_OFF, SECONDS)
+        relay.mend()
+        wait_until(lambda: clients.accepts(own), "clients are accepted", SECONDS)
+        wait_until(lambda: _readiness(gateway) == [], "it is ready", SECONDS)
+
+    gaps = _gaps(library, f"{library}-cut-off", behind, tmp_path, cut_off)
+    assert max(gaps) < pace.stretched(LONGEST_GAP), gaps
+
+
+def _gaps(
+    library: str, topic: str, gateways: Gateways, directory: Path, hang: Hang
+) -> Sequence[float]:
+    """The longest gap of a library's clients as each gateway hangs in turn."""
+    servers = created(gateways, topic)
     gaps = []
     with ExitStack() as stack:
-        running = [stack.enter_context(one) for one in CLIENTS[library](servers, topic, tmp_path)]
+        running = [stack.enter_context(one) for one in CLIENTS[library](servers, topic, directory)]
         for one in running:
             one.await_progress("the start", topic)
-        for gateway in behind:
-            own = gateway.bootstrap_servers("all")
-            relay.cut(processes.workers(gateway))
-            gaps.append(longest_gap(running, topic, DONE))
-            wait_until(lambda own=own: not clients.accepts(own), "clients are refused", SECONDS)  # type: ignore[misc]
-            wait_until(lambda one=gateway: CUT_OFF in _readiness(one), CUT_OFF, SECONDS)  # type: ignore[misc]
-            relay.mend()
-            wait_until(lambda own=own: clients.accepts(own), "clients are accepted", SECONDS)  # type: ignore[misc]
-            wait_until(lambda one=gateway: _readiness(one) == [], "it is ready", SECONDS)  # type: ignore[misc]
+        for gateway in gateways:
+            with hang(gateway):
+                gaps.append(longest_gap(running, topic, DONE))
     print(f"longest gaps of {library}: {[round(gap, 1) for gap in gaps]} s")
-    assert max(gaps) < pace.stretched(LONGEST_GAP), gaps
+    return gaps
 
 
 def _readiness(gateway: GatewayProcess) -> list[str]:

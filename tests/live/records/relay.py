@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import struct
-import threading
 from collections import defaultdict, deque
-from contextlib import suppress
-from typing import Self
 
 from protocol.headers import frame, response_body_pos, response_header_version
-from tests.cluster.scripted_broker import HOST, Answer, Fault
+from tests.cluster.scripted_broker import Answer, Fault
+from tests.live.support.relay import Relay
 
-SECONDS = 120.0
 _HEADER = struct.Struct(">hhih")
 _CORRELATION_ID = struct.Struct(">i")
 
@@ -20,61 +17,16 @@ Asked = dict[int, tuple[int, int, bytes]]
 """API key, version and client id of the requests under way, by correlation id."""
 
 
-class FaultyRelay:
-    """Listens on a free port of the loopback, from a thread and an event loop of its own.
-
-    Set ``upstream`` to the broker's ``host:port`` once it is known; until then nothing is
-    relayed. A broker that advertises ``address`` is reached through the relay alone.
-    """
+class FaultyRelay(Relay):
+    """Spoils the answers that it is told to."""
 
     def __init__(self) -> None:
-        self.upstream = ""
-        self.port = 0
+        super().__init__()
         self._faults: defaultdict[tuple[bytes, int], deque[Fault]] = defaultdict(deque)
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="relay")
-
-    @property
-    def address(self) -> str:
-        """The relay's own ``host:port``."""
-        return f"{HOST}:{self.port}"
 
     def spoil_next(self, client_id: str, api_key: int, fault: Fault) -> None:
         """The next answer to this client's request of that API is left to the fault."""
         self._faults[client_id.encode(), api_key].append(fault)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        starting = asyncio.start_server(self._serve, HOST, 0)
-        self._server = asyncio.run_coroutine_threadsafe(starting, self._loop).result(SECONDS)
-        self.port = self._server.sockets[0].getsockname()[1]
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        asyncio.run_coroutine_threadsafe(self._stop(), self._loop).result(SECONDS)
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join(SECONDS)
-        self._loop.close()
-
-    async def _stop(self) -> None:
-        self._server.close()
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        self._tasks.add(task)
-        try:
-            # Cancelled by _stop alone: a stream's task that ends cancelled would be reported.
-            with suppress(OSError, asyncio.CancelledError):
-                await self._relay(reader, writer)
-        finally:
-            writer.close()
-            self._tasks.discard(task)
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         host, _, port = self.upstream.rpartition(":")
