@@ -112,6 +112,26 @@ def add_flags(parser: argparse.ArgumentParser, flags: Sequence[Flag]) -> None:
         parser.add_argument(flag.name, help=flag.help, **{**kind, **flag.options})
 
 
+def add_operator_command(
+    parsers: Parsers,
+    name: str,
+    flags: Sequence[Flag],
+    run: Callable[[argparse.Namespace], int],
+    **texts: str,
+) -> None:
+    """Add a subcommand that reads a configuration; ``run`` returns the exit status. ``texts`` are
+    its ``help``, ``description`` and ``examples``."""
+    parser = parsers.add_parser(
+        name,
+        help=texts["help"],
+        description=texts["description"],
+        epilog=texts["examples"] + OPERATOR_STATUS,
+        allow_abbrev=False,
+    )
+    add_flags(parser, flags)
+    parser.set_defaults(run=run)
+
+
 def add_client_command(parsers: Parsers, command: Command) -> None:
     """Add a subcommand; its options' ``run`` returns the exit status."""
     start = f"  kafka-gateway {command.name} --bootstrap-server localhost:9192 "

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from gateway.acl_model import Operation
 from gateway.acls.authorizer import load_authorizer
-from gateway.commands.actions import OPERATOR_STATUS, Flag, Parsers, add_flags, run
+from gateway.commands.actions import Flag, Parsers, add_operator_command, run
 from gateway.commands.errors import CommandError, UsageError
 from gateway.commands.explanation import Explained, explain_name
 from gateway.commands.output import Output, Progress, table
@@ -52,16 +52,16 @@ _FLAGS: Final = (
 
 def add_parser(commands: Parsers) -> None:
     """Add the subcommand; its options' ``run`` returns the exit status."""
-    parser = commands.add_parser(
+    add_operator_command(
+        commands,
         "explain",
+        _FLAGS,
+        _run,
         help="explain a name: where its configs and policies are set, and who may do what with it",
         description="Explain what a client's name stands for, by the catalog and the cluster, and"
         " which policies of the configuration apply there.",
-        epilog=_EXAMPLES + OPERATOR_STATUS,
-        allow_abbrev=False,
+        examples=_EXAMPLES,
     )
-    add_flags(parser, _FLAGS)
-    parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from gateway.catalog.entities import Gateway, Member
 from gateway.catalog.probe import accepts
-from gateway.commands.actions import OPERATOR_STATUS, Flag, Parsers, add_flags, run
+from gateway.commands.actions import Flag, Parsers, add_operator_command, run
 from gateway.commands.catalog.exporting import read_catalog
 from gateway.commands.output import Output, table
 from gateway.commands.volumes import CLUSTER_FLAG, of_cluster
@@ -32,16 +32,16 @@ _UNLISTED: Final = "this gateway has no gateway_port, so clients of others do no
 
 def add_parser(commands: Parsers) -> None:
     """Add the subcommand; its options' ``run`` returns the exit status."""
-    parser = commands.add_parser(
+    add_operator_command(
+        commands,
         "fleet",
+        _FLAGS,
+        _run,
         help="list the gateways of a cluster, and which of them are up",
         description="List the gateways that take part in a cluster's catalog, the nodes that"
         " clients see them as, and whether each accepts connections from this machine.",
-        epilog=_EXAMPLES + OPERATOR_STATUS,
-        allow_abbrev=False,
+        examples=_EXAMPLES,
     )
-    add_flags(parser, _FLAGS)
-    parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> int:

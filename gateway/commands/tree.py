@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gateway.commands import backend, log_dirs
-from gateway.commands.actions import OPERATOR_STATUS, Flag, Parsers, add_flags, run
+from gateway.commands.actions import Flag, Parsers, add_operator_command, run
 from gateway.commands.errors import CommandError, Unavailable
 from gateway.commands.output import Output, Progress, counted, table
 from gateway.commands.tree_nodes import Hidden, VolumeState, drawn, tree_of
@@ -43,16 +43,16 @@ _FLAGS: Final = (
 
 def add_parser(commands: Parsers) -> None:
     """Add the subcommand; its options' ``run`` returns the exit status."""
-    parser = commands.add_parser(
+    add_operator_command(
+        commands,
         "tree",
+        _FLAGS,
+        _run,
         help="draw clusters, directories and namespaces, with their topics, sizes and state",
         description="Draw what is behind a gateway: every cluster where it is mounted, its"
         " namespaces, and how many topics and bytes there are.",
-        epilog=_EXAMPLES + OPERATOR_STATUS,
-        allow_abbrev=False,
+        examples=_EXAMPLES,
     )
-    add_flags(parser, _FLAGS)
-    parser.set_defaults(run=_run)
 
 
 def _run(options: argparse.Namespace) -> int:

@@ -104,7 +104,7 @@ class Listeners:
         return self._addresses[listener].by_volume[path]
 
     def brokers_of(self, listener: str, path: str) -> ListenerAddresses | None:
-        """The same; None: there is no such listener, or the volume is not in its reach."""
+        """Those addresses; None: there is no such listener, or it does not reach the volume."""
         addresses = self._addresses.get(listener)
         return None if addresses is None else addresses.by_volume.get(path)
 

@@ -26,6 +26,7 @@ from gateway.exchanges.state import ConnectionState
 from protocol import messages
 
 FIRST_WITH_KEYS: Final = 4
+"""The first version of FindCoordinator that asks for several keys at once."""
 
 AGAIN: Final = (1.0, 10.0)
 """Seconds after which a client that asks again has not reached its coordinator: librdkafka asks

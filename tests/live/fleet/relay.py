@@ -7,7 +7,7 @@ from collections.abc import Collection
 
 import psutil
 
-from tests.live.support.relay import Relay
+from tests.live.support.relay import Relay, until_one_ends
 
 
 class CuttableRelay(Relay):
@@ -46,16 +46,9 @@ class CuttableRelay(Relay):
         host, _, broker_port = self.upstream.rpartition(":")
         from_broker, to_broker = await asyncio.open_connection(host, int(broker_port))
         try:
-            ways = [
-                asyncio.create_task(self._pass_on(port, reader, to_broker)),
-                asyncio.create_task(self._pass_on(port, from_broker, writer)),
-            ]
-            try:
-                await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                for way in ways:
-                    way.cancel()
-                await asyncio.gather(*ways, return_exceptions=True)
+            await until_one_ends(
+                self._pass_on(port, reader, to_broker), self._pass_on(port, from_broker, writer)
+            )
         finally:
             to_broker.close()
 

@@ -8,7 +8,7 @@ from collections import defaultdict, deque
 
 from protocol.headers import frame, response_body_pos, response_header_version
 from tests.cluster.scripted_broker import Answer, Fault
-from tests.live.support.relay import Relay
+from tests.live.support.relay import Relay, until_one_ends
 
 _HEADER = struct.Struct(">hhih")
 _CORRELATION_ID = struct.Struct(">i")
@@ -34,16 +34,11 @@ class FaultyRelay(Relay):
             return
         broker_reader, broker_writer = await asyncio.open_connection(host, int(port))
         asked: Asked = {}
-        ways = [
-            asyncio.create_task(_requests(reader, broker_writer, asked)),
-            asyncio.create_task(self._answers(broker_reader, writer, asked)),
-        ]
         try:
-            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+            await until_one_ends(
+                _requests(reader, broker_writer, asked), self._answers(broker_reader, writer, asked)
+            )
         finally:
-            for way in ways:
-                way.cancel()
-            await asyncio.gather(*ways, return_exceptions=True)
             broker_writer.close()
 
     async def _answers(

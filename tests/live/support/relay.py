@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from abc import ABC, abstractmethod
+from collections.abc import Coroutine
 from contextlib import suppress
 from typing import Self
 
@@ -66,3 +67,14 @@ class Relay(ABC):
         finally:
             writer.close()
             self._tasks.discard(task)
+
+
+async def until_one_ends(*ways: Coroutine[None, None, None]) -> None:
+    """Pass on in both directions until one of them ends; the other one ends with it."""
+    tasks = [asyncio.create_task(way) for way in ways]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
