@@ -34,6 +34,7 @@ _CONTROLLER_ID = 1
 _START_SECONDS = 240.0
 _STOP_SECONDS = 120.0
 _ASK_SECONDS = 60.0
+_ANSWER_SECONDS = 2.0
 _START_TRIES = 3
 _PORT_TAKEN = "Address already in use"
 
@@ -251,20 +252,22 @@ class KafkaCluster:
     def _await_node(self, plan: NodePlan) -> None:
         """Wait until the broker answers, and names itself. Raises BrokerError."""
         process = self._processes[plan.node_id]
-        client = AdminClient(
-            {
-                "bootstrap.servers": plan.address,
-                "log_level": 0,
-                "reconnect.backoff.ms": 20,
-                "reconnect.backoff.max.ms": 50,
-            }
-        )
+        asking = {
+            "bootstrap.servers": plan.address,
+            "log_level": 0,
+            "reconnect.backoff.ms": 20,
+            "reconnect.backoff.max.ms": 50,
+        }
 
         def ready() -> bool:
             if not process.running:
                 raise BrokerError(f"{process.name} ended by itself\n{process.tail()}")
             with suppress(KafkaException):
-                return plan.node_id in client.list_topics(timeout=0.5).brokers
+                # A client of its own each time: one that was answered too late leaves this
+                # address for the advertised one, behind which a test's relay may not be up yet.
+                return (
+                    plan.node_id in AdminClient(asking).list_topics(timeout=_ANSWER_SECONDS).brokers
+                )
             return False
 
         try:
