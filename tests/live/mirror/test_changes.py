@@ -57,11 +57,11 @@ def test_changes_follow_and_the_targets_namespaces_keep_what_is_theirs(
         namespaces.alter(source, "team-a:", {"retention.ms": "7200000"})
         _await_set(home, TOPIC, {"max.message.bytes": "234567", "retention.ms": "7200000"})
         # MirrorMaker deletes all that is a default at the source, again and again.
-        before = describe(everything, "dr:a:")
+        before = _its_own(everything)
         namespaces.alter(source, TOPIC, {}, drop=["max.message.bytes"])
         _await_set(home, TOPIC, {"retention.ms": "7200000"})
         assert describe(home, TOPIC)["segment.ms"][0] == "700000"
-        assert describe(everything, "dr:a:") == before
+        assert _its_own(everything) == before
 
         created = clients.admin(source).create_partitions([NewPartitions(TOPIC, 5)])
         clients.done(created)
@@ -72,6 +72,13 @@ def test_changes_follow_and_the_targets_namespaces_keep_what_is_theirs(
             SECONDS,
             poll=0.5,
         )
+
+
+def _its_own(servers: str) -> dict[str, object]:
+    """The configs of the target's namespace, without the count of its topics: MirrorMaker makes
+    topics of its own there while it starts."""
+    found = describe(servers, "dr:a:")
+    return {key: value for key, value in found.items() if key != "gateway.topics"}
 
 
 def _await_set(servers: str, topic: str, configs: dict[str, str]) -> None:
