@@ -252,7 +252,7 @@ class KafkaCluster:
     def _await_node(self, plan: NodePlan) -> None:
         """Wait until the broker answers, and names itself. Raises BrokerError."""
         process = self._processes[plan.node_id]
-        asking = {
+        asking: dict[str, str | int | float | bool] = {
             "bootstrap.servers": plan.address,
             "log_level": 0,
             "reconnect.backoff.ms": 20,
