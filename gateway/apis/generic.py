@@ -329,7 +329,7 @@ def look_again(exchange: Exchange, rejections: Rejections) -> Refresh | None:
     return None
 
 
-def forward_renamed(state: ConnectionState, exchange: Exchange, body: bytes) -> Outcome:
+def forward_renamed(state: ConnectionState, exchange: Exchange, body: bytes) -> Forward:
     """Forward a body in logical names, of which nothing is denied any more."""
     renamer = renamer_for(state, exchange)
     # "All topics" was expanded to names, however many there are.

@@ -150,8 +150,7 @@ class Admission:
             state.tree = Lanes(self._hub, listener, state)
             state.marked_ids_only = state.worker.mount != state.tree.own
         connection = Connection(self._hub, listener.name, target.node_id, Session(state))
-        if listener.name in self._pass_through:
-            state.ask_broker = partial(ask, connection.send_own)
+        state.ask_broker = partial(ask, connection.send_own)
         return connection
 
     def _access_of(self, connection: Connection, identity: Identity) -> Access:

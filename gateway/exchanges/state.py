@@ -13,6 +13,7 @@ from gateway.exchanges.tree import Tree
 from gateway.exchanges.worker_state import WorkerState
 from gateway.flows import NO_TOPIC, Flow, FlowSource
 from gateway.identity import ANONYMOUS, Identity
+from gateway.rules.group_members import MemberKey
 from gateway.views.access import READ, Access
 from gateway.views.views import Listing
 from gateway.virtual_brokers import ListenerAddresses
@@ -60,7 +61,8 @@ class ConnectionState:
     topics that this client subscribed to to its spelling, for later assignments. ``produced`` maps
     flat names of topics to the name or topic id that it produced under, and the broker's id.
     ``reauth`` is a re-authentication under way (KIP-368). ``ask_broker`` sends a request of the
-    gateway's own while the client's wait, where the client's login passes through.
+    gateway's own while the client's wait; None: no broker connection is this client's own.
+    ``heard`` are the members of KIP-848 groups that it has heard of.
     ``tree`` are the other volumes; None: there is none, or the client does not leave its own.
     ``marked_ids_only``: idempotent producers must have ids with a cluster's number in them (in a
     tree, where the node is not of the listener's volume).
@@ -79,6 +81,7 @@ class ConnectionState:
         "earlier",
         "fetch_sessions",
         "flows",
+        "heard",
         "host",
         "identity",
         "marked_ids_only",
@@ -116,6 +119,7 @@ class ConnectionState:
         self.fetch_sessions: dict[int, FetchSession] | None = None
         self.spelled: dict[bytes, bytes] | None = None
         self.protocol_types: dict[bytes, bytes] | None = None
+        self.heard: set[MemberKey] | None = None
         self.sought: dict[tuple[int, str], float] | None = None
         self.produced: dict[bytes, tuple[bytes, bytes | None]] | None = None
         self.reauth: Reauthentication | PassThroughReauthentication | None = None

@@ -12,6 +12,7 @@ from gateway.auth.pass_through import PassThrough
 from gateway.catalog.source import Actor, Catalog
 from gateway.changes.base.context import Answered
 from gateway.counts import Labels, Row
+from gateway.exchanges.descriptions import Descriptions
 from gateway.flows import Denial
 from gateway.names import LogicalName
 from gateway.places import NO_PLACE, Place
@@ -114,6 +115,7 @@ class WorkerState:
     failure_delay: float = 0.0
     listings: Listings = field(default_factory=Listings)
     regexes: RegexSubscriptions = field(default_factory=RegexSubscriptions)
+    descriptions: Descriptions = field(default_factory=Descriptions)
     denials: list[Denial] = field(default_factory=list)
     denials_dropped: int = 0
     audit: Audit = NO_AUDIT

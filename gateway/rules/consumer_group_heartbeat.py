@@ -3,14 +3,16 @@
 A broker would evaluate a client's expression over flat names of every namespace. So the gateway
 evaluates it over the names that the client may see and subscribes it to those by name, again
 whenever that set of names has changed. It also remembers by which names a member reached its
-topics, and fences one whose topic was moved. Version 0 has no expressions: there the heartbeats of
-a member that this worker does not know are forwarded unchanged.
+topics, and fences one whose topic was moved. A member that comes from another gateway or worker is
+read back from its broker (gateway/rules/member_mark.py). Version 0 has no expressions: there the
+heartbeats of a member that this worker does not know are forwarded unchanged.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from gateway.decision import Denied
@@ -31,6 +33,7 @@ from gateway.rules.group_members import (
     Names,
     Reach,
 )
+from gateway.rules.heartbeat_outcomes import NO_NAMES, Forward, Sent, Unheard, Unknown
 from protocol import messages
 from protocol.messages import changed
 from protocol.pausing import paced
@@ -50,50 +53,23 @@ MAX_NAMES: Final = 10_000
 LONGEST_NAME: Final = 300
 """Characters: more than a topic's name has in any spelling."""
 
+MAX_HEARD: Final = 1_000
+"""Members that one connection may have heard of; with more, all are asked for again."""
 
-@dataclass(frozen=True, slots=True)
-class KnownNames:
-    """A listing that stays as it is."""
-
-    names: Sequence[str] = ()
-    version: int = 0
-
-
-NO_NAMES: Final = KnownNames()
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """The subscription in a forwarded heartbeat, until the broker has accepted it.
-
-    ``names`` is None where the gateway put no names in. ``new`` is a member that joins, or was not
-    known here: a client can invent those, so one is kept only once the broker has accepted it.
-    """
-
-    member: MemberKey
-    names: tuple[str, ...] | None
-    names_version: int
-    new: Member | None = None
-    reached: Mapping[bytes, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Forward:
-    """Send ``body``; hand ``sent``, if there is one, to ``on_response`` with the response."""
-
-    body: bytes
-    sent: Sent | None
+MAX_UNKNOWN: Final = 10_000
+"""Members that were asked for and not found, until they are decided."""
 
 
 class RegexSubscriptions:
     """The subscriptions of group members that a worker knows: in memory only, bounded per scope.
 
-    A member that was forgotten, or joined through another worker, is fenced at its next heartbeat,
-    and so joins anew with its full state.
+    A member that was forgotten, or joined through another worker, is recalled from its broker where
+    that can be asked, else fenced at its next heartbeat, and so joins anew with its full state.
     """
 
     def __init__(self, max_members: int = MAX_MEMBERS) -> None:
         self._members = GroupMembers(max_members)
+        self._unknown: OrderedDict[MemberKey, Unknown] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._members)
@@ -106,7 +82,8 @@ class RegexSubscriptions:
         scope: Hashable = None,
         reach: Reach = str.encode,
         meaning: Hashable = None,
-    ) -> Forward | Denied:
+        heard: set[MemberKey] | None = None,
+    ) -> Forward | Denied | Unheard:
         """Decide a heartbeat, in the client's names.
 
         ``listing`` gives the topics that the client may see; it is called only to evaluate an
@@ -115,20 +92,20 @@ class RegexSubscriptions:
         is fenced, so that it joins again and learns the topic's present name and id. ``scope`` is
         what names depend on (the listener, the principal): it keeps members apart that only seem
         to be in one group. While ``meaning`` is the same (None: never) names reach what they
-        reached, so what was evaluated for one heartbeat serves the next. Raises ProtocolError.
+        reached, so what was evaluated for one heartbeat serves the next. ``heard`` are the members
+        that this connection has heard of: one may have been elsewhere meanwhile, and have changed
+        its subscription there. None: brokers cannot be asked. Raises ProtocolError.
         """
         request = messages.parse("ConsumerGroupHeartbeatRequest", version, body)
         key = (scope, request.group_id, request.member_id)
         if request.member_epoch < JOINING_EPOCH:
             self._members.forget(key)
             return Forward(body, None)
-        member = Member() if request.member_epoch == JOINING_EPOCH else self._known(key, request)
-        if member is None and version < FIRST_WITH_REGEX:
+        member = self._member(version, key, request, heard)
+        if member is Unknown.FORWARD:
             return Forward(body, None)
-        if member is None:
-            self._members.fence(key)
-            why = "The subscription of this member is not known here; it must join again."
-            return Denied(FENCED_MEMBER_EPOCH, why, "request")
+        if not isinstance(member, Member):
+            return self._fenced(key) if member is Unknown.FENCE else Unheard(key)
         had_regex = bool(member.pattern)
         if len(request.subscribed_topic_names or ()) > MAX_NAMES:
             why = f"A member may subscribe to {MAX_NAMES} topics by name at most."
@@ -166,7 +143,50 @@ class RegexSubscriptions:
         by_name = changed(
             request, {"subscribed_topic_names": wanted, "subscribed_topic_regex": None}
         )
-        return Forward(messages.write(by_name), replace(sent, names=wanted))
+        return Forward(messages.write(by_name), replace(sent, names=wanted), member)
+
+    def recalled(self, key: MemberKey, found: Member | Unknown) -> None:
+        """Take what is known of a member by its broker."""
+        if isinstance(found, Member):
+            try:
+                if found.pattern:
+                    self._members.compiled(key[0], found.pattern)
+                self._members.remember(key, found)
+            except InvalidTopicRegex:
+                found = Unknown.FENCE
+            else:
+                return
+        if found is Unknown.FENCE:
+            self._members.forget(key)
+        self._unknown[key] = found
+        while len(self._unknown) > MAX_UNKNOWN:
+            self._unknown.popitem(last=False)
+
+    def _member(
+        self, version: int, key: MemberKey, request: Any, heard: set[MemberKey] | None
+    ) -> Member | Unknown | None:
+        """The member that sends a heartbeat; None: its broker must be asked first, since this
+        connection has not heard of it, and the heartbeat neither says all nor repeats what was
+        fenced."""
+        if request.member_epoch == JOINING_EPOCH:
+            _hear(heard, key)
+            return Member()
+        told = self._unknown.pop(key, None)
+        if told is not None:
+            return told
+        if _is_complete(request) or self._members.is_fenced(key):
+            _hear(heard, key)
+        elif heard is not None and version >= FIRST_WITH_REGEX and key not in heard:
+            return None
+        known = self._known(key, request)
+        if known is not None:
+            return known
+        return Unknown.FENCE if version >= FIRST_WITH_REGEX else Unknown.FORWARD
+
+    def _fenced(self, key: MemberKey) -> Denied:
+        self._members.fence(key)
+        why = "The subscription of this member is not known here; it must join again."
+        return Denied(FENCED_MEMBER_EPOCH, why, "request")
 
     def on_response(self, version: int, sent: Sent | None, body: bytes) -> None:
         """Learn from the broker's response to a forwarded heartbeat. Raises ProtocolError."""
@@ -200,11 +220,7 @@ class RegexSubscriptions:
         member = self._members.get(key)
         if member is not None:
             return member
-        complete = (
-            request.subscribed_topic_names is not None
-            and getattr(request, "subscribed_topic_regex", "") is not None
-        )
-        return Member() if complete or self._members.is_fenced(key) else None
+        return Member() if _is_complete(request) or self._members.is_fenced(key) else None
 
     def _apply(self, scope: Hashable, member: Member, request: Any) -> None:
         """Apply the heartbeat's subscription: null means unchanged, an empty expression none. An
@@ -223,38 +239,17 @@ class RegexSubscriptions:
         self._members.expire()
 
 
-def without_names(version: int, body: bytes, unknown: Callable[[str], bool]) -> bytes:
-    """A heartbeat without the subscribed names that are ``unknown``. Raises ProtocolError."""
-    request = messages.parse("ConsumerGroupHeartbeatRequest", version, body)
-    names = request.subscribed_topic_names or ()
-    known = tuple(name for name in names if not unknown(name))
-    if len(known) == len(names):
-        return body
-    return messages.write(replace(request, subscribed_topic_names=known))
-
-
-def without_partitions(version: int, body: bytes, topic_ids: Collection[bytes]) -> bytes:
-    """A heartbeat that owns no partition of these topics (16 bytes each). Raises ProtocolError."""
-    request = messages.parse("ConsumerGroupHeartbeatRequest", version, body)
-    owned = tuple(
-        topic
-        for topic in request.topic_partitions or ()
-        if topic.topic_id is None or topic.topic_id.bytes not in topic_ids
-    )
-    return messages.write(replace(request, topic_partitions=owned))
-
-
 def _by_name(
     request: Any, body: bytes, member: Member, sent: Sent, reached: tuple[str, ...]
 ) -> Forward:
     """Decide for a member without an expression. Names that reach no topic were left out of its
     subscription, so the broker cannot assign them when they do: they are added then."""
     if request.subscribed_topic_names is not None:
-        return Forward(body, replace(sent, names=reached))
+        return Forward(body, replace(sent, names=reached), member)
     if member.accepted is None or member.accepted == reached:
         return Forward(body, sent)
     by_name = replace(request, subscribed_topic_names=reached)
-    return Forward(messages.write(by_name), replace(sent, names=reached))
+    return Forward(messages.write(by_name), replace(sent, names=reached), member)
 
 
 def _renamed(before: Mapping[bytes, str], now: Mapping[bytes, str], reach: Reach) -> bool:
@@ -263,6 +258,21 @@ def _renamed(before: Mapping[bytes, str], now: Mapping[bytes, str], reach: Reach
         return False
     return any(
         now.get(flat, name) != name or reach(name) != flat for flat, name in paced(before.items())
+    )
+
+
+def _hear(heard: set[MemberKey] | None, key: MemberKey) -> None:
+    if heard is not None:
+        if len(heard) >= MAX_HEARD:
+            heard.clear()
+        heard.add(key)
+
+
+def _is_complete(request: Any) -> bool:
+    """Whether a heartbeat says all of a subscription."""
+    return (
+        request.subscribed_topic_names is not None
+        and getattr(request, "subscribed_topic_regex", "") is not None
     )
 
 

@@ -6,11 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from gateway.decision import Denied
-from gateway.rules.consumer_group_heartbeat import (
-    Forward,
-    KnownNames,
-    RegexSubscriptions,
-)
+from gateway.rules.consumer_group_heartbeat import RegexSubscriptions
+from gateway.rules.heartbeat_outcomes import Forward, KnownNames, Unheard
 from protocol import messages
 from protocol.messages import make
 
@@ -53,7 +50,7 @@ def response(code: int = 0, version: int = 1) -> bytes:
     return messages.write(make(cls, {"error_code": code, "assignment": None}))
 
 
-def forwarded(outcome: Forward | Denied) -> Any:
+def forwarded(outcome: Forward | Denied | Unheard) -> Any:
     assert isinstance(outcome, Forward)
     return messages.parse("ConsumerGroupHeartbeatRequest", 1, outcome.body)
 
@@ -76,6 +73,7 @@ class Client:
         outcome = self.worker.on_request(1, body, self.listing, self.scope)
         if isinstance(outcome, Denied):
             return outcome
+        assert isinstance(outcome, Forward)
         self.worker.on_response(1, outcome.sent, response(code))
         return forwarded(outcome)
 

@@ -7,15 +7,10 @@ from typing import Any
 import pytest
 
 from gateway.decision import Denied
-from gateway.rules.consumer_group_heartbeat import (
-    MAX_NAMES,
-    Forward,
-    KnownNames,
-    RegexSubscriptions,
-    Sent,
-    without_names,
-)
+from gateway.rules.consumer_group_heartbeat import MAX_NAMES, RegexSubscriptions
 from gateway.rules.group_members import MAX_NAMES_KEPT
+from gateway.rules.heartbeat_body import without_names
+from gateway.rules.heartbeat_outcomes import Forward, KnownNames, Sent, Unheard
 from protocol import messages
 from protocol.errors import ProtocolError
 from protocol.messages import make
@@ -143,7 +138,7 @@ def test_a_member_of_version_0_is_fenced_too_when_its_topic_is_moved() -> None:
     worker = RegexSubscriptions()
     reach = {"a:users": b"flat"}
 
-    def beat(epoch: int, names: Names | None, member: str) -> Forward | Denied:
+    def beat(epoch: int, names: Names | None, member: str) -> Forward | Denied | Unheard:
         body = heartbeat(epoch, names, member=member, version=0)
         return worker.on_request(0, body, known((), 1), reach=reach.get)
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.rules.consumer_group_heartbeat import (
-    Forward,
-    RegexSubscriptions,
-    Sent,
-)
+from gateway.decision import Denied
+from gateway.rules.consumer_group_heartbeat import RegexSubscriptions
+from gateway.rules.group_members import Member, MemberKey
+from gateway.rules.heartbeat_outcomes import Forward, Sent, Unheard, Unknown
 from tests.rules.heartbeats import (
     FENCED_MEMBER_EPOCH,
     LEAVE,
@@ -115,3 +114,51 @@ def test_a_late_response_to_a_forgotten_member_is_ignored() -> None:
     worker = RegexSubscriptions()
     worker.on_response(1, Sent(("", "g", "gone"), ("a:users",), 1), response())
     assert len(worker) == 0
+
+
+def test_a_member_that_this_connection_has_not_heard_of_is_asked_for() -> None:
+    """Although this worker knows it: it may have changed its subscription elsewhere."""
+    worker, heard = RegexSubscriptions(), set[MemberKey]()
+    Client(worker).beat(0, (), "a:.*")
+    outcome = worker.on_request(1, heartbeat(1), known(NAMES, 1), "", heard=heard)
+    assert outcome == Unheard(("", "g", "m"))
+    worker.recalled(("", "g", "m"), Member(pattern="b:.*"))
+    heard.add(("", "g", "m"))
+    outcome = worker.on_request(1, heartbeat(1), known(NAMES, 1), "", heard=heard)
+    assert forwarded(outcome).subscribed_topic_names == ("b:orders",)
+
+
+@pytest.mark.parametrize("epoch", [0, 4], ids=["joins", "says all"])
+def test_one_that_says_everything_is_not(epoch: int) -> None:
+    worker, heard = RegexSubscriptions(), set[MemberKey]()
+    body = heartbeat(epoch, (), "a:.*")
+    assert isinstance(worker.on_request(1, body, known(NAMES, 1), "", heard=heard), Forward)
+    assert heard == {("", "g", "m")}
+
+
+def test_one_that_the_broker_does_not_know_is_forwarded_and_asked_for_again() -> None:
+    worker, heard = RegexSubscriptions(), set[MemberKey]()
+    for _ in range(2):
+        outcome = worker.on_request(1, heartbeat(1), known(NAMES, 1), "", heard=heard)
+        assert outcome == Unheard(("", "g", "m"))
+        worker.recalled(("", "g", "m"), Unknown.FORWARD)
+        outcome = worker.on_request(1, heartbeat(1), known(NAMES, 1), "", heard=heard)
+        assert outcome == Forward(heartbeat(1), None)
+
+
+@pytest.mark.parametrize("found", [Unknown.FENCE, Member(pattern="(")], ids=["unknown", "no regex"])
+def test_one_that_cannot_be_recalled_is_fenced_once(found: Member | Unknown) -> None:
+    worker, heard = RegexSubscriptions(), set[MemberKey]()
+    Client(worker).beat(0, (), "a:.*")
+    assert isinstance(worker.on_request(1, heartbeat(1), known((), 1), "", heard=heard), Unheard)
+    worker.recalled(("", "g", "m"), found)
+    fenced = worker.on_request(1, heartbeat(1), known((), 1), "", heard=heard)
+    assert isinstance(fenced, Denied)
+    assert fenced.code == FENCED_MEMBER_EPOCH
+    assert isinstance(worker.on_request(1, heartbeat(1), known((), 1), "", heard=heard), Forward)
+
+
+def test_version_0_is_not_asked_for() -> None:
+    worker, heard = RegexSubscriptions(), set[MemberKey]()
+    body = heartbeat(3, version=0)
+    assert worker.on_request(0, body, known((), 1), "", heard=heard) == Forward(body, None)

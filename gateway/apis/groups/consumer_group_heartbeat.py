@@ -4,7 +4,8 @@ Needs READ on the group and DESCRIBE on every topic named: one denied topic reje
 and so does a link that is named beside its topic.
 Names and ids of topics are rewritten. A regular expression is evaluated here, over the names that
 the client may see, and forwarded as a list of names; topics that cannot exist are left out. One of
-another volume than the group's is INVALID_REQUEST.
+another volume than the group's is INVALID_REQUEST. What the broker's names do not tell goes along
+in a mark, so that the member can go on at another gateway.
 """
 
 from __future__ import annotations
@@ -13,17 +14,22 @@ from dataclasses import dataclass
 
 from gateway.apis import generic
 from gateway.apis.counting import TOPIC_ID, TOPIC_NAME, note_denials
+from gateway.apis.groups import recalled_members
 from gateway.apis.groups.classic_members import GROUP_ID, remember_spelling
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST
 from gateway.exchanges.api import Api
-from gateway.exchanges.exchange import Exchange, Outcome, Refresh
+from gateway.exchanges.exchange import Exchange, Forward, Outcome, Refresh
 from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.exchanges.tree import Tree
 from gateway.rules import consumer_group_heartbeat as heartbeat
 from gateway.rules import partial
 from gateway.rules.declaration import READ, Do, Needs
+from gateway.rules.heartbeat_body import without_names, without_partitions
+from gateway.rules.heartbeat_outcomes import Forward as Decided
+from gateway.rules.heartbeat_outcomes import Sent, Unheard
+from gateway.rules.member_mark import with_mark
 from gateway.rules.rename import Rejections, one_by_link
 from gateway.views.access import DESCRIBE
 from gateway.views.authorized_access import ACL_RULE
@@ -36,7 +42,7 @@ from protocol.walkers import Span
 class SentHeartbeat(Kept):
     """The heartbeat that was sent, as the worker's regular expressions need it."""
 
-    sent: heartbeat.Sent
+    sent: Sent
 
 
 def request(
@@ -68,20 +74,36 @@ def request(
         scope=state.view.settings.scope,
         reach=lambda name: _flat_of(state, name),
         meaning=(state.view.snapshot.version, state.view.closed),
+        heard=recalled_members.heard(state),
     )
+    if isinstance(outcome, Unheard):
+        return recalled_members.recalling(state, outcome.member)
     if isinstance(outcome, Denied):
         return generic.answer_error(exchange, buf[start:end], outcome)
     if outcome.sent is not None:
         exchange.kept = SentHeartbeat(outcome.sent)
     seen: set[bytes] = set()
-    body = heartbeat.without_names(
-        plan.version, outcome.body, lambda name: _unwanted(state, name, seen)
-    )
+    body = without_names(plan.version, outcome.body, lambda name: _unwanted(state, name, seen))
     if rejections is not None:
-        body = heartbeat.without_partitions(plan.version, body, rejections.topics)
+        body = without_partitions(plan.version, body, rejections.topics)
     forwarded = generic.forward_renamed(state, exchange, body)
     remember_spelling(state, exchange.spelled)
-    return forwarded
+    return _marked(state, forwarded, outcome)
+
+
+def _marked(state: ConnectionState, sent: Forward, decided: Decided) -> Forward:
+    """The heartbeat with its member's mark, where it subscribes one that needs it."""
+    member, version = decided.subscribes, sent.plan.version
+    if (
+        member is None
+        or decided.sent is None
+        or version < heartbeat.FIRST_WITH_REGEX
+        or recalled_members.heard(state) is None
+    ):
+        return sent
+    spellings = recalled_members.spellings(state)
+    body = with_mark(version, sent.body, member, decided.sent.reached, spellings)
+    return Forward(sent.plan, body)
 
 
 def response(

@@ -31,6 +31,7 @@ from gateway.rules.declaration import (
     Shadows,
     ToldOperations,
 )
+from gateway.rules.member_mark import without_marks
 from gateway.rules.restore import ResponseRenamer
 from protocol import messages
 from protocol.messages import make
@@ -71,9 +72,9 @@ def describe_response(
 ) -> list[Edit] | bytes:
     """Restore the names; withhold groups that read topics which the client may not describe."""
     access, version = state.access, exchange.plan.version
-    if not access.authorizes:
-        return generic.response(state, exchange, buf, start, end)
-    body = withhold(version, buf[start:end], lambda flat: access.flat(DESCRIBE, flat) is not None)
+    body = without_marks(version, buf[start:end])
+    if access.authorizes:
+        body = withhold(version, body, lambda flat: access.flat(DESCRIBE, flat) is not None)
     return generic.restored_body(state, exchange, body)
 
 

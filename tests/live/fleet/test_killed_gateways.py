@@ -18,12 +18,14 @@ import pytest
 from confluent_kafka import TopicPartition
 from confluent_kafka.admin import OffsetSpec
 
+from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
 from tests.live.fleet.conftest import Gateways, created
 from tests.live.support import clients, steady
 from tests.live.support.steady import Steady
 from tests.live.support.steady_java_client import java_client
+from tests.live.support.wire import Wire
 from tests.pace import Pace
 
 SECONDS = clients.SECONDS
@@ -68,8 +70,19 @@ def java_kip_848(servers: str, topic: str, directory: Path) -> Sequence[Steady]:
     return [java_client(topic, servers, topic, f"group-{topic}", directory, "consumer")]
 
 
+def librdkafka_kip_848(servers: str, topic: str, directory: Path) -> Sequence[Steady]:
+    """The same, but for a member by KIP-848, which subscribes to an expression."""
+    group = f"group-{topic}"
+    more = {"group_protocol": "consumer", "ignoring": True}
+    return [
+        steady.producer(topic, servers, topic, ignoring=True),
+        steady.member(topic, servers, group, f"^{topic}$", **more),
+    ]
+
+
 CLIENTS: Final[Mapping[str, Start]] = {
     "librdkafka": librdkafka,
+    "librdkafka-kip-848": librdkafka_kip_848,
     "java": java,
     "java-kip-848": java_kip_848,
     "aiokafka": aiokafka,
@@ -105,6 +118,7 @@ def test_clients_go_on_at_the_other_gateway(
     library: str,
     ends: Callable[[GatewayProcess], None],
     gateways: Gateways,
+    own: KafkaCluster,
     tmp_path: Path,
     pace: Pace,
 ) -> None:
@@ -115,10 +129,13 @@ def test_clients_go_on_at_the_other_gateway(
         running = [stack.enter_context(one) for one in CLIENTS[library](servers, topic, tmp_path)]
         for one in running:
             one.await_progress("the start", topic)
+        joined = membership(own, f"group-{topic}") if library.endswith("kip-848") else None
         for gateway in gateways * 2:
             with ThreadPoolExecutor(1) as pool:
                 gaps.append(longest_gap(running, topic, pool.submit(ends, gateway)))
             gateway.start_again()
+        if joined is not None:
+            assert membership(own, f"group-{topic}") == joined, "the group was made anew"
     acked = [value for one in running for value in one.acked[topic]]
     tools = gateways[0].bootstrap_servers("tools")
     check = clients.consume(tools, topic, _written(tools, topic), f"check-{topic}")
@@ -128,6 +145,16 @@ def test_clients_go_on_at_the_other_gateway(
     print(f"longest gaps of {library}: {[round(gap, 1) for gap in gaps]} s")
     assert max(gaps) < pace.stretched(LONGEST_GAP[ends.__name__]), gaps
     assert all(one.assignments <= 1 for one in running), "a member of a group had to join again"
+
+
+def membership(kafka: KafkaCluster, group: str) -> tuple[int, set[str]]:
+    """A KIP-848 group's epoch, and its members, by the broker that coordinates it."""
+    for address in kafka.addresses.values():
+        with Wire(address) as wire:
+            (found,) = wire.ask("ConsumerGroupDescribe", 0, group_ids=(group,)).groups
+        if int(found.error_code) == 0:
+            return found.group_epoch, {one.member_id for one in found.members}
+    raise AssertionError(f"no broker coordinates {group}")
 
 
 def longest_gap(running: Sequence[Steady], topic: str, ending: Future[None]) -> float:

@@ -1,0 +1,41 @@
+"""What brokers have of KIP-848 groups, asked for over clients' own connections."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, Final
+
+from gateway.brokers.login import Ask
+from protocol import messages
+
+DESCRIBE: Final = "ConsumerGroupDescribeRequest"
+DESCRIBE_VERSION: Final = 0
+
+
+class Descriptions:
+    """What brokers have of groups. The members of a group that wait share a description that was
+    asked for when all of them had come: none of them can have changed elsewhere since."""
+
+    def __init__(self) -> None:
+        self._asked: dict[str, asyncio.Future[Any]] = {}
+
+    async def of(self, group_id: str, ask: Ask) -> Any:
+        """The description of a group (its flat id), asked for after this call. Raises what ``ask``
+        raises."""
+        earlier = self._asked.get(group_id)
+        if earlier is not None:
+            await asyncio.wait([earlier])
+            later = self._asked.get(group_id)
+            if later is not None and (found := await asyncio.shield(later)) is not None:
+                return found
+        mine = self._asked[group_id] = asyncio.get_running_loop().create_future()
+        found = None
+        try:
+            request = messages.message_class(DESCRIBE, DESCRIBE_VERSION)
+            wanted = messages.build(request, group_ids=(group_id,))
+            found = (await ask(DESCRIBE, DESCRIBE_VERSION, wanted)).groups[0]
+        finally:
+            if self._asked.get(group_id) is mine:
+                del self._asked[group_id]
+            mine.set_result(found)
+        return found

@@ -1,0 +1,29 @@
+"""ConsumerGroupHeartbeat (KIP-848): what is taken out of a body before it is forwarded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+
+from protocol import messages
+
+
+def without_names(version: int, body: bytes, unknown: Callable[[str], bool]) -> bytes:
+    """A heartbeat without the subscribed names that are ``unknown``. Raises ProtocolError."""
+    request = messages.parse("ConsumerGroupHeartbeatRequest", version, body)
+    names = request.subscribed_topic_names or ()
+    known = tuple(name for name in names if not unknown(name))
+    if len(known) == len(names):
+        return body
+    return messages.write(replace(request, subscribed_topic_names=known))
+
+
+def without_partitions(version: int, body: bytes, topic_ids: Collection[bytes]) -> bytes:
+    """A heartbeat that owns no partition of these topics (16 bytes each). Raises ProtocolError."""
+    request = messages.parse("ConsumerGroupHeartbeatRequest", version, body)
+    owned = tuple(
+        topic
+        for topic in request.topic_partitions or ()
+        if topic.topic_id is None or topic.topic_id.bytes not in topic_ids
+    )
+    return messages.write(replace(request, topic_partitions=owned))

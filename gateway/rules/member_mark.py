@@ -1,0 +1,158 @@
+"""What a KIP-848 member's broker keeps of its subscription, so that any gateway can go on with it.
+
+A broker has the flat names that the gateway subscribed a member to. Where they do not tell all (an
+expression, a name that reaches no topic yet, a link, a topic that was moved), one more name is
+subscribed to: the mark, which holds the rest. No topic can have this name, and clients never see
+it. Another gateway, or another worker, reads the member back from ConsumerGroupDescribe.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gateway.rules.group_members import Member
+from protocol import messages
+from protocol.messages import changed
+
+PREFIX: Final = "kafka-gateway:"
+"""Marks begin with this; ``:`` is in no topic's name on a broker."""
+
+TOO_LONG: Final = PREFIX + "?"
+"""The mark of a member whose own is longer than ``MAX_MARK``: it has to join again."""
+
+MAX_MARK: Final = 32_767
+"""Bytes: the longest string of Kafka's protocol."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spellings:
+    """What flat names are to a member's client: ``scope`` is its listener and home, ``spell`` gives
+    a topic's name there (None: it may not see it), ``moved`` whether a topic ever was."""
+
+    scope: str
+    spell: Callable[[bytes], bytes | None]
+    moved: Callable[[bytes], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    names: tuple[str, ...]
+    pattern: str
+    called: Mapping[bytes, str]
+
+
+def is_mark(name: str) -> bool:
+    """Whether a subscribed name is a mark."""
+    return name.startswith(PREFIX)
+
+
+def with_mark(
+    version: int, body: bytes, member: Member, reached: Mapping[bytes, str], spellings: Spellings
+) -> bytes:
+    """A heartbeat (flat names) that subscribes a member, with the mark if it needs one.
+
+    ``reached`` maps flat names to those that the client calls them. Raises ProtocolError.
+    """
+    request = messages.parse("ConsumerGroupHeartbeatRequest", version, body)
+    flats = request.subscribed_topic_names
+    mark = None if flats is None else mark_of(member, flats, reached, spellings)
+    if mark is None:
+        return body
+    return messages.write(changed(request, {"subscribed_topic_names": (*flats, mark)}))
+
+
+def mark_of(
+    member: Member, flats: Sequence[str], reached: Mapping[bytes, str], spellings: Spellings
+) -> str | None:
+    """The mark of a member that is subscribed to these flat names; None: it needs none."""
+    called: dict[str, str] = {}
+    plain: set[str] = set()
+    for flat in flats:
+        key = flat.encode()
+        own = spellings.spell(key)
+        name = reached.get(key, flat)
+        if own is None or own.decode() != name or spellings.moved(key):
+            called[flat] = name
+        else:
+            plain.add(name)
+    if not member.pattern and not called and plain == set(member.names):
+        return None
+    told = {"scope": spellings.scope, "regex": member.pattern}
+    listed = {"names": sorted(member.names), "called": called}
+    # Sorted, so that equal subscriptions are equal to the broker's assignors.
+    mark = PREFIX + json.dumps(told | listed, sort_keys=True, separators=(",", ":"))
+    return mark if len(mark) <= MAX_MARK else TOO_LONG
+
+
+def recall(names: Sequence[str], regex: str | None, spellings: Spellings) -> Member | None:
+    """A member by what its broker has of it: the subscribed names (flat), and an expression of its
+    own, which only one has that joined without a gateway.
+
+    None: what they mean to this client is not certain, so the member has to join again.
+    """
+    marks = [name for name in names if is_mark(name)]
+    flats = [name.encode() for name in names if not is_mark(name)]
+    mark = _read(marks, spellings.scope)
+    if regex or mark is None:
+        return None
+    reached: dict[bytes, str] = {}
+    for flat in flats:
+        own = spellings.spell(flat)
+        if flat in mark.called:
+            reached[flat] = mark.called[flat]
+        elif own is None or spellings.moved(flat):
+            return None
+        else:
+            reached[flat] = own.decode()
+    subscribed = tuple(sorted(set(reached.values())))
+    return Member(
+        names=mark.names if marks else subscribed,
+        pattern=mark.pattern,
+        accepted=subscribed,
+        names_version=-1,
+        reached=reached,
+    )
+
+
+def _read(marks: Sequence[str], scope: str) -> _Mark | None:
+    """The one mark among a member's names. Whoever may write to the group at the broker could have
+    written it: what it says is of use only to this member, whose client may name anything."""
+    if not marks:
+        return _Mark((), "", {})
+    if len(marks) > 1:
+        return None
+    try:
+        told = json.loads(marks[0].removeprefix(PREFIX))
+        if told["scope"] != scope:
+            return None
+        names = tuple(_text(name) for name in told["names"])
+        called = {_text(flat).encode(): _text(name) for flat, name in told["called"].items()}
+        return _Mark(names, _text(told["regex"]), called)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return None
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def without_marks(version: int, body: bytes) -> bytes:
+    """A ConsumerGroupDescribeResponse without marks. Raises ProtocolError."""
+    if PREFIX.encode() not in body:
+        return body
+    response = messages.parse("ConsumerGroupDescribeResponse", version, body)
+    groups = tuple(
+        changed(group, {"members": tuple(map(_unmarked, group.members))})
+        for group in response.groups
+    )
+    return messages.write(changed(response, {"groups": groups}))
+
+
+def _unmarked(member: Any) -> Any:
+    names = tuple(name for name in member.subscribed_topic_names if not is_mark(name))
+    return changed(member, {"subscribed_topic_names": names})

@@ -1,0 +1,180 @@
+"""What a broker keeps of a KIP-848 member is enough to go on with it, or the member joins again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.rules.group_members import Member
+from gateway.rules.member_mark import (
+    MAX_MARK,
+    PREFIX,
+    TOO_LONG,
+    Spellings,
+    mark_of,
+    recall,
+    with_mark,
+    without_marks,
+)
+from protocol import messages
+from protocol.messages import element_class
+from tests.rules.heartbeats import heartbeat
+
+SHOWN: Mapping[bytes, str] = {
+    b"team-a..orders": "a:orders",
+    b"team-a..users": "a:users",
+    b"team-a..moved": "b:moved",
+}
+"""What a client calls topics that have these flat names."""
+
+
+def shown(flat: bytes) -> bytes | None:
+    name = SHOWN.get(flat)
+    return None if name is None else name.encode()
+
+
+SPELLINGS = Spellings("all/team-a", shown, lambda flat: flat == b"team-a..moved")
+
+
+def flats(*names: str) -> list[str]:
+    return [flat.decode() for flat, name in SHOWN.items() if name in names]
+
+
+def reached(*names: str) -> dict[bytes, str]:
+    return {flat: name for flat, name in SHOWN.items() if name in names}
+
+
+def kept(names: Sequence[str], pattern: str, *subscribed: str) -> list[str]:
+    """The names that a broker has of such a member, its mark too."""
+    member = Member(names=tuple(names), pattern=pattern)
+    mark = mark_of(member, flats(*subscribed), reached(*subscribed), SPELLINGS)
+    return [*flats(*subscribed), *([] if mark is None else [mark])]
+
+
+def test_names_that_say_all_need_no_mark() -> None:
+    assert kept(["a:users", "a:orders"], "", "a:orders", "a:users") == flats("a:orders", "a:users")
+
+
+@pytest.mark.parametrize(
+    ("names", "pattern", "subscribed"),
+    [
+        ([], "a:.*", ["a:orders", "a:users"]),
+        ([], "a:.*", []),
+        (["a:orders", "a:later"], "", ["a:orders"]),
+        (["b:moved"], "", ["b:moved"]),
+        (["a:users"], "b:.*", ["a:users", "b:moved"]),
+    ],
+    ids=["expression", "that matches nothing", "missing", "moved", "both"],
+)
+def test_what_names_do_not_tell_is_recalled(
+    names: list[str], pattern: str, subscribed: list[str]
+) -> None:
+    at_broker = kept(names, pattern, *subscribed)
+    assert sum(name.startswith(PREFIX) for name in at_broker) == 1
+    member = recall(at_broker, "", SPELLINGS)
+    assert member is not None
+    assert sorted(member.names) == sorted(names)
+    assert member.pattern == pattern
+    assert member.accepted == tuple(sorted(subscribed))
+    assert member.reached == reached(*subscribed)
+
+
+def test_a_name_of_a_link_is_recalled_as_such() -> None:
+    member = Member(names=("b:link",))
+    mark = mark_of(member, ["team-a..orders"], {b"team-a..orders": "b:link"}, SPELLINGS)
+    assert mark is not None
+    found = recall(["team-a..orders", mark], "", SPELLINGS)
+    assert found is not None
+    assert found.reached == {b"team-a..orders": "b:link"}
+
+
+@given(
+    names=st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=20), max_size=5),
+    pattern=st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
+)
+def test_any_names_and_any_expression_are_recalled(names: list[str], pattern: str) -> None:
+    member = recall(kept(names, pattern, "a:orders"), None, SPELLINGS)
+    assert member is not None
+    if {*names} == {"a:orders"} and not pattern:
+        assert member.names == ("a:orders",)
+    else:
+        assert (sorted(member.names), member.pattern) == (sorted(names), pattern)
+
+
+def test_equal_subscriptions_are_equal_at_the_broker() -> None:
+    """Its assignors are quicker where all members of a group subscribe to the same."""
+    assert kept(["a:x", "a:y"], "a:.*") == kept(["a:y", "a:x"], "a:.*")
+
+
+@pytest.mark.parametrize(
+    "at_broker",
+    [
+        ["team-a..unknown"],
+        ["team-a..moved"],
+        [PREFIX + "{", "team-a..orders"],
+        [PREFIX + "[]"],
+        [PREFIX + json.dumps({"scope": "all/team-a", "regex": 1, "names": [], "called": {}})],
+        [PREFIX + json.dumps({"scope": "all/team-a", "regex": "", "names": [1], "called": {}})],
+        [PREFIX + json.dumps({"scope": "all/team-a", "regex": "", "names": [], "called": []})],
+        [PREFIX + "[" * 20_000],
+        [TOO_LONG],
+        kept([], "a:.*") * 2,
+    ],
+    ids=[
+        "not to be seen",
+        "moved since",
+        "cut short",
+        "a list",
+        "no text",
+        "no names",
+        "no mapping",
+        "deep",
+        "too long",
+        "two",
+    ],
+)
+def test_what_is_not_certain_has_to_join_again(at_broker: list[str]) -> None:
+    assert recall(at_broker, "", SPELLINGS) is None
+
+
+def test_another_listeners_member_has_to_join_again() -> None:
+    elsewhere = Spellings("other/team-a", SPELLINGS.spell, SPELLINGS.moved)
+    assert recall(kept([], "a:.*"), "", elsewhere) is None
+
+
+def test_a_brokers_own_expression_has_to_join_again() -> None:
+    assert recall(["team-a..orders"], "team-a.*", SPELLINGS) is None
+
+
+def test_a_mark_is_never_longer_than_a_string() -> None:
+    longest = MAX_MARK - len(kept([], "x", "a:orders")[-1]) + 1
+    fits, not_any_more = (kept([], "x" * size, "a:orders") for size in (longest, longest + 1))
+    assert len(fits[-1]) == MAX_MARK
+    assert recall(fits, "", SPELLINGS) is not None
+    assert not_any_more[-1] == TOO_LONG
+
+
+def test_a_heartbeat_that_says_no_names_gets_none() -> None:
+    body = heartbeat(5)
+    assert with_mark(1, body, Member(pattern="a:.*"), {}, SPELLINGS) == body
+
+
+def test_clients_are_not_shown_marks() -> None:
+    cls = messages.message_class("ConsumerGroupDescribeResponse", 1)
+    group = element_class(cls, "groups")
+    member = element_class(group, "members")
+    at_broker = kept([], "a:.*", "a:orders")
+
+    def response(names: Sequence[str]) -> Any:
+        one: Any = messages.build(member, member_id="m", subscribed_topic_names=tuple(names))
+        whole: Any = messages.build(group, group_id="g", members=(one,))
+        return messages.build(cls, groups=(whole,))
+
+    body = without_marks(1, messages.write(response(at_broker)))
+    assert body == messages.write(response(flats("a:orders")))
+    assert without_marks(1, body) is body
