@@ -24,6 +24,6 @@ async def accepts(address: str) -> bool:
     with suppress(OSError, TimeoutError, ValueError, OverflowError):
         async with asyncio.timeout(PROBE_SECONDS):
             _, writer = await asyncio.open_connection(host.strip("[]"), int(port))
-        writer.transport.abort()
+        writer.close()
         return True
     return False

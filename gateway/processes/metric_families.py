@@ -115,6 +115,9 @@ GAUGES: Mapping[str, Gauge] = {
     "cut_off": Gauge(
         max, "Whether a worker hears nothing of its clusters and refuses clients (0, 1)"
     ),
+    "other_gateways_down": Gauge(
+        max, "Other gateways of the fleet that accept no connections, by the last look at them"
+    ),
     "catalog_version": Gauge(min, "The oldest catalog version that a worker has", of_cluster=True),
     "catalog_damaged_records": Gauge(
         max, "Records of the catalog in whose place there is junk, or nothing", of_cluster=True

@@ -25,6 +25,7 @@ from gateway.connections.volumes import Volumes
 from gateway.counts import Counts
 from gateway.flows import Denial
 from gateway.mounts import Mounts
+from gateway.processes.absence import Absence
 from gateway.processes.cut_off import CutOff
 from gateway.processes.volume import ServedVolume, open_cluster
 from gateway.processes.worker_channel import WorkerReport
@@ -74,7 +75,8 @@ class Server:
         )
         self.handover = Handover(config.gateway_id, volumes, self.clients.listeners)
         self.cut_off = CutOff([each.cluster for each in self.served], self.clients, self.handover)
-        self._watching: asyncio.Task[None] | None = None
+        self.absence = Absence(config.gateway_id, [each.state for each in self.served])
+        self._watching: list[asyncio.Task[None]] = []
 
     def _volume(
         self,
@@ -116,7 +118,8 @@ class Server:
                 await self._start_tree()
         await self.clients.listeners.start()
         if gateway_addresses(self._config):
-            self._watching = self._tasks.run(self.cut_off.watch())
+            watches = self.cut_off.watch(), self.absence.watch()
+            self._watching = [self._tasks.run(one) for one in watches]
 
     async def _start(self, volume: ServedVolume) -> None:
         if not volume.cluster.started:
@@ -205,8 +208,8 @@ class Server:
         await self.stop()
 
     def _stop_watching(self) -> None:
-        if self._watching is not None:
-            self._watching.cancel()
+        for one in self._watching:
+            one.cancel()
 
     def collect(self) -> WorkerReport:
         """The counts since the last call, and the state of the worker. Called once a second."""
@@ -224,6 +227,7 @@ class Server:
                 **({} if in_tree else self.served[0].gauges()),
                 "accepting": int(self.clients.listeners.accepting),
                 "cut_off": int(self.cut_off.now),
+                "other_gateways_down": self.absence.down,
                 "audit_queued_events": self.audit.queued,
             },
             clusters={each.cluster.name: each.gauges() for each in self.served if in_tree},

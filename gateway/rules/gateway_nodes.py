@@ -8,7 +8,7 @@ rack.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Final, NamedTuple
 
 from gateway.catalog.entities import Member
@@ -28,13 +28,19 @@ class GatewayNode(NamedTuple):
 class GatewayNodes:
     """The nodes of gateways at each listener, by the catalog's members."""
 
-    __slots__ = ("_by_listener", "_listed_at", "_members")
+    __slots__ = ("_absent", "_by_listener", "_listed_at", "_members")
 
     def __init__(self, listed_at: Iterable[str] = ()) -> None:
         """``listed_at`` are the names of the listeners that list gateways."""
         self._listed_at = frozenset(listed_at)
         self._members: Mapping[str, Member] | None = None
+        self._absent: Set[str] = frozenset()
         self._by_listener: dict[str, tuple[GatewayNode, ...]] = {}
+
+    def leave_out(self, gateway_ids: Set[str]) -> None:
+        """From here on list all but these gateways."""
+        self._absent = gateway_ids
+        self._by_listener.clear()
 
     def at(self, snapshot: Snapshot, listener: str) -> tuple[GatewayNode, ...]:
         """The gateways that a listener lists; none where there is one alone."""
@@ -45,16 +51,17 @@ class GatewayNodes:
             self._by_listener.clear()
         found = self._by_listener.get(listener)
         if found is None:
-            found = self._by_listener[listener] = _nodes(self._members, listener)
+            there = [each for key, each in self._members.items() if key not in self._absent]
+            found = self._by_listener[listener] = _nodes(there, listener)
         return found
 
 
 NO_GATEWAY_NODES: Final = GatewayNodes()
 
 
-def _nodes(members: Mapping[str, Member], listener: str) -> tuple[GatewayNode, ...]:
+def _nodes(members: Iterable[Member], listener: str) -> tuple[GatewayNode, ...]:
     found = []
-    for member in members.values():
+    for member in members:
         address = member.addresses.get(listener)
         if address is not None:
             host, _, port = address.rpartition(":")

@@ -59,6 +59,10 @@ class Gate(Protocol):
     def failed(self, address: str, error: Exception) -> None: ...
 
 
+class _SaidNothing(Exception):
+    """The client went away before its first byte."""
+
+
 class Handshake(asyncio.Protocol):
     """One connection until its handshake is done. ``connection_made`` is called after TLS."""
 
@@ -115,6 +119,8 @@ class Handshake(asyncio.Protocol):
     async def _run(self, accepted: socket.socket, seconds: float) -> None:
         try:
             await self._shake_hands(accepted, seconds)
+        except _SaidNothing:
+            self._done = True
         except UnknownName:
             _send(accepted, UNRECOGNIZED_NAME)
             self._fail(f"{FAILED}: {NO_SUCH_NAME}")
@@ -150,9 +156,13 @@ class Handshake(asyncio.Protocol):
         )
 
     async def _hello(self, accepted: socket.socket) -> ClientHello:
-        """The client's first bytes; its whole ClientHello where brokers go by name."""
+        """The client's first bytes; its whole ClientHello where brokers go by name. Raises
+        _SaidNothing, as nothing has failed: it is a health check, or another gateway that looks
+        whether this one is up."""
         loop = asyncio.get_running_loop()
-        data = await _receive(loop, accepted)
+        data = await loop.sock_recv(accepted, READ_BYTES)
+        if not data:
+            raise _SaidNothing
         self._gate.spoke(self)
         if not self._tls.by_name:
             return ClientHello(data)

@@ -284,7 +284,8 @@ def test_without_a_tree_the_cluster_decides(tmp_path: Path) -> None:
 
 def test_everything_that_a_server_reports_of_a_tree_is_known(tmp_path: Path) -> None:
     report = Server(config_samples.tree(tmp_path)).collect()
-    assert set(report.gauges) == {"accepting", "audit_queued_events", "cut_off"}
+    own = {"accepting", "audit_queued_events", "cut_off", "other_gateways_down"}
+    assert set(report.gauges) == own
     assert set(report.clusters) == {"la", "ny"}
     for gauges in report.clusters.values():
         assert set(gauges) == {name for name, gauge in GAUGES.items() if gauge.of_cluster}

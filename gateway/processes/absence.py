@@ -1,0 +1,84 @@
+"""Gateways of the fleet that have not been up for an hour: clients are not told of them any more.
+
+A gateway that is down stays among the brokers that clients see, since it mostly comes back, and a
+client that has it in its metadata goes there first. One that stays away costs each of these clients
+a connection that fails, again and again. Each worker looks for itself, with its own clock, and
+leaves the catalog as it is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Mapping
+from time import monotonic
+from typing import Final
+
+from gateway.catalog.entities import Member
+from gateway.catalog.probe import is_up
+from gateway.exchanges.worker_state import WorkerState
+
+log = logging.getLogger(__name__)
+
+LOOK_SECONDS: Final = 30.0
+ABSENT_SECONDS: Final = 3_600.0
+
+
+class Absence:
+    """The other gateways of a fleet, as one worker sees them. ``down`` counts those that accepted
+    no connection at the last look."""
+
+    def __init__(
+        self,
+        gateway_id: str,
+        volumes: Collection[WorkerState],
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
+        """``clock`` tells seconds from any fixed point."""
+        self.down = 0
+        self._gateway_id = gateway_id
+        self._volumes = volumes
+        self._clock = clock
+        self._down_since: dict[str, float] = {}
+        self._absent: frozenset[str] = frozenset()
+
+    async def watch(self) -> None:
+        """Look again and again until it is cancelled."""
+        while True:
+            await self.look()
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def look(self) -> None:
+        """See which gateways are up, and list those that have not been away for too long."""
+        others = self._others()
+        up = await asyncio.gather(*map(is_up, others.values()))
+        now = self._clock()
+        down = [one for one, is_there in zip(others, up, strict=True) if not is_there]
+        self.down = len(down)
+        self._down_since = {one: self._down_since.get(one, now) for one in down}
+        absent = frozenset(
+            one for one, since in self._down_since.items() if now - since >= ABSENT_SECONDS
+        )
+        if absent == self._absent:
+            return
+        for one in sorted(absent - self._absent):
+            log.warning(
+                "gateway %s has been down for an hour: clients are not told of it any more. If it"
+                " is gone for good: kafka-gateway catalog forget --gateway %s",
+                one,
+                one,
+            )
+        for one in sorted(self._absent - absent):
+            log.info("gateway %s is listed again", one)
+        self._absent = absent
+        for volume in self._volumes:
+            volume.gateway_nodes.leave_out(absent)
+
+    def _others(self) -> Mapping[str, Member]:
+        """The other members, by id; one that is in several catalogs says the same in each."""
+        return {
+            gateway_id: member
+            for volume in self._volumes
+            for gateway_id, member in volume.catalog.snapshot.members.items()
+            if gateway_id != self._gateway_id
+        }
