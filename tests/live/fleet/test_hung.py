@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
+import psutil
 import pytest
 
 from devkit.broker import KafkaCluster
@@ -16,17 +18,28 @@ from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
 from tests.live.fleet.conftest import Gateways, created, fleet
 from tests.live.fleet.relay import CuttableRelay
-from tests.live.fleet.test_killed_gateways import CLIENTS, longest_gap
-from tests.live.support import clients, processes
+from tests.live.fleet.test_killed_gateways import CLIENTS, Start, longest_gap
+from tests.live.support import clients, processes, steady
+from tests.live.support.steady import Steady
 from tests.pace import Pace
 
 SECONDS = clients.SECONDS
 LONGEST_GAP: Final = 6.0
+IMPATIENT_GAP: Final = 15.0
 
 CUT_OFF: Final = "a worker is cut off from its clusters and refuses clients"
 
 DONE: Final[Future[None]] = Future()
 DONE.set_result(None)
+
+
+def impatient(servers: str, topic: str, directory: Path) -> Sequence[Steady]:
+    """confluent-kafka, told to wait for less."""
+    less = {"socket_timeout_ms": 4_000, "socket_connection_setup_timeout_ms": 2_000}
+    return [
+        steady.producer(topic, servers, topic, ignoring=True, **less),
+        steady.member(topic, servers, f"group-{topic}", topic, ignoring=True, **less),
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +58,12 @@ def behind(relay: CuttableRelay) -> Iterator[Gateways]:
     with fleet(relay.address, "gw-a", "gw-b") as (first, second):
         yield first, second
 
+
+MEASURED: Final[Mapping[str, Start]] = (
+    CLIENTS if os.environ.get("FLEET_PLAIN") else {"librdkafka-impatient": impatient}
+)
+"""The clients of a gateway that is stopped as a whole: they wait as long as for a broker, mostly
+a minute or so. The one is what docs/high-availability.md says of settings that shorten it."""
 
 Hang = Callable[[GatewayProcess], AbstractContextManager[None]]
 """Makes a gateway hang, and looks that it comes to itself at the end."""
@@ -88,6 +107,30 @@ def test_a_gateway_that_is_cut_off_from_the_cluster(
     assert max(gaps) < pace.stretched(LONGEST_GAP), gaps
 
 
+@pytest.mark.parametrize("library", MEASURED)
+def test_a_gateway_of_which_all_processes_stop(
+    library: str, gateways: Gateways, tmp_path: Path, pace: Pace
+) -> None:
+    """As a machine does: nothing is closed, and connections are even accepted."""
+
+    @contextmanager
+    def suspended(gateway: GatewayProcess) -> Iterator[None]:
+        supervisor = psutil.Process(gateway.process.command_pid)
+        stopped = [supervisor, *processes.workers(gateway)]
+        for process in stopped:
+            process.suspend()
+        try:
+            yield
+        finally:
+            for process in stopped:
+                process.resume()
+        wait_until(lambda: _readiness(gateway) == [], "it is ready", SECONDS)
+
+    gaps = _gaps(library, f"{library}-stopped-as-a-whole", gateways, tmp_path, suspended)
+    if library == "librdkafka-impatient":
+        assert max(gaps) < pace.stretched(IMPATIENT_GAP), gaps
+
+
 def _gaps(
     library: str, topic: str, gateways: Gateways, directory: Path, hang: Hang
 ) -> Sequence[float]:
@@ -95,7 +138,8 @@ def _gaps(
     servers = created(gateways, topic)
     gaps = []
     with ExitStack() as stack:
-        running = [stack.enter_context(one) for one in CLIENTS[library](servers, topic, directory)]
+        start = {**CLIENTS, **MEASURED}[library]
+        running = [stack.enter_context(one) for one in start(servers, topic, directory)]
         for one in running:
             one.await_progress("the start", topic)
         for gateway in gateways:

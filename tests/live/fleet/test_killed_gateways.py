@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from confluent_kafka import TopicPartition
@@ -157,7 +157,7 @@ def membership(kafka: KafkaCluster, group: str) -> tuple[int, set[str]]:
     raise AssertionError(f"no broker coordinates {group}")
 
 
-def longest_gap(running: Sequence[Steady], topic: str, ending: Future[None]) -> float:
+def longest_gap(running: Sequence[Steady], topic: str, ending: Future[Any]) -> float:
     """The longest time without an acknowledgement, or without a record, while a gateway ends and
     until there were ``MORE`` of both after its end."""
     gaps = [0.0, 0.0]
