@@ -88,7 +88,7 @@ mirror: $(STAMP)  ## Write to two sites that copy each other (SECONDS=1800): not
 		tests/live/mirror/test_active_active.py
 
 fleet: $(STAMP)  ## Kill and stop gateways in turn under clients of all kinds (BROKERS=3).
-	FLEET_BROKERS=$(BROKERS) FLEET_CLIENTS=5000 FLEET_PLAIN=1 $(PYTEST) -v -s tests/live/fleet
+	FLEET_BROKERS=$(BROKERS) FLEET_TIMES=5 FLEET_CLIENTS=5000 FLEET_PLAIN=1 $(PYTEST) -v -s tests/live/fleet
 
 planted: $(STAMP)  ## Try to plant topics in new namespaces (TRIES=200: how often, each way).
 	PLANTED_TRIES=$(TRIES) $(PYTEST) -v tests/live/namespaces/test_planted_topics.py

@@ -25,7 +25,7 @@ from tests.pace import Pace
 
 SECONDS = clients.SECONDS
 LONGEST_GAP: Final = 6.0
-IMPATIENT_GAP: Final = 15.0
+IMPATIENT_GAP: Final = 20.0
 
 CUT_OFF: Final = "a worker is cut off from its clusters and refuses clients"
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -35,6 +36,9 @@ than one; when it was killed librdkafka may try dead nodes first, a second each.
 
 AGE_MS: Final = 300_000
 """metadata.max.age.ms as all clients have it."""
+
+TIMES: Final = int(os.environ.get("FLEET_TIMES", "2"))
+"""How often each gateway ends (``make fleet``: 5)."""
 
 MORE: Final = 100
 """Records of each kind after which a client has gone on."""
@@ -130,7 +134,7 @@ def test_clients_go_on_at_the_other_gateway(
         for one in running:
             one.await_progress("the start", topic)
         joined = membership(own, f"group-{topic}") if library.endswith("kip-848") else None
-        for gateway in gateways * 2:
+        for gateway in gateways * TIMES:
             with ThreadPoolExecutor(1) as pool:
                 gaps.append(longest_gap(running, topic, pool.submit(ends, gateway)))
             gateway.start_again()
