@@ -182,14 +182,6 @@ KNOWN: Final[tuple[KnownDifference, ...]] = (
         "A regular expression is evaluated here, and so judged first (docs/apis.md).",
         when=lambda request: request.values.get("subscribed_topic_regex") is not None,
     ),
-    KnownDifference(
-        "ConsumerGroupHeartbeat",
-        r".*",
-        ANYTHING,
-        ANYTHING,
-        "A member that the gateway has not heard of may have an expression there: it joins again.",
-        when=lambda request: request.version >= 1 and request.values["member_epoch"] > 0,
-    ),
     *(
         KnownDifference(
             api,
