@@ -23,7 +23,6 @@ from gateway.exchanges.state import ConnectionState
 from gateway.flows import FlowSource
 from gateway.identity import ANONYMOUS, Identity
 from gateway.rules import api_versions
-from gateway.session.own_requests import ask
 from gateway.session.session import Session
 from gateway.views.access import Access
 from gateway.virtual_brokers import Target
@@ -150,7 +149,7 @@ class Admission:
             state.tree = Lanes(self._hub, listener, state)
             state.marked_ids_only = state.worker.mount != state.tree.own
         connection = Connection(self._hub, listener.name, target.node_id, Session(state))
-        state.ask_broker = partial(ask, connection.send_own)
+        state.ask_broker = connection.ask
         return connection
 
     def _access_of(self, connection: Connection, identity: Identity) -> Access:

@@ -10,14 +10,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Final, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 from gateway.brokers.messages import BrokerError
+from gateway.cluster.link import ClusterUnreachable
 from gateway.connections.base import BaseConnection, BaseHub
 from gateway.connections.broker_side import BrokerSide, Lingering
 from gateway.connections.closing import TOO_MANY_LINGERING, guarded
 from gateway.connections.transports import WRITE_HIGH, half_close, write
 from gateway.exchanges.exchange import Exchange, Interlude, Prepare, Refresh, Unanswerable, Work
+from gateway.session import own_requests
 from gateway.session.deciding import Deciding
 from gateway.session.session import Session
 from gateway.slices import Turns, in_slices
@@ -51,6 +53,7 @@ class Connection(BaseConnection):
     __slots__ = (
         "_broker_full",
         "_client_full",
+        "_connects_to_ask",
         "_early",
         "_gone",
         "_paused",
@@ -69,6 +72,7 @@ class Connection(BaseConnection):
         self._restoring: asyncio.Task[None] | None = None
         self._early: bytes = b""
         self._gone = False
+        self._connects_to_ask = False
         self._paused = False
         self._client_full = False
         self._broker_full = False
@@ -144,7 +148,8 @@ class Connection(BaseConnection):
     def broker_connected(self, broker: BrokerSide) -> None:
         """The broker connection is there: send what has come so far."""
         self._broker = broker
-        self._task = None
+        if not self._connects_to_ask:
+            self._task = None
         early, self._early = self._early, b""
         if self.closing or self._transport is None:
             broker.close()
@@ -193,6 +198,20 @@ class Connection(BaseConnection):
         if self._transport is not None:
             self.session.interject(Interlude(run))
             self._flush()
+
+    async def ask(self, name: str, version: int, entity: Any) -> Any:
+        """The response entity to a request of the gateway's own (``name`` is Kafka's), while the
+        client's requests wait for it. In a tree there may be no broker connection yet. Raises
+        BrokerError."""
+        if self._broker is None:
+            self._connects_to_ask = True
+            try:
+                await self._hub.connect_broker(self)
+            except (OSError, ClusterUnreachable) as error:
+                raise BrokerError(str(error)) from None
+            finally:
+                self._connects_to_ask = False
+        return await own_requests.ask(self.send_own, name, version, entity)
 
     def send_own(self, exchange: Exchange, request: bytes) -> None:
         """During that: send a request frame of the gateway's own; see ``Session.ask``."""
