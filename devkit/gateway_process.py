@@ -48,9 +48,10 @@ class GatewayProcess:
 
     ``brokers`` is ``host:port`` joined by commas, a function that says so, or a tree's clusters;
     ``cluster_security`` is how it reaches them. ``python_path`` is where another build of the
-    packages lies, ``interpreter`` the Python of another environment, which needs one. A port that
-    someone takes between choosing and binding it costs another try with other ports. Its files lie
-    in a temporary directory that goes away with ``stop``, which also runs at exit.
+    packages lies, ``interpreter`` the Python of another environment, which needs one;
+    ``environment`` is what it gets besides this process's own. A port that someone takes between
+    choosing and binding it costs another try with other ports. Its files lie in a temporary
+    directory that goes away with ``stop``, which also runs at exit.
     """
 
     def __init__(
@@ -64,8 +65,10 @@ class GatewayProcess:
         overrides: Mapping[str, Any] | None = None,
         python_path: Path | None = None,
         interpreter: Path | None = None,
+        environment: Mapping[str, str] | None = None,
     ) -> None:
         self._brokers = brokers
+        self._environment = environment or {}
         self._interpreter = interpreter
         self._python_path = python_path
         self._listeners = listeners
@@ -238,7 +241,7 @@ class GatewayProcess:
         if self._interpreter is not None:
             program = [str(self._interpreter), "-P", "-m", "gateway"]
         command = [*program, "serve", "--config", str(self.config_path)]
-        env = {**os.environ, "PYTHONUNBUFFERED": "1"}
+        env = {**os.environ, "PYTHONUNBUFFERED": "1", **self._environment}
         if self._python_path is not None:
             env["PYTHONPATH"] = str(self._python_path)
         self._process = ManagedProcess("kafka-gateway", command, self._log_path, env=env)

@@ -6,23 +6,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from gateway import exit_codes, version
 from gateway.checks.listeners import probe, warn_of_exposures
-from gateway.config.models import Address, Cluster, Config, Listener
-from gateway.config.reach import broker_places, gateway_address
+from gateway.config.models import Address, Config
 from gateway.config_file.parts import Parts
 from gateway.config_file.rules import port_claims
-from gateway.names import DELIMITER
 from gateway.processes.http_endpoints import Health, HttpEndpoints
 from gateway.processes.metrics import Metrics
 from gateway.processes.policy_reload import PolicyReload
 from gateway.processes.readiness import readiness
+from gateway.processes.service_manager import ServiceManager
 from gateway.processes.silence import end_silent
+from gateway.processes.start_texts import ready_text, start_text
 from gateway.processes.worker_channel import Failed, Increments, Message, Prepared, Ready, State
 from gateway.processes.worker_process import (
     WorkerCommand,
@@ -54,20 +54,22 @@ class Timing:
 
 
 class Supervisor:
-    """One gateway. ``path`` is where its configuration is read again; ``command`` and ``timing``
-    are the tests' to change."""
+    """One gateway. ``path`` is where its configuration is read again, ``manager`` who is told that
+    it is alive; ``command`` and ``timing`` are the tests' to change."""
 
     def __init__(
         self,
         config: Config,
         path: Path | None = None,
         *,
+        manager: ServiceManager | None = None,
         command: WorkerCommand = worker_command,
         timing: Timing | None = None,
     ) -> None:
         in_tree = config.clusters[0].mount is not None
         self.metrics = Metrics(version(), config.metrics.max_namespaces, in_tree=in_tree)
         self._config = config
+        self._manager = manager or ServiceManager()
         self._command = command
         self._timing = timing or Timing()
         self._slots = [WorkerSlot(worker_id) for worker_id in range(config.workers)]
@@ -95,11 +97,13 @@ class Supervisor:
             loop.add_signal_handler(number, self.stop, number.name)
         loop.add_signal_handler(signal.SIGHUP, self.policies.start)
         await self._bind()
-        log.info("%s", self._start_text())
+        log.info("%s", start_text(self._config))
         warn_of_exposures(self._config)
+        living = asyncio.create_task(self._manager.keep_alive())
         try:
             await self._run_workers()
         finally:
+            living.cancel()
             await self._http.stop()
         if self._start_failure is not None:
             raise StartError(self._start_failure)
@@ -147,6 +151,7 @@ class Supervisor:
             return
         log.info("%s: stopping, with up to %g s to drain", why, self._config.drain_seconds)
         self._stopping.set()
+        self._manager.stopping()
 
     async def _run_workers(self) -> None:
         """Keep the workers until it is time to stop, then drain and end them."""
@@ -247,50 +252,14 @@ class Supervisor:
         self._ever_ready = True
         if not self._announced and all(slot.ready for slot in self._slots):
             self._announced = True
-            log.info("ready: %s", "; ".join(map(self._listener_text, self._config.listeners)))
-
-    def _start_text(self) -> str:
-        count = len(self._slots)
-        workers = "1 worker" if count == 1 else f"{count} workers"
-        metrics = Address(self._config.metrics.host, self._config.metrics.port)
-        return (
-            f"kafka-gateway {version()} with {workers}, "
-            f"{', '.join(map(_cluster_text, self._config.clusters))}, "
-            f"metrics at http://{metrics}/metrics"
-        )
-
-    def _listener_text(self, listener: Listener) -> str:
-        bootstrap = Address(listener.advertised_host, listener.port)
-        own = gateway_address(listener)
-        gateway = "" if own is None else f", this gateway at {own}"
-        if listener.broker_names is not None:
-            return f"{listener.name} at {bootstrap} (brokers as {listener.broker_names}{gateway})"
-        brokers = ", ".join(_ports_text(self._config, listener))
-        return f"{listener.name} at {bootstrap} (brokers on {brokers}{gateway})"
-
-
-def _cluster_text(cluster: Cluster) -> str:
-    servers = ", ".join(map(str, cluster.bootstrap_servers))
-    text = f"cluster '{cluster.name}' at {servers}"
-    if cluster.mount is None:
-        return text
-    return f"{text} (mounted at '{DELIMITER}{cluster.mount}', number {cluster.number})"
-
-
-def _ports_text(config: Config, listener: Listener) -> Iterator[str]:
-    """The ports of each cluster's brokers, ``9193-9200``; in a tree with the cluster's name."""
-    ports: dict[str, list[int]] = {}
-    for place in broker_places(config, listener):
-        ports.setdefault(place.cluster.name, []).append(place.port)
-    in_tree = any(cluster.mount is not None for cluster in config.clusters)
-    for name, found in ports.items():
-        yield f"{found[0]}-{found[-1]}" + (f" for '{name}'" if in_tree else "")
+            self._manager.ready()
+            log.info("ready: %s", ready_text(self._config))
 
 
 def run_supervisor(config: Config, path: Path) -> int:
     """:meth:`Supervisor.run` on an event loop of its own. ``path`` is the configuration's file."""
 
     async def run() -> int:
-        return await Supervisor(config, path).run()
+        return await Supervisor(config, path, manager=ServiceManager.of(os.environ)).run()
 
     return asyncio.run(run())

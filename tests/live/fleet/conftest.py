@@ -5,6 +5,8 @@ FLEET_BROKERS=N: so many brokers it has (``make fleet``: 3).
 
 from __future__ import annotations
 
+import gc
+import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -57,3 +59,12 @@ def gateways(own: KafkaCluster) -> Iterator[Gateways]:
     """Two gateways."""
     with fleet(own.bootstrap_servers, "gw-a", "gw-b") as (first, second):
         yield first, second
+
+
+@pytest.fixture
+def leaving_no_sockets(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """kafka-python leaves sockets that did not connect to Python's collector, and to the records of
+    its log, which hold the errors with their frames."""
+    caplog.set_level(logging.CRITICAL, "kafka")
+    yield
+    gc.collect()

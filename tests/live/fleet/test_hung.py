@@ -82,7 +82,7 @@ def test_a_worker_that_hangs(library: str, gateways: Gateways, tmp_path: Path, p
         wait_until(lambda: _readiness(gateway) == [], "another worker", SECONDS)
         assert "has not reported for 3 s and is killed" in gateway.log()
 
-    gaps = _gaps(library, f"{library}-hung", gateways, tmp_path, suspended)
+    gaps = gaps_of(library, f"{library}-hung", gateways, tmp_path, suspended)
     assert max(gaps) < pace.stretched(LONGEST_GAP), gaps
 
 
@@ -103,7 +103,7 @@ def test_a_gateway_that_is_cut_off_from_the_cluster(
         wait_until(lambda: clients.accepts(own), "clients are accepted", SECONDS)
         wait_until(lambda: _readiness(gateway) == [], "it is ready", SECONDS)
 
-    gaps = _gaps(library, f"{library}-cut-off", behind, tmp_path, cut_off)
+    gaps = gaps_of(library, f"{library}-cut-off", behind, tmp_path, cut_off)
     assert max(gaps) < pace.stretched(LONGEST_GAP), gaps
 
 
@@ -126,13 +126,13 @@ def test_a_gateway_of_which_all_processes_stop(
                 process.resume()
         wait_until(lambda: _readiness(gateway) == [], "it is ready", SECONDS)
 
-    gaps = _gaps(library, f"{library}-stopped-as-a-whole", gateways, tmp_path, suspended)
+    gaps = gaps_of(library, f"{library}-stopped-as-a-whole", gateways, tmp_path, suspended)
     if library == "librdkafka-impatient":
         assert max(gaps) < pace.stretched(IMPATIENT_GAP), gaps
 
 
-def _gaps(
-    library: str, topic: str, gateways: Gateways, directory: Path, hang: Hang
+def gaps_of(
+    library: str, topic: str, gateways: Sequence[GatewayProcess], directory: Path, hang: Hang
 ) -> Sequence[float]:
     """The longest gap of a library's clients as each gateway hangs in turn."""
     servers = created(gateways, topic)

@@ -5,11 +5,9 @@ All clients have their own default settings, but for a group's earliest offset.
 
 from __future__ import annotations
 
-import gc
-import logging
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -103,15 +101,6 @@ def stopped(gateway: GatewayProcess) -> None:
     """As SIGTERM; it must end well."""
     assert gateway.process.terminate(SECONDS) == 0
     gateway.kill()
-
-
-@pytest.fixture
-def leaving_no_sockets(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """kafka-python leaves sockets that did not connect to Python's collector, and to the records of
-    its log, which hold the errors with their frames."""
-    caplog.set_level(logging.CRITICAL, "kafka")
-    yield
-    gc.collect()
 
 
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")

@@ -1,0 +1,55 @@
+"""What the supervisor says of a gateway that starts: its clusters, and where its listeners are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from gateway import version
+from gateway.config.models import Address, Cluster, Config, Listener
+from gateway.config.reach import broker_places, gateway_address
+from gateway.names import DELIMITER
+
+
+def start_text(config: Config) -> str:
+    """What is being started, in front of which clusters."""
+    count = config.workers
+    workers = "1 worker" if count == 1 else f"{count} workers"
+    metrics = Address(config.metrics.host, config.metrics.port)
+    return (
+        f"kafka-gateway {version()} with {workers}, "
+        f"{', '.join(map(_cluster_text, config.clusters))}, "
+        f"metrics at http://{metrics}/metrics"
+    )
+
+
+def ready_text(config: Config) -> str:
+    """Where clients find each listener, its brokers and this gateway."""
+    return "; ".join(_listener_text(config, listener) for listener in config.listeners)
+
+
+def _listener_text(config: Config, listener: Listener) -> str:
+    bootstrap = Address(listener.advertised_host, listener.port)
+    own = gateway_address(listener)
+    gateway = "" if own is None else f", this gateway at {own}"
+    if listener.broker_names is not None:
+        return f"{listener.name} at {bootstrap} (brokers as {listener.broker_names}{gateway})"
+    brokers = ", ".join(_ports_text(config, listener))
+    return f"{listener.name} at {bootstrap} (brokers on {brokers}{gateway})"
+
+
+def _cluster_text(cluster: Cluster) -> str:
+    servers = ", ".join(map(str, cluster.bootstrap_servers))
+    text = f"cluster '{cluster.name}' at {servers}"
+    if cluster.mount is None:
+        return text
+    return f"{text} (mounted at '{DELIMITER}{cluster.mount}', number {cluster.number})"
+
+
+def _ports_text(config: Config, listener: Listener) -> Iterator[str]:
+    """The ports of each cluster's brokers, ``9193-9200``; in a tree with the cluster's name."""
+    ports: dict[str, list[int]] = {}
+    for place in broker_places(config, listener):
+        ports.setdefault(place.cluster.name, []).append(place.port)
+    in_tree = any(cluster.mount is not None for cluster in config.clusters)
+    for name, found in ports.items():
+        yield f"{found[0]}-{found[-1]}" + (f" for '{name}'" if in_tree else "")
