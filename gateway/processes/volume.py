@@ -93,7 +93,7 @@ class ServedVolume:
             number=0 if mount is None else mount.number,
             mount="" if mount is None else mount.path,
             place=place,
-            gateway_nodes=GatewayNodes(self._membership.addresses),
+            gateway_nodes=GatewayNodes(config.gateway_id, self._membership.addresses),
         )
         self._auto_creation = AutoCreation(
             context, lambda: broker_configs(self.admin, self.cluster), tasks.run

@@ -1,9 +1,13 @@
 """Gateways of a fleet among the brokers that clients see.
 
-Each gateway of a cluster is one more node in Metadata and DescribeCluster, always at its own
-address, also while it is down: a client that has lost all brokers at one gateway's addresses has
-another one to turn to, as it does when a broker is gone. Such a node leads nothing, and has no
-rack.
+Each gateway of a cluster is one more node in Metadata and DescribeCluster, also while it is down: a
+client that has lost all brokers at one gateway's addresses has another one to turn to, as it does
+when a broker is gone. Such a node leads nothing, and has no rack.
+
+A gateway names itself at the address of another one, and the others at their own. Its clients have
+nodes enough at its addresses, and try them at random when it is killed: the fewer are there, and
+the more elsewhere, the sooner they find one that lives. Its node is not left out, since clients
+ask every node that they were told of, and would wait for one that the next gateway does not list.
 """
 
 from __future__ import annotations
@@ -28,10 +32,12 @@ class GatewayNode(NamedTuple):
 class GatewayNodes:
     """The nodes of gateways at each listener, by the catalog's members."""
 
-    __slots__ = ("_absent", "_by_listener", "_listed_at", "_members")
+    __slots__ = ("_absent", "_by_listener", "_listed_at", "_members", "_own_id")
 
-    def __init__(self, listed_at: Iterable[str] = ()) -> None:
-        """``listed_at`` are the names of the listeners that list gateways."""
+    def __init__(self, own_id: str = "", listed_at: Iterable[str] = ()) -> None:
+        """``own_id`` is the gateway's own; ``listed_at`` are the names of its listeners that list
+        gateways."""
+        self._own_id = own_id
         self._listed_at = frozenset(listed_at)
         self._members: Mapping[str, Member] | None = None
         self._absent: Set[str] = frozenset()
@@ -52,19 +58,28 @@ class GatewayNodes:
         found = self._by_listener.get(listener)
         if found is None:
             there = [each for key, each in self._members.items() if key not in self._absent]
-            found = self._by_listener[listener] = _nodes(there, listener)
+            found = self._by_listener[listener] = _nodes(there, self._own_id, listener)
         return found
 
 
 NO_GATEWAY_NODES: Final = GatewayNodes()
 
 
-def _nodes(members: Iterable[Member], listener: str) -> tuple[GatewayNode, ...]:
-    found = []
-    for member in members:
-        address = member.addresses.get(listener)
-        if address is not None:
-            host, _, port = address.rpartition(":")
-            node_id = FIRST_GATEWAY_ID + member.number
-            found.append(GatewayNode(node_id, host.strip("[]"), int(port)))
-    return tuple(sorted(found)) if len(found) > 1 else ()
+def _nodes(members: Iterable[Member], own_id: str, listener: str) -> tuple[GatewayNode, ...]:
+    listed = sorted((one for one in members if listener in one.addresses), key=_number)
+    others = [one for one in listed if one.gateway_id != own_id]
+    if not others:
+        return ()
+    nodes = []
+    for member in listed:
+        at = member
+        if member.gateway_id == own_id:
+            at = next((one for one in others if one.number > member.number), others[0])
+        host, _, port = at.addresses[listener].rpartition(":")
+        node_id = FIRST_GATEWAY_ID + member.number
+        nodes.append(GatewayNode(node_id, host.strip("[]"), int(port)))
+    return tuple(nodes)
+
+
+def _number(member: Member) -> int:
+    return member.number

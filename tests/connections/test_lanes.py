@@ -153,7 +153,7 @@ def test_every_node_tells_the_same_brokers(node: str) -> None:
 def test_gateways_are_listed_behind_the_brokers_of_the_tree(node: str) -> None:
     tree = FakeTree(node=node)
     for volume in tree.volumes:
-        volume.state.gateway_nodes = GatewayNodes(["test"])
+        volume.state.gateway_nodes = GatewayNodes("gw-own", ["test"])
     members = [Member(f"gw-{n}", n, {"test": f"host-{n}:9201"}) for n in (1, 2)]
     tree.catalogs["la"].log.append(members)
     facts = tree.lanes.facts()

@@ -36,8 +36,13 @@ def test_the_example_gives_the_table_shown(example: Config) -> None:
 
 def test_the_nodes_are_those_of_the_table(example: Config) -> None:
     other = {name: at.replace("gw-a", "gw-b") for name, at in gateway_addresses(example).items()}
-    members = [Member("gw-a", 1, gateway_addresses(example)), Member("gw-b", 2, other)]
-    nodes = GatewayNodes(["all"]).at(Snapshot().apply(members, 2), "all")
-    for node in nodes:
-        assert f"| {node.node_id} | `{node.host}:{node.port}` |" in PAGE
-    assert len(nodes) == 2
+    members = Snapshot().apply(
+        [Member("gw-a", 1, gateway_addresses(example)), Member("gw-b", 2, other)], 2
+    )
+    (first, second), seen_by_b = (
+        GatewayNodes(own_id, ["all"]).at(members, "all") for own_id in ("gw-a", "gw-b")
+    )
+    assert {(one.host, one.port) for one in (first, second)} == {("gw-b.example", 9196)}
+    assert {(one.host, one.port) for one in seen_by_b} == {("gw-a.example", 9196)}
+    for node in (first, second):
+        assert f"| {node.node_id} | `gw-b.example:9196` | `gw-a.example:9196` |" in PAGE

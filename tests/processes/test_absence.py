@@ -10,6 +10,7 @@ import pytest
 
 from gateway.catalog.entities import Member
 from gateway.catalog.snapshot import Snapshot
+from gateway.node_ids import FIRST_GATEWAY_ID
 from gateway.processes import absence
 from gateway.processes.absence import ABSENT_SECONDS, Absence
 from gateway.rules.gateway_nodes import GatewayNodes
@@ -36,7 +37,8 @@ class Fleet:
         self.now = 1_000.0
         self.volumes = [
             SimpleNamespace(
-                catalog=SimpleNamespace(snapshot=each), gateway_nodes=GatewayNodes([LISTENER])
+                catalog=SimpleNamespace(snapshot=each),
+                gateway_nodes=GatewayNodes("gw-a", [LISTENER]),
             )
             for each in snapshots
         ]
@@ -53,8 +55,10 @@ class Fleet:
         return [self.listed(each) for each in self.volumes]
 
     def listed(self, volume: Any) -> list[str]:
-        nodes = volume.gateway_nodes.at(volume.catalog.snapshot, LISTENER)
-        return [one.host.removesuffix(".example") for one in nodes]
+        snapshot = volume.catalog.snapshot
+        ids = {one.number: one.gateway_id for one in snapshot.members.values()}
+        nodes = volume.gateway_nodes.at(snapshot, LISTENER)
+        return [ids[one.node_id - FIRST_GATEWAY_ID] for one in nodes]
 
 
 Make = Callable[..., Fleet]

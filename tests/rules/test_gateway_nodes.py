@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from gateway.catalog.entities import Member, Removal
 from gateway.catalog.snapshot import Snapshot
 from gateway.rules.gateway_nodes import NO_GATEWAY_NODES, GatewayNode, GatewayNodes
@@ -17,30 +19,61 @@ BOTH = Snapshot().apply(
 
 
 def test_those_of_the_listener_in_the_order_of_their_numbers() -> None:
-    nodes = GatewayNodes(["all"])
+    nodes = GatewayNodes("gw-c", ["all"])
     assert nodes.at(BOTH, "all") == (
         GatewayNode(FIRST + 1, "a.example", 9201, None),
         GatewayNode(FIRST + 2, "::1", 9301, None),
     )
 
 
+@pytest.mark.parametrize(
+    ("own_id", "hosts"),
+    [
+        ("gw-a", ["b", "b", "c"]),
+        ("gw-b", ["a", "c", "c"]),
+        ("gw-c", ["a", "b", "a"]),
+    ],
+)
+def test_a_gateway_is_at_the_next_ones_address_to_its_own_clients(
+    own_id: str, hosts: list[str]
+) -> None:
+    members = [
+        Member(f"gw-{one}", number, {"all": f"{one}:9201"})
+        for number, one in enumerate("abc", start=1)
+    ]
+    nodes = GatewayNodes(own_id, ["all"]).at(Snapshot().apply(members, 3), "all")
+    assert [one.node_id - FIRST for one in nodes] == [1, 2, 3]
+    assert [one.host for one in nodes] == hosts
+
+
 def test_one_alone_is_not_listed() -> None:
-    nodes = GatewayNodes(["all", "other", "third"])
+    nodes = GatewayNodes("gw-b", ["all", "other", "third"])
     assert nodes.at(BOTH, "other") == ()
     assert nodes.at(BOTH, "third") == ()
     assert nodes.at(Snapshot(), "all") == ()
 
 
+def test_those_that_are_left_out() -> None:
+    nodes = GatewayNodes("gw-a", ["all"])
+    third = BOTH.apply([Member("gw-c", 3, {"all": "c.example:9401"})], 3)
+    nodes.leave_out({"gw-b"})
+    assert [one.host for one in nodes.at(third, "all")] == ["c.example", "c.example"]
+    nodes.leave_out({"gw-b", "gw-c"})
+    assert nodes.at(third, "all") == ()
+    nodes.leave_out(set())
+    assert [one.host for one in nodes.at(third, "all")] == ["::1", "::1", "c.example"]
+
+
 def test_a_listener_without_a_gateway_port_lists_none() -> None:
-    assert GatewayNodes(["other"]).at(BOTH, "all") == ()
+    assert GatewayNodes("gw-a", ["other"]).at(BOTH, "all") == ()
     assert NO_GATEWAY_NODES.at(BOTH, "all") == ()
 
 
 def test_they_follow_the_catalog() -> None:
-    nodes = GatewayNodes(["all"])
+    nodes = GatewayNodes("gw-a", ["all"])
     assert len(nodes.at(BOTH, "all")) == 2
     third = BOTH.apply([Member("gw-c", 3, {"all": "c.example:9401"})], 3)
-    assert [one.host for one in nodes.at(third, "all")] == ["a.example", "::1", "c.example"]
+    assert [one.host for one in nodes.at(third, "all")] == ["::1", "::1", "c.example"]
     left = BOTH.apply([Removal(("member", "gw-b"))], 3)
     assert nodes.at(left, "all") == ()
     assert len(nodes.at(BOTH, "all")) == 2

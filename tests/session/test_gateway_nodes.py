@@ -15,16 +15,19 @@ from protocol.schema import api_key_of
 from tests.session.pair import Pair, topic_id
 from tests.session.samples import request, response
 
-GATEWAYS = [(2**30 + 1, "a.example", 9201, None), (2**30 + 2, "b.example", 9202, None)]
-MEMBERS = [Member(f"gw-{host[0]}", node - 2**30, {"test": f"{host}:{port}"})
-           for node, host, port, _ in GATEWAYS]  # fmt: skip
+MEMBERS = [
+    Member("gw-a", 1, {"test": "a.example:9201"}),
+    Member("gw-b", 2, {"test": "b.example:9202"}),
+]
+GATEWAYS = [(2**30 + 1, "b.example", 9202, None), (2**30 + 2, "b.example", 9202, None)]
+"""What gw-a lists: itself at the other one's address."""
 
 
 def fleet(members: int = 2, *, on_gateway_node: bool = False) -> Pair:
     """A session of a listener that lists gateways."""
     pair = Pair(topics=["team-a..t"], node_ids=["1-9"])
     pair.log.append(MEMBERS[:members])
-    pair.worker.gateway_nodes = GatewayNodes(["test"])
+    pair.worker.gateway_nodes = GatewayNodes("gw-a", ["test"])
     pair.session.state.on_gateway_node = on_gateway_node
     return pair
 
@@ -85,7 +88,7 @@ def test_descriptions_list_them_behind_the_brokers(version: int) -> None:
 
 def test_a_listener_that_lists_none_answers_as_before() -> None:
     pair = fleet()
-    pair.worker.gateway_nodes = GatewayNodes(["other"])
+    pair.worker.gateway_nodes = GatewayNodes("gw-a", ["other"])
     assert answered(pair, "Metadata", 12) == answered(fleet(1), "Metadata", 12)
 
 

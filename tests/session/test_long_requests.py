@@ -176,7 +176,7 @@ def test_a_listing_of_many_topics(version: int, gateways: int) -> None:
     pair.log.append(
         [Member(f"gw-{n}", n, {"test": "gateway.example:9201"}) for n in range(1, gateways + 1)]
     )
-    pair.worker.gateway_nodes = GatewayNodes(["test"])
+    pair.worker.gateway_nodes = GatewayNodes("gw-own", ["test"])
     cls = messages.message_class("MetadataRequest", version)
     for _ in range(2):
         pair.longest = 0.0
