@@ -18,6 +18,7 @@ from confluent_kafka.admin import (
 from confluent_kafka.cimpl import NewTopic
 
 from devkit.broker import KafkaCluster
+from devkit.waiting import wait_until
 from gateway.catalog.entities import Change, Namespace, Removal, TopicEntry
 from gateway.catalog.log.topics import CatalogTopicError
 from gateway.catalog.replicated import ReplicatedCatalog
@@ -307,7 +308,10 @@ def set_configs(
     configs: dict[str, str],
     kind: ResourceType = ResourceType.TOPIC,
 ) -> None:
-    """Alter the configs of a topic, or of the broker."""
+    """Alter the configs of a topic, or of the broker, and wait until the broker answers them.
+
+    The controller answers once the change is in the metadata log; a broker reads it after that.
+    """
     entries = [
         ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
         for name, value in configs.items()
@@ -316,6 +320,13 @@ def set_configs(
     broker = admin(kafka.bootstrap_servers)
     for future in broker.incremental_alter_configs([resource]).values():
         future.result(SECONDS)
+
+    def answered() -> bool:
+        (future,) = broker.describe_configs([ConfigResource(kind, name)]).values()
+        found = future.result(SECONDS)
+        return all(found[key].value == value for key, value in configs.items())
+
+    wait_until(answered, f"{name} to have {configs}", SECONDS)
 
 
 def log_end(servers: str, topic: str) -> tuple[int, int]:

@@ -96,8 +96,9 @@ def await_leader(kafka: KafkaCluster, topic: str) -> None:
     admin = clients.admin(kafka.addresses[1])
 
     def leads() -> bool:
-        (found,) = admin.list_topics(topic, timeout=SECONDS).topics[topic].partitions.values()
-        if {*found.isrs} != {*REPLICAS}:
+        # A broker that has not read of the topic yet names no partition of it.
+        found = admin.list_topics(topic, timeout=SECONDS).topics[topic].partitions.get(0)
+        if found is None or {*found.isrs} != {*REPLICAS}:
             return False
         if found.leader != LEADER:
             admin.elect_leaders(ElectionType.PREFERRED, [TopicPartition(topic, 0)]).result(SECONDS)
