@@ -48,7 +48,10 @@ def test_everything_works(secured_brokers: SecuredBrokers, unique: Names, way: s
             *("--delete", "--namespace", root, "--recursive"),
         )
         clients.await_gone(secured_brokers.kafka, f"{root}.sub..{topic}")
-        assert "WARNING" not in gateway.log()
+        # librdkafka resets a connection that it closes before it has read all of it.
+        of_clients = "client connection failed: [Errno 104]"
+        warnings = [one for one in gateway.log().splitlines() if "WARNING" in one]
+        assert [one for one in warnings if of_clients not in one] == []
 
 
 def unreachable_warning(directory: Path, servers: str, security: dict[str, Any]) -> str:
