@@ -51,18 +51,26 @@ class Story:
         self.made.add(name)
         sasl.set_password(servers, name, f"of {name}")
         self.log_in(name)
-        assert self.gateway.get("/readyz")[0] == 200
+        ready = self.gateway.get
+        wait_until(lambda: ready("/readyz")[0] == 200, "the gateway to be ready", clients.SECONDS)
 
     def log_in(self, name: str) -> None:
-        """Check that everything ``work`` made exists."""
+        """Wait until everything ``work`` made is there. The worker that is asked may be another
+        one than made it, and read the catalog a little later."""
         servers = self.gateway.bootstrap_servers("sasl")
         admin = sasl.admin(servers, "SCRAM-SHA-256", name, password=f"of {name}")
-        assert f"{name}:orders" in sasl.listed(admin)
+        topic = f"{name}:orders"
+        wait_until(lambda: topic in sasl.listed(admin), f"{topic} for its user", clients.SECONDS)
+
+    def namespaces(self) -> set[str]:
+        """The namespaces that are listed."""
+        listed = clients.listed(self.gateway.bootstrap_servers("open"))
+        return {name[:-1] for name in listed if name.endswith(":")}
 
     def check(self) -> None:
         """All that was made is there, and nothing else."""
-        listed = clients.listed(self.gateway.bootstrap_servers("open"))
-        assert {name[:-1] for name in listed if name.endswith(":")} == self.made
+        made = f"these namespaces and no other: {', '.join(sorted(self.made))}"
+        wait_until(lambda: self.namespaces() == self.made, made, clients.SECONDS)
         for name in self.made - {"org"}:
             self.log_in(name)
 

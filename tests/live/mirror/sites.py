@@ -162,6 +162,36 @@ def await_records(servers: str, topic: str, count: int) -> None:
     wait_until(there, f"{count} records in {topic}", SECONDS, poll=0.5)
 
 
+def values(servers: str, topic: str) -> set[bytes | None]:
+    """The values of all records that a topic has now."""
+    at_end = ends(servers, [topic])
+    found: set[bytes | None] = set()
+    with clients.consumer(servers, "reader") as consumer:
+        consumer.assign([TopicPartition(*at, 0) for at in at_end])
+
+        def read() -> bool:
+            for one in consumer.consume(_BATCH, timeout=0.2):
+                assert one.error() is None, one.error()
+                found.add(one.value())
+            positions = consumer.position([TopicPartition(*at) for at in at_end])
+            return all(one.offset >= at_end[one.topic, one.partition] for one in positions)
+
+        wait_until(read, f"the records of {topic}", SECONDS, poll=0)
+    return found
+
+
+def await_values(servers: str, topic: str, wanted: set[bytes | None]) -> None:
+    """Wait until a topic is listed and has records with all these values."""
+
+    def there() -> bool:
+        # It is listed before its partitions have a leader.
+        with contextlib.suppress(KafkaException):
+            return topic in clients.listed(servers) and values(servers, topic) >= wanted
+        return False
+
+    wait_until(there, f"all records in {topic}", SECONDS, poll=0.5)
+
+
 def committed(servers: str, group: str, topics: Iterable[str]) -> dict[tuple[str, int], int]:
     """The offsets that a group has committed, of the partitions where it has."""
     asked = [TopicPartition(topic, number) for topic, number in ends(servers, topics)]
