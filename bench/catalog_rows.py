@@ -8,7 +8,7 @@ from typing import Any
 
 from bench.report import table
 
-_HEAD = ("catalog", "unit", "value", "bar", "verdict")
+_HEAD = ("unit", "value", "bar", "verdict")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +26,9 @@ class CatalogRow:
         return None if self.bar is None else self.value <= self.bar
 
 
-def catalog_table(rows: Sequence[CatalogRow]) -> str:
-    """The catalog's table in Markdown."""
-    return table(_HEAD, [_line(row) for row in rows])
+def catalog_table(rows: Sequence[CatalogRow], subject: str = "catalog") -> str:
+    """The table of the figures of the catalog, or of another ``subject``, in Markdown."""
+    return table((subject, *_HEAD), [_line(row) for row in rows])
 
 
 def catalog_json(rows: Sequence[CatalogRow]) -> list[dict[str, Any]]:
@@ -49,6 +49,7 @@ def _line(row: CatalogRow) -> tuple[str, ...]:
     value = f"{row.value:,.0f}" if row.value >= 100 else f"{row.value:.3g}"
     if row.bar is None:
         return row.figure, row.unit, value, "", ""
-    margin = abs(row.value - row.bar) / row.bar
-    verdict = f"pass by {margin:.0%}" if row.passed else f"MISS by {margin:.0%}"
+    verdict = "pass" if row.passed else "MISS"
+    if row.bar:
+        verdict += f" by {abs(row.value - row.bar) / row.bar:.0%}"
     return row.figure, row.unit, value, f"<= {row.bar:,g}", verdict

@@ -66,7 +66,7 @@ class Authority:
     ) -> Credentials:
         """A server's credentials, for these host names and addresses; see :meth:`client`."""
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        return self._issue(name, subject, ExtendedKeyUsageOID.SERVER_AUTH, hosts, valid, None)
+        return self._issue(name, subject, (ExtendedKeyUsageOID.SERVER_AUTH,), hosts, valid, None)
 
     def client(
         self,
@@ -82,21 +82,27 @@ class Authority:
         """
         if subject is None:
             subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
-        return self._issue(name, subject, ExtendedKeyUsageOID.CLIENT_AUTH, (), valid, password)
+        return self._issue(name, subject, (ExtendedKeyUsageOID.CLIENT_AUTH,), (), valid, password)
+
+    def peer(self, name: str, hosts: Sequence[str] = LOOPBACK) -> Credentials:
+        """The credentials, ``CN=name``, of a program that is both a server and a client."""
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        both = (ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH)
+        return self._issue(name, subject, both, hosts, VALID, None)
 
     def weak(self, name: str) -> Credentials:
         """A server's credentials with a key that is too short for today's TLS."""
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         key = rsa.generate_private_key(65_537, 1_024)  # noqa: S505
         return self._issue(
-            name, subject, ExtendedKeyUsageOID.SERVER_AUTH, LOOPBACK, VALID, None, key
+            name, subject, (ExtendedKeyUsageOID.SERVER_AUTH,), LOOPBACK, VALID, None, key
         )
 
     def _issue(
         self,
         name: str,
         subject: x509.Name,
-        use: x509.ObjectIdentifier,
+        uses: Sequence[x509.ObjectIdentifier],
         hosts: Sequence[str],
         valid: timedelta,
         password: str | None,
@@ -106,7 +112,7 @@ class Authority:
         builder = (
             self._builder(subject, key.public_key(), valid)
             .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-            .add_extension(x509.ExtendedKeyUsage([use]), critical=False)
+            .add_extension(x509.ExtendedKeyUsage(uses), critical=False)
             .add_extension(
                 x509.AuthorityKeyIdentifier.from_issuer_public_key(self._key.public_key()),
                 critical=False,

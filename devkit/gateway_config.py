@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
+from devkit.certificates import Credentials
 from devkit.ports import free_port, free_ports
 
 HOST = "127.0.0.1"
@@ -42,6 +44,60 @@ class MountedCluster:
     number: int
     brokers: str
     settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PeerGateway:
+    """Another gateway of a tree, as its peer knows it: a child with a ``mount``, else a parent.
+
+    ``name`` is the CN of its certificate, ``port`` that of its peer listener; ``principals`` are
+    those that it may speak for.
+    """
+
+    name: str
+    port: int
+    mount: str | None = None
+    principals: Mapping[str, str] | Literal["all"] = "all"
+
+    def entry(self) -> dict[str, Any]:
+        """Its entry in the configuration."""
+        mounted = {} if self.mount is None else {"mount": self.mount}
+        principals = self.principals if self.principals == "all" else dict(self.principals)
+        addresses = [f"{HOST}:{self.port}"]
+        return {"name": self.name, **mounted, "addresses": addresses, "principals": principals}
+
+
+@dataclass(frozen=True, slots=True)
+class TreePlace:
+    """A gateway's place in a tree of gateways. ``name`` is its gateway id, ``port`` that of its
+    peer listener.
+
+    ``credentials`` are for both directions, ``ca`` is the certificate of its peers' authority;
+    ``settings`` are further keys of ``tree`` as they are.
+    """
+
+    name: str
+    port: int
+    credentials: Credentials
+    ca: Path
+    peers: Sequence[PeerGateway] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def section(self, directory: Path) -> dict[str, Any]:
+        """The configuration's ``tree``; ``directory`` is for what is kept over a restart."""
+        tls = {
+            "certificate": str(self.credentials.certificate),
+            "key": str(self.credentials.key),
+            "ca": str(self.ca),
+        }
+        return {
+            "tls": tls,
+            "listener": {"bind": HOST, "port": self.port},
+            "parents": [each.entry() for each in self.peers if each.mount is None],
+            "children": [each.entry() for each in self.peers if each.mount is not None],
+            "directory": str(directory),
+            **self.settings,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from typing import Any, Self
 
 import yaml
 
-from devkit.gateway_config import GatewayPlan, Listener, MountedCluster, plan_gateway
+from devkit.gateway_config import GatewayPlan, Listener, MountedCluster, TreePlace, plan_gateway
 from devkit.process import ManagedProcess, ProcessError
 from devkit.waiting import DeadlineError, progress, wait_until
 
@@ -50,8 +50,9 @@ class GatewayProcess:
     ``cluster_security`` is how it reaches them. ``python_path`` is where another build of the
     packages lies, ``interpreter`` the Python of another environment, which needs one;
     ``environment`` is what it gets besides this process's own. A port that someone takes between
-    choosing and binding it costs another try with other ports. Its files lie in a temporary
-    directory that goes away with ``stop``, which also runs at exit.
+    choosing and binding it costs another try with other ports; that of ``tree_place``, its place
+    among other gateways, is given. Its files lie in a temporary directory that goes away with
+    ``stop``, which also runs at exit.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class GatewayProcess:
         workers: int = 1,
         cluster_security: Mapping[str, Any] | None = None,
         overrides: Mapping[str, Any] | None = None,
+        tree_place: TreePlace | None = None,
         python_path: Path | None = None,
         interpreter: Path | None = None,
         environment: Mapping[str, str] | None = None,
@@ -76,6 +78,7 @@ class GatewayProcess:
         self._workers = workers
         self._cluster_security = cluster_security
         self._overrides = overrides
+        self._tree_place = tree_place
         self._directory: Path | None = None
         self._plan: GatewayPlan | None = None
         self._process: ManagedProcess | None = None
@@ -205,6 +208,10 @@ class GatewayProcess:
         brokers = self._brokers() if callable(self._brokers) else self._brokers
         traffic_log = self._directory / "traffic"
         traffic_log.mkdir(exist_ok=True)
+        overrides = dict(self._overrides or {})
+        if (place := self._tree_place) is not None:
+            own = {"gateway_id": place.name, "tree": place.section(self._directory / "tree")}
+            overrides = own | overrides
         self._plan = plan_gateway(
             brokers,
             self._listeners,
@@ -212,7 +219,7 @@ class GatewayProcess:
             traffic_log_directory=str(traffic_log),
             workers=self._workers,
             cluster_security=self._cluster_security,
-            overrides=self._overrides,
+            overrides=overrides,
         )
         self.config_path.write_text(yaml.safe_dump(self._plan.config, sort_keys=False))
         self._launch()

@@ -13,7 +13,8 @@ from typing import Any
 
 from gateway import exit_codes, version
 from gateway.checks.check import as_json, find_problems, find_warnings, plan, plan_rows
-from gateway.checks.cluster import ask_clusters, found_json
+from gateway.checks.cluster import ClusterFindings, ask_clusters, found_json
+from gateway.checks.peers import PeerFindings, ask_peers
 from gateway.commands import acls, configs, explain, fleet, tree
 from gateway.commands.actions import add_client_command
 from gateway.commands.catalog import command as catalog
@@ -85,19 +86,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _check(options: argparse.Namespace) -> int:
     config, path = load_config(options.config), options.config
     found = asyncio.run(ask_clusters(config)) if options.cluster else []
+    peers = asyncio.run(ask_peers(config)) if options.peers else None
     problems = find_problems(config)
     warnings = find_warnings(config, of_cluster=options.cluster)
-    for one in found:
+    everything: list[ClusterFindings | PeerFindings] = [*found, *([] if peers is None else [peers])]
+    for one in everything:
         problems += one.problems
         warnings += one.warnings
     errors = str(with_lines(path, problems)).splitlines()
     warned = [f"warning: {line}" for line in str(with_lines(path, warnings)).splitlines()]
     if options.json:
-        print(as_json(errors, plan(config), warned, **found_json(found)))
+        of_peers = {} if peers is None else peers.as_json()
+        print(as_json(errors, plan(config), warned, **found_json(found), **of_peers))
     elif not problems:
         print(table(plan_rows(plan(config))))
-        for one in found:
-            print(f"\n{table(one.rows())}")
+        for cluster in found:
+            print(f"\n{table(cluster.rows())}")
+        for rows in [] if peers is None else peers.tables():
+            print(f"\n{table(rows)}")
     for line in [*errors, *warned]:
         print(line, file=sys.stderr)
     return exit_codes.FAILED if problems else exit_codes.OK
@@ -153,7 +159,10 @@ def _parser() -> argparse.ArgumentParser:
         " load its policy classes",
         description="Check whether a configuration would work on this machine.",
         epilog=_examples(
-            "check gateway.yaml", "check gateway.yaml --json", "check --cluster gateway.yaml"
+            "check gateway.yaml",
+            "check gateway.yaml --json",
+            "check --cluster gateway.yaml",
+            "check --peers gateway.yaml",
         ),
     )
     check.add_argument("config", type=Path, metavar="FILE", help="YAML file")
@@ -162,6 +171,12 @@ def _parser() -> argparse.ArgumentParser:
         "--cluster",
         action="store_true",
         help="query the cluster, too: rights there, the catalog, topics; nothing is changed",
+    )
+    check.add_argument(
+        "--peers",
+        action="store_true",
+        help="ask the gateways in `tree`, too, and compare their mounts and listeners with the"
+        " file; nothing is changed",
     )
     check.set_defaults(run=_check)
     for command in (topics.COMMAND, configs.COMMAND, acls.COMMAND, adopt_group.COMMAND):

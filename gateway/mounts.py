@@ -27,12 +27,17 @@ class Mount:
     """One cluster's place in the tree.
 
     ``number`` (1 to 16383, never reused) stands in its virtual node ids and producer ids;
-    ``cluster`` is its name in the configuration.
+    ``cluster`` is its name in the configuration. The mount of another gateway has neither here.
     """
 
     path: str
-    number: int
-    cluster: str
+    number: int = 0
+    cluster: str = ""
+
+    @property
+    def far(self) -> bool:
+        """Whether it is the mount of another gateway."""
+        return not self.number
 
     def __str__(self) -> str:
         return f"{DELIMITER}{self.path}"

@@ -1,4 +1,4 @@
-"""The other end of a socket, as text."""
+"""The other end of a socket, and a client behind another gateway, as text."""
 
 from __future__ import annotations
 
@@ -17,3 +17,13 @@ def host_text(peer: object) -> str:
     if not isinstance(peer, tuple) or len(peer) < 2:
         return ""
     return str(peer[0]).removeprefix("::ffff:")
+
+
+def address_by_peer(host: str, peer: str) -> str:
+    """The address of a client whose request came by a peer, another gateway of the tree: its IP
+    address, as far as that is known, without a port.
+
+    >>> address_by_peer("192.0.2.7", "la-gateway")
+    '192.0.2.7 (peer la-gateway)'
+    """
+    return f"{host or 'unknown'} (peer {peer})"

@@ -17,7 +17,7 @@ from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, COORDINATOR_NOT_AV
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Answer, Exchange, Outcome, Plan, RequestHandler, Work
 from gateway.exchanges.state import ConnectionState
-from gateway.exchanges.tree import Tree, TreeFacts, VolumeUnreachable
+from gateway.exchanges.tree import NotReferred, Tree, TreeFacts, VolumeUnreachable
 from gateway.rules import tree_brokers, volume_down, volume_parts
 from gateway.rules.declaration import Declaration
 from gateway.rules.volume_down import Remembered
@@ -153,6 +153,9 @@ async def _answer_part(
         if api.name == "Metadata":
             await tree.meet(path, tree_brokers.node_ids(version, answer))
         return answer
+    except NotReferred as error:
+        code = volume_down.code_when_not_referred(api, error.outcome)
+        return volume_down.failed(api, version, body, code, str(error))
     except VolumeUnreachable as error:
         when_down = _WHEN_DOWN.get(api.name)
         if when_down is not None:

@@ -8,9 +8,9 @@ topic ids came with Metadata v10 (KIP-516).
 from __future__ import annotations
 
 import asyncio
-import importlib.metadata
 import ssl
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, Self
 
 from gateway.brokers.login import authenticate_version, log_in
@@ -21,6 +21,7 @@ from gateway.brokers.messages import (
     SIZE_BYTES,
     BrokerError,
     SecurityError,
+    api_versions_request,
     request_frame,
     response_body,
     response_entity,
@@ -141,6 +142,12 @@ class BrokerConnection:
         return host, port
 
     @property
+    def certificate(self) -> bytes | None:
+        """The certificate (DER) at the other end, which TLS has verified; None without TLS."""
+        tls = self._writer.get_extra_info("ssl_object")
+        return None if tls is None else tls.getpeercert(binary_form=True)
+
+    @property
     def is_open(self) -> bool:
         """False once closed at either end, or soon to be closed. True may be out of date."""
         return (
@@ -185,15 +192,29 @@ class BrokerConnection:
         """
         return await self._in_turn(name, lambda: self._exchange(name, version, entity))
 
-    async def forward(self, request: bytes) -> bytes:
+    async def forward(self, request: bytes, what: str = "a client's request") -> bytes:
         """Sends a client's request frame and returns the response frame, sizes and headers
-        included, which only its sender can read; otherwise as :meth:`exchange`."""
+        included, which only its sender can read; otherwise as :meth:`exchange`. Errors name it by
+        ``what``."""
 
         async def exchange() -> bytes:
             response = await self._send(request)
             return len(response).to_bytes(SIZE_BYTES, "big") + response
 
-        return await self._in_turn("a client's request", exchange)
+        return await self._in_turn(what, exchange)
+
+    async def ping(self) -> None:
+        """Asks for the API versions again. Raises BrokerError, and the connection is closed then
+        if nothing was answered."""
+        await self._ask_api_versions()
+
+    async def ended(self) -> None:
+        """Returns, with the connection closed, once the other end has closed it or sends what
+        nobody requested. Requests wait meanwhile; may be cancelled."""
+        async with self._turn:
+            with suppress(OSError):
+                await self._reader.read(1)
+            self.close()
 
     async def _in_turn(self, name: str, exchange: Callable[[], Awaitable[bytes]]) -> bytes:
         async with self._turn:
@@ -253,7 +274,7 @@ class BrokerConnection:
         name = API_VERSIONS
         version = message_versions(name)[-1]
         while True:
-            body = await self.exchange(name, version, _api_versions_request(version))
+            body = await self.exchange(name, version, api_versions_request(version))
             rejected = int.from_bytes(body[:2], "big") == _UNSUPPORTED_VERSION
             response = self._parse_api_versions(0 if rejected else version, body)
             ranges = {key.api_key: (key.min_version, key.max_version) for key in response.api_keys}
@@ -274,20 +295,3 @@ class BrokerConnection:
             return messages.parse("ApiVersionsResponse", version, body)
         except ProtocolError as error:
             raise BrokerError(f"its ApiVersions v{version} makes no sense: {error}") from None
-
-
-def _api_versions_request(version: int) -> Any:
-    message = messages.message_class("ApiVersionsRequest", version)
-    if version < 3:
-        return messages.build(message)
-    return messages.build(
-        message, client_software_name=CLIENT_ID, client_software_version=_software_version()
-    )
-
-
-def _software_version() -> str:
-    try:
-        # Kafka rejects any other character than letters, digits, "-" and "." (KIP-511).
-        return importlib.metadata.version(CLIENT_ID).replace("+", "-")
-    except importlib.metadata.PackageNotFoundError:  # run from a source tree
-        return "unknown"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, Protocol
 
@@ -95,3 +96,21 @@ def response_body(name: str, version: int, correlation_id: int, payload: bytes) 
 def response_entity(name: str, version: int, body: bytes) -> Any:
     """The response entity in the body of the response to request ``name``. Raises ProtocolError."""
     return messages.parse(response_name(api_key_of(name)), version, body)
+
+
+def api_versions_request(version: int) -> Any:
+    """An ApiVersionsRequest that says what this gateway is."""
+    message = messages.message_class("ApiVersionsRequest", version)
+    if version < 3:
+        return messages.build(message)
+    return messages.build(
+        message, client_software_name=CLIENT_ID, client_software_version=_software_version()
+    )
+
+
+def _software_version() -> str:
+    try:
+        # Kafka rejects any other character than letters, digits, "-" and "." (KIP-511).
+        return importlib.metadata.version(CLIENT_ID).replace("+", "-")
+    except importlib.metadata.PackageNotFoundError:  # run from a source tree
+        return "unknown"

@@ -1,4 +1,5 @@
-"""Certificates of listeners: when they expire, and the names that they are for."""
+"""Certificates of listeners, and of the gateway among its peers: when they expire, and what they
+are for."""
 
 from __future__ import annotations
 
@@ -8,17 +9,22 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from cryptography import x509
+from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from gateway.broker_names import NODE_ID
 from gateway.commands.output import shortened
 from gateway.config.errors import Key, Problem
-from gateway.config.models import Address, Config, Listener
+from gateway.config.models import Config, Listener
 from gateway.config.reach import BrokerPlace, broker_places
+from gateway.config.tree import TreeSettings
+from gateway.config.values import Address
 from gateway.tls.contexts import TlsError, read_certificates, seconds_left
 from gateway.tls.listener import EXPIRES_SOON, expiry_text
 
 MAX_SHOWN: Final = 4
 """Names that a problem lists."""
+
+_PEER_KEY: Final[Key] = ("tree", "tls", "certificate")
 
 
 class CertificateFacts(NamedTuple):
@@ -54,6 +60,17 @@ def certificate_problems(config: Config) -> Iterator[Problem]:
                 "get one with these subject alternative names"
             )
             yield Problem(key, text)
+    chain = _peer_chain(config)
+    if chain is None or config.tree is None:
+        return
+    path = f"'{config.tree.tls.certificate}'"
+    if seconds_left(chain) <= 0:
+        expired = min(each.not_valid_after_utc for each in chain)
+        yield Problem(_PEER_KEY, f"{path} has expired, on {expired:%Y-%m-%d}; renew it")
+    use = _missing_use(config.tree, chain[0])
+    if use:
+        text = f"{path} is not for {use}, and it is shown to gateways that are asked and that ask"
+        yield Problem(_PEER_KEY, f"{text}; get one for servers and clients")
 
 
 def certificate_warnings(config: Config) -> Iterator[Problem]:
@@ -62,6 +79,10 @@ def certificate_warnings(config: Config) -> Iterator[Problem]:
         if 0 < facts.seconds_left < EXPIRES_SOON:
             text = f"'{_path(listener)}' {expiry_text(facts.seconds_left)}; renew it"
             yield Problem(key, text)
+    chain = _peer_chain(config)
+    if chain is not None and config.tree is not None and 0 < seconds_left(chain) < EXPIRES_SOON:
+        text = f"'{config.tree.tls.certificate}' {expiry_text(seconds_left(chain))}; renew it"
+        yield Problem(_PEER_KEY, text)
 
 
 def advertised(config: Config, listener: Listener) -> Iterator[tuple[BrokerPlace, Address]]:
@@ -93,6 +114,31 @@ def _found(config: Config) -> Iterator[tuple[Key, Listener, CertificateFacts]]:
             continue
         if facts is not None:
             yield ("listeners", index, "tls", "certificate"), listener, facts
+
+
+def _peer_chain(config: Config) -> tuple[x509.Certificate, ...] | None:
+    """The certificate that this gateway shows its peers, with its chain; None: it has none."""
+    if config.tree is None or config.tree.tls.certificate is None:
+        return None
+    try:
+        return read_certificates("certificate", config.tree.tls.certificate)
+    except TlsError:  # reported when the file was loaded
+        return None
+
+
+def _missing_use(tree: TreeSettings, certificate: x509.Certificate) -> str:
+    """What a certificate is needed for among peers and not issued for (RFC 5280, 4.2.1.12)."""
+    try:
+        uses = set(certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value)
+    except (x509.ExtensionNotFound, ValueError):
+        return ""
+    if ExtendedKeyUsageOID.ANY_EXTENDED_KEY_USAGE in uses:
+        return ""
+    if tree.peers and ExtendedKeyUsageOID.CLIENT_AUTH not in uses:
+        return "clients (extended key usage clientAuth)"
+    if tree.listener is not None and ExtendedKeyUsageOID.SERVER_AUTH not in uses:
+        return "servers (extended key usage serverAuth)"
+    return ""
 
 
 def _hosts(config: Config, listener: Listener) -> Iterator[str]:

@@ -23,9 +23,10 @@ from gateway.checks.certificates import (
 )
 from gateway.checks.listeners import exposures, probe
 from gateway.config.errors import Key, Problem, nearest
-from gateway.config.models import Address, Config
+from gateway.config.models import Config
 from gateway.config.policies import PolicyBlock, PolicySettings
 from gateway.config.reach import gateway_address
+from gateway.config.values import Address
 from gateway.config_file.parts import Parts
 from gateway.config_file.rules import port_claims
 from gateway.names import parents
@@ -219,6 +220,14 @@ def _hosts(config: Config) -> Iterator[tuple[Key, str]]:
         if listener.advertised_host != listener.bind:
             yield ("listeners", index, "advertised_host"), listener.advertised_host
     yield ("metrics", "host"), config.metrics.host
+    if config.tree is None:
+        return
+    if config.tree.listener is not None:
+        yield ("tree", "listener", "bind"), config.tree.listener.bind
+    for side, peers in (("parents", config.tree.parents), ("children", config.tree.children)):
+        for place, peer in enumerate(peers):
+            for index, address in enumerate(peer.addresses):
+                yield ("tree", side, place, "addresses", index), address.host
 
 
 def _why_unresolved(host: str) -> str | None:

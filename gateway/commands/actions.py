@@ -15,7 +15,7 @@ from gateway.commands.client import DEFAULT_TIMEOUT, GatewayClient
 from gateway.commands.client_properties import ClientSecurity
 from gateway.commands.errors import CommandError, UsageError, print_error, with_address
 from gateway.commands.output import Output, print_json
-from gateway.config.models import Address, parse_address
+from gateway.config.values import Address, parse_address
 
 Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 Run: TypeAlias = Callable[[Admin, argparse.Namespace], Awaitable[Output]]

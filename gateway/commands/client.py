@@ -14,7 +14,7 @@ from gateway.brokers.connection import BrokerConnection, BrokerError
 from gateway.brokers.login import LoginError
 from gateway.commands.client_properties import ClientSecurity
 from gateway.commands.errors import CommandError, Unavailable
-from gateway.config.models import Address
+from gateway.config.values import Address
 from protocol import messages
 from protocol.errors import ProtocolError
 from protocol.messages import Request

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import count, repeat
 from typing import NamedTuple, Protocol, TypeVar
 
-from gateway.config.models import Address, Cluster, Config, Listener
+from gateway.config.models import Cluster, Config, Listener
+from gateway.config.values import Address
 from gateway.mounts import Mount, Mounts
 from gateway.node_ids import NodeIdRanges, virtual_node_id
 from gateway.virtual_brokers import ReachAddresses, Volume
@@ -28,9 +29,25 @@ def mount_of(cluster: Cluster) -> Mount | None:
 
 
 def mounts_of(config: Config) -> Mounts | None:
-    """The mounts of a configuration, in its order; None: there is no tree."""
+    """The mounts of a configuration, in its order, and behind them those of other gateways that it
+    names, which only listeners reach whose ``reach`` has them; None: there is no tree."""
     mounts = [mount for each in config.clusters if (mount := mount_of(each)) is not None]
-    return Mounts(mounts) if mounts else None
+    if not mounts:
+        return None
+    own = [mount.path for mount in mounts]
+    far = [Mount(path) for path in far_paths(config)]
+    return Mounts([*mounts, *far], own if far else None)
+
+
+def far_paths(config: Config) -> list[str]:
+    """The mounts of other gateways that a configuration names: children, and what its listeners
+    are of and reach."""
+    named = [child.mount for child in config.tree.children] if config.tree is not None else []
+    for listener in config.listeners:
+        named += [] if listener.volume is None else [listener.volume]
+        named += listener.reach or ()
+    own = {cluster.mount for cluster in config.clusters}
+    return [path for path in dict.fromkeys(named) if path not in own]
 
 
 def volume_of(config: Config, listener: Listener) -> Cluster:

@@ -14,15 +14,12 @@ from gateway.config.models import (
     Config,
     Listener,
     MetricsSettings,
-    Mount,
-    Name,
-    Namespace,
-    NodeIds,
     TrafficLogSettings,
-    TreeNumber,
     Trust,
 )
 from gateway.config.security import AuditSettings, ClusterSecurity
+from gateway.config.tree import TreeSettings
+from gateway.config.values import Mount, Name, Namespace, NodeIds, TreeNumber
 from gateway.config_file.parts import ClusterParts, Parts
 from gateway.config_file.rules import cross_problems
 from gateway.config_file.yaml_lines import Document, UnreadableError, read_document
@@ -38,6 +35,7 @@ _NUMBER: TypeAdapter[int] = TypeAdapter(TreeNumber)
 _TRUST: TypeAdapter[Trust] = TypeAdapter(Trust)
 _CATALOG: TypeAdapter[CatalogSettings] = TypeAdapter(CatalogSettings)
 _SECURITY: TypeAdapter[ClusterSecurity] = TypeAdapter(ClusterSecurity)
+_TREE: TypeAdapter[TreeSettings] = TypeAdapter(TreeSettings)
 
 
 def load_config(path: Path) -> Config:
@@ -91,6 +89,8 @@ def _parts(values: dict[str, Any]) -> Parts:
         authorizes=values.get("authorization") is not None,
         written=frozenset(values),
         listeners_written=len(listeners),
+        tree=_valid(_TREE, values.get("tree")),
+        has_peers=values.get("tree") is not None,
     )
 
 

@@ -16,6 +16,7 @@ from gateway.config.models import (
 )
 from gateway.config.reach import reached
 from gateway.config.security import AuditSettings, ClusterSecurity
+from gateway.config.tree import TreeSettings
 from gateway.node_ids import NodeIdRanges
 
 
@@ -52,7 +53,8 @@ class Parts:
 
     ``clusters`` and ``listeners`` are keyed by their place in the file, ``authorizes`` is whether
     there is an ``authorization``, ``written`` are the names of the file's outermost keys,
-    ``listeners_written`` is how many listeners the file has.
+    ``listeners_written`` is how many listeners the file has. ``has_peers`` is whether there is a
+    ``tree``, valid or not, so that mounts of other gateways may be named.
     """
 
     clusters: Mapping[int, ClusterParts]
@@ -65,12 +67,20 @@ class Parts:
     catalog: CatalogSettings | None = None
     written: frozenset[str] = frozenset()
     listeners_written: int = 0
+    tree: TreeSettings | None = None
+    has_peers: bool = False
 
     @classmethod
     def of(cls, config: Config) -> Parts:
         """The parts of a valid configuration that bind ports."""
-        clusters = dict(enumerate(map(ClusterParts.of, config.clusters)))
-        return cls(clusters, None, dict(enumerate(config.listeners)), config.metrics)
+        return cls(
+            dict(enumerate(map(ClusterParts.of, config.clusters))),
+            None,
+            dict(enumerate(config.listeners)),
+            config.metrics,
+            tree=config.tree,
+            has_peers=config.tree is not None,
+        )
 
     @property
     def is_tree(self) -> bool:
@@ -85,13 +95,23 @@ class Parts:
         return known if len(known) == len(mounts) else None
 
     def volume_of(self, listener: Listener) -> int | None:
-        """The place of the cluster that the listener is of; None: not known."""
+        """The place of the cluster that the listener is of; None: not known, or elsewhere."""
         if not self.is_tree or (listener.volume is None and len(self.clusters) == 1):
             return next(iter(self.clusters), None)
         for index, cluster in self.clusters.items():
             if cluster.mount is not None and cluster.mount == listener.volume:
                 return index
         return None
+
+    def is_far(self, path: str | None) -> bool:
+        """Whether a path that a listener names is the mount of another gateway."""
+        mounts = self.mounts if self.has_peers and self.is_tree else None
+        return path is not None and mounts is not None and path not in mounts
+
+    def far_of(self, listener: Listener) -> list[str]:
+        """The mounts of other gateways that a listener names, each once: its own volume first."""
+        named = dict.fromkeys((listener.volume, *(listener.reach or ())))
+        return [path for path in named if path is not None and self.is_far(path)]
 
     def reach_of(self, listener: Listener) -> tuple[ClusterParts, ...]:
         """The clusters whose brokers have a port on the listener, in the order of the ports."""
@@ -101,5 +121,6 @@ class Parts:
         """The node ids that have a port on the listener, by cluster; None: not all are known."""
         clusters = self.reach_of(listener)
         known = [one.ranges for one in clusters if one.ranges is not None]
-        complete = {*(listener.reach or ())} <= {one.mount for one in clusters}
+        near = {*(listener.reach or ())}.difference(self.far_of(listener))
+        complete = near <= {one.mount for one in clusters}
         return known if clusters and complete and len(known) == len(clusters) else None

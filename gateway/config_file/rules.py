@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from gateway.config.errors import Key, Problem, nearest
-from gateway.config.models import MAX_PORT, Listener
+from gateway.config.models import Listener
 from gateway.config.security import AUDIT_TOPIC, TRAFFIC_TOPIC
+from gateway.config.values import MAX_PORT
 from gateway.config_file.mirror_rules import mirror_problems
 from gateway.config_file.parts import Parts
+from gateway.config_file.peer_rules import peer_problems
 from gateway.config_file.security_rules import (
     catalog_problems,
     cluster_problems,
@@ -51,6 +53,7 @@ def cross_problems(parts: Parts) -> list[Problem]:
     """Every mistake that no single key shows."""
     return [
         *tree_problems(parts),
+        *peer_problems(parts),
         *_repeated_names(parts.listeners),
         *_homes(parts),
         *mirror_problems(parts),
@@ -89,6 +92,9 @@ def port_claims(parts: Parts) -> list[PortClaim]:
     if parts.metrics is not None:
         port, key = parts.metrics.port, ("metrics", "port")
         claims.append(PortClaim(parts.metrics.host, port, port, "metrics port", key))
+    if parts.tree is not None and parts.tree.listener is not None:
+        port, key = parts.tree.listener.port, ("tree", "listener", "port")
+        claims.append(PortClaim(parts.tree.listener.bind, port, port, "peers' port", key))
     return claims
 
 
@@ -127,6 +133,8 @@ def _repeated_names(listeners: Mapping[int, Listener]) -> Iterator[Problem]:
 
 def _homes(parts: Parts) -> Iterator[Problem]:
     for index, listener in parts.listeners.items():
+        if parts.is_far(listener.volume):
+            continue  # it has neither: peer_rules
         namespaces = _namespaces_of(parts, listener)
         known = {tier for namespace in namespaces or () for tier in parents(namespace)}
         if listener.home is None:

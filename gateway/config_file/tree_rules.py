@@ -160,17 +160,21 @@ def _listener(parts: Parts, listener: Listener) -> Iterator[tuple[Key, str]]:
         yield ("volume",), f"{text} names are in{_one_of(mounts)}"
     if mounts is None:
         return
-    if listener.volume is not None and listener.volume not in mounts:
+    elsewhere = parts.is_far(listener.volume)
+    if listener.volume is not None and listener.volume not in mounts and not elsewhere:
         yield ("volume",), _no_mount(listener.volume, mounts)
     yield from _reach(parts, listener, mounts)
 
 
 def _reach(parts: Parts, listener: Listener, mounts: Sequence[str]) -> Iterator[tuple[Key, str]]:
     own = parts.volume_of(listener)
+    far = parts.far_of(listener)
+    elsewhere = listener.volume in far
     mount = None if own is None else parts.clusters[own].mount
+    mount = listener.volume if elsewhere else mount
     reach = listener.reach
     for place, one in enumerate(reach or ()):
-        if one not in mounts:
+        if one not in mounts and one not in far:
             yield ("reach", place), _no_mount(one, mounts)
     for one, count in Counter(reach or ()).items():
         if count > 1:
@@ -178,10 +182,11 @@ def _reach(parts: Parts, listener: Listener, mounts: Sequence[str]) -> Iterator[
     if reach is not None and mount is not None and mount not in reach:
         yield ("reach",), f"lacks the listener's own volume, '{mount}'; add it"
     through = listener.sasl is not None and listener.sasl.pass_through
-    if through and len(parts.reach_of(listener)) > 1:
+    reaches = len(parts.reach_of(listener)) + len(far)
+    if through and reaches > 1 and not elsewhere:
         text = (
             "makes brokers of one cluster authenticate the clients, and the listener reaches "
-            f"{len(parts.reach_of(listener))} clusters; give the listener"
+            f"{reaches} clusters; give the listener"
         )
         shown = "[its volume]" if mount is None else f"['{mount}']"
         yield ("sasl", "pass_through"), f"{text} reach: {shown}"

@@ -26,6 +26,8 @@ INTERNAL: Final = "internal error"
 TOO_LATE: Final = "client did not log in in time"
 TOO_MANY_LINGERING: Final = "too many connections wait for brokers"
 TOO_MANY_OF_ONE: Final = "max.connections.per.ip"
+NO_PEER: Final = "certificate of no peer"
+TOO_MANY_OF_PEER: Final = "too many connections of one peer"
 
 LOGGED_FEW_TIMES: Final = frozenset(
     {
@@ -37,6 +39,8 @@ LOGGED_FEW_TIMES: Final = frozenset(
         FULL,
         TOO_MANY_LINGERING,
         TOO_MANY_OF_ONE,
+        NO_PEER,
+        TOO_MANY_OF_PEER,
         INTERNAL,
     }
 )

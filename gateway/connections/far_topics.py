@@ -15,6 +15,7 @@ from uuid import UUID
 
 from gateway.catalog.source import CatalogUnavailable
 from gateway.cluster.link import ClusterUnreachable
+from gateway.connections.referred_topics import ReferredTopics
 from gateway.connections.volumes import Volume
 from gateway.decision import Denied, Resolved
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
@@ -30,7 +31,8 @@ REFRESH_SECONDS: Final = 0.5
 class FarTopics:
     """Topics of other volumes, for one request: see :class:`gateway.rules.shadows.Far`. ``access``
     gives the client's rights in a volume, ``volumes`` are those in the listener's reach, and
-    ``home`` is the group's."""
+    ``home`` is the group's. ``referred`` are the topics behind other gateways, if it reaches any.
+    """
 
     def __init__(
         self,
@@ -39,10 +41,12 @@ class FarTopics:
         volume_of_topic: Callable[[bytes], str],
         access: Callable[[Volume], Access],
         shadows: Shadows,
+        referred: ReferredTopics | None = None,
         *,
         final: bool,
     ) -> None:
         self._home = home
+        self._referred = referred
         self._by_path = {each.path: each for each in volumes if each is not home}
         self._by_number = {each.state.number: each for each in self._by_path.values()}
         self._volume_of_topic = volume_of_topic
@@ -59,7 +63,10 @@ class FarTopics:
     def topic(self, operation: int, name: bytes) -> Resolved | Denied:
         """The shadow of a topic that a client's spelling names, if ``operation`` is allowed on the
         topic."""
-        volume = self._by_path.get(self._volume_of_topic(name))
+        path = self._volume_of_topic(name)
+        if self._referred is not None and self._referred.reaches(path):
+            return self._referred.topic(path, operation, name)
+        volume = self._by_path.get(path)
         shown = name.decode(errors="replace")
         if volume is None:
             why = f"Topic '{shown}' is in a volume that this listener does not reach."
@@ -94,12 +101,15 @@ class FarTopics:
             return self._shadow(volume, own, flat, shown, make=exists)
         for volume in self._by_path.values():
             self._note_unknown(volume, lambda: self.topic_id(operation, topic_id))
-        return None
+        return None if self._referred is None else self._referred.topic_id(operation, topic_id)
 
     def subscribed(self, name: bytes) -> bytes | None:
         """The name for a subscription or assignment, which needs no operation; None: no topic can
         have this name. A shadow is made if the client may read the topic."""
-        volume = self._by_path.get(self._volume_of_topic(name))
+        path = self._volume_of_topic(name)
+        if self._referred is not None and self._referred.reaches(path):
+            return self._referred.subscribed(path, name)
+        volume = self._by_path.get(path)
         if volume is None:
             return None
         access = self._access(volume)
@@ -141,9 +151,12 @@ class FarTopics:
 
     def preparation(self) -> Callable[[], Awaitable[None]] | None:
         """The work to do before the request is decided again, for good; None: there is none."""
-        return self._prepare if self._wanted or self._stale else None
+        referred = self._referred is not None and self._referred.has_work
+        return self._prepare if self._wanted or self._stale or referred else None
 
     async def _prepare(self) -> None:
+        if self._referred is not None and self._referred.has_work:
+            await self._referred.prepare()
         shadows = self._home.shadows
         for shadow, (volume, _) in self._wanted.items():
             if shadows.is_doubted(shadow):  # its topic may have got partitions
@@ -167,11 +180,15 @@ class FarTopics:
 
     def spell(self, flat: bytes) -> bytes | None:
         """The listener's spelling of the topic behind a shadow; None where it is not known."""
+        if (referred := self._owner_of(flat)) is not None:
+            return referred.spell(flat)
         found = self._origin(flat)
         return None if found is None else self._access(found[0]).view.spell(found[1])
 
     def hides(self, flat: bytes) -> bool:
         """Whether the client may not describe the topic behind a shadow, or it is not known."""
+        if (referred := self._owner_of(flat)) is not None:
+            return referred.hides(flat)
         found = self._origin(flat)
         if found is None:
             return True
@@ -180,6 +197,8 @@ class FarTopics:
 
     def id_to_show(self, flat: bytes) -> bytes | None:
         """The topic id by which the client knows the topic behind a shadow; None: unknown."""
+        if (referred := self._owner_of(flat)) is not None:
+            return referred.id_to_show(flat)
         found, origin = self._origin(flat), origin_of(flat)
         if found is None or origin is None or not origin.topic_id:
             return None
@@ -187,11 +206,20 @@ class FarTopics:
 
     def missed(self, flat: bytes, partition: int) -> bool:
         """Note that the broker did not know a shadow's partition; returns whether it soon will."""
+        if (referred := self._owner_of(flat)) is not None:
+            return referred.missed(flat, partition)
         found = self._origin(flat)
         if found is None:
             return False
         doubted = self._home.shadows.doubt(flat)
         return doubted or partition < _partitions(*found)
+
+    def _owner_of(self, flat: bytes) -> ReferredTopics | None:
+        """The topics behind other gateways, if a shadow is of one of them."""
+        origin = None if self._referred is None else origin_of(flat)
+        if origin is None or self._referred is None:
+            return None
+        return self._referred if self._referred.has_number(origin.number) else None
 
     def _origin(self, flat: bytes) -> tuple[Volume, bytes] | None:
         """The volume and flat name of the topic behind a shadow."""

@@ -20,9 +20,12 @@ from gateway.brokers.messages import BrokerError
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Listener
 from gateway.connections.connection import Waiting
+from gateway.connections.far_lanes import FarLanes
 from gateway.connections.far_topics import FarTopics
 from gateway.connections.lane_flows import LaneFlows
+from gateway.connections.lane_frames import request_payload, response_body
 from gateway.connections.lane_seconds import LOOKUP_SECONDS, LOOKUPS, changes, seconds_for
+from gateway.connections.referred_topics import ReferredTopics
 from gateway.connections.volumes import Volume, Volumes, describable
 from gateway.decision import Denied
 from gateway.exchanges.exchange import Unanswerable
@@ -40,14 +43,8 @@ from gateway.slices import Turns, in_slices
 from gateway.views.access import Access
 from gateway.virtual_brokers import ListenerAddresses
 from protocol import messages
-from protocol.headers import (
-    request_header_version,
-    response_body_pos,
-    response_header_version,
-)
-from protocol.primitives import legacy_string
+from protocol.headers import SIZE_PREFIX, frame
 
-_SIZE: Final = 4
 NOTHING_SERVED: Final = messages.build(messages.message_class("ApiVersionsResponse", 4))
 _NO_CONTROLLER: Final = -1
 
@@ -65,23 +62,24 @@ class LaneHub(Protocol):
 class Lanes:
     """The volumes of a tree for one client connection: see :class:`gateway.exchanges.tree.Tree`."""
 
-    __slots__ = ("_client", "_flows", "_hub", "_listener")
+    __slots__ = ("_client", "_far", "_flows", "_hub", "_listener")
 
     def __init__(self, hub: LaneHub, listener: Listener, client: ConnectionState) -> None:
         self._hub = hub
         self._listener = listener
         self._client = client
         self._flows = LaneFlows()
+        self._far = FarLanes(hub.volumes.others, listener, self.own, client)
 
     # -- whose a name is ---------------------------------------------------------------------------
 
     @property
     def own(self) -> str:
         """The mount path of the listener's volume."""
-        return self._hub.volumes.of_listener(self._listener.name).path
+        return self._hub.volumes.own_path(self._listener.name)
 
     def reach(self) -> Sequence[str]:
-        """The mount paths of the volumes that the listener's clients can reach."""
+        """The mount paths of this gateway's volumes that the listener's clients can reach."""
         return [volume.path for volume in self._reach()]
 
     def topic(self, name: bytes) -> str:
@@ -90,12 +88,11 @@ class Lanes:
 
     def topic_id(self, topic_id: bytes) -> str | None:
         """The mount path of the volume that has a topic of this id; None: none is known to."""
-        own = self._hub.volumes.of_listener(self._listener.name)
         for volume in self._reach():
             index = volume.cluster.index
             if volume.state.catalog.snapshot.by_topic_id(topic_id) or index.name_of(topic_id):
-                return volume.path if volume is own or _shows(self._access(volume)) else None
-        return None
+                return volume.path if self._is_shown(volume) else None
+        return self._far.path_of_id(topic_id)
 
     def group(self, group_id: bytes) -> str:
         """The mount path of the volume that a group id or transactional id is of."""
@@ -115,37 +112,59 @@ class Lanes:
         node = self._hub.volumes.of(self._client.worker).cluster.served
         if node is None:
             node = served[0] if served else NOTHING_SERVED
-        return api_versions.in_tree(version, node, served, APIS, SPLIT_KEYS)
+        return api_versions.in_tree(version, node, [*served, *self._far.served()], APIS, SPLIT_KEYS)
 
     def flat(self, name: bytes) -> bytes | None:
-        """A topic's name in its own cluster; None: no topic can have this name."""
-        found = self._access(self._hub.volumes[self.topic(name)]).view.resolve(name)
+        """A topic's name in its own cluster, as far as that is known here; None: no topic can have
+        this name."""
+        path = self.topic(name)
+        if path in self._far.paths:
+            names = self._far.names(path)
+            inside = names.parse(name.decode(errors="replace"))
+            return None if inside is None else names.flat(inside)
+        found = self._access(self._hub.volumes[path]).view.resolve(name)
         return None if isinstance(found, Denied) else found.flat
 
     def far(self, shadows: Shadows, *, final: bool) -> FarTopics:
         """The topics of the volumes that are not the node's, for one request of a group's member.
         ``final``: nothing more is prepared for it."""
         home = self._hub.volumes.of(self._client.worker)
-        return FarTopics(home, self._reach(), self.topic, self._access, shadows, final=final)
+        referred = (
+            ReferredTopics(home, self._far, shadows, final=final) if self._far.paths else None
+        )
+        volumes = self._reach()
+        topics = FarTopics(home, volumes, self.topic, self._access, shadows, referred, final=final)
+        return topics
 
     # -- what all answers tell ---------------------------------------------------------------------
 
     def facts(self) -> TreeFacts:
         """The brokers that this client's listener shows, as last known."""
-        own = self._hub.volumes.of_listener(self._listener.name)
         brokers = [
             broker
             for volume in self._reach()
-            if volume is own or _shows(self._access(volume))
+            if self._is_shown(volume)
             for broker in self._brokers(volume)
         ]
-        controller = virtual_node_id(own.state.number, own.cluster.controller_id)
+        brokers += self._far.brokers()
+        cluster_id, controller = self._own_cluster()
         shown = [each.node_id for each in brokers]
-        if own.cluster.controller_id not in own.cluster.brokers or controller not in shown:
+        if controller not in shown:
             # Admin clients wait for one; any broker will do, as in KRaft.
             controller = shown[0] if shown else _NO_CONTROLLER
+        own = self._hub.volumes.of_listener(self._listener.name)
         gateways = own.state.gateway_nodes.at(own.state.catalog.snapshot, self._listener.name)
-        return TreeFacts([*brokers, *gateways], own.cluster.cluster_id, controller)
+        return TreeFacts([*brokers, *gateways], cluster_id, controller)
+
+    def _own_cluster(self) -> tuple[str | None, int]:
+        """The cluster id of the listener's volume, and the virtual id of its controller."""
+        if self.own in self._far.paths:
+            far = self._far.volume(self.own)
+            return far.cluster_id, far.controller_id
+        own = self._hub.volumes[self.own]
+        known = own.cluster.controller_id in own.cluster.brokers
+        controller = virtual_node_id(own.state.number, own.cluster.controller_id)
+        return own.cluster.cluster_id, controller if known else _NO_CONTROLLER
 
     def _brokers(self, volume: Volume) -> list[TreeBroker]:
         addresses = self._addresses(volume)
@@ -163,6 +182,8 @@ class Lanes:
     ) -> Mapping[str, tuple[bytes | None, int]]:
         """Of these topics, those that a volume had when it was last seen and that the client may
         describe: topic id and partition count, by the client's name. ``names`` None: all listed."""
+        if path in self._far.paths:
+            return self._far.remembered(path, names, ids)
         volume = self._hub.volumes[path]
         access, index = self._access(volume, last=True), volume.cluster.index
         if names is None:
@@ -180,6 +201,8 @@ class Lanes:
         """The response body to a part of a request, for this client, in the volume at ``path``.
         ``alone``: no other volume's answer waits for this one. Raises VolumeUnreachable.
         """
+        if path in self._far.paths:
+            return await self._far.ask(path, api_key, version, body)
         volume = self._hub.volumes[path]
         if volume not in self._reach():
             raise VolumeUnreachable(
@@ -202,6 +225,8 @@ class Lanes:
     async def meet(self, path: str, node_ids: Collection[int]) -> None:
         """Look up the brokers of a volume if those in an answer (virtual ids) are not the known
         ones: its leaders are not to be missing in the list that all answers have."""
+        if path in self._far.paths:
+            return  # the answer has told its brokers
         volume = self._hub.volumes[path]
         if {each.node_id for each in self._brokers(volume)} != {*node_ids}:
             with suppress(TimeoutError, ClusterUnreachable):
@@ -218,28 +243,17 @@ class Lanes:
             served = min(version, highest)
         session = Session(self._state(volume))
         self._flows.opened(volume.path, session.state, self._client)
-        header = api_key << 48 | served << 32
-        client_id = legacy_string(self._client.source.client_id.encode())
-        tagged_fields = b"\x00" if request_header_version(api_key, served) >= 2 else b""
-        frame = b"".join(
-            (
-                header.to_bytes(8, "big"),
-                client_id,
-                tagged_fields,
-                at_version(api, version, served, body),
-            )
-        )
+        client_id = self._client.source.client_id
+        request = at_version(api, version, served, body)
         try:
-            session.client_data(len(frame).to_bytes(_SIZE, "big") + frame)
+            session.client_data(frame(request_payload(api_key, served, client_id, request)))
             response = await self._answer(volume, session, changes)
         finally:
             session.abandon()
             self._flows.closed(self._client)
             volume.state.lane_accesses.add(session.state.access)
-        start = response_body_pos(
-            response, _SIZE, len(response), response_header_version(api_key, served)
-        )
-        return response_at(api, served, version, response[start:], body)
+        answer = response_body(api_key, served, response[SIZE_PREFIX.size :])
+        return response_at(api, served, version, answer, body)
 
     async def _answer(self, volume: Volume, session: Session, changes: bool) -> bytes:
         """Do what the session needs until it has its answer, a whole frame."""
@@ -277,12 +291,16 @@ class Lanes:
     def _addresses(self, volume: Volume) -> ListenerAddresses:
         return self._hub.addresses(self._listener.name, volume.path)
 
+    def _is_shown(self, volume: Volume) -> bool:
+        """Whether the client is shown a volume's brokers."""
+        return volume.path == self.own or shows(self._access(volume))
+
     def _reach(self) -> list[Volume]:
         reach = self._listener.reach
         return [each for each in self._hub.volumes if reach is None or each.path in reach]
 
 
-def _shows(access: Access) -> bool:
+def shows(access: Access) -> bool:
     """Whether a client can reach anything in another volume than its listener's at all."""
     return access.anything() and not access.view.settings.shut
 

@@ -11,7 +11,9 @@ import logging
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Protocol
 
+from gateway.broker_names import BrokerNames
 from gateway.config.models import Listener
 from gateway.config.reach import addresses_of
 from gateway.config.security import ListenerTls, Unauthenticated
@@ -29,7 +31,7 @@ from gateway.node_ids import NodeIdRanges
 from gateway.tls.contexts import TlsError
 from gateway.tls.handshake import Handshake
 from gateway.tls.listener import TlsListener
-from gateway.virtual_brokers import ListenerAddresses, ReachAddresses, Target, Volume
+from gateway.virtual_brokers import ListenerAddresses, Target, Volume
 
 log = logging.getLogger(__name__)
 
@@ -46,14 +48,29 @@ MakeRoom = Callable[[str], object]
 """Closes a silent connection of a listener, if it has one."""
 
 
+class PortAddresses(Protocol):
+    """The addresses behind one listener's ports (:class:`gateway.virtual_brokers.ReachAddresses`):
+    none but ``bootstrap`` where it stands for no broker."""
+
+    @property
+    def by_volume(self) -> Mapping[str, ListenerAddresses]: ...
+    @property
+    def names(self) -> BrokerNames | None: ...
+    @property
+    def bootstrap(self) -> Target: ...
+    def ports(self) -> dict[int, Target]: ...
+    def broker(self, virtual: int) -> Target: ...
+
+
 class Listeners:
     """The ports that are bound. ``addresses`` are those of each listener, by its name; ``accept``
-    makes the protocol of each client that connects."""
+    makes the protocol of each client that connects. ``tls_key`` is where the configuration has the
+    files of their TLS."""
 
     def __init__(
         self,
         listeners: Sequence[Listener],
-        addresses: Mapping[str, ReachAddresses],
+        addresses: Mapping[str, PortAddresses],
         accept: Accept,
         *,
         rejected: Rejected,
@@ -61,8 +78,10 @@ class Listeners:
         unauthenticated: Mapping[str, UnauthenticatedClients],
         make_room: MakeRoom,
         counts: Counts,
+        tls_key: str = "listeners[].tls",
     ) -> None:
         self._listeners = listeners
+        self._tls_key = tls_key
         self._addresses = addresses
         self._accept = accept
         self._rejected = rejected
@@ -120,7 +139,7 @@ class Listeners:
             each.on_outside = partial(self._node_outside, listener.name, volume)
         tls = None
         if listener.tls is not None:
-            tls = _tls_of(listener, listener.tls, addresses)
+            tls = _tls_of(listener, listener.tls, addresses, self._tls_key)
             self._tls.append(tls)
             unauthenticated = self._unauthenticated[listener.name]
             self._gates[listener.name] = _Gate(listener, unauthenticated, self._rejected)
@@ -134,7 +153,7 @@ class Listeners:
         tls: TlsListener | None,
         port: int,
         target: Target,
-        addresses: ReachAddresses,
+        addresses: PortAddresses,
     ) -> None:
         accept = partial(self._accept, listener)
 
@@ -184,10 +203,12 @@ class Listeners:
         )
 
 
-def _tls_of(listener: Listener, tls: ListenerTls, addresses: ReachAddresses) -> TlsListener:
+def _tls_of(
+    listener: Listener, tls: ListenerTls, addresses: PortAddresses, key: str
+) -> TlsListener:
     identifies = listener.security_protocol == "SSL"
     try:
-        return TlsListener(listener.name, tls, addresses.names, identifies=identifies)
+        return TlsListener(listener.name, tls, addresses.names, identifies=identifies, key=key)
     except TlsError as error:
         raise TlsError(f"listener {listener.name}: {error.key}", error.reason) from None
 

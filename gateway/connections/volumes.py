@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gateway.changes.topics.shadows import Shadows
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster
 from gateway.config.models import Config, Listener
+from gateway.connections.far_lanes import OtherGateways
 from gateway.decision import Denied
 from gateway.exchanges.worker_state import WorkerState
 from gateway.identity import Identity
@@ -57,17 +58,25 @@ def describable(
 
 
 class Volumes:
-    """All volumes of one worker, by mount path. ``mounts`` is None where there is no tree."""
+    """All volumes of one worker, by mount path. ``mounts`` is None where there is no tree.
+    ``others`` are the tree's other gateways; None: there are none."""
 
-    def __init__(self, volumes: Iterable[Volume], listeners: Iterable[Listener]) -> None:
+    def __init__(
+        self,
+        volumes: Iterable[Volume],
+        listeners: Iterable[Listener],
+        others: OtherGateways | None = None,
+    ) -> None:
         self._by_path = {volume.path: volume for volume in volumes}
+        listeners = tuple(listeners)
         first = next(iter(self._by_path.values()))
         mounted = [each.mount for each in self if each.mount is not None]
         self.mounts = Mounts(mounted) if mounted else None
-        self._of_listener: Mapping[str, Volume] = {
-            listener.name: first if listener.volume is None else self._by_path[listener.volume]
-            for listener in listeners
+        self.others = others
+        self._own_paths = {
+            one.name: first.path if one.volume is None else one.volume for one in listeners
         }
+        self._of_listener = {one.name: self._standing_in(one, first) for one in listeners}
 
     def __iter__(self) -> Iterator[Volume]:
         return iter(self._by_path.values())
@@ -75,8 +84,14 @@ class Volumes:
     def __getitem__(self, path: str) -> Volume:
         return self._by_path[path]
 
+    def own_path(self, listener: str) -> str:
+        """The mount path of the volume that relative names of a listener are in, which may be
+        another gateway's."""
+        return self._own_paths[listener]
+
     def of_listener(self, listener: str) -> Volume:
-        """The volume that relative names of a listener are in."""
+        """The volume that relative names of a listener are in. Where that is another gateway's, the
+        first one in reach stands in for it: it has the listener's users, but none of its names."""
         return self._of_listener[listener]
 
     def of_target(self, listener: str, target: Target) -> Volume:
@@ -91,7 +106,7 @@ class Volumes:
         where that is too long ago to decide by."""
         principal, own = identity.principal, self.of_listener(listener)
         home = home_of(own.config.principals, own.state.catalog.snapshot, principal)
-        if volume is not own:
+        if volume.path != self.own_path(listener):
             principal = trusted(volume.config.clusters[0].trust, listener, principal)
         view = volume.views.of(listener, home)
         if last and isinstance(view, ClosedView):
@@ -101,3 +116,9 @@ class Volumes:
     def of(self, state: WorkerState) -> Volume:
         """The volume that a connection's state is of."""
         return self._by_path[state.mount]
+
+    def _standing_in(self, listener: Listener, first: Volume) -> Volume:
+        for path in (self.own_path(listener.name), *(listener.reach or ())):
+            if path in self._by_path:
+                return self._by_path[path]
+        return first

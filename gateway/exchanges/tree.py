@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from gateway.flows import Flow
+from gateway.referrals.questions import Outcome
 from gateway.rules.declaration import Shadows
 from gateway.rules.shadows import Far
 from gateway.rules.tree_brokers import Broker
@@ -32,6 +33,15 @@ class TreeFacts(NamedTuple):
 
 class VolumeUnreachable(Exception):
     """A volume's cluster does not answer, or not in time; the text is a sentence for the client."""
+
+
+class NotReferred(VolumeUnreachable):
+    """The gateways of the tree say that a request is for no volume, or not for this client.
+    ``outcome`` is how the question was answered."""
+
+    def __init__(self, text: str, outcome: Outcome) -> None:
+        super().__init__(text)
+        self.outcome = outcome
 
 
 class Tree(Names, Protocol):

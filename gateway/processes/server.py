@@ -27,6 +27,7 @@ from gateway.flows import Denial
 from gateway.mounts import Mounts
 from gateway.processes.absence import Absence
 from gateway.processes.cut_off import CutOff
+from gateway.processes.tree_peers import TreePeers
 from gateway.processes.volume import ServedVolume, open_cluster
 from gateway.processes.worker_channel import WorkerReport
 from gateway.processes.worker_policies import VolumePolicies
@@ -69,10 +70,19 @@ class Server:
             for each, admin, cluster in zip(configs, admins, config.clusters, strict=True)
         ]
         self.policies = VolumePolicies({each.cluster.name: each.policies for each in self.served})
-        volumes = Volumes([each.volume for each in self.served], config.listeners)
+        self._peers = None
+        if config.tree is not None:
+            worker = f"w{worker_id}"
+            self._peers = TreePeers(
+                config, config.tree, worker, tasks=self._tasks, counts=self._counts
+            )
+        others = None if self._peers is None else self._peers.others
+        volumes = Volumes([each.volume for each in self.served], config.listeners, others)
         self.clients = Clients(
             config, volumes, turns=self._turns, tasks=self._tasks, counts=self._counts
         )
+        if self._peers is not None:
+            self._peers.answer_by(self.clients, self.audit)
         self.handover = Handover(config.gateway_id, volumes, self.clients.listeners)
         self.cut_off = CutOff([each.cluster for each in self.served], self.clients, self.handover)
         self.absence = Absence(config.gateway_id, [each.state for each in self.served])
@@ -111,12 +121,16 @@ class Server:
         """
         prepare()
         self.clients.logins.start()
+        if self._peers is not None:
+            self._peers.start()
         with collecting_no_garbage():
             if len(self.served) == 1:
                 await self._start(self.served[0])
             else:
                 await self._start_tree()
         await self.clients.listeners.start()
+        if self._peers is not None:
+            await self._peers.listen()
         if gateway_addresses(self._config):
             watches = self.cut_off.watch(), self.absence.watch()
             self._watching = [self._tasks.run(one) for one in watches]
@@ -192,6 +206,8 @@ class Server:
         for task in self._starting:
             task.cancel()
         await self.clients.stop()
+        if self._peers is not None:
+            await self._peers.stop()
         for each in self.served:
             await each.stop()
         await self.audit.stop()
@@ -204,7 +220,10 @@ class Server:
         are told where to go on, where another gateway is up."""
         self._stop_watching()
         peer = await self.handover.begin()
-        await self.clients.drain(seconds, LEAVING_SECONDS if peer else 0.0)
+        drains = [self.clients.drain(seconds, LEAVING_SECONDS if peer else 0.0)]
+        if self._peers is not None:
+            drains.append(self._peers.drain(seconds))
+        await asyncio.gather(*drains)
         await self.stop()
 
     def _stop_watching(self) -> None:
@@ -215,6 +234,8 @@ class Server:
         """The counts since the last call, and the state of the worker. Called once a second."""
         self.clients.sweep()
         flows, acls = self.clients.take_flows()
+        if self._peers is not None:
+            flows += self._peers.sweep()
         denials = [denial for each in self.served for denial in self._denials_of(each)]
         in_tree = self.served[0].state.place.mount is not None
         return WorkerReport(

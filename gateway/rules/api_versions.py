@@ -55,21 +55,34 @@ def before_login(version: int, served: Any, decided: Mapping[int, Declaration]) 
     whose readers take 0 for a mistake (KIP-1022).
     """
     shared = (_shared(each, decided) for each in served.api_keys)
-    values: dict[str, object] = {
-        "api_keys": [
-            *(_values(each) for each in shared if each is not None),
-            *_answered_here(decided),
-        ]
-    }
-    if hasattr(served, "supported_features"):
-        for array in ("supported_features", "finalized_features"):
-            values[array] = [
-                _values(each)
-                for each in getattr(served, array)
-                if version > _NO_ZERO_FEATURES or getattr(each, "min_version", True)
-            ]
-        values["finalized_features_epoch"] = served.finalized_features_epoch
-    return made(_RESPONSE, version, values)
+    api_keys = [
+        *(_values(each) for each in shared if each is not None),
+        *_answered_here(decided),
+    ]
+    return made(_RESPONSE, version, {"api_keys": api_keys, **_features(version, served)})
+
+
+def between_gateways(
+    version: int, served: Any, decided: Mapping[int, Declaration], split: Collection[int]
+) -> bytes:
+    """The response to another gateway of the tree, made of what a cluster responded earlier.
+
+    It makes of ``served``, of this and of other clusters what its clients get. Only the APIs of
+    ``split`` are asked for by way of this gateway, so these are cut to the versions that it serves.
+    """
+    shared = (_shared(each, decided) if each.api_key in split else each for each in served.api_keys)
+    api_keys = [_values(each) for each in shared if each is not None]
+    return made(_RESPONSE, version, {"api_keys": api_keys, **_features(version, served)})
+
+
+def between_peers(version: int, apis: Mapping[int, tuple[int, int]]) -> bytes:
+    """The response at the port where gateways ask each other: these APIs, with the lowest and the
+    highest version of each."""
+    entries = [
+        {"api_key": key, "min_version": first, "max_version": last}
+        for key, (first, last) in sorted(apis.items())
+    ]
+    return made(_RESPONSE, version, {"api_keys": entries})
 
 
 def in_tree(
@@ -137,6 +150,20 @@ def client_software(version: int, request_body: bytes) -> tuple[str, str]:
         if not _SOFTWARE.fullmatch(value):
             raise InvalidClientSoftware("client software name or version is not valid (KIP-511)")
     return name, software_version
+
+
+def _features(version: int, served: Any) -> dict[str, object]:
+    """The features of a broker's response, for one of a version; empty before features (2.7)."""
+    if not hasattr(served, "supported_features"):
+        return {}
+    values: dict[str, object] = {"finalized_features_epoch": served.finalized_features_epoch}
+    for array in ("supported_features", "finalized_features"):
+        values[array] = [
+            _values(each)
+            for each in getattr(served, array)
+            if version > _NO_ZERO_FEATURES or getattr(each, "min_version", True)
+        ]
+    return values
 
 
 def _values(entity: Any) -> dict[str, object]:

@@ -11,15 +11,21 @@ the sentence, and the items of other volumes are answered.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from gateway.decision import Denied
 from gateway.error_codes import (
+    CLUSTER_AUTHORIZATION_FAILED,
     COORDINATOR_NOT_AVAILABLE,
+    GROUP_AUTHORIZATION_FAILED,
+    INVALID_REQUEST,
     LEADER_NOT_AVAILABLE,
     REQUEST_TIMED_OUT,
+    TOPIC_AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC_OR_PARTITION,
 )
+from gateway.referrals.questions import Outcome
 from gateway.rules import partial, volume_pages
 from gateway.rules.declaration import TOPIC_ID, Declaration
 from gateway.rules.volume_items import FIND_COORDINATOR, METADATA, arrays, by_position
@@ -28,6 +34,20 @@ from protocol.messages import made
 from protocol.pausing import paced
 
 NO_LEADER = -1
+
+_OF_TOPICS: Final = frozenset(
+    {
+        METADATA,
+        volume_pages.API,
+        "AlterConfigs",
+        "CreatePartitions",
+        "CreateTopics",
+        "DeleteTopics",
+        "DescribeConfigs",
+        "IncrementalAlterConfigs",
+    }
+)
+"""APIs whose items are topics, or mostly."""
 
 CLUSTER = "DescribeCluster"
 BROKERS = 1
@@ -59,6 +79,23 @@ def code_when_down(api: Declaration) -> int:
         return COORDINATOR_NOT_AVAILABLE
     topics = api.name in (METADATA, volume_pages.API)
     return LEADER_NOT_AVAILABLE if topics else REQUEST_TIMED_OUT
+
+
+def code_when_not_referred(api: Declaration, outcome: Outcome) -> int:
+    """The error code where other gateways say that a request is for no volume of theirs, or not for
+    this client: Kafka's for what does not exist, or is not authorized. A lookup that is rejected is
+    one that clients try again, since a route may be made right meanwhile."""
+    coordinator = api.name == FIND_COORDINATOR
+    if outcome is Outcome.DENIED:
+        if coordinator:
+            return GROUP_AUTHORIZATION_FAILED
+        named = api.name in _OF_TOPICS
+        return TOPIC_AUTHORIZATION_FAILED if named else CLUSTER_AUTHORIZATION_FAILED
+    if coordinator:
+        return COORDINATOR_NOT_AVAILABLE
+    missing = outcome is Outcome.NO_SUCH_MOUNT and api.name in _OF_TOPICS
+    lookup = api.name in (METADATA, volume_pages.API)
+    return UNKNOWN_TOPIC_OR_PARTITION if missing or lookup else INVALID_REQUEST
 
 
 def failed(api: Declaration, version: int, part_body: bytes, code: int, message: str) -> bytes:

@@ -43,13 +43,21 @@ class TlsListener:
     resumes sessions from its context's memory, and may not under another name (RFC 6066, 3).
 
     ``identifies``: whether a client's certificate is its identity; with SASL it only lets it in.
+    ``key`` is where the configuration has its files, for the log.
     """
 
     def __init__(
-        self, name: str, tls: ListenerTls, names: BrokerNames | None, *, identifies: bool = True
+        self,
+        name: str,
+        tls: ListenerTls,
+        names: BrokerNames | None,
+        *,
+        identifies: bool = True,
+        key: str = "listeners[].tls",
     ) -> None:
         """Raises TlsError and InvalidRules."""
         self.name = name
+        self._key = key
         self._identifies = identifies
         self._tls = tls
         self._names = names
@@ -97,7 +105,7 @@ class TlsListener:
             self._by_name.clear()
         except TlsError as error:
             log.error(
-                "listener %s keeps the certificates it has: listeners[].tls.%s", self.name, error
+                "listener %s keeps the certificates it has: %s.%s", self.name, self._key, error
             )
         else:
             log.info("listener %s uses the TLS files as they are now", self.name)

@@ -89,8 +89,9 @@ def _key_of(flow: Flow) -> FlowKey:
 
 
 def host_of(address: str) -> str:
-    """The host of ``host:port`` or ``[v6]:port``."""
-    return address.rpartition(":")[0].removeprefix("[").removesuffix("]")
+    """The host of ``host:port`` or ``[v6]:port``; an address without a port as it is."""
+    host, _, port = address.rpartition(":")
+    return host.removeprefix("[").removesuffix("]") if port.isdecimal() else address
 
 
 def flow_record(

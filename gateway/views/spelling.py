@@ -201,6 +201,11 @@ def spell_name(settings: ViewSettings, snapshot: Snapshot, name: LogicalName) ->
     return None
 
 
+def spell_anywhere(settings: ViewSettings, snapshot: Snapshot, name: LogicalName) -> str | None:
+    """A topic's name in the listener's spelling, whether or not its namespace exists."""
+    return _spell_own(settings, snapshot, name)
+
+
 def _spellings(
     settings: ViewSettings, at_listener: mirrors.Mirrors, snapshot: Snapshot, name: LogicalName
 ) -> Iterator[str | None]:

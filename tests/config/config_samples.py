@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from devkit.certificates import Authority
 from devkit.ports import free_port, free_ports
 from gateway.config.models import Config
 from gateway.config_file.loading import load_config
@@ -85,3 +86,21 @@ def write(directory: Path, **overrides: Any) -> Path:
 def config(directory: Path, **overrides: Any) -> Config:
     """The same, loaded."""
     return load_config(write(directory, **overrides))
+
+
+def peer_values(directory: Path, **tree: Any) -> dict[str, Any]:
+    """:func:`tree_values` with a parent `root` and a child `deep` at la:tracking:deep; ``tree``
+    replaces keys of ``tree``. The certificate, CN=gw, is made in the directory."""
+    authority = Authority(directory / "peers")
+    own = authority.peer("gw")
+    tls = {"ca": authority.file, "certificate": own.certificate, "key": own.key}
+    child = {"name": "deep", "mount": "la:tracking:deep"}
+    return tree_values(
+        tree={
+            "tls": {key: str(path) for key, path in tls.items()},
+            "listener": {"port": free_port()},
+            "parents": [{"name": "root", "addresses": [f"127.0.0.1:{free_port()}"]}],
+            "children": [{**child, "addresses": [f"127.0.0.1:{free_port()}"]}],
+            **tree,
+        }
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -10,17 +11,23 @@ import pytest
 from gateway.config.models import Config
 from gateway.config.policies import Range
 from gateway.config.reach import reached
+from gateway.config.values import Address
 from gateway.config_file.loading import load_config
+from gateway.config_file.parts import Parts
+from gateway.config_file.rules import port_claims
 from tests.auth.tokens import jwk, key_set
 from tests.tls.pki import Pki
 
 EXAMPLES = Path(__file__).parents[2] / "config"
 
+GATEWAYS = ("root", "la", "la-tracking")
+"""Of one tree, an example each."""
+
 
 @pytest.fixture
 def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Config]:
-    """Loads an example of the name. What one of them reads from the environment, and from
-    /etc/kafka-gateway, is there."""
+    """Loads an example of the name. What they read from the environment, from /etc/kafka-gateway
+    and from ./tls is there."""
     pki = Pki(tmp_path)
     server = pki.ours.client("locked", password="open sesame")  # noqa: S106
     files = {
@@ -30,14 +37,23 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
         "kafka.example.key": server.key.read_text(),
         "key-password": "open sesame\n",
         "jwks.json": key_set(jwk("ES256")),
+        "gateways-ca.pem": pki.ours.file.read_text(),
     }
+    for gateway in GATEWAYS:
+        own = pki.ours.peer(gateway)
+        files |= {
+            f"{gateway}.pem": own.certificate.read_text(),
+            f"{gateway}.key": own.key.read_text(),
+        }
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     monkeypatch.setenv("BROKER_PASSWORD", "secret")
 
     def loaded(name: str) -> Config:
         path = tmp_path / name
-        text = (EXAMPLES / name).read_text().replace("/etc/kafka-gateway", str(tmp_path))
+        text = (EXAMPLES / name).read_text()
+        for directory in ("/etc/kafka-gateway", "./tls"):
+            text = text.replace(directory, str(tmp_path))
         path.write_text(text)
         return load_config(path)
 
@@ -65,6 +81,7 @@ def test_the_examples_are_there() -> None:
         "mirror-site-a.yaml",
         "mirror-site-b.yaml",
         "mirror-tree.yaml",
+        *(f"tree-{gateway}.yaml" for gateway in GATEWAYS),
     }
 
 
@@ -82,6 +99,32 @@ def test_an_example_has_two_clusters_in_one_tree() -> None:
         Range(max=48),
         None,
     )
+
+
+def test_three_examples_are_gateways_of_one_tree(example: Callable[[str], Config]) -> None:
+    """Whose peers, mounts and listeners agree, and which run on one machine."""
+    gateways = {name: example(f"tree-{name}.yaml") for name in GATEWAYS}
+    assert list(gateways) == [config.gateway_id for config in gateways.values()]
+    volumes = {one.mount: one.number for each in gateways.values() for one in each.clusters}
+    assert volumes == {"": 1, "la": 2, "la:tracking": 3}
+    addresses = {}
+    for name, config in gateways.items():
+        assert {one.volume for one in config.listeners} == {*volumes}
+        assert all({*(one.reach or ())} == {*volumes} for one in config.listeners)
+        assert config.tree is not None
+        assert config.tree.listener is not None
+        addresses[name] = (Address(config.tree.listener.bind, config.tree.listener.port),)
+        for child in config.tree.children:
+            child_tree = gateways[child.name].tree
+            assert child_tree is not None
+            assert name in [parent.name for parent in child_tree.parents]
+            assert child.mount in [one.mount for one in gateways[child.name].clusters]
+    for config in gateways.values():
+        assert config.tree is not None
+        for peer in config.tree.peers:
+            assert (peer.addresses, peer.subject) == (addresses[peer.name], f"CN={peer.name}")
+    claims = [one for each in gateways.values() for one in port_claims(Parts.of(each))]
+    assert [one for one, other in combinations(claims, 2) if one.meets(other)] == []
 
 
 def test_the_quickstart_has_the_three_kinds_of_listeners() -> None:

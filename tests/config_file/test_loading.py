@@ -12,8 +12,9 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
 
 from gateway.config.errors import Problem
-from gateway.config.models import Address, Config, parse_address
+from gateway.config.models import Config
 from gateway.config.policies import PolicyBlock
+from gateway.config.values import Address, parse_address
 from gateway.config_file.loading import with_lines
 from tests.config_file.written import MINIMAL, load, rejections, rejections_with
 

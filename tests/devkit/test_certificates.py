@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ssl
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -43,6 +44,27 @@ def test_files_that_openssl_takes(tmp_path: Path) -> None:
     for made in (authority.server(), authority.client("alice")):
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(made.certificate, made.key)
         ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(made.both)
+
+
+def test_peers_prove_to_each_other_who_they_are(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    sides = []
+    for name, purpose in (("one", ssl.Purpose.CLIENT_AUTH), ("other", ssl.Purpose.SERVER_AUTH)):
+        made = authority.peer(name)
+        context = ssl.create_default_context(purpose, cafile=str(authority.file))
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_cert_chain(made.certificate, made.key)
+        sides.append(context)
+    to_client, to_server = ssl.MemoryBIO(), ssl.MemoryBIO()
+    server = sides[0].wrap_bio(to_server, to_client, server_side=True)
+    client = sides[1].wrap_bio(to_client, to_server, server_hostname="127.0.0.1")
+    for side in (client, server, client, server):
+        with contextlib.suppress(ssl.SSLWantReadError):
+            side.do_handshake()
+    assert client.getpeercert() != {}
+    shown = server.getpeercert()
+    assert shown is not None
+    assert shown["subject"] == ((("commonName", "other"),),)
 
 
 def test_a_client_has_the_subject_that_it_was_given(tmp_path: Path) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from itertools import chain
+from pathlib import Path
 
 import pytest
 
-from devkit.gateway_config import NODE_IDS, Listener, plan_gateway
+from devkit.certificates import Authority
+from devkit.gateway_config import NODE_IDS, Listener, PeerGateway, TreePlace, plan_gateway
+from gateway.config.tree import TreeSettings
 
 _LISTENERS = (
     Listener("colon", "all"),
@@ -67,3 +71,23 @@ def test_security_is_passed_on() -> None:
     (entry,), (cluster,) = plan.config["listeners"], plan.config["clusters"]
     assert (entry["security_protocol"], entry["sasl"]) == ("SASL_SSL", sasl)
     assert cluster["security"] == {"protocol": "SSL"}
+
+
+def test_the_section_of_a_tree_is_one_that_the_gateway_takes(tmp_path: Path) -> None:
+    authority = Authority(tmp_path)
+    peers = [
+        PeerGateway("up", 1_001),
+        PeerGateway("down", 1_002, "la:tracking", {"User:a": "User:b"}),
+    ]
+    place = TreePlace(
+        "middle", 1_000, authority.peer("middle"), authority.file, peers, {"max_hops": 3}
+    )
+    settings = TreeSettings.model_validate_json(json.dumps(place.section(tmp_path / "kept")))
+    assert settings.listener is not None
+    assert (settings.listener.port, settings.max_hops) == (1_000, 3)
+    (parent,), (child,) = settings.parents, settings.children
+    assert (parent.subject, str(parent.addresses[0])) == ("CN=up", "127.0.0.1:1001")
+    assert (child.subject, child.mount) == ("CN=down", "la:tracking")
+    assert (parent.principals, child.principals) == ("all", {"User:a": "User:b"})
+    assert settings.directory == tmp_path / "kept"
+    assert settings.listener_tls.client_ca == authority.file

@@ -13,6 +13,7 @@ from annotated_types import Ge, Gt, Le
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
+from devkit.certificates import Authority
 from gateway import exit_codes
 from gateway.checks import check
 from gateway.commands.output import table
@@ -35,6 +36,8 @@ COMPUTED = {
     "listeners[].max.connections.per.ip.overrides": "`{}`",
     "authorization.configs": "`{}`",
     "policies.namespaces": "`{}`",
+    "tree.parents[].principals": "`{}`",
+    "tree.children[].principals": "`{}`",
     "clusters[].policies.namespaces": "`{}`",
 }
 
@@ -136,7 +139,7 @@ def test_the_tree_gives_the_table_shown() -> None:
 
 
 def test_the_limits_shown_are_limits(tmp_path: Path) -> None:
-    least, limits, _ = (block for block in markdown.blocks(PAGE) if block.language == "yaml")
+    least, limits, *_ = (block for block in markdown.blocks(PAGE) if block.language == "yaml")
     values = yaml.safe_load(least.text) | yaml.safe_load(limits.text)
     path = tmp_path / "gateway.yaml"
     path.write_text(yaml.safe_dump(values))
@@ -147,12 +150,34 @@ def test_the_limits_shown_are_limits(tmp_path: Path) -> None:
 
 
 def test_the_tree_shown_is_one_with_the_ports_told(tmp_path: Path) -> None:
-    *_, tree = (block for block in markdown.blocks(PAGE) if block.language == "yaml")
+    *_, tree, _ = (block for block in markdown.blocks(PAGE) if block.language == "yaml")
     path = tmp_path / "gateway.yaml"
     path.write_text(tree.text)
     claims = port_claims(Parts.of(load_config(path)))
     ports = [(one.first, one.last) for one in claims if one.key[-1] == "broker_base_port"]
     assert ports == [(9193, 9208), (9293, 9300)]
+
+
+def test_the_gateway_shown_is_one_of_a_tree(tmp_path: Path) -> None:
+    *_, shown = (block for block in markdown.blocks(PAGE) if block.language == "yaml")
+    authority = Authority(tmp_path / "peers")
+    own = authority.peer("la")
+    text = shown.text
+    for name, file in (
+        ("la.pem", own.certificate),
+        ("la.key", own.key),
+        ("gateways-ca.pem", authority.file),
+    ):
+        text = text.replace(f"./tls/{name}", str(file))
+    path = tmp_path / "gateway.yaml"
+    path.write_text(text)
+    config = load_config(path)
+    assert config.tree is not None
+    example = yaml.safe_load((markdown.ROOT / "config" / "tree-la.yaml").read_text())
+    assert [one.name for one in config.tree.peers] == [
+        one["name"] for one in (*example["tree"]["parents"], *example["tree"]["children"])
+    ]
+    assert [each.name for each in config.listeners] == [one["name"] for one in example["listeners"]]
 
 
 def test_exit_statuses() -> None:

@@ -1,0 +1,327 @@
+"""``kafka-gateway check --peers``: every gateway that ``tree`` names, asked what it is.
+
+A question of kind DESCRIBE that may pass no more gateways (``hops`` is 0) is answered by the one
+that gets it, whatever its target. The mounts that no peer has itself are looked for as a client's
+names would be. Nothing is changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from gateway.brokers.security import BrokerSecurity
+from gateway.checks.peer_agreement import (
+    Described,
+    child_problems,
+    identity_problems,
+    listener_problems,
+    number_problems,
+    parent_problems,
+)
+from gateway.config.errors import Key, Problem
+from gateway.config.models import Config
+from gateway.config.reach import far_paths
+from gateway.config.tree import Child, Peer, TreeSettings
+from gateway.config.values import Address
+from gateway.foreign_text import shown_text
+from gateway.identity import ANONYMOUS
+from gateway.names import DELIMITER
+from gateway.referrals.description import GatewayDescription, UnreadableDescription
+from gateway.referrals.locations import Locations
+from gateway.referrals.lookups import Lookups
+from gateway.referrals.numbers import Numbers
+from gateway.referrals.peer_link import PeerLink, PeerUnreachable
+from gateway.referrals.questions import MAX_TEXT, Answer, Kind, Outcome, Question
+from gateway.referrals.routing import Routes
+from gateway.tls.contexts import TlsError, read_certificates
+from gateway.tls.distinguished_name import UnreadableName, subject_name
+
+SECONDS: Final = 5.0
+"""For a gateway's answer, and for one that comes by way of others."""
+
+
+class ClosableLink(Protocol):
+    """A :class:`gateway.referrals.peer_link.PeerLink`, or what stands for one."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def up(self) -> bool: ...
+
+    async def ask(self, question: Question) -> Answer: ...
+
+    def close(self) -> None: ...
+
+
+MakesLink = Callable[[Peer, TreeSettings], ClosableLink]
+
+
+@dataclass(frozen=True, slots=True)
+class AskedPeer:
+    """One address of a peer. ``entries`` are those of the peer in the file, with their keys;
+    ``seconds`` is how long its answer took, None: there was none. ``key`` is the address's."""
+
+    entries: tuple[tuple[Key, Peer], ...]
+    address: Address
+    key: Key
+    seconds: float | None = None
+    description: GatewayDescription | None = None
+
+    @property
+    def name(self) -> str:
+        """The peer's name in the file."""
+        return self.entries[0][1].name
+
+    @property
+    def role(self) -> str:
+        """``parent`` or ``child``."""
+        return "child" if isinstance(self.entries[0][1], Child) else "parent"
+
+
+@dataclass(frozen=True, slots=True)
+class FoundMount:
+    """A mount of another gateway that no peer has itself: who has it, and the ids of the gateways
+    that the question has passed, the owner's last."""
+
+    mount: str
+    way: tuple[str, ...]
+    description: GatewayDescription
+
+
+@dataclass(slots=True)
+class PeerFindings:
+    """What the peers said, and what is wrong with it."""
+
+    problems: list[Problem] = field(default_factory=list)
+    warnings: list[Problem] = field(default_factory=list)
+    asked: list[AskedPeer] = field(default_factory=list)
+    elsewhere: list[FoundMount] = field(default_factory=list)
+
+    def as_json(self) -> dict[str, object]:
+        """The findings for programs, without problems and warnings."""
+        return {
+            "peers": [
+                {
+                    "name": one.name,
+                    "role": one.role,
+                    "address": str(one.address),
+                    "responds": one.seconds is not None,
+                    "seconds": one.seconds and round(one.seconds, 6),
+                    "gateway_id": one.description and one.description.gateway,
+                    "mounts": one.description and one.description.numbers,
+                }
+                for one in self.asked
+            ],
+            "elsewhere": [
+                {
+                    "mount": one.mount,
+                    "gateway_id": one.description.gateway,
+                    "way": list(one.way),
+                }
+                for one in self.elsewhere
+            ],
+        }
+
+    def tables(self) -> list[list[tuple[str, ...]]]:
+        """The findings for people, each table with its head first."""
+        rows: list[tuple[str, ...]] = [("gateway", "role", "address", "gateway id", "ms", "mounts")]
+        for one in self.asked:
+            seconds = "" if one.seconds is None else f"{one.seconds * 1e3:.1f}"
+            mounts = {} if one.description is None else one.description.numbers
+            name = "" if one.description is None else one.description.gateway
+            paths = " ".join(f"{DELIMITER}{path}" for path in mounts)
+            rows.append((one.name, one.role, str(one.address), name, seconds, paths))
+        if not self.elsewhere:
+            return [rows]
+        further = [(f"{DELIMITER}{one.mount}", " > ".join(one.way)) for one in self.elsewhere]
+        return [rows, [("mount", "found by way of"), *further]]
+
+
+def peer_link(peer: Peer, tree: TreeSettings) -> ClosableLink:
+    """The link that a running gateway would have to the peer."""
+    return PeerLink(peer, BrokerSecurity(tree.security, key="tree"))
+
+
+async def ask_peers(config: Config, link: MakesLink = peer_link) -> PeerFindings:
+    """Ask every peer at each of its addresses, and compare their answers with the file."""
+    # What fails is reported once, so not in the log.
+    logging.getLogger().addHandler(logging.NullHandler())
+    found = PeerFindings()
+    tree = config.tree
+    if tree is None:
+        text = "is missing, and --peers asks the gateways in it; add it, or leave out --peers"
+        found.problems.append(Problem(("tree",), text))
+        return found
+    asked = await asyncio.gather(*(_ask(found, tree, link, one) for one in _addresses(tree)))
+    found.asked += asked
+    described = [
+        Described(one.name, one.key[:-2], one.description)
+        for one in asked
+        if one.description is not None
+    ]
+    _compare(config, tree, found, described)
+    await _look_elsewhere(config, tree, link, found, described)
+    found.problems = list(dict.fromkeys(found.problems))
+    return found
+
+
+def _addresses(tree: TreeSettings) -> list[AskedPeer]:
+    entries: dict[str, list[tuple[Key, Peer]]] = {}
+    for side, peers in (("parents", tree.parents), ("children", tree.children)):
+        for index, peer in enumerate(peers):
+            entries.setdefault(peer.name, []).append((("tree", side, index), peer))
+    return [
+        AskedPeer(tuple(same), address, (*same[0][0], "addresses", index))
+        for same in entries.values()
+        for index, address in enumerate(same[0][1].addresses)
+    ]
+
+
+async def _ask(
+    found: PeerFindings, tree: TreeSettings, link: MakesLink, one: AskedPeer
+) -> AskedPeer:
+    """The peer with its description. What is wrong with its answer is added to the findings."""
+    alone = one.entries[0][1].model_copy(update={"addresses": (one.address,)})
+    to_peer = link(alone, tree)
+    began = time.monotonic()
+    try:
+        answer = await to_peer.ask(_question(Kind.DESCRIBE, "", hops=0))
+    except PeerUnreachable as error:
+        text = shown_text(error.reason or error, MAX_TEXT)
+        step = f"; see that gateway '{one.name}' runs, and that its tree.listener is there"
+        found.problems.append(Problem(one.key, text if "; " in text else text + step))
+        return one
+    finally:
+        to_peer.close()
+    seconds = time.monotonic() - began
+    description = _read(found, one.name, one.key, answer)
+    return AskedPeer(one.entries, one.address, one.key, seconds, description)
+
+
+def _read(found: PeerFindings, name: str, key: Key, answer: Answer) -> GatewayDescription | None:
+    if answer.outcome is not Outcome.ANSWERED:
+        reason = shown_text(answer.text, MAX_TEXT).removesuffix(".") or answer.outcome.name
+        text = f"gateway '{name}' responds, but does not describe itself: {reason}"
+        found.warnings.append(Problem(key, f"{text}; look into its log, and check from there"))
+        return None
+    try:
+        return GatewayDescription.from_json(answer.response)
+    except UnreadableDescription as error:
+        text = f"the description that gateway '{name}' gives of itself {error}; see that it and"
+        found.problems.append(Problem(key, f"{text} this gateway are of one version"))
+        return None
+
+
+def _question(kind: Kind, target: str, hops: int) -> Question:
+    return Question(kind, "", target, (), hops, SECONDS, ANONYMOUS.principal)
+
+
+def _compare(
+    config: Config, tree: TreeSettings, found: PeerFindings, described: list[Described]
+) -> None:
+    subject = _own_subject(tree)
+    found.problems += identity_problems(config, described)
+    found.problems += number_problems(config, described)
+    for asked in found.asked:
+        if asked.description is None:
+            continue
+        one = Described(asked.name, asked.key[:-2], asked.description)
+        if asked.role == "parent":
+            found.problems += parent_problems(config, one, subject)
+        else:
+            mounts = [(key, peer.mount) for key, peer in asked.entries if isinstance(peer, Child)]
+            found.problems += child_problems(one, mounts, subject)
+        found.problems += listener_problems(config, one)
+
+
+def _own_subject(tree: TreeSettings) -> str:
+    """The subject of this gateway's certificate; empty where it cannot be read."""
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    assert tree.tls.certificate is not None
+    try:
+        certificate = read_certificates("certificate", tree.tls.certificate)[0]
+        return subject_name(certificate.public_bytes(Encoding.DER))
+    except (TlsError, UnreadableName):  # reported when the file was loaded, and when peers connect
+        return ""
+
+
+async def _look_elsewhere(
+    config: Config,
+    tree: TreeSettings,
+    link: MakesLink,
+    found: PeerFindings,
+    described: list[Described],
+) -> None:
+    """Look for the mounts that the file names and that no peer has itself."""
+    at_peers = {mount for one in described for mount in one.description.numbers}
+    paths = [path for path in far_paths(config) if path not in at_peers]
+    if not paths:
+        return
+    own = GatewayDescription.of_config(config).numbers
+    with ExitStack() as links:
+        ways: dict[str, ClosableLink] = {}
+        for peer in tree.peers:
+            if peer.name not in ways:
+                ways[peer.name] = link(peer, tree)
+                links.callback(ways[peer.name].close)
+        lookups = Lookups(
+            config.gateway_id,
+            Routes.of_config(config),
+            ways,
+            locations=Locations(
+                expiry_seconds=tree.expiry_seconds, unknown_seconds=tree.unknown_seconds
+            ),
+            numbers=Numbers(own),
+            max_hops=tree.max_hops,
+        )
+        questions = (_question(Kind.DESCRIBE, path, hops=tree.max_hops) for path in paths)
+        answers = await asyncio.gather(*map(lookups.ask, questions))
+    keys = _keys_of_paths(config)
+    for path, answer in zip(paths, answers, strict=True):
+        _note_elsewhere(config, found, path, keys.get(path, ("tree",)), answer)
+
+
+def _keys_of_paths(config: Config) -> Mapping[str, Key]:
+    """Where the file first names a path."""
+    keys: dict[str, Key] = {}
+    for index, listener in enumerate(config.listeners):
+        if listener.volume is not None:
+            keys.setdefault(listener.volume, ("listeners", index, "volume"))
+        for place, path in enumerate(listener.reach or ()):
+            keys.setdefault(path, ("listeners", index, "reach", place))
+    for index, child in enumerate(config.tree.children if config.tree is not None else ()):
+        keys.setdefault(child.mount, ("tree", "children", index, "mount"))
+    return keys
+
+
+def _note_elsewhere(
+    config: Config, found: PeerFindings, path: str, key: Key, answer: Answer
+) -> None:
+    shown = f"'{DELIMITER}{path}'"
+    if answer.outcome is Outcome.NO_SUCH_MOUNT or (
+        answer.outcome is Outcome.ANSWERED and answer.mount != path
+    ):
+        text = f"no gateway has a cluster at {shown}"
+        if answer.outcome is Outcome.ANSWERED:
+            text += f", which is a path in the one at '{DELIMITER}{shown_text(answer.mount, 249)}'"
+        found.problems.append(Problem(key, f"{text}; correct it, or mount one there"))
+        return
+    if answer.outcome is not Outcome.ANSWERED:
+        reason = shown_text(answer.text, MAX_TEXT).removesuffix(".") or answer.outcome.name
+        text = f"what is at {shown} is not known: {reason}"
+        found.warnings.append(Problem(key, f"{text}; check from a gateway that is nearer to it"))
+        return
+    way = tuple(shown_text(hop.gateway_id, 64) for hop in answer.hops)
+    name = way[-1] if way else shown
+    description = _read(found, name, key, answer)
+    if description is not None:
+        found.elsewhere.append(FoundMount(path, way, description))
+        found.problems += listener_problems(config, Described(name, key, description))

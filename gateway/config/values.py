@@ -1,0 +1,124 @@
+"""Values in the configuration: addresses, ports, names, paths of the tree, and how they are read.
+
+Each type says in one sentence what is wrong with a value that it rejects, and what to write.
+"""
+
+# No `from __future__ import annotations`: pydantic reads the annotations at run time.
+
+import re
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PlainValidator
+
+from gateway.config.policies import namespace_of
+from gateway.mounts import MAX_NUMBER
+from gateway.names import DELIMITER, TIER
+from gateway.node_ids import NodeIdRanges
+
+MAX_PORT = 65_535
+
+BROKERS_DEFAULT = -1
+"""In place of a replication factor: the brokers' own ``default.replication.factor``."""
+
+MAX_REPLICATION_FACTOR = 32_767
+
+UNLIMITED = 2_147_483_647
+"""Kafka's default for the limits of connections."""
+
+_NAME = re.compile(r"[a-zA-Z0-9._-]{1,64}\Z")
+
+
+class Address(NamedTuple):
+    """A host name or address, and a port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{host}:{self.port}"
+
+
+def parse_address(text: object) -> Address:
+    """``host:port`` or ``[v6]:port``. Raises ValueError with one sentence."""
+    if isinstance(text, str):
+        host, colon, port = text.rpartition(":")
+        bare = host.removeprefix("[").removesuffix("]")
+        bracketed = host == f"[{bare}]"
+        if colon and bare and port.isascii() and port.isdigit() and (bracketed or ":" not in bare):
+            if len(port) <= 5 and 1 <= int(port) <= MAX_PORT:
+                return Address(bare, int(port))
+            raise ValueError(f"port {port[:16]} of '{text}' is not within 1-{MAX_PORT}; correct it")
+    raise ValueError(f"'{text}' is not HOST:PORT; write it like broker-1.example:9092")
+
+
+def _node_id_text(value: object) -> object:
+    """YAML reads a lone node id as a number."""
+    return str(value) if type(value) is int else value
+
+
+def _node_ids(value: tuple[str, ...]) -> tuple[str, ...]:
+    try:
+        NodeIdRanges.parse(value)
+    except ValueError as error:
+        raise ValueError(f'{str(error).partition(";")[0]}; write it like ["1-3", 10]') from None
+    return value
+
+
+def _ip_address(value: str) -> str:
+    try:
+        return str(ip_address(value))
+    except ValueError:
+        raise ValueError(f"'{value}' is no IP address; write it like 192.0.2.7") from None
+
+
+def _name(value: str) -> str:
+    if not _NAME.match(value):
+        raise ValueError(f"'{value}' is no name; use 1 to 64 of letters, digits, '.', '_' and '-'")
+    return value
+
+
+def _port(value: int) -> int:
+    if value == 0:
+        raise ValueError("port 0 is any port, but clients must be told which; choose one")
+    if not 1 <= value <= MAX_PORT:
+        raise ValueError(f"port {value} is not within 1-{MAX_PORT}; choose another")
+    return value
+
+
+def replication_factor_of(value: int) -> int:
+    if value != BROKERS_DEFAULT and not 1 <= value <= MAX_REPLICATION_FACTOR:
+        raise ValueError(
+            f"replication factor {value} is neither {BROKERS_DEFAULT} (the brokers' default) nor "
+            f"within 1-{MAX_REPLICATION_FACTOR}; choose another"
+        )
+    return value
+
+
+def _mount(value: str) -> str:
+    """A mount's path, written ``la:tracking``, ``:la:tracking`` or ``/la/tracking``."""
+    path = value.replace("/", DELIMITER) if DELIMITER not in value else value
+    path = path.removeprefix(DELIMITER)
+    for tier in path.split(DELIMITER) if path else ():
+        if not TIER.match(tier):
+            raise ValueError(
+                f"tier '{tier or '(empty)'}' of path '{value}' is not one or more of"
+                " [a-zA-Z0-9.-]; write it like la:tracking"
+            )
+    return path
+
+
+BootstrapServer = Annotated[Address, PlainValidator(parse_address), PlainSerializer(str)]
+NodeId = Annotated[str, BeforeValidator(_node_id_text)]
+NodeIds = Annotated[tuple[NodeId, ...], AfterValidator(_node_ids)]
+Name = Annotated[str, AfterValidator(_name)]
+Namespace = Annotated[str, AfterValidator(namespace_of)]
+Mount = Annotated[str, AfterValidator(_mount)]
+TreeNumber = Annotated[int, Field(ge=1, le=MAX_NUMBER)]
+Host = Annotated[str, Field(min_length=1, max_length=253)]
+Port = Annotated[int, AfterValidator(_port)]
+IpAddress = Annotated[str, AfterValidator(_ip_address)]
+ConnectionCount = Annotated[int, Field(ge=0, le=UNLIMITED)]
+Directory = Annotated[Path, Field(strict=False)]

@@ -1,0 +1,155 @@
+"""Rules of ``tree``: the other gateways of a tree, and the listeners that reach their mounts.
+
+A mount of another gateway is "far" here: no cluster of the file has it, so its catalog and its
+namespaces are elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, TypeAlias
+
+from gateway.config.errors import Key, Problem, key_text, nearest
+from gateway.config.models import Listener
+from gateway.config.tree import Child, Peer, TreeSettings
+from gateway.config_file.parts import Parts
+from gateway.mounts import Mount, Mounts
+from gateway.tls.contexts import TlsError, client_context
+
+_OF_ITS_VOLUME: Final = ("home", "escape", "mirrors")
+"""Keys of listeners about namespaces of the listener's volume."""
+
+_Found: TypeAlias = Iterator[tuple[Key, str]]
+"""The rest of a problem's key, below the one that is checked, and its text."""
+
+
+def peer_problems(parts: Parts) -> Iterator[Problem]:
+    """Every mistake in ``tree``, and in listeners that reach mounts of other gateways."""
+    if not parts.has_peers:
+        return
+    if parts.clusters and not parts.is_tree:
+        text = "needs to know where this gateway's cluster is; give clusters[0] mount and number"
+        yield Problem(("tree",), f"{text}, or remove tree")
+    if parts.tree is not None:
+        tree = parts.tree
+        for key, text in (*_names(tree), *_subjects(tree), *_mounts(parts, tree), *_tls(tree)):
+            yield Problem(("tree", *key), text)
+    for index, listener in parts.listeners.items():
+        for key, text in _listener(parts, listener):
+            yield Problem(("listeners", index, *key), text)
+
+
+def _peers(tree: TreeSettings) -> list[tuple[Key, Peer]]:
+    """Every peer with its key below ``tree``."""
+    parents: list[tuple[Key, Peer]] = [(("parents", n), one) for n, one in enumerate(tree.parents)]
+    return [*parents, *((("children", n), one) for n, one in enumerate(tree.children))]
+
+
+def _names(tree: TreeSettings) -> _Found:
+    """A name stands for one gateway, and only a child may have several entries: one a mount."""
+    first: dict[str, tuple[Key, Peer]] = {}
+    for key, peer in _peers(tree):
+        before, other = first.setdefault(peer.name, (key, peer))
+        if before == key:
+            continue
+        text = f"'{peer.name}' is the name of {key_text(('tree', *before))} too"
+        if not (isinstance(peer, Child) and isinstance(other, Child)):
+            yield (*key, "name"), f"{text}; choose another"
+        elif _but_mount(peer) != _but_mount(other):
+            yield (
+                (*key, "name"),
+                f"{text}, which differs in more than the mount; make addresses, certificate and "
+                "principals alike if it is one gateway with two mounts, or choose another",
+            )
+
+
+def _but_mount(child: Child) -> dict[str, object]:
+    return child.model_dump(exclude={"mount"})
+
+
+def _subjects(tree: TreeSettings) -> _Found:
+    """A peer that asks is known by its certificate alone."""
+    first: dict[str, tuple[Key, str]] = {}
+    for key, peer in _peers(tree):
+        before, name = first.setdefault(peer.subject, (key, peer.name))
+        if name != peer.name:
+            text = (
+                f"'{peer.subject}' is the certificate of {key_text(('tree', *before))} too, so "
+                "neither can be told from the other; give each gateway a certificate of its own"
+            )
+            yield (*key, "certificate"), text
+
+
+def _mounts(parts: Parts, tree: TreeSettings) -> _Found:
+    own = {one.mount: index for index, one in parts.clusters.items() if one.mount is not None}
+    first: dict[str, int] = {}
+    for index, child in enumerate(tree.children):
+        key: Key = ("children", index, "mount")
+        before = first.setdefault(child.mount, index)
+        if child.mount in own:
+            text = f"'{child.mount}' is the mount of clusters[{own[child.mount]}], which is here"
+            yield key, f"{text}; give that of a cluster behind the child"
+        elif before != index:
+            text = f"'{child.mount}' is the mount of tree.children[{before}] too; gateways that"
+            yield key, f"{text} stand in for each other are one child with several addresses"
+
+
+def _tls(tree: TreeSettings) -> _Found:
+    try:
+        client_context(tree.tls)
+    except TlsError as error:
+        yield ("tls", error.key), error.reason
+
+
+def _listener(parts: Parts, listener: Listener) -> _Found:
+    far = parts.far_of(listener)
+    for path in far:
+        text = _no_way(parts, path)
+        if text is not None:
+            reach = listener.reach or ()
+            of_reach = path != listener.volume
+            yield ("reach", reach.index(path)) if of_reach else ("volume",), text
+    if listener.volume in far:
+        yield from _of_far_volume(parts, listener, listener.volume)
+
+
+def _no_way(parts: Parts, path: str) -> str | None:
+    """Why no peer leads to a far mount, and what to do; None: one may, or it is not known.
+
+    A question goes to the child with the longest mount that is a prefix, and up where neither a
+    child nor an own mount is one.
+    """
+    if parts.tree is None:
+        return None
+    own, children = parts.mounts or [], [child.mount for child in parts.tree.children]
+    standing = Mounts(map(Mount, (*own, *children))).standing(path)
+    near = nearest(path, [*own, *children])
+    hint = "" if near is None else f"; did you mean '{near}'?"
+    if standing is None:
+        if parts.tree.parents:
+            return None
+        text = f"'{path}' is no mount of this file, and no child of tree leads there"
+        return text + (hint or "; add the gateway that has it to tree.children, or a parent")
+    if standing.path in children:
+        return None
+    text = f"'{path}' is no mount of this file, and below its own mount '{standing.path}' no child"
+    return f"{text} of tree leads there{hint or '; add the gateway that has it to tree.children'}"
+
+
+def _of_far_volume(parts: Parts, listener: Listener, volume: str) -> _Found:
+    """The mistakes in a listener whose relative names are in a volume of another gateway."""
+    own = parts.mounts or []
+    shown = ", ".join(f"'{mount}'" for mount in own)
+    if listener.reach is None:
+        text = f"is missing, as '{volume}' is a mount of another gateway; give a list of '{volume}'"
+        yield ("reach",), f"{text} and of those whose brokers have ports here, some of {shown}"
+    elif not any(path in own for path in listener.reach):
+        text = "has no mount of this file, so the listener has no port for any broker; add one of"
+        yield ("reach",), f"{text} {shown}"
+    for name in _OF_ITS_VOLUME:
+        if name in listener.model_fields_set:
+            text = f"is about namespaces of '{volume}', which is a mount of another gateway"
+            yield (name,), f"{text}; remove it"
+    if listener.sasl is not None and listener.sasl.pass_through:
+        text = f"makes brokers of '{volume}' authenticate the clients, and those are behind another"
+        yield ("sasl", "pass_through"), f"{text} gateway; let this one do it, and remove it"

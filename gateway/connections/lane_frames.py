@@ -1,0 +1,38 @@
+"""Kafka requests and responses as frames without their size, for what is asked on a client's
+behalf."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from protocol.errors import ProtocolError
+from protocol.headers import (
+    request_header_version,
+    response_body_pos,
+    response_header_version,
+)
+from protocol.primitives import legacy_string
+
+_CORRELATION_ID: Final = bytes(4)
+"""One request is under way at a time, so any id will do."""
+
+
+def request_payload(api_key: int, version: int, client_id: str, body: bytes) -> bytes:
+    """Header and body of a request, with correlation id 0."""
+    start = (api_key << 16 | version).to_bytes(4, "big") + _CORRELATION_ID
+    tagged_fields = b"\x00" if request_header_version(api_key, version) >= 2 else b""
+    return b"".join((start, legacy_string(client_id.encode()), tagged_fields, body))
+
+
+def response_payload(api_key: int, version: int, correlation_id: bytes, body: bytes) -> bytes:
+    """Header and body of a response; the correlation id is 4 bytes."""
+    tagged_fields = b"\x00" if response_header_version(api_key, version) >= 1 else b""
+    return correlation_id + tagged_fields + body
+
+
+def response_body(api_key: int, version: int, payload: bytes) -> bytes:
+    """The body of the response to a :func:`request_payload`. Raises ProtocolError."""
+    if payload[:4] != _CORRELATION_ID:
+        raise ProtocolError("a response has another correlation id than its request")
+    header_version = response_header_version(api_key, version)
+    return payload[response_body_pos(payload, 0, len(payload), header_version) :]

@@ -1,0 +1,228 @@
+"""One connection of a peer, another gateway of the tree, which asks questions: callbacks.
+
+A peer sends Kafka's frames, and nothing in them but ApiVersions and Envelope (KIP-590) is served.
+Its requests are answered in order and one at a time, and nothing is read while one is under way:
+a peer that wants several answers at once opens several connections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final, Protocol
+
+from gateway.config.tree import Peer
+from gateway.connections.base import BaseConnection, BaseHub
+from gateway.connections.closing import guarded
+from gateway.connections.connection import DRAINED
+from gateway.connections.transports import WRITE_HIGH
+from gateway.error_codes import INVALID_REQUEST
+from gateway.referrals import envelope
+from gateway.referrals.questions import Answer, Question
+from gateway.rules import api_versions
+from gateway.rules.api_versions import API_VERSIONS, OWN_VERSIONS
+from gateway.session.requests import MIN_REQUEST
+from protocol.errors import ProtocolError
+from protocol.headers import (
+    SIZE_PREFIX,
+    frame,
+    read_request_header,
+    response_header,
+    response_header_version,
+)
+from protocol.schema import api_name
+
+NOT_KAFKA: Final = "peer sent what is not for peers"
+
+SERVED: Final = {
+    API_VERSIONS: OWN_VERSIONS,
+    envelope.API_KEY: (envelope.VERSION, envelope.VERSION),
+}
+"""Lowest and highest version of the APIs that peers may use."""
+
+
+class PeerHub(BaseHub, Protocol):
+    """The port that a peer's connection came to (``peer_listener.PeerListener``)."""
+
+    def admit(self, connection: PeerConnection, transport: asyncio.BaseTransport) -> Peer | None:
+        """The peer whose certificate this is; None: it is no peer's, and the connection has been
+        closed."""
+        ...
+
+    def closed(self, connection: PeerConnection) -> None:
+        """A connection is gone, whether or not it was admitted."""
+        ...
+
+    def asked(self, connection: PeerConnection) -> None:
+        """A peer has sent a request."""
+        ...
+
+    async def answer(self, peer: Peer, question: Question) -> Answer:
+        """The answer to a peer's question."""
+        ...
+
+
+class PeerConnection(BaseConnection):
+    """The side of this gateway. ``peer`` is None until it is known; ``closing``: it drains."""
+
+    __slots__ = ("_full", "_most", "_paused", "_received", "closing", "peer")
+
+    _hub: PeerHub
+
+    def __init__(self, hub: PeerHub, listener: str, most: int) -> None:
+        """``most``: bytes of the longest request."""
+        super().__init__(hub, listener, None)
+        self.peer: Peer | None = None
+        self.closing = False
+        self._most = most
+        self._received = bytearray()
+        self._full = False
+        self._paused = False
+
+    # -- the transport -----------------------------------------------------------------------------
+
+    @guarded
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """TLS is done: the certificate says whether it is a peer."""
+        self.take_over(transport).set_write_buffer_limits(WRITE_HIGH)
+        self.peer = self._hub.admit(self, transport)
+
+    @guarded
+    def data_received(self, data: bytes) -> None:
+        """Requests, or pieces of them."""
+        if self._transport is not None:
+            self._received += data
+            self._go_on()
+
+    @guarded
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The peer closed the connection, or this gateway did."""
+        if self._transport is None:
+            pass  # it was closed here
+        elif exc is not None:
+            self.close(f"peer connection failed: {exc}")
+        elif self._received or self._task is not None:
+            self.close("peer closed in the middle of a request")
+        else:
+            self.close("peer closed", quietly=True)
+        self._hub.closed(self)
+
+    @guarded
+    def pause_writing(self) -> None:
+        """The peer reads slowly: its next request has to wait."""
+        self._full = True
+        self._balance()
+
+    @guarded
+    def resume_writing(self) -> None:
+        self._full = False
+        self._go_on()
+
+    # -- requests ----------------------------------------------------------------------------------
+
+    def _go_on(self) -> None:
+        """Serve what has arrived, up to a request that takes time."""
+        try:
+            while self._ready and (request := self._next()) is not None:
+                self._hub.asked(self)
+                self._serve(request)
+        except ProtocolError as error:
+            self.close(f"{NOT_KAFKA}: {error}")
+        self._balance()
+
+    @property
+    def _ready(self) -> bool:
+        """Whether another request may be begun."""
+        idle = self._task is None and not self._full
+        return idle and self.peer is not None and self._transport is not None and not self.closing
+
+    def _next(self) -> bytes | None:
+        """The next whole request, without its size. Raises ProtocolError for a size that no request
+        has, as soon as the size is there."""
+        received = self._received
+        if len(received) < SIZE_PREFIX.size:
+            return None
+        (size,) = SIZE_PREFIX.unpack_from(received)
+        if not MIN_REQUEST <= size <= self._most:
+            raise ProtocolError(
+                f"a request of {size} bytes; {MIN_REQUEST} to {self._most} are allowed"
+            )
+        end = SIZE_PREFIX.size + size
+        if len(received) < end:
+            return None
+        request = bytes(received[SIZE_PREFIX.size : end])
+        del received[:end]
+        return request
+
+    def _serve(self, request: bytes) -> None:
+        """Respond to one request, or begin to. Raises ProtocolError for what is not served."""
+        api_key, version, correlation_id, _, start = read_request_header(request, 0, len(request))
+        body = request[start:]
+        if api_key == API_VERSIONS:
+            self._send(api_key, version, correlation_id, _versions(version, body))
+        elif api_key == envelope.API_KEY and version == envelope.VERSION:
+            question = envelope.read_request(body)
+            self._task = self._hub.spawn(self, self._answer(correlation_id, question))
+        else:
+            raise ProtocolError(f"{api_name(api_key)} version {version} is not served here")
+
+    async def _answer(self, correlation_id: int, question: Question) -> None:
+        """The task of one question. Whatever it raises closes the connection."""
+        assert self.peer is not None
+        answer = await self._hub.answer(self.peer, question)
+        self._task = None
+        if self._transport is None:
+            return
+        body = envelope.response_body(answer)
+        self._send(envelope.API_KEY, envelope.VERSION, correlation_id, body)
+        self._go_on()
+        if self.closing:
+            self.close(DRAINED, quietly=True)
+
+    def _send(self, api_key: int, version: int, correlation_id: int, body: bytes) -> None:
+        assert self._transport is not None
+        header = response_header(correlation_id, response_header_version(api_key, version))
+        self._transport.write(frame(header, body))
+
+    def _balance(self) -> None:
+        """Read only while another request could be served."""
+        if self._transport is None or self._paused is not self._ready:
+            return
+        self._paused = not self._paused
+        if self._paused:
+            self._transport.pause_reading()
+        else:
+            self._transport.resume_reading()
+
+    # -- the end -----------------------------------------------------------------------------------
+
+    @guarded
+    def finish(self) -> None:
+        """Drain: begin no more questions, and close as soon as the one under way is answered."""
+        self.closing = True
+        self._balance()
+        if self._task is None:
+            self.close(DRAINED, quietly=True)
+
+    def close(self, reason: str, *, quietly: bool = False, error: Exception | None = None) -> None:
+        """See :meth:`BaseConnection.close`; a question under way is given up."""
+        transport, self._transport = self._transport, None
+        if transport is None:
+            return
+        self._hub.note_close(self, reason, quietly=quietly, error=error)
+        self._received.clear()
+        transport.close()
+        if self._task is not None:
+            self._task.cancel()
+
+
+def _versions(version: int, body: bytes) -> bytes:
+    """The ApiVersions response; an unknown version gets the form of version 0 (KIP-511). Raises
+    ProtocolError for an unreadable body."""
+    first, last = OWN_VERSIONS
+    if not first <= version <= last:
+        return api_versions.unsupported_version()
+    try:
+        api_versions.client_software(version, body)
+    except api_versions.InvalidClientSoftware:
+        return api_versions.rejected(version, INVALID_REQUEST)
+    return api_versions.between_peers(version, SERVED)

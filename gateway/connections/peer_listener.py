@@ -1,0 +1,229 @@
+"""The port where other gateways of the tree ask this one, in one worker.
+
+It is a listener like those of clients, with the same handshakes, limits and files that are read
+anew, but it stands for no broker, and only a certificate of a configured peer is let in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from functools import partial
+from time import monotonic
+from types import MappingProxyType
+from typing import Final, Protocol
+
+from gateway.audit.audit import NO_AUDIT, Audit
+from gateway.config.models import Config, Listener
+from gateway.config.tree import Peer
+from gateway.config.tree import PeerListener as PeerPort
+from gateway.connections.base import BaseConnection
+from gateway.connections.closing import NO_PEER, TOO_MANY_OF_PEER, CloseLog, guard
+from gateway.connections.listeners import Listeners
+from gateway.connections.peer_connection import PeerConnection
+from gateway.connections.tasks import Tasks
+from gateway.connections.waiting_clients import SilentClients, UnauthenticatedClients
+from gateway.counts import Counts
+from gateway.node_ids import NodeIdRanges
+from gateway.referrals.questions import Answer, Question
+from gateway.session.requests import OTHER_LIMIT
+from gateway.tls.handshake import FAILED, NO_PRINCIPAL
+from gateway.tls.principal_mapping import MECHANISM, identity_of
+from gateway.virtual_brokers import ListenerAddresses, Target
+
+log = logging.getLogger(__name__)
+
+PEERS: Final = "peers"
+"""The name of the listener in logs, counts and audit events."""
+
+MAX_CONNECTIONS: Final = 1_000
+"""Open connections of all peers to one worker."""
+
+MAX_OF_ONE: Final = 256
+"""Open connections of one peer to one worker. Each of its own workers opens a few."""
+
+ENVELOPE_BYTES: Final = 64 * 1024
+"""More than an envelope adds to the request in it."""
+
+STRANGERS_REMEMBERED: Final = 1_000
+"""Addresses of gateways that are no peers, each of which is logged once; with more afresh."""
+
+
+class Answers(Protocol):
+    """Answers the questions of peers (:class:`gateway.connections.referred.Referred`)."""
+
+    async def answer(self, peer: Peer, question: Question) -> Answer: ...
+
+
+class PeerListener:
+    """The peers' port of one worker, and their connections. ``tree.listener`` is configured."""
+
+    def __init__(
+        self,
+        config: Config,
+        answers: Answers,
+        *,
+        tasks: Tasks,
+        counts: Counts,
+        audit: Audit = NO_AUDIT,
+    ) -> None:
+        tree = config.tree
+        assert tree is not None and tree.listener is not None
+        self.spawn = tasks.spawn
+        self.answer = answers.answer
+        self._peers = {f"User:{peer.subject}": peer for peer in tree.peers}
+        self._audit = audit
+        self._counts = counts
+        self._close_log = CloseLog(counts)
+        self._connections: dict[PeerConnection, Peer | None] = {}
+        self._strangers: set[str] = set()
+        self._silent = SilentClients()
+        self._unauthenticated = UnauthenticatedClients(config.unauthenticated)
+        self._most = min(config.max_request_bytes, OTHER_LIMIT) + ENVELOPE_BYTES
+        listener = _listener(config)
+        self._listeners = Listeners(
+            [listener],
+            {PEERS: _Addresses(tree.listener)},
+            self._accept,
+            rejected=self._rejected,
+            limits=config.unauthenticated,
+            unauthenticated={PEERS: self._unauthenticated},
+            make_room=self._make_room,
+            counts=counts,
+            tls_key="tree.tls",
+        )
+
+    async def start(self) -> None:
+        """Bind the port. Raises OSError with the address that cannot be bound, and TlsError."""
+        await self._listeners.start()
+
+    def stop(self) -> None:
+        """Accept no more, and close all connections at once; questions are given up."""
+        self._listeners.stop()
+        for connection in list(self._connections):
+            guard(connection, partial(connection.close, "gateway stops", quietly=True))
+
+    async def drain(self, seconds: float) -> None:
+        """Accept no more, and answer the questions under way, for at most ``seconds``."""
+        self._listeners.stop()
+        deadline = monotonic() + seconds
+        while self._connections and monotonic() < deadline:
+            for connection in list(self._connections):
+                if not connection.closing:
+                    connection.finish()
+            await asyncio.sleep(0.02)
+        if self._connections:
+            log.warning("%d peers' questions were not answered in time", len(self._connections))
+
+    def sweep(self) -> None:
+        """Use TLS files that have changed, and close connections that are silent for too long; the
+        peer connects again when it has a question. Called once a second."""
+        self._listeners.reload()
+        self._silent.sweep(monotonic())
+
+    @property
+    def open(self) -> int:
+        """The number of open connections."""
+        return len(self._connections)
+
+    # -- called by connections ---------------------------------------------------------------------
+
+    def admit(self, connection: PeerConnection, transport: asyncio.BaseTransport) -> Peer | None:
+        """See :class:`gateway.connections.peer_connection.PeerHub`."""
+        principal = identity_of(transport).principal
+        peer = self._peers.get(principal)
+        self._connections[connection] = peer
+        if peer is None:
+            self._turn_away(connection, principal.removeprefix("User:"))
+            return None
+        if sum(each is peer for each in self._connections.values()) > MAX_OF_ONE:
+            connection.close(f"{TOO_MANY_OF_PEER}: '{peer.name}' has {MAX_OF_ONE}")
+            return None
+        self._counts.add("connections", (PEERS,), 1)
+        self._silent.add(connection)
+        return peer
+
+    def closed(self, connection: PeerConnection) -> None:
+        """See :class:`gateway.connections.peer_connection.PeerHub`."""
+        self._connections.pop(connection, None)
+        self._silent.remove(connection)
+
+    def asked(self, connection: PeerConnection) -> None:
+        """See :class:`gateway.connections.peer_connection.PeerHub`."""
+        self._silent.add(connection)
+
+    def note_close(
+        self,
+        connection: BaseConnection,
+        reason: str,
+        *,
+        quietly: bool,
+        error: Exception | None = None,
+    ) -> None:
+        """Log and count why a connection closes, with the traceback of ``error``."""
+        address = connection.client_address
+        self._close_log.note(PEERS, address, reason, quietly=quietly, error=error)
+
+    # -- letting in --------------------------------------------------------------------------------
+
+    def _accept(self, listener: Listener, target: Target) -> PeerConnection:
+        return PeerConnection(self, listener.name, self._most)
+
+    def _turn_away(self, connection: PeerConnection, subject: str) -> None:
+        """Close a connection whose certificate the authority of peers has signed for another one;
+        it may well try again and again."""
+        reason = f"{NO_PEER}: '{subject}'; name it in tree.parents or tree.children"
+        known = connection.host in self._strangers
+        if len(self._strangers) >= STRANGERS_REMEMBERED:
+            self._strangers.clear()
+        self._strangers.add(connection.host)
+        self._audit.authentication_failed(PEERS, connection.client_address, MECHANISM, None, reason)
+        connection.close(reason, quietly=known)
+
+    def _rejected(
+        self, listener: Listener, address: str, reason: str, error: Exception | None
+    ) -> None:
+        """A connection ended before its handshake was done."""
+        self._close_log.note(listener.name, address, reason, quietly=False, error=error)
+        if reason.startswith((FAILED, NO_PRINCIPAL)):
+            self._audit.authentication_failed(listener.name, address, MECHANISM, None, reason)
+
+    def _make_room(self, listener: str) -> None:
+        if not self._unauthenticated.make_room():
+            self._silent.make_room(listener)
+
+
+def _listener(config: Config) -> Listener:
+    """The peers' port as a listener."""
+    tree = config.tree
+    assert tree is not None and tree.listener is not None
+    settings = {
+        "name": PEERS,
+        "bind": tree.listener.bind,
+        "port": tree.listener.port,
+        "security_protocol": "SSL",
+        "tls": tree.listener_tls,
+        "max.connections": MAX_CONNECTIONS,
+    }
+    return Listener.model_validate(settings)
+
+
+class _Addresses:
+    """The addresses behind the peers' port: it stands for no broker."""
+
+    by_volume: Mapping[str, ListenerAddresses] = MappingProxyType({})
+    names = None
+
+    def __init__(self, port: PeerPort) -> None:
+        # A target has addresses; nobody is told these.
+        nobody = ListenerAddresses(port.bind, port.port, NodeIdRanges.parse(["0"]))
+        self.bootstrap = Target("", nobody, None)
+
+    def ports(self) -> dict[int, Target]:
+        """None but the one port."""
+        return {}
+
+    def broker(self, virtual: int) -> Target:
+        """The same, whatever it is asked for: there are no names here."""
+        return self.bootstrap

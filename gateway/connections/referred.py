@@ -1,0 +1,229 @@
+"""Answers to the questions of peers: this gateway is the owner of a mount, or on the way to it.
+
+At the owner a request from another gateway is decided as one of a client of the own listener that
+is of the asker's volume: in a lane, by that listener's view, with the rights of the principal that
+the peer may speak for, and with that listener's virtual brokers in the response.
+Whose a path is, and what a gateway says of itself, is the same for every principal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from time import monotonic
+from typing import Final
+
+from gateway.apis.splitting import SPLIT_KEYS
+from gateway.apis.table import APIS
+from gateway.config.models import Config, Listener
+from gateway.config.tree import ALL, Peer
+from gateway.connections.far_lanes import Asks
+from gateway.connections.lane_frames import response_payload
+from gateway.connections.lane_seconds import changes
+from gateway.connections.lanes import LaneHub
+from gateway.connections.referred_clients import ReferredClient, ReferredClients
+from gateway.connections.volumes import Volume
+from gateway.exchanges.tree import VolumeUnreachable
+from gateway.flows import Flow
+from gateway.foreign_text import one_line
+from gateway.identity import ANONYMOUS
+from gateway.names import DELIMITER
+from gateway.referrals.description import GatewayDescription
+from gateway.referrals.questions import Answer, Hop, Kind, Outcome, Question
+from gateway.referrals.routing import Here, Routes
+from gateway.rules import api_versions, tree_brokers
+from gateway.rules.api_versions import API_VERSIONS, OWN_VERSIONS
+from protocol.errors import ProtocolError
+from protocol.headers import read_request_header
+from protocol.schema import api_name
+
+ASKED_KEYS: Final = SPLIT_KEYS | {API_VERSIONS}
+"""The APIs that gateways ask each other for: what is not of one node, and what a cluster serves."""
+
+_API_KEY_BYTES: Final = 2
+_NO_CONTROLLER: Final = -1
+
+
+class Referred:
+    """Answers questions of peers in one worker. ``hub`` has the worker's volumes, ``lookups`` ask
+    other peers."""
+
+    def __init__(self, hub: LaneHub, config: Config, routes: Routes, lookups: Asks) -> None:
+        self._hub = hub
+        self._routes = routes
+        self._lookups = lookups
+        self._gateway_id = config.gateway_id
+        self._first = config.clusters[0].mount or ""
+        self._listeners = [each for each in config.listeners if not _passes_through(each)]
+        self._numbers = {each.mount or "": each.number or 0 for each in config.clusters}
+        self._description = GatewayDescription.of_config(config).to_json()
+        self._clients = ReferredClients(hub)
+
+    async def answer(self, peer: Peer, question: Question) -> Answer:
+        """The answer to a peer's question, from here or from farther on. Raises nothing for what
+        the question holds."""
+        began = monotonic()
+        answer = self._objection(peer, question)
+        if answer is None:
+            way = self._routes.of(question.target, came_from=peer.name)
+            principal = _mapped(peer, question.principal) or ANONYMOUS.principal
+            question = replace(question, principal=principal)
+            if isinstance(way, Here):
+                answer = await self._answer_here(peer, question, way.mount)
+            elif question.kind is Kind.DESCRIBE and not question.hops:
+                answer = self._described(self._first)  # it is asked for this gateway, or none
+            else:
+                return await self._lookups.ask(
+                    question, came_from=peer.name, changes=_changes(question)
+                )
+        micros = int((monotonic() - began) * 1e6)
+        return answer.by_way_of(Hop(self._gateway_id, micros))
+
+    def take_flows(self) -> list[Flow]:
+        """The counts of clients behind peers since the last call."""
+        return self._clients.take_flows()
+
+    # -- what is not answered ----------------------------------------------------------------------
+
+    def _objection(self, peer: Peer, question: Question) -> Answer | None:
+        """Why a question is neither answered here nor passed on; None: it is."""
+        here = self._gateway_id
+        if here in question.path:
+            passed = " > ".join((*question.path, here))
+            return _rejected(f"The question for '{_at(question.target)}' went in a loop: {passed}.")
+        if question.kind is not Kind.REQUEST:
+            return None  # what all principals are told alike needs none
+        if _mapped(peer, question.principal) is None:
+            return Answer(
+                Outcome.DENIED,
+                f"Gateway '{here}' does not let gateway '{peer.name}' speak for principal "
+                f"'{one_line(question.principal)}'; its operator can add the principal to "
+                f"'principals' of peer '{peer.name}' there.",
+            )
+        if _api_key(question) not in ASKED_KEYS:
+            name = api_name(_api_key(question))
+            return _rejected(f"Gateways do not ask each other for {name}; '{here}' rejects it.")
+        return None
+
+    # -- the owner's side --------------------------------------------------------------------------
+
+    async def _answer_here(self, peer: Peer, question: Question, mount: str) -> Answer:
+        number = self._numbers[mount]
+        if question.kind is Kind.LOCATE:
+            return Answer(Outcome.ANSWERED, mount=mount, number=number)
+        if question.kind is Kind.DESCRIBE:
+            return self._described(mount)
+        if mount != question.target:
+            return Answer(
+                Outcome.NO_SUCH_MOUNT,
+                f"No cluster is mounted at '{_at(question.target)}'; gateway '{self._gateway_id}' "
+                f"has '{_at(mount)}' above it.",
+            )
+        listener = self._listener_for(question)
+        if listener is None:
+            return _rejected(
+                f"Gateway '{self._gateway_id}' has no listener of volume "
+                f"'{_at(question.volume)}' that reaches '{_at(mount)}'; its operator can give one "
+                f"volume: '{question.volume}' and '{mount}' in its reach."
+            )
+        outcome, text = Outcome.UNREACHABLE, ""
+        try:
+            async with asyncio.timeout(question.seconds):
+                response = await self._response(peer, question, listener)
+                return Answer(Outcome.ANSWERED, mount=mount, number=number, response=response)
+        except TimeoutError:
+            text = f"Volume '{_at(mount)}' does not answer within {question.seconds:g} s."
+        except VolumeUnreachable as error:
+            text = str(error)
+        except ProtocolError as error:
+            outcome = Outcome.REJECTED
+            text = f"Gateway '{self._gateway_id}' cannot answer the request: {error}"
+        return Answer(outcome, text, mount, number)
+
+    def _described(self, mount: str) -> Answer:
+        number, text = self._numbers[mount], self._description
+        return Answer(Outcome.ANSWERED, mount=mount, number=number, response=text)
+
+    def _listener_for(self, question: Question) -> Listener | None:
+        """The listener where clients of the asker's volume find the target."""
+        for each in self._listeners:
+            volume = self._first if each.volume is None else each.volume
+            reaches = each.reach is None or question.target in each.reach
+            if volume == question.volume and reaches:
+                return each
+        return None
+
+    async def _response(self, peer: Peer, question: Question, listener: Listener) -> bytes:
+        """Kafka's response to a request for an own volume, header and body. Raises ProtocolError
+        for a request that is not served, and VolumeUnreachable."""
+        request = question.request
+        found = read_request_header(request, 0, len(request))
+        api_key, version, correlation_id, client_id, start = found
+        volume = self._hub.volumes[question.target]
+        if api_key == API_VERSIONS:
+            body = _versions(volume, version)
+        else:
+            api = APIS[api_key]
+            if version not in api.versions:
+                first, last = api.span
+                raise ProtocolError(f"{api.name} is served in {first} to {last}, not in {version}")
+            client = ReferredClient(peer.name, listener, volume, question.principal, question.host)
+            body = await self._clients.ask(client, client_id, api_key, version, request[start:])
+            if not self._clients.shows(client, own=question.volume):
+                body = _without_brokers(api.name, version, body)
+        correlation_bytes = correlation_id.to_bytes(4, "big", signed=True)
+        return response_payload(api_key, version, correlation_bytes, body)
+
+
+def _rejected(text: str) -> Answer:
+    return Answer(Outcome.REJECTED, text)
+
+
+def _at(path: str) -> str:
+    return f"{DELIMITER}{path}"
+
+
+def _mapped(peer: Peer, principal: str) -> str | None:
+    """The principal here for which a peer speaks; None: it may not."""
+    return principal if peer.principals == ALL else peer.principals.get(principal)
+
+
+def _api_key(question: Question) -> int:
+    """The API key of the request in a question; -1 where it is too short to have one."""
+    head = question.request[:_API_KEY_BYTES]
+    return int.from_bytes(head, "big", signed=True) if len(head) == _API_KEY_BYTES else -1
+
+
+def _changes(question: Question) -> bool:
+    """Whether a question may change something, so that it is asked once."""
+    key = _api_key(question)
+    return question.kind is Kind.REQUEST and key != API_VERSIONS and changes(key)
+
+
+def _versions(volume: Volume, version: int) -> bytes:
+    """The body of the ApiVersions response of a volume's cluster; of an unknown version as KIP-511
+    has it. Raises VolumeUnreachable while the cluster was never reached."""
+    first, last = OWN_VERSIONS
+    if not first <= version <= last:
+        return api_versions.unsupported_version()
+    served = volume.cluster.served
+    if served is None:
+        raise VolumeUnreachable(
+            f"The cluster of volume '{volume.mount}' was not reached yet; try again when it is."
+        )
+    return api_versions.between_gateways(version, served, APIS, SPLIT_KEYS)
+
+
+def _without_brokers(api: str, version: int, body: bytes) -> bytes:
+    """A response body that tells nothing of the cluster."""
+    if api == "Metadata":
+        return tree_brokers.in_metadata(version, body, (), None, _NO_CONTROLLER)
+    if api == "DescribeCluster":
+        return tree_brokers.in_description(version, body, (), None, _NO_CONTROLLER)
+    return body
+
+
+def _passes_through(listener: Listener) -> bool:
+    """Whether brokers decide who a listener's clients are and what they may do: the rights of one
+    that is elsewhere are not known here."""
+    return listener.sasl is not None and listener.sasl.pass_through

@@ -1,0 +1,117 @@
+"""Clients behind peers: clients of other gateways whose requests this one decides.
+
+They have no connection here. Each is as a client of the listener that is of its own gateway's
+volume, and is known for as long as flows are counted for it, up to a second.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from gateway.config.models import Listener
+from gateway.connections.lanes import LaneHub, Lanes, shows
+from gateway.connections.volumes import Volume
+from gateway.exchanges.state import ConnectionState
+from gateway.flows import Flow, FlowSource
+from gateway.identity import Identity
+from gateway.peers import address_by_peer
+
+MAX_CLIENT_ID: Final = 10_000
+"""Bytes of a client id that are kept: in UTF-8, with a mark of three bytes for each that is not,
+they still are a string of Kafka's."""
+
+
+class ReferredClient(NamedTuple):
+    """A client behind the peer of a name, with the principal that it has here, for one volume."""
+
+    peer: str
+    listener: Listener
+    volume: Volume
+    principal: str
+    host: str
+
+
+class _Answering:
+    """The lanes of one client, and how many requests of it are under way."""
+
+    __slots__ = ("lanes", "under_way")
+
+    def __init__(self, lanes: Lanes) -> None:
+        self.lanes = lanes
+        self.under_way = 0
+
+
+class ReferredClients:
+    """The clients behind peers of one worker, and what is counted of them."""
+
+    def __init__(self, hub: LaneHub) -> None:
+        self._hub = hub
+        self._known: dict[tuple[str, ...], _Answering] = {}
+
+    async def ask(
+        self,
+        client: ReferredClient,
+        client_id: bytes | None,
+        api_key: int,
+        version: int,
+        body: bytes,
+    ) -> bytes:
+        """The response body to a request of a client for its volume, within the time of a part
+        that waits for no other. Raises VolumeUnreachable, and ProtocolError for a request that
+        cannot be read."""
+        answering = self._answering(client, client_id)
+        answering.under_way += 1
+        path = client.volume.path
+        try:
+            return await answering.lanes.ask(path, api_key, version, body, alone=False)
+        finally:
+            answering.under_way -= 1
+
+    def shows(self, client: ReferredClient, own: str) -> bool:
+        """Whether a client may know the brokers of its volume: always, if that is ``own``, the
+        mount of its listener's."""
+        if client.volume.path == own:
+            return True
+        identity = Identity(client.principal)
+        access = self._hub.volumes.access(
+            client.volume, client.listener.name, identity, client.host
+        )
+        return shows(access)
+
+    def take_flows(self) -> list[Flow]:
+        """The counts since the last call."""
+        flows: list[Flow] = []
+        for key, answering in list(self._known.items()):
+            flows += answering.lanes.take_flows()
+            if not answering.under_way:
+                del self._known[key]
+        return flows
+
+    def _answering(self, client: ReferredClient, client_id: bytes | None) -> _Answering:
+        shown = (client_id or b"")[:MAX_CLIENT_ID].decode(errors="replace")
+        path = client.volume.path
+        key = (client.peer, client.listener.name, path, client.principal, client.host, shown)
+        found = self._known.get(key)
+        if found is None:
+            state = self._state(client)
+            state.note_client_id(shown.encode())
+            lanes = Lanes(self._hub, client.listener, state)
+            found = self._known[key] = _Answering(lanes)
+        return found
+
+    def _state(self, client: ReferredClient) -> ConnectionState:
+        """The state of a connection that the client would have to a node of its volume. Its
+        address, in flows, denials and the audit log, tells the peer. What it may do is looked up
+        anew for each request."""
+        volumes, name, identity = (
+            self._hub.volumes,
+            client.listener.name,
+            Identity(client.principal),
+        )
+        address = address_by_peer(client.host, client.peer)
+        source = FlowSource(name, client.principal, "", "", "", address)
+        access = volumes.access(client.volume, name, identity, client.host)
+        addresses = self._hub.addresses(name, client.volume.path)
+        state = ConnectionState(client.volume.state, access, addresses, source)
+        state.identity, state.host = identity, client.host
+        return state

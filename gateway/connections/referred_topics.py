@@ -1,0 +1,243 @@
+"""The topics of volumes behind other gateways, as the groups of one here know them.
+
+What ``far_topics`` takes from a cluster's listing and from ACLs is taken from the owner's answers
+here: a topic's id, its partitions, and the operations that the client is authorized to. Where those
+are not known, or were told long ago, the request waits for a question to the owner. While that does
+not answer, groups go on by what it told last, as their offsets are their own cluster's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from time import monotonic
+from typing import Final
+from uuid import UUID
+
+from gateway.connections.far_lanes import FarLanes
+from gateway.connections.volumes import Volume
+from gateway.decision import Denied, Resolved
+from gateway.error_codes import TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION
+from gateway.exchanges.tree import VolumeUnreachable
+from gateway.names import LogicalName, decode
+from gateway.referrals.far import FarTopic, FarVolume
+from gateway.rules.declaration import NOTHING, Shadows
+from gateway.rules.shadows import Origin, expected_name, not_ready, origin_of, shadow_name
+from gateway.views.access import DESCRIBE, READ
+from protocol.primitives import compact_string, legacy_string
+
+RIGHTS_SECONDS: Final = 30.0
+"""Seconds for which a client's rights count as its topic's owner told them."""
+
+
+class ReferredTopics:
+    """Topics of volumes behind other gateways, for one request of a group's member; ``home`` is the
+    group's volume. The methods are those of :class:`gateway.rules.shadows.Far`, whose ``volume``
+    is one of ``lanes.paths``."""
+
+    def __init__(self, home: Volume, lanes: FarLanes, shadows: Shadows, *, final: bool) -> None:
+        self._home = home
+        self._lanes = lanes
+        self._by_number = {each.number: each for each in lanes.volumes() if each.number}
+        self._makes = shadows is Shadows.MADE
+        self._final = final
+        self._wanted: dict[bytes, int] = {}
+        self._names: dict[str, set[str]] = {}
+        self._ids: dict[str, set[bytes]] = {}
+        self._again: list[Callable[[], object]] = []
+
+    def reaches(self, path: str) -> bool:
+        """Whether a volume is one of these."""
+        return path in self._lanes.paths
+
+    def has_number(self, number: int) -> bool:
+        """Whether the volume of this number is one of these, as far as numbers are known."""
+        return number in self._by_number
+
+    # -- requests ----------------------------------------------------------------------------------
+
+    def topic(self, path: str, operation: int, name: bytes) -> Resolved | Denied:
+        """The shadow of a topic that a client's spelling names, if ``operation`` is allowed on the
+        topic."""
+        spelled = name.decode(errors="replace")
+        volume, inside = self._lanes.volume(path), self._lanes.names(path).parse(spelled)
+        if inside is None:
+            return Denied(UNKNOWN_TOPIC_OR_PARTITION, f"'{spelled}' names no topic.", "names")
+        found = self._known(volume, inside)
+        if self._is_news(found):
+            self._ask(volume, spelled, lambda: self.topic(path, operation, name))
+        if found is None or found.topic_id is None:
+            return self._unknown(volume, spelled)
+        if not _allows(found, operation):
+            return self._forbidden(volume, found, spelled)
+        return self._shadow(volume, found, spelled, make=self._makes)
+
+    def topic_id(self, operation: int, topic_id: bytes) -> Resolved | Denied | None:
+        """The shadow of a client's topic id, as :meth:`topic`; None: none of these volumes is known
+        to have the topic."""
+        for volume in self._by_number.values():
+            inside = volume.name_of(topic_id)
+            found = None if inside is None else self._known(volume, inside)
+            if found is None or found.topic_id != topic_id:
+                continue
+            shown = str(UUID(bytes=topic_id))
+            if not _allows(found, operation):
+                return self._forbidden(volume, found, shown)
+            return self._shadow(volume, found, shown, make=self._makes)
+        for volume in self._lanes.volumes():
+            self._ask_id(volume, topic_id, lambda: self.topic_id(operation, topic_id))
+        return None
+
+    def subscribed(self, path: str, name: bytes) -> bytes | None:
+        """The name for a subscription or assignment, which needs no operation; None: no topic can
+        have this name, or the volume's number is not known yet."""
+        spelled = name.decode(errors="replace")
+        volume, names = self._lanes.volume(path), self._lanes.names(path)
+        inside = names.parse(spelled)
+        flat = None if inside is None else names.flat(inside)
+        if inside is None or flat is None:
+            return None
+        found = self._known(volume, inside)
+        if self._is_news(found):
+            self._ask(volume, spelled, lambda: self.subscribed(path, name))
+        if not volume.number:
+            return None
+        if found is None or found.topic_id is None:
+            return expected_name(volume.number, flat)
+        if self._makes and _allows(found, READ):
+            self._shadow(volume, found, spelled, make=True)
+        return shadow_name(volume.number, found.topic_id)
+
+    def _shadow(
+        self, volume: FarVolume, topic: FarTopic, shown: str, *, make: bool
+    ) -> Resolved | Denied:
+        assert topic.topic_id is not None
+        shadow, shadows = shadow_name(volume.number, topic.topic_id), self._home.shadows
+        if make and not shadows.has(shadow, max(topic.partitions, 1)):
+            if not self._final and shadows.due(shadow):
+                self._wanted[shadow] = max(topic.partitions, 1)
+            elif not shadows.exists(shadow):
+                return not_ready(shown)
+        return Resolved("", shown, shadow, legacy_string(shadow), compact_string(shadow))
+
+    def _known(self, volume: FarVolume, name: LogicalName) -> FarTopic | None:
+        return volume.topic(self._lanes.principal, name)
+
+    def _unknown(self, volume: FarVolume, shown: str) -> Denied:
+        """The denial of a topic that the client was not shown; while its owner does not answer, one
+        that clients retry."""
+        if not volume.reachable:
+            return not_ready(shown)
+        return Denied(UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{shown}' does not exist.", "names")
+
+    def _forbidden(self, volume: FarVolume, topic: FarTopic, shown: str) -> Denied:
+        """The denial of an operation that the owner does not authorize the client to; where it has
+        not said and does not answer, one that clients retry."""
+        if topic.operations is None and not volume.reachable:
+            return not_ready(shown)
+        why = f"The owner of topic '{shown}' does not authorize the client to this."
+        return Denied(TOPIC_AUTHORIZATION_FAILED, why, "acl")
+
+    # -- questions to owners -----------------------------------------------------------------------
+
+    def _is_news(self, found: FarTopic | None) -> bool:
+        """Whether a topic has to be asked for before the request is decided."""
+        if self._final:
+            return False
+        if found is None or found.operations is None or found.topic_id is None:
+            return True
+        return monotonic() - found.operations_at > RIGHTS_SECONDS
+
+    def _ask(self, volume: FarVolume, spelled: str, again: Callable[[], object]) -> None:
+        self._names.setdefault(volume.path, set()).add(spelled)
+        self._again.append(again)
+
+    def _ask_id(self, volume: FarVolume, topic_id: bytes, again: Callable[[], object]) -> None:
+        if not self._final and volume.reachable:
+            self._ids.setdefault(volume.path, set()).add(topic_id)
+            self._again.append(again)
+
+    @property
+    def has_work(self) -> bool:
+        """Whether there is something to do before the request is decided for good."""
+        return bool(self._wanted or self._names or self._ids)
+
+    async def prepare(self) -> None:
+        """Ask the owners for what is not known, and make the shadows that are wanted."""
+        doubted = {shadow for shadow in self._wanted if self._home.shadows.is_doubted(shadow)}
+        for shadow in doubted:  # its topic may have got partitions
+            origin = origin_of(shadow)
+            if origin is not None and (volume := self._by_number.get(origin.number)) is not None:
+                self._ids.setdefault(volume.path, set()).add(origin.topic_id)
+        again, self._again = self._again, []
+        paths = dict.fromkeys((*self._names, *self._ids))
+        await asyncio.gather(*map(self._look_up, paths))
+        self._by_number = {each.number: each for each in self._lanes.volumes() if each.number}
+        for each in again:
+            each()
+        if self._wanted:
+            await self._home.shadows.ensure(self._counts())
+
+    async def _look_up(self, path: str) -> None:
+        by_name, by_id = self._names.get(path, set()), self._ids.get(path, set())
+        with suppress(VolumeUnreachable):
+            await self._lanes.look_up(path, sorted(by_name), sorted(by_id))
+
+    def _counts(self) -> dict[bytes, int]:
+        """The partitions of the wanted shadows, as the owners have told them by now."""
+        counts = {}
+        for shadow, count in self._wanted.items():
+            found = self._origin(shadow)
+            topic = None if found is None else self._known(*found)
+            counts[shadow] = max(count, 0 if topic is None else topic.partitions)
+        return counts
+
+    # -- responses ---------------------------------------------------------------------------------
+
+    def spell(self, flat: bytes) -> bytes | None:
+        """The listener's spelling of the topic behind a shadow; None where it is not known."""
+        found = self._origin(flat)
+        if found is None:
+            return None
+        shown = self._lanes.names(found[0].path).spell(found[1])
+        return None if shown is None else shown.encode()
+
+    def hides(self, flat: bytes) -> bool:
+        """Whether the client may not describe the topic behind a shadow, or it is not known."""
+        found = self._origin(flat)
+        topic = None if found is None else self._known(*found)
+        return topic is None or not _allows(topic, DESCRIBE)
+
+    def id_to_show(self, flat: bytes) -> bytes | None:
+        """The topic id by which the client knows the topic behind a shadow; None: unknown."""
+        origin = origin_of(flat)
+        return None if origin is None or not origin.topic_id else origin.topic_id
+
+    def missed(self, flat: bytes, partition: int) -> bool:
+        """Note that the broker did not know a shadow's partition; returns whether it soon will."""
+        found = self._origin(flat)
+        topic = None if found is None else self._known(*found)
+        if topic is None:
+            return False
+        doubted = self._home.shadows.doubt(flat)
+        return doubted or partition < topic.partitions
+
+    def _origin(self, flat: bytes) -> tuple[FarVolume, LogicalName] | None:
+        """The volume of the topic behind a shadow, and its name there."""
+        origin: Origin | None = origin_of(flat)
+        volume = None if origin is None else self._by_number.get(origin.number)
+        if origin is None or volume is None:
+            return None
+        if origin.topic_id:
+            name = volume.name_of(origin.topic_id)
+            if name is None:
+                self._lanes.learn_id(volume, origin.topic_id)
+        else:
+            name = decode(origin.flat.decode(errors="replace"))
+        return None if name is None else (volume, name)
+
+
+def _allows(topic: FarTopic, operation: int) -> bool:
+    """Whether a topic's owner has said that the client is authorized to an operation."""
+    return operation == NOTHING or bool((topic.operations or 0) >> operation & 1)

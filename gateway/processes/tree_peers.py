@@ -1,0 +1,105 @@
+"""The other gateways of a tree, for one worker: it asks them, and they ask it."""
+
+from __future__ import annotations
+
+import asyncio
+
+from gateway.audit.audit import Audit
+from gateway.brokers.security import BrokerSecurity
+from gateway.config.models import Config
+from gateway.config.reach import far_paths
+from gateway.config.tree import TreeSettings
+from gateway.connections.far_lanes import OtherGateways
+from gateway.connections.lanes import LaneHub
+from gateway.connections.peer_listener import PeerListener
+from gateway.connections.referred import Referred
+from gateway.connections.tasks import Tasks
+from gateway.counts import Counts
+from gateway.flows import Flow
+from gateway.referrals.far_file import FarVolumes
+from gateway.referrals.locations import Locations
+from gateway.referrals.lookups import Lookups
+from gateway.referrals.numbers import Numbers
+from gateway.referrals.peer_link import PeerLink
+from gateway.referrals.routing import Routes
+
+
+class TreePeers:
+    """What one worker has of the gateways that its configuration names. ``others`` is how clients'
+    requests reach them; ``routes`` and ``lookups`` also serve the questions that they ask."""
+
+    def __init__(
+        self, config: Config, tree: TreeSettings, worker: str, *, tasks: Tasks, counts: Counts
+    ) -> None:
+        """``worker`` names the worker in its file; ``counts`` get the outcomes of lookups."""
+        self._config = config
+        self._tasks = tasks
+        self._counts = counts
+        self._referred: Referred | None = None
+        self._listener: PeerListener | None = None
+        self._running: list[asyncio.Task[None]] = []
+        security = BrokerSecurity(tree.security, "tree")
+        self._links = {peer.name: PeerLink(peer, security) for peer in tree.peers}
+        self._known = FarVolumes(tree.directory, worker)
+        self._known.load()
+        own = {one.mount: one.number for one in config.clusters if one.mount is not None}
+        numbers = Numbers(
+            {mount: number or 0 for mount, number in own.items()}, self._known.numbers
+        )
+        self._known.numbers = numbers.known
+        self.routes = Routes.of_config(config)
+        self.lookups = Lookups(
+            config.gateway_id,
+            self.routes,
+            self._links,
+            locations=Locations(
+                expiry_seconds=tree.expiry_seconds, unknown_seconds=tree.unknown_seconds
+            ),
+            numbers=numbers,
+            max_hops=tree.max_hops,
+            counts=counts,
+        )
+        paths = far_paths(config)
+        self.others = OtherGateways(self.lookups, self._known, paths, tree.max_hops, tasks)
+
+    def answer_by(self, hub: LaneHub, audit: Audit) -> None:
+        """Have the questions of peers answered by the volumes of ``hub``, if they may ask."""
+        config, tree = self._config, self._config.tree
+        self._referred = Referred(hub, config, self.routes, self.lookups)
+        if tree is not None and tree.listener is not None:
+            self._listener = PeerListener(
+                config, self._referred, tasks=self._tasks, counts=self._counts, audit=audit
+            )
+
+    def start(self) -> None:
+        """Keep links to the peers, and what is learned of their volumes, from now on."""
+        watches = [link.watch() for link in self._links.values()]
+        self._running = [self._tasks.run(one) for one in (*watches, self._known.keep())]
+
+    async def listen(self) -> None:
+        """Bind the peers' port, if there is one. Raises OSError and TlsError."""
+        if self._listener is not None:
+            await self._listener.start()
+
+    def sweep(self) -> list[Flow]:
+        """Use TLS files that have changed; returns what was counted of clients behind peers since
+        the last call. Called once a second."""
+        if self._listener is not None:
+            self._listener.sweep()
+        return [] if self._referred is None else self._referred.take_flows()
+
+    async def drain(self, seconds: float) -> None:
+        """Answer the questions under way, for at most ``seconds``, and accept no more."""
+        if self._listener is not None:
+            await self._listener.drain(seconds)
+
+    async def stop(self) -> None:
+        """Close the links, and write what was learned."""
+        if self._listener is not None:
+            self._listener.stop()
+        for task in self._running:
+            task.cancel()
+        self._running.clear()
+        for link in self._links.values():
+            link.close()
+        await self._known.save()

@@ -1,0 +1,98 @@
+"""Whether an answer is believed: a gateway may answer for its own mounts, with its own brokers.
+
+Pure, but for the numbers that :class:`gateway.referrals.numbers.Numbers` records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from struct import Struct
+from typing import Final, NamedTuple
+
+from gateway.foreign_text import shown_text
+from gateway.names import DELIMITER
+from gateway.referrals.numbers import Numbers, bears_number
+from gateway.referrals.questions import MAX_HOPS, MAX_TEXT, Answer, Kind, Outcome, Question
+from gateway.referrals.routing import Routes
+from protocol.errors import ProtocolError, TruncatedError
+from protocol.headers import response_body_pos, response_header_version
+from protocol.schema import api_name
+
+_HEAD: Final = Struct(">hh4s")
+_CORRELATION_BYTES: Final = 4
+
+
+class Inner(NamedTuple):
+    """What the head of the Kafka request in a question says; ``correlation`` is the id's bytes."""
+
+    api_key: int
+    version: int
+    correlation: bytes
+    header_version: int
+
+    def correlated(self, response: bytes) -> bytes:
+        """A response to another request of the same content, as the response to this one."""
+        return self.correlation + response[_CORRELATION_BYTES:]
+
+
+def inner_of(question: Question) -> Inner | None:
+    """The head of the request in a question; None: it has none. Raises ProtocolError if the request
+    ends there, or if its API and version are not known."""
+    if question.kind is not Kind.REQUEST:
+        return None
+    if len(question.request) < _HEAD.size:
+        raise TruncatedError("it ends inside its header")
+    api_key, version, correlation = _HEAD.unpack_from(question.request)
+    return Inner(api_key, version, correlation, response_header_version(api_key, version))
+
+
+def lie_of(
+    peer: str,
+    question: Question,
+    inner: Inner | None,
+    answer: Answer,
+    routes: Routes,
+    numbers: Numbers,
+) -> str | None:
+    """A sentence that says why a peer's answer is not believed; None: it is.
+
+    The number of a mount that is seen for the first time is recorded, once all else is right.
+    """
+    if answer.outcome is not Outcome.ANSWERED:
+        return None
+    mount, number = answer.mount, answer.number
+    who = f"Gateway '{peer}' answered for ':{mount}'"
+    if not routes.may_answer(peer, mount):
+        return f"{who}, which is not mounted behind it; its answer was dropped."
+    if mount != question.target if inner is not None else not _holds(mount, question.target):
+        return f"{who} when asked for ':{question.target}'; its answer was dropped."
+    if inner is not None and not _is_response(inner, answer):
+        return f"{who} with a response that is none, or has brokers of others; it was dropped."
+    if not numbers.believes(mount, number):
+        return f"{who} with number {number}, which is not that mount's; its answer was dropped."
+    return None
+
+
+def passed_back(peer: str, answer: Answer) -> Answer:
+    """A peer's answer as this gateway passes it back: with room for one more hop, a text that is
+    safe to show, and a response only if there is one."""
+    hops = answer.hops[: MAX_HOPS - 1]
+    text = shown_text(answer.text, MAX_TEXT)
+    if answer.outcome is Outcome.ANSWERED:
+        return replace(answer, text=text, hops=hops)
+    return Answer(answer.outcome, text or f"Gateway '{peer}' does not say why.", hops=hops)
+
+
+def _holds(mount: str, path: str) -> bool:
+    return not mount or path == mount or path.startswith(f"{mount}{DELIMITER}")
+
+
+def _is_response(inner: Inner, answer: Answer) -> bool:
+    response = answer.response
+    if response[:_CORRELATION_BYTES] != inner.correlation:
+        return False
+    try:
+        start = response_body_pos(response, 0, len(response), inner.header_version)
+    except ProtocolError:
+        return False
+    return bears_number(api_name(inner.api_key), inner.version, response[start:], answer.number)

@@ -1,0 +1,293 @@
+"""Lookups: questions that other gateways have to answer, asked of the peers that may know.
+
+A question that changes nothing is asked of several peers, and the first answer that can be
+believed counts; one that changes something goes to one peer, once. Which peer has a path is
+remembered, and so is that nobody has it. Identical lookups share one answer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final, NamedTuple
+
+from gateway.counts import Counts
+from gateway.referrals.believing import Inner, inner_of, lie_of, passed_back
+from gateway.referrals.locations import NOBODY, Location, Locations
+from gateway.referrals.numbers import Numbers
+from gateway.referrals.peer_link import PeerUnreachable
+from gateway.referrals.questions import MAX_HOPS, Answer, Hop, Kind, Outcome, Question
+from gateway.referrals.racing import MARGIN, Link, Race, best
+from gateway.referrals.routing import Routes, Ways
+from protocol.errors import ProtocolError
+
+MAX_OWN: Final = 1_000
+"""Questions of this gateway's own clients that are under way at once."""
+
+MAX_OF_PEER: Final = 64
+"""Those of one peer: far fewer than a link lets wait, so that a peer which floods this gateway with
+questions leaves room for its own clients' and for those of other peers."""
+
+_GONE: Final = (Outcome.UNREACHABLE, Outcome.NO_SUCH_MOUNT)
+_FAMILY: Final = "tree_lookups"
+_LIED: Final = "lied"
+_MAYBE_DONE: Final = (
+    "The change may or may not have been made; look whether it was before you try it again."
+)
+
+_Key = tuple[Question, str | None]
+_Found = tuple[Answer, bool]
+"""An answer, and whether it was remembered where to ask, or that nobody has to be asked."""
+
+
+class _Lookup(NamedTuple):
+    """A question with what is known of it: the head of its request, the peers that may answer it,
+    which of them is remembered to have the path, where it came from, and until when (the loop's
+    time)."""
+
+    question: Question
+    inner: Inner | None
+    ways: Ways
+    first: str | None
+    came_from: str | None
+    deadline: float
+
+
+class Lookups:
+    """Asks peers on behalf of this gateway's clients and of other peers. It belongs to one loop."""
+
+    def __init__(
+        self,
+        gateway_id: str,
+        routes: Routes,
+        links: Mapping[str, Link],
+        *,
+        locations: Locations,
+        numbers: Numbers,
+        max_hops: int,
+        counts: Counts | None = None,
+    ) -> None:
+        """``links`` has every peer of ``routes`` by its name. ``counts`` gets the family
+        "tree_lookups" with labels peer and outcome ("lied": not believed)."""
+        self._id = gateway_id
+        self._routes = routes
+        self._links = links
+        self._locations = locations
+        self._numbers = numbers
+        self._max_hops = max_hops
+        self._counts = counts
+        self._shared: dict[_Key, asyncio.Task[_Found]] = {}
+        self._under_way: Counter[str | None] = Counter()
+
+    @property
+    def under_way(self) -> int:
+        """Questions that wait for an answer."""
+        return self._under_way.total()
+
+    @property
+    def shared(self) -> int:
+        """Lookups under way that questions wait for; there may be several for one."""
+        return len(self._shared)
+
+    async def ask(
+        self, question: Question, *, came_from: str | None = None, changes: bool = False
+    ) -> Answer:
+        """The answer to a question about a path that is not this gateway's own, within its seconds.
+
+        ``question`` is as it came, from the peer ``came_from`` or from a client (None). With
+        ``changes`` it is asked once, of one peer. What peers do raises nothing.
+        """
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        deadline = began + question.seconds
+        under_way = self._under_way
+        under_way[came_from] += 1
+        try:
+            answer, known = await self._find(question, came_from, changes, deadline)
+        finally:
+            under_way[came_from] -= 1
+            if not under_way[came_from]:
+                del under_way[came_from]
+        micros = round((loop.time() - began) * 1e6)
+        return answer.by_way_of(Hop(self._id, micros, known))
+
+    async def _find(
+        self, question: Question, came_from: str | None, changes: bool, deadline: float
+    ) -> _Found:
+        rejected = self._rejection(question)
+        if rejected:
+            return Answer(Outcome.REJECTED, rejected), False
+        try:
+            inner = inner_of(question)
+        except ProtocolError as error:
+            return Answer(Outcome.REJECTED, f"The request cannot be read: {error}."), False
+        ways = self._routes.of(question.target, came_from)
+        assert isinstance(ways, Ways), f"{question.target} is an own path"
+        if not ways.peers:
+            return _no_such_mount(question), False
+        location = self._remembered(question)
+        if location is NOBODY:
+            return _no_such_mount(question), True
+        if self._under_way[came_from] > (MAX_OWN if came_from is None else MAX_OF_PEER):
+            text = "Too many lookups in other gateways are under way; try again later."
+            return Answer(Outcome.UNREACHABLE, text), False
+        first = location.peer if location and location.peer in ways.peers else None
+        question = replace(question, hops=min(question.hops, self._max_hops, MAX_HOPS))
+        lookup = _Lookup(question, inner, ways, first, came_from, deadline)
+        return await (self._ask_one(lookup) if changes else self._ask_shared(lookup))
+
+    def _rejection(self, question: Question) -> str:
+        if self._id in question.path:
+            circle = " > ".join((*question.path, self._id))
+            return (
+                f"Gateways ask each other for ':{question.target}' in a circle: {circle}."
+                " Correct their tree.parents and tree.children."
+            )
+        if question.hops <= 0:
+            passed = " > ".join((*question.path, self._id))
+            return (
+                f"A question for ':{question.target}' may pass no more gateways: {passed}."
+                " Raise tree.max_hops of the first one."
+            )
+        return ""
+
+    # -- what is remembered ------------------------------------------------------------------------
+
+    def _remembered(self, question: Question) -> Location | None:
+        found = self._locations.find(question.target)
+        if question.kind is Kind.REQUEST or (found is not None and found is not NOBODY):
+            return found
+        return self._locations.find(_nobody_key(question))
+
+    def _note(self, lookup: _Lookup, peer: str, answer: Answer) -> None:
+        """Remember, or forget, what the answer of a peer says."""
+        target = lookup.question.target
+        if answer.outcome is Outcome.ANSWERED:
+            self._locations.note(target, Location(answer.mount, answer.number, peer))
+        elif peer == lookup.first and answer.outcome in _GONE:
+            self._locations.forget(target)
+
+    # -- asking ------------------------------------------------------------------------------------
+
+    async def _ask_shared(self, lookup: _Lookup) -> _Found:
+        """All who ask the same wait for one race, each as long as its own time allows."""
+        question, inner = lookup.question, lookup.inner
+        key = _key(question, lookup.came_from)
+        shared = self._shared.get(key)
+        if shared is None:
+            shared = self._shared[key] = asyncio.create_task(self._race(lookup))
+            shared.add_done_callback(lambda _: self._shared.pop(key))
+        try:
+            async with asyncio.timeout_at(lookup.deadline):
+                answer, known = await asyncio.shield(shared)
+        except TimeoutError:
+            return _unanswered(question), False
+        if inner is not None and answer.response:
+            answer = replace(answer, response=inner.correlated(answer.response))
+        return answer, known
+
+    async def _race(self, lookup: _Lookup) -> _Found:
+        def in_order(peer: str) -> tuple[bool, bool]:
+            return peer != lookup.first, not self._links[peer].up
+
+        async def ask(peer: str) -> Answer:
+            return await self._ask_peer(lookup, peer, changes=False)
+
+        # All at once for an own client. If gateways on the way did so as well, questions would
+        # double at each of them that has two parents.
+        at_once = lookup.first is None and lookup.came_from is None
+        peers = sorted(lookup.ways.peers, key=in_order)
+        race = Race(peers, ask, at_once=at_once, ends=lookup.deadline - MARGIN / 2)
+        winner = await race.run()
+        failures = race.failures
+        if winner is None:
+            failures = {**failures, **{peer: self._late(peer) for peer in race.late}}
+        for peer, failure in failures.items():
+            self._note(lookup, peer, failure)
+        if winner is not None:
+            self._note(lookup, winner.peer, winner.answer)
+            return winner.answer, winner.peer == lookup.first
+        outcomes = {failure.outcome for failure in failures.values()}
+        everybody = self._routes.of(lookup.question.target) == lookup.ways
+        if outcomes == {Outcome.NO_SUCH_MOUNT} and everybody:
+            self._locations.note_nobody(_nobody_key(lookup.question))
+        return best(list(failures.values())), False
+
+    async def _ask_one(self, lookup: _Lookup) -> _Found:
+        """One peer, once: the one that has the path, else one that responds."""
+        peers = lookup.ways.peers
+        peer = lookup.first or next((each for each in peers if self._links[each].up), peers[0])
+        try:
+            async with asyncio.timeout_at(lookup.deadline - MARGIN / 2):
+                answer = await self._ask_peer(lookup, peer, changes=True)
+        except TimeoutError:
+            late = self._late(peer)
+            answer = replace(late, text=f"{late.text} {_MAYBE_DONE}")
+        self._note(lookup, peer, answer)
+        return answer, lookup.first is not None
+
+    async def _ask_peer(self, lookup: _Lookup, peer: str, *, changes: bool) -> Answer:
+        """What one peer answers, if it is believed; else UNREACHABLE."""
+        maybe_done = f" {_MAYBE_DONE}" if changes else ""
+        try:
+            answer = await self._ask_link(lookup, self._links[peer], changes)
+        except PeerUnreachable as error:
+            text = f"{error}{maybe_done if error.sent else ''}"
+            answer = Answer(Outcome.UNREACHABLE, text)
+        else:
+            lie = lie_of(peer, lookup.question, lookup.inner, answer, self._routes, self._numbers)
+            if lie is not None:
+                self._count(peer, _LIED)
+                return Answer(Outcome.UNREACHABLE, f"{lie}{maybe_done}")
+        self._count(peer, answer.outcome.name.lower())
+        return passed_back(peer, answer)
+
+    async def _ask_link(self, lookup: _Lookup, link: Link, changes: bool) -> Answer:
+        """A lookup whose connection is lost is asked again, once: of several gateways that are one
+        peer another may take it."""
+        try:
+            return await link.ask(self._passed_on(lookup))
+        except PeerUnreachable as error:
+            now = asyncio.get_running_loop().time()
+            if changes or not error.sent or not link.up or now >= lookup.deadline - MARGIN:
+                raise
+        return await link.ask(self._passed_on(lookup))
+
+    def _passed_on(self, lookup: _Lookup) -> Question:
+        """The question as the next gateway gets it, with a little less time than there is left."""
+        question = lookup.question
+        left = lookup.deadline - asyncio.get_running_loop().time() - MARGIN
+        return question.passed_on(self._id, max(left, 0.001), question.principal)
+
+    def _late(self, peer: str) -> Answer:
+        self._count(peer, Outcome.UNREACHABLE.name.lower())
+        return Answer(Outcome.UNREACHABLE, f"Gateway '{peer}' does not respond in time.")
+
+    def _count(self, peer: str, outcome: str) -> None:
+        if self._counts is not None:
+            self._counts.add(_FAMILY, (peer, outcome), 1)
+
+
+def _key(question: Question, came_from: str | None) -> _Key:
+    """What two questions have in common that may share an answer: all but the time that is left and
+    the correlation id of the request."""
+    request = question.request
+    same = replace(question, seconds=0.0, request=request[:4] + request[8:])
+    return same, came_from
+
+
+def _nobody_key(question: Question) -> str:
+    """Under what it is remembered that nobody has the target: for a request it has to be a mount,
+    so that it says nothing of who has it as a path. (No path begins with a colon.)"""
+    return question.target if question.kind is Kind.REQUEST else f":{question.target}"
+
+
+def _no_such_mount(question: Question) -> Answer:
+    return Answer(Outcome.NO_SUCH_MOUNT, f"No cluster is mounted at ':{question.target}'.")
+
+
+def _unanswered(question: Question) -> Answer:
+    text = f"No gateway that may know ':{question.target}' responds in time; try again later."
+    return Answer(Outcome.UNREACHABLE, text)

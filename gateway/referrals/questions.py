@@ -1,0 +1,106 @@
+"""Questions that gateways of a tree ask each other, and their answers.
+
+A question is about a path of the tree: whose it is, or a Kafka request for the volume that holds
+it. It passes from gateway to gateway until it is at the one that has the mount, its owner. Pure;
+:mod:`gateway.referrals.envelope` has the bytes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import IntEnum
+from typing import Final
+
+MAX_HOPS: Final = 64
+"""Gateways that a question may pass, whatever it says itself."""
+
+MAX_TEXT: Final = 1_000
+"""Characters of a sentence in an answer; more are cut."""
+
+
+class Kind(IntEnum):
+    """What is asked: the answer to a Kafka request, whose a path is, or what the owner of a path
+    knows of the tree (JSON)."""
+
+    REQUEST = 0
+    LOCATE = 1
+    DESCRIBE = 2
+
+
+class Outcome(IntEnum):
+    """How a question was answered.
+
+    ``ANSWERED``: by the owner. ``NO_SUCH_MOUNT``: no cluster is mounted at the path or above it.
+    ``DENIED``: a gateway does not let its peer speak for the principal. ``UNREACHABLE``: a gateway
+    on the way, or the owner's cluster, does not respond in time. ``REJECTED``: the question itself
+    is at fault (a loop, too many hops, no listener for the asker's volume); the text says how.
+    """
+
+    ANSWERED = 0
+    NO_SUCH_MOUNT = 1
+    DENIED = 2
+    UNREACHABLE = 3
+    REJECTED = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question, as one gateway asks it of the next.
+
+    ``volume`` is the mount that relative names of the asker's client are in, ``target`` the path
+    that is looked for (``la:tracking``). ``path`` has the ids of the gateways that it has passed,
+    the asker's first; ``hops`` are those that it may still pass. ``seconds`` are left for it.
+    ``principal`` and ``host`` (an IP address, or empty) are the client's. ``request`` is Kafka's
+    request without its size: header and body, in the client's names.
+    """
+
+    kind: Kind
+    volume: str
+    target: str
+    path: tuple[str, ...]
+    hops: int
+    seconds: float
+    principal: str
+    host: str = ""
+    request: bytes = b""
+
+    def passed_on(self, gateway_id: str, seconds: float, principal: str) -> Question:
+        """The question as the gateway of this id asks it of the next one."""
+        return replace(
+            self,
+            path=(*self.path, gateway_id),
+            hops=self.hops - 1,
+            seconds=seconds,
+            principal=principal,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """A gateway that a question has reached: its id, and the microseconds from when it had the
+    question to when it had the answer. ``cached``: it knew the way, and asked along it alone."""
+
+    gateway_id: str
+    micros: int
+    cached: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a question. ``text`` is a sentence for the client, empty if all is well.
+
+    ``mount`` and ``number`` are those of the owner's volume; ``hops`` are the gateways that the
+    question has passed, the nearest first. ``response`` is Kafka's response without its size:
+    header and body; for DESCRIBE a JSON text.
+    """
+
+    outcome: Outcome
+    text: str = ""
+    mount: str = ""
+    number: int = 0
+    hops: tuple[Hop, ...] = ()
+    response: bytes = b""
+
+    def by_way_of(self, hop: Hop) -> Answer:
+        """The answer as a gateway on the way passes it back."""
+        return replace(self, hops=(hop, *self.hops))

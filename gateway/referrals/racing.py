@@ -1,0 +1,114 @@
+"""A race: one question asked of several peers, of which the first good answer counts."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Final, NamedTuple, Protocol
+
+from gateway.referrals.questions import Answer, Outcome, Question
+
+MARGIN: Final = 0.01
+"""Seconds of a question that a gateway keeps for itself: to get the answer back in time."""
+
+HEAD_START: Final = 1 / 3
+"""The part of the time that one peer has to itself, where others may be asked if it fails."""
+
+_WORST_LAST: Final = (
+    Outcome.DENIED,
+    Outcome.REJECTED,
+    Outcome.NO_SUCH_MOUNT,
+    Outcome.UNREACHABLE,
+)
+
+
+class Link(Protocol):
+    """The way to one peer. ``up``: whether it responds, as far as is known."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def up(self) -> bool: ...
+
+    async def ask(self, question: Question) -> Answer:
+        """The peer's answer, within the question's seconds. Raises PeerUnreachable."""
+        ...
+
+
+class Winner(NamedTuple):
+    """The peer whose answer counts."""
+
+    peer: str
+    answer: Answer
+
+
+class Race:
+    """One question asked of several peers. ``failures`` are the other answers than ANSWERED, by
+    peer; ``late`` are those who had not answered in the end."""
+
+    def __init__(
+        self,
+        peers: Sequence[str],
+        ask: Callable[[str], Awaitable[Answer]],
+        *,
+        at_once: bool,
+        ends: float,
+    ) -> None:
+        """``peers`` are one or more. Unless ``at_once`` the first one has a head start: the others
+        are asked when it fails, or takes long. ``ends`` is the loop's time."""
+        self._peers = peers
+        self._ask = ask
+        self._at_once = at_once
+        self._ends = ends
+        self._running: dict[asyncio.Future[Answer], str] = {}
+        self.failures: dict[str, Answer] = {}
+        self.late: tuple[str, ...] = ()
+
+    async def run(self) -> Winner | None:
+        """The first peer with ANSWERED, as soon as it has; those that are not done are cancelled.
+        None: no peer has, or not in time."""
+        now = asyncio.get_running_loop().time()
+        try:
+            if self._at_once:
+                self._start(self._peers)
+                return await self._winner(self._ends)
+            self._start(self._peers[:1])
+            winner = await self._winner(now + (self._ends - now) * HEAD_START)
+            if winner is None:
+                self._start(self._peers[1:])
+                winner = await self._winner(self._ends)
+            return winner
+        finally:
+            self.late = tuple(self._running.values())
+            for running in self._running:
+                running.cancel()
+
+    def _start(self, peers: Iterable[str]) -> None:
+        for peer in peers:
+            self._running[asyncio.ensure_future(self._ask(peer))] = peer
+
+    async def _winner(self, until: float) -> Winner | None:
+        """The first that answers among those that were started; None: none of them, or not until
+        then."""
+        loop = asyncio.get_running_loop()
+        while self._running:
+            left = max(until - loop.time(), 0.0)
+            done, _ = await asyncio.wait(
+                self._running, timeout=left, return_when=asyncio.FIRST_COMPLETED
+            )
+            if not done:
+                return None
+            # In the order of asking, should several have answered at once.
+            for running in [each for each in self._running if each in done]:
+                peer, answer = self._running.pop(running), running.result()
+                if answer.outcome is Outcome.ANSWERED:
+                    return Winner(peer, answer)
+                self.failures[peer] = answer
+        return None
+
+
+def best(failures: Sequence[Answer]) -> Answer:
+    """The failure that says most of why there is no answer: a denial, else a question at fault,
+    else that there is no such mount, else that somebody does not respond."""
+    return min(failures, key=lambda failure: _WORST_LAST.index(failure.outcome))

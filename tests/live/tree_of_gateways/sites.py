@@ -1,0 +1,153 @@
+"""Sites of a tree: a Kafka each, with a gateway of its own that knows its neighbours alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from devkit.broker import KafkaCluster
+from devkit.certificates import Authority
+from devkit.gateway_config import Listener, MountedCluster, PeerGateway, TreePlace
+from devkit.gateway_process import GatewayProcess
+from devkit.ports import free_port
+
+ROOT, LA, TRACKING = "", "la", "la:tracking"
+
+VOLUMES: Final = (ROOT, LA, TRACKING)
+NUMBERS: Final = {ROOT: 1, LA: 2, TRACKING: 3}
+NAMES: Final = {ROOT: "root", LA: "la", TRACKING: "tracking"}
+"""The gateway of each volume, and at every gateway the listener whose volume it is."""
+
+SPELLINGS: Final = {ROOT: "slash", LA: "colon", TRACKING: "slash"}
+"""By the volume of the listener, so that all gateways have it alike."""
+
+CATALOG: Final = {"replication_factor": 1, "max_staleness": 5}
+NAMESPACE: Final = "search"
+
+Principals = Mapping[str, str] | Literal["all"]
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One cluster of the tree, and its gateway."""
+
+    mount: str
+    kafka: KafkaCluster
+    gateway: GatewayProcess
+    place: TreePlace
+
+    def servers(self, volume: str | None = None) -> str:
+        """The address of the gateway's listener for a volume; None: its own one's."""
+        return self.gateway.bootstrap_servers(NAMES[self.mount if volume is None else volume])
+
+    @property
+    def peer_address(self) -> str:
+        """The address of the gateway's peer listener."""
+        return f"127.0.0.1:{self.place.port}"
+
+
+Tree = Mapping[str, Site]
+"""Sites by the mounts of their volumes."""
+
+
+def relative(volume: str, name: str) -> str:
+    """A name such as ``search:clicks`` as the listeners for a volume spell it."""
+    return name.replace(":", "/") if SPELLINGS[volume] == "slash" else name
+
+
+def absolute(volume: str, mount: str, name: str) -> str:
+    """A name in the volume at ``mount``, from the root on, as listeners for a volume spell it."""
+    return relative(volume, f":{mount}:{name}" if mount else f":{name}")
+
+
+def flat(name: str) -> str:
+    """A name of at most one namespace, such as ``search:clicks``, as the cluster stores it."""
+    return "..".join(name.rsplit(":", 1))
+
+
+def listeners(reach: Sequence[str] = VOLUMES) -> list[Listener]:
+    """A listener for each volume, which reaches that one and all others."""
+    return [
+        Listener(
+            NAMES[volume],
+            f"names are relative to :{volume}",
+            spelling=SPELLINGS[volume],
+            security={
+                "volume": volume,
+                "reach": [volume, *(each for each in reach if each != volume)],
+            },
+        )
+        for volume in reach
+    ]
+
+
+def start_clusters(stack: ExitStack, count: int) -> list[KafkaCluster]:
+    """Start so many Kafkas at once; they stop with the stack."""
+    with ThreadPoolExecutor(count) as pool:
+        started = list(pool.map(lambda _: KafkaCluster(heap="256m").start(), range(count)))
+    for kafka in started:
+        stack.callback(kafka.stop)
+    return started
+
+
+def places(
+    authority: Authority, *, names: Mapping[str, str] = NAMES, principals: Principals = "all"
+) -> dict[str, TreePlace]:
+    """The places in the tree: the root has the child ``la``, and that has ``la:tracking``.
+
+    ``principals`` are those that each gateway lets each of its peers speak for.
+    """
+    ports = {mount: free_port() for mount in VOLUMES}
+
+    def peer(mount: str, *, child: bool) -> PeerGateway:
+        below = mount if child else None
+        return PeerGateway(names[mount], ports[mount], below, principals)
+
+    peers = {
+        ROOT: [peer(LA, child=True)],
+        LA: [peer(ROOT, child=False), peer(TRACKING, child=True)],
+        TRACKING: [peer(LA, child=False)],
+    }
+    return {
+        mount: TreePlace(
+            names[mount], ports[mount], authority.peer(names[mount]), authority.file, peers[mount]
+        )
+        for mount in VOLUMES
+    }
+
+
+def gateway_at(
+    mount: str,
+    kafka: KafkaCluster,
+    place: TreePlace,
+    *,
+    at: Sequence[Listener] | None = None,
+    **overrides: Any,
+) -> GatewayProcess:
+    """A gateway, not started, of the cluster at a mount; ``at`` are its listeners, by default those
+    for every volume, and ``overrides`` top-level keys of its configuration."""
+    cluster = MountedCluster(
+        mount,
+        NUMBERS[mount],
+        kafka.bootstrap_servers,
+        {"namespaces": [NAMESPACE], "catalog": CATALOG},
+    )
+    return GatewayProcess(
+        [cluster], listeners() if at is None else at, [], tree_place=place, overrides=overrides
+    )
+
+
+@contextmanager
+def sites(clusters: Mapping[str, KafkaCluster], where: Mapping[str, TreePlace]) -> Iterator[Tree]:
+    """Start a gateway at each of these places, one after the other, those above first; each must
+    serve before those below are there."""
+    with ExitStack() as stack:
+        found = {}
+        for mount, place in where.items():
+            kafka = clusters[mount]
+            gateway = stack.enter_context(gateway_at(mount, kafka, place))
+            found[mount] = Site(mount, kafka, gateway, place)
+        yield found

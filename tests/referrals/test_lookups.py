@@ -1,0 +1,561 @@
+"""gateway.referrals.lookups: who is asked, what is believed, and what is remembered."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from itertools import combinations
+
+import pytest
+
+from gateway.referrals.questions import Answer, Hop, Kind, Outcome, Question
+from tests.catalog.skipped_time import skipping
+from tests.referrals.memory_links import (
+    CHILD,
+    EXPIRY,
+    MOUNT,
+    NUMBER,
+    UNKNOWN,
+    Gateway,
+    answer_to,
+    dead,
+    fails,
+    lost,
+    metadata,
+    question,
+)
+
+MAY_BE_DONE = "The change may or may not have been made"
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def turns(count: int = 10) -> None:
+    """Let everything go on that can."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+class TestWhoIsAsked:
+    @skipping
+    async def test_a_child_is_asked_for_what_is_below_its_mount(self) -> None:
+        gateway = Gateway()
+        answer = await gateway.lookups.ask(question(f"{CHILD}:eu"))
+        assert answer.outcome is Outcome.ANSWERED
+        assert len(gateway.child.asked) == 1
+        assert gateway.asked == (0, 0)
+
+    @skipping
+    async def test_the_next_gateway_gets_the_path_fewer_hops_and_less_time(self) -> None:
+        gateway = Gateway()
+        asked = replace(question(CHILD), path=("client-side",), hops=3)
+        answer = await gateway.lookups.ask(asked, came_from="left")
+        (passed,) = gateway.child.asked
+        assert passed == replace(asked, path=("client-side", "me"), hops=2, seconds=passed.seconds)
+        assert 0.9 < passed.seconds < 1.0
+        assert [hop.gateway_id for hop in answer.hops] == ["me", "owner"]
+
+    @skipping
+    async def test_its_own_limit_of_hops_counts_too(self) -> None:
+        gateway = Gateway()
+        await gateway.lookups.ask(replace(question(CHILD), hops=64))
+        assert gateway.child.asked[0].hops == 15
+
+    @skipping
+    async def test_a_parents_question_goes_neither_up_nor_back(self) -> None:
+        gateway = Gateway()
+        up = await gateway.lookups.ask(question(), came_from="left")
+        back = await gateway.lookups.ask(question(CHILD), came_from="child")
+        assert up.outcome is back.outcome is Outcome.NO_SUCH_MOUNT
+        assert gateway.asked == (0, 0)
+        assert not gateway.child.asked
+        # It says nothing of what clients here may reach.
+        gateway.child.behaviour = lambda asked: answer_to(asked, number=NUMBER + 1)
+        assert (await gateway.lookups.ask(question())).outcome is Outcome.ANSWERED
+        assert (await gateway.lookups.ask(question(CHILD))).outcome is Outcome.ANSWERED
+
+    @skipping
+    async def test_without_parents_nobody_has_the_path(self) -> None:
+        gateway = Gateway(parents=())
+        answer = await gateway.lookups.ask(question())
+        assert answer.outcome is Outcome.NO_SUCH_MOUNT
+        assert answer.text == "No cluster is mounted at ':la:tracking'."
+
+    @skipping
+    async def test_a_loop_is_cut(self) -> None:
+        gateway = Gateway()
+        asked = replace(question(), path=("me", "other"))
+        answer = await gateway.lookups.ask(asked, came_from="child")
+        assert answer.outcome is Outcome.REJECTED
+        assert "in a circle: me > other > me." in answer.text
+        assert answer.hops == (Hop("me", 0),)
+        assert gateway.asked == (0, 0)
+
+    @skipping
+    async def test_a_question_without_hops_goes_no_further(self) -> None:
+        gateway = Gateway()
+        answer = await gateway.lookups.ask(replace(question(), path=("far",), hops=0))
+        assert answer.outcome is Outcome.REJECTED
+        assert "may pass no more gateways: far > me." in answer.text
+        assert gateway.asked == (0, 0)
+
+    @pytest.mark.parametrize("request_", [b"", b"\x00\x03\x00\x0c", b"\x7f\xff\x00\x00abcd"])
+    def test_a_request_that_nobody_can_read_is_rejected(self, request_: bytes) -> None:
+        @skipping
+        async def test() -> None:
+            gateway = Gateway()
+            asked = replace(question(kind=Kind.REQUEST), request=request_)
+            answer = await gateway.lookups.ask(asked)
+            assert answer.outcome is Outcome.REJECTED
+            assert "cannot be read" in answer.text
+            assert gateway.asked == (0, 0)
+
+        test()
+
+    @skipping
+    async def test_an_own_path_is_a_mistake_of_the_caller(self) -> None:
+        with pytest.raises(AssertionError, match="own path"):
+            await Gateway().lookups.ask(question("ny:orders"))
+
+
+class TestRace:
+    @skipping
+    async def test_parents_are_asked_at_once_and_the_first_answer_counts(self) -> None:
+        gateway = Gateway()
+        gateway.left.behaviour = None
+        began = now()
+        answer = await gateway.lookups.ask(question(kind=Kind.REQUEST))
+        assert (answer.outcome, answer.response) == (Outcome.ANSWERED, metadata())
+        assert gateway.asked == (1, 1)
+        assert now() == began
+        await turns()
+        assert gateway.left.cancelled == 1
+        assert gateway.counted() == {("right", "answered"): 1}
+
+    @skipping
+    async def test_a_dead_parent_delays_nothing(self) -> None:
+        gateway = Gateway()
+        gateway.right.behaviour = dead
+        began = now()
+        assert (await gateway.lookups.ask(question())).outcome is Outcome.ANSWERED
+        assert now() == began
+
+    @skipping
+    async def test_a_lookup_whose_connection_is_lost_is_asked_once_more(self) -> None:
+        gateway = Gateway(parents=["left"])
+        gateway.left.behaviour = lost
+        answer = await gateway.lookups.ask(question())
+        assert answer == Answer(Outcome.UNREACHABLE, "It does not respond.", hops=answer.hops)
+        assert len(gateway.left.asked) == 2
+        gateway.left.up = False
+        await gateway.lookups.ask(question())
+        assert len(gateway.left.asked) == 3
+        assert gateway.counted() == {("left", "unreachable"): 2}
+
+    @skipping
+    async def test_no_longer_than_the_question_allows(self) -> None:
+        gateway = Gateway()
+        gateway.left.behaviour = gateway.right.behaviour = None
+        began = now()
+        answer = await gateway.lookups.ask(question(seconds=0.5))
+        assert answer.outcome is Outcome.UNREACHABLE
+        assert answer.text == "Gateway 'left' does not respond in time."
+        assert 0.48 <= now() - began <= 0.5
+        await turns()
+        assert (gateway.left.cancelled, gateway.right.cancelled) == (1, 1)
+        assert gateway.counted() == {("left", "unreachable"): 1, ("right", "unreachable"): 1}
+        assert gateway.lookups.under_way == 0
+
+    def test_of_failures_the_one_that_says_most_counts(self) -> None:
+        order = (Outcome.DENIED, Outcome.REJECTED, Outcome.NO_SUCH_MOUNT, Outcome.UNREACHABLE)
+
+        @skipping
+        async def test() -> None:
+            for better, worse in combinations(order, 2):
+                gateway = Gateway()
+                gateway.left.behaviour = fails(worse, "worse")
+                gateway.right.behaviour = fails(better, "better")
+                answer = await gateway.lookups.ask(question())
+                assert (answer.outcome, answer.text) == (better, "better")
+
+        test()
+
+    @skipping
+    async def test_a_gateway_on_the_way_asks_one_parent_before_the_other(self) -> None:
+        gateway = Gateway()
+        asked = replace(question(), path=("below",))
+        assert (await gateway.lookups.ask(asked, came_from="child")).outcome is Outcome.ANSWERED
+        assert gateway.asked == (1, 0)
+
+    @skipping
+    async def test_on_the_way_the_other_parent_is_asked_when_the_first_takes_long(self) -> None:
+        gateway = Gateway()
+        gateway.left.behaviour = None
+        began = now()
+        asked = replace(question(seconds=0.9), path=("below",))
+        assert (await gateway.lookups.ask(asked, came_from="child")).outcome is Outcome.ANSWERED
+        assert now() - began == pytest.approx(0.3, abs=0.01)
+
+    @skipping
+    async def test_on_the_way_a_parent_that_is_down_is_asked_last(self) -> None:
+        gateway = Gateway()
+        gateway.left.up = False
+        asked = replace(question(), path=("below",))
+        await gateway.lookups.ask(asked, came_from="child")
+        assert gateway.asked == (0, 1)
+
+
+class TestWhatIsRemembered:
+    @skipping
+    async def test_then_that_peer_alone_is_asked_until_it_expires(self) -> None:
+        gateway = Gateway()
+        gateway.left.behaviour = dead
+        first = await gateway.lookups.ask(question())
+        second = await gateway.lookups.ask(question())
+        assert gateway.asked == (1, 2)
+        assert [answer.hops[0].cached for answer in (first, second)] == [False, True]
+        await asyncio.sleep(EXPIRY)
+        third = await gateway.lookups.ask(question())
+        assert gateway.asked == (2, 3)
+        assert not third.hops[0].cached
+
+    @pytest.mark.parametrize("outcome", [Outcome.UNREACHABLE, Outcome.NO_SUCH_MOUNT])
+    def test_a_mount_that_moved_is_found_at_once(self, outcome: Outcome) -> None:
+        @skipping
+        async def test() -> None:
+            gateway = Gateway()
+            gateway.left.behaviour = dead
+            await gateway.lookups.ask(question())
+            gateway.left.behaviour, gateway.right.behaviour = answer_to, fails(outcome, "gone")
+            moved = await gateway.lookups.ask(question())
+            again = await gateway.lookups.ask(question())
+            assert moved.outcome is again.outcome is Outcome.ANSWERED
+            assert [answer.hops[0].cached for answer in (moved, again)] == [False, True]
+            assert gateway.asked == (3, 2)
+
+        test()
+
+    @skipping
+    async def test_a_mount_that_its_old_peer_still_answers_for_is_found_after_expiry(self) -> None:
+        """The old one is slower, as it asks further on."""
+        gateway = Gateway()
+        gateway.left.behaviour = dead
+        await gateway.lookups.ask(question())
+        gateway.left.behaviour, gateway.right.holds = answer_to, True
+        await asyncio.sleep(EXPIRY)
+        assert (await gateway.lookups.ask(question())).outcome is Outcome.ANSWERED
+        location = gateway.locations.find(MOUNT)
+        assert location is not None
+        assert location.peer == "left"
+
+    @skipping
+    async def test_a_peer_that_hangs_now_leaves_time_for_the_others(self) -> None:
+        gateway = Gateway()
+        gateway.left.behaviour = dead
+        await gateway.lookups.ask(question())
+        gateway.left.behaviour, gateway.right.behaviour = answer_to, None
+        began = now()
+        answer = await gateway.lookups.ask(question(seconds=0.9))
+        assert answer.outcome is Outcome.ANSWERED
+        assert now() - began == pytest.approx(0.3, abs=0.01)
+
+    @skipping
+    async def test_a_denied_principal_does_not_make_it_forget(self) -> None:
+        gateway = Gateway()
+        gateway.left.behaviour = dead
+        await gateway.lookups.ask(question())
+        gateway.right.behaviour = fails(Outcome.DENIED, "not her")
+        assert (await gateway.lookups.ask(question())).text == "not her"
+        assert gateway.locations.find(MOUNT) is not None
+
+    @skipping
+    async def test_that_nobody_has_it_for_a_shorter_time(self) -> None:
+        gateway = Gateway()
+        gateway.left.behaviour = gateway.right.behaviour = fails(Outcome.NO_SUCH_MOUNT, "none")
+        for cached in (False, True):
+            answer = await gateway.lookups.ask(question(kind=Kind.REQUEST))
+            assert (answer.outcome, answer.hops[0].cached) == (Outcome.NO_SUCH_MOUNT, cached)
+            assert gateway.asked == (1, 1)
+        gateway.left.behaviour = answer_to
+        await asyncio.sleep(UNKNOWN)
+        answer = await gateway.lookups.ask(question(kind=Kind.REQUEST))
+        assert answer.outcome is Outcome.ANSWERED
+
+    @pytest.mark.parametrize("other", [dead, fails(Outcome.DENIED, "not her"), None])
+    def test_not_that_nobody_has_it_if_only_some_say_so(self, other: object) -> None:
+        @skipping
+        async def test() -> None:
+            gateway = Gateway()
+            gateway.left.behaviour = fails(Outcome.NO_SUCH_MOUNT, "none")
+            gateway.right.behaviour = other  # type: ignore[assignment]
+            await gateway.lookups.ask(question())
+            gateway.left.behaviour = answer_to
+            assert (await gateway.lookups.ask(question())).outcome is Outcome.ANSWERED
+
+        test()
+
+    @skipping
+    async def test_a_path_that_is_no_mount_may_still_be_in_one(self) -> None:
+        """A request needs the mount itself, whose a path is may be asked of any."""
+        gateway = Gateway(parents=["left"])
+        path = f"{MOUNT}:search"
+        gateway.left.behaviour = fails(Outcome.NO_SUCH_MOUNT, "none")
+        await gateway.lookups.ask(question(path, Kind.REQUEST))
+        gateway.left.behaviour = lambda asked: answer_to(asked, mount=MOUNT)
+        answer = await gateway.lookups.ask(question(path))
+        assert (answer.outcome, answer.mount) == (Outcome.ANSWERED, MOUNT)
+
+    @skipping
+    async def test_a_remembered_parent_is_not_asked_for_a_parent(self) -> None:
+        gateway = Gateway()
+        await gateway.lookups.ask(question())
+        asked = gateway.asked
+        answer = await gateway.lookups.ask(question(), came_from="right")
+        assert answer.outcome is Outcome.NO_SUCH_MOUNT
+        assert gateway.asked == asked
+
+
+class TestSharing:
+    @skipping
+    async def test_identical_lookups_in_flight_share_one_answer(self) -> None:
+        gateway = Gateway(parents=["left"])
+        gateway.left.holds = True
+        asks = [
+            asyncio.ensure_future(
+                gateway.lookups.ask(question(kind=Kind.REQUEST, correlation_id=number))
+            )
+            for number in range(1, 51)
+        ]
+        await turns()
+        assert gateway.lookups.under_way == 50
+        gateway.left.release.set()
+        answers = await asyncio.gather(*asks)
+        assert len(gateway.left.asked) == 1
+        assert [answer.response for answer in answers] == list(map(metadata, range(1, 51)))
+        assert gateway.lookups.under_way == 0
+        await gateway.lookups.ask(question(kind=Kind.REQUEST))
+        assert len(gateway.left.asked) == 2
+
+    def test_others_do_not(self) -> None:
+        asked = question(kind=Kind.REQUEST)
+        others = [
+            replace(asked, kind=Kind.DESCRIBE),
+            replace(asked, volume="ny:shop"),
+            replace(asked, target="sf"),
+            replace(asked, principal="User:bob"),
+            replace(asked, host="192.0.2.8"),
+            replace(asked, request=asked.request + b"!"),
+            replace(asked, request=b"\x00\x0a\x00\x04" + asked.request[4:]),
+            replace(asked, path=("below",)),
+            replace(asked, hops=3),
+        ]
+
+        @skipping
+        async def test() -> None:
+            gateway = Gateway(parents=["left"])
+            gateway.left.behaviour = None
+            asks = [asyncio.ensure_future(gateway.lookups.ask(each)) for each in [asked, *others]]
+            asks.append(asyncio.ensure_future(gateway.lookups.ask(asked, came_from="child")))
+            await asyncio.wait(asks)
+            assert len(gateway.left.asked) == len(asks)
+
+        test()
+
+    @skipping
+    async def test_a_caller_that_goes_away_takes_nothing_from_the_others(self) -> None:
+        gateway = Gateway(parents=["left"])
+        gateway.left.holds = True
+        first, second = (asyncio.ensure_future(gateway.lookups.ask(question())) for _ in "ab")
+        await turns()
+        first.cancel()
+        await turns()
+        gateway.left.release.set()
+        assert (await second).outcome is Outcome.ANSWERED
+        assert first.cancelled()
+        assert len(gateway.left.asked) == 1
+        assert gateway.left.cancelled == 0
+        assert gateway.lookups.under_way == 0
+
+    @skipping
+    async def test_each_waits_no_longer_than_its_own_time(self) -> None:
+        gateway = Gateway(parents=["left"])
+        gateway.left.behaviour = None
+        patient = asyncio.ensure_future(gateway.lookups.ask(question(seconds=9)))
+        await turns()
+        began = now()
+        answer = await gateway.lookups.ask(question(seconds=0.2))
+        assert answer.outcome is Outcome.UNREACHABLE
+        assert now() - began == pytest.approx(0.2, abs=0.01)
+        assert not patient.done()
+        await patient
+        assert len(gateway.left.asked) == 1
+
+
+class TestChanges:
+    @skipping
+    async def test_go_to_one_peer_once(self) -> None:
+        gateway = Gateway()
+        answer = await gateway.lookups.ask(question(kind=Kind.REQUEST), changes=True)
+        assert (answer.outcome, answer.response) == (Outcome.ANSWERED, metadata())
+        assert gateway.asked == (1, 0)
+
+    @skipping
+    async def test_go_to_the_peer_that_is_known_to_have_the_mount(self) -> None:
+        gateway = Gateway()
+        gateway.left.behaviour = dead
+        await gateway.lookups.ask(question(kind=Kind.REQUEST))
+        gateway.left.behaviour = answer_to
+        answer = await gateway.lookups.ask(question(kind=Kind.REQUEST), changes=True)
+        assert answer.hops[0].cached
+        assert gateway.asked == (1, 2)
+
+    @skipping
+    async def test_go_to_a_peer_that_responds(self) -> None:
+        gateway = Gateway()
+        gateway.left.up = False
+        await gateway.lookups.ask(question(kind=Kind.REQUEST), changes=True)
+        assert gateway.asked == (0, 1)
+
+    @skipping
+    async def test_are_not_repeated_when_the_connection_is_lost(self) -> None:
+        gateway = Gateway()
+        gateway.left.behaviour = lost
+        answer = await gateway.lookups.ask(question(kind=Kind.REQUEST), changes=True)
+        assert answer.outcome is Outcome.UNREACHABLE
+        assert answer.text.startswith(f"It does not respond. {MAY_BE_DONE}")
+        assert gateway.asked == (1, 0)
+
+    @skipping
+    async def test_are_not_repeated_when_no_answer_comes(self) -> None:
+        gateway = Gateway()
+        gateway.left.behaviour = None
+        answer = await gateway.lookups.ask(question(kind=Kind.REQUEST), changes=True)
+        assert answer.outcome is Outcome.UNREACHABLE
+        assert MAY_BE_DONE in answer.text
+        assert gateway.asked == (1, 0)
+        assert gateway.counted() == {("left", "unreachable"): 1}
+
+    @skipping
+    async def test_are_not_made_where_nothing_was_sent(self) -> None:
+        gateway = Gateway()
+        gateway.left.behaviour = dead
+        answer = await gateway.lookups.ask(question(kind=Kind.REQUEST), changes=True)
+        assert answer.outcome is Outcome.UNREACHABLE
+        assert MAY_BE_DONE not in answer.text
+        assert gateway.asked == (1, 0)
+
+    @skipping
+    async def test_a_lie_does_not_say_whether_they_were_made(self) -> None:
+        gateway = Gateway()
+        gateway.left.behaviour = lambda asked: answer_to(asked, mount="sf")
+        answer = await gateway.lookups.ask(question(kind=Kind.REQUEST), changes=True)
+        assert answer.outcome is Outcome.UNREACHABLE
+        assert MAY_BE_DONE in answer.text
+
+    @skipping
+    async def test_are_never_shared(self) -> None:
+        gateway = Gateway()
+        asks = (gateway.lookups.ask(question(kind=Kind.REQUEST), changes=True) for _ in "ab")
+        await asyncio.gather(*asks)
+        assert gateway.asked == (2, 0)
+
+    @skipping
+    async def test_a_caller_that_goes_away_is_not_asked_for(self) -> None:
+        gateway = Gateway()
+        gateway.left.behaviour = None
+        ask = asyncio.ensure_future(gateway.lookups.ask(question(), changes=True))
+        await turns()
+        ask.cancel()
+        await turns()
+        assert gateway.left.cancelled == 1
+        assert gateway.lookups.under_way == 0
+
+
+class TestLies:
+    @skipping
+    async def test_a_lie_is_counted_and_the_other_parent_believed(self) -> None:
+        gateway = Gateway()
+        gateway.left.behaviour = lambda asked: answer_to(asked, number=0)
+        answer = await gateway.lookups.ask(question())
+        assert (answer.outcome, answer.number) == (Outcome.ANSWERED, NUMBER)
+        assert gateway.counted() == {("left", "lied"): 1, ("right", "answered"): 1}
+
+    @skipping
+    async def test_alone_it_is_as_if_the_peer_did_not_respond(self) -> None:
+        gateway = Gateway(parents=["left"])
+        gateway.left.behaviour = lambda asked: answer_to(asked, mount=CHILD)
+        answer = await gateway.lookups.ask(question())
+        assert answer.outcome is Outcome.UNREACHABLE
+        assert "Gateway 'left' answered for ':ny:shop'" in answer.text
+        assert gateway.locations.find(MOUNT) is None
+
+
+class TestFloods:
+    @skipping
+    async def test_unknown_names_leave_bounded_traces(self) -> None:
+        gateway = Gateway()
+        gateway.left.behaviour = gateway.right.behaviour = fails(Outcome.NO_SUCH_MOUNT, "none")
+        for number in range(10_000):
+            await gateway.lookups.ask(question(f"nobody-{number}"))
+        assert gateway.asked == (10_000, 10_000)
+        assert len(gateway.locations) == 100
+        assert gateway.lookups.under_way == 0
+        assert gateway.lookups.shared == 0
+
+    @skipping
+    async def test_own_questions_under_way_are_so_many_and_no_more(self) -> None:
+        gateway = Gateway(parents=["left"])
+        gateway.left.behaviour = None
+        answers = await asyncio.gather(
+            *(gateway.lookups.ask(question(f"nobody-{number}")) for number in range(1_100))
+        )
+        assert len(gateway.left.asked) == 1_000
+        assert {answer.outcome for answer in answers} == {Outcome.UNREACHABLE}
+        assert sum("Too many" in answer.text for answer in answers) == 100
+        assert gateway.lookups.under_way == 0
+
+    @skipping
+    async def test_a_peer_that_floods_leaves_room_for_others(self) -> None:
+        gateway = Gateway(parents=["left"])
+        gateway.left.holds = True
+        gateway.left.behaviour = fails(Outcome.NO_SUCH_MOUNT, "none")
+
+        def asked(number: int) -> Question:
+            return replace(question(f"nobody-{number}"), path=("below",))
+
+        flood = [
+            asyncio.ensure_future(gateway.lookups.ask(asked(number), came_from="child"))
+            for number in range(1_000)
+        ]
+        await turns()
+        assert len(gateway.left.asked) == 64
+        own = asyncio.ensure_future(gateway.lookups.ask(question()))
+        await turns()
+        assert len(gateway.left.asked) == 65
+        gateway.left.release.set()
+        assert (await own).text == "none"
+        answers = await asyncio.gather(*flood)
+        assert sum(answer.text == "none" for answer in answers) == 64
+
+
+@skipping
+async def test_a_loop_of_three_gateways_ends() -> None:
+    """Each takes the next one for its parent."""
+    ring = {name: Gateway(parents=["left"], gateway_id=name) for name in ("a", "b", "c")}
+    following = {"a": "b", "b": "c", "c": "a"}
+    asked: list[str] = []
+    for name, gateway in ring.items():
+
+        async def ask(question: Question, after: str = following[name]) -> Answer:
+            asked.append(after)
+            return await ring[after].lookups.ask(question, came_from="child")
+
+        gateway.left.ask = ask  # type: ignore[method-assign]
+    answer = await ring["a"].lookups.ask(question())
+    assert asked == ["b", "c", "a"]
+    assert answer.outcome is Outcome.REJECTED
+    assert "in a circle: a > b > c > a." in answer.text
+    assert [hop.gateway_id for hop in answer.hops] == ["a", "b", "c", "a"]
+    assert ring["a"].lookups.under_way == 0
