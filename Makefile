@@ -29,7 +29,7 @@ SPARK := tests/spark
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-tree report test check format unit jobs soak live oracle fuzz fuzz-frames planted mirror fleet \
-	compiled bench bench-spark spark wheel lock upgrade clean
+	compiled bench bench-tree bench-spark spark wheel lock upgrade clean
 .NOTPARALLEL:
 
 help:  ## Show this list.
@@ -98,6 +98,9 @@ compiled: $(STAMP)  ## Compile the hot path into .cache; needs a C compiler.
 
 bench: $(STAMP)  ## Measure the gateway beside its peers; prints a table, writes JSON.
 	$(BIN)/python -m bench
+
+bench-tree: $(STAMP)  ## Look names up in a tree of 10,000 mounts; prints a table.
+	$(BIN)/python -m bench.tree_lookups
 
 bench-spark: $(SPARK_STAMP)  ## Measure the Spark jobs over 1, 10 and 50 million records.
 	$(BIN)/python -m bench.spark_jobs

@@ -14,7 +14,8 @@ from typing import Any
 from gateway import exit_codes, version
 from gateway.checks.check import as_json, find_problems, find_warnings, plan, plan_rows
 from gateway.checks.cluster import ClusterFindings, ask_clusters, found_json
-from gateway.checks.peers import PeerFindings, ask_peers
+from gateway.checks.peer_findings import PeerFindings
+from gateway.checks.peers import ask_peers
 from gateway.commands import acls, configs, explain, fleet, tree
 from gateway.commands.actions import add_client_command
 from gateway.commands.catalog import command as catalog

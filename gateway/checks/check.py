@@ -2,7 +2,7 @@
 
 ``load_config`` finds the file's own mistakes. This resolves every name in it, binds every port,
 reads every certificate and loads every policy class. It connects to nothing (see
-``checks/cluster.py`` for that).
+``checks/cluster.py`` and ``checks/peers.py`` for that).
 """
 
 from __future__ import annotations

@@ -92,14 +92,19 @@ def parent_problems(config: Config, parent: Described, subject: str) -> Iterator
 
 
 def listener_problems(config: Config, other: Described) -> Iterator[Problem]:
-    """Listeners for one volume, here and at a gateway to which they lead, that differ."""
+    """Listeners for one volume, here and at a gateway to which they lead, that differ.
+
+    A gateway leads a client to the first of its listeners that is for the client's volume and
+    reaches the mount.
+    """
     found = (*_led_there(config, other), *_led_here(config, other))
     yield from dict.fromkeys(found)
 
 
 def _led_there(config: Config, other: Described) -> Iterator[Problem]:
     theirs = other.description.listeners
-    for index, mine in enumerate(GatewayDescription.of_config(config).listeners):
+    for mine in GatewayDescription.of_config(config).listeners:
+        where = _key(config, mine)
         for mount in other.description.numbers:
             if mount not in mine.reach:
                 continue
@@ -110,9 +115,9 @@ def _led_there(config: Config, other: Described) -> Iterator[Problem]:
                     f"listener with volume {_shown(mine.volume)} that reaches it, so clients are "
                     "not led there; give it one"
                 )
-                yield Problem(("listeners", index, "reach"), text)
-            elif not any(_agree(mine, one) for one in meant):
-                yield from _differences(("listeners", index), mine, other.name, meant[0])
+                yield Problem((*where, "reach"), text)
+            else:
+                yield from _differences(where, mine, other.name, meant[0])
 
 
 def _led_here(config: Config, other: Described) -> Iterator[Problem]:
@@ -122,9 +127,7 @@ def _led_here(config: Config, other: Described) -> Iterator[Problem]:
             if mount not in theirs.reach:
                 continue
             meant = [
-                (index, one)
-                for index, one in enumerate(own.listeners)
-                if one.volume == theirs.volume and mount in one.reach
+                one for one in own.listeners if one.volume == theirs.volume and mount in one.reach
             ]
             if not meant:
                 text = (
@@ -133,13 +136,13 @@ def _led_here(config: Config, other: Described) -> Iterator[Problem]:
                     "led here; add one"
                 )
                 yield Problem(("listeners",), text)
-            elif not any(_agree(one, theirs) for _, one in meant):
-                index, mine = meant[0]
-                yield from _differences(("listeners", index), mine, other.name, theirs)
+            else:
+                yield from _differences(_key(config, meant[0]), meant[0], other.name, theirs)
 
 
-def _agree(mine: DescribedListener, theirs: DescribedListener) -> bool:
-    return not any(_differences((), mine, "", theirs))
+def _key(config: Config, listener: DescribedListener) -> Key:
+    names = [one.name for one in config.listeners]
+    return ("listeners", names.index(listener.name))
 
 
 def _differences(

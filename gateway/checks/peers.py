@@ -12,7 +12,6 @@ import logging
 import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from gateway.brokers.security import BrokerSecurity
@@ -24,11 +23,11 @@ from gateway.checks.peer_agreement import (
     number_problems,
     parent_problems,
 )
+from gateway.checks.peer_findings import AskedPeer, FoundMount, PeerFindings
 from gateway.config.errors import Key, Problem
 from gateway.config.models import Config
 from gateway.config.reach import far_paths
 from gateway.config.tree import Child, Peer, TreeSettings
-from gateway.config.values import Address
 from gateway.foreign_text import shown_text
 from gateway.identity import ANONYMOUS
 from gateway.names import DELIMITER
@@ -61,87 +60,6 @@ class ClosableLink(Protocol):
 
 
 MakesLink = Callable[[Peer, TreeSettings], ClosableLink]
-
-
-@dataclass(frozen=True, slots=True)
-class AskedPeer:
-    """One address of a peer. ``entries`` are those of the peer in the file, with their keys;
-    ``seconds`` is how long its answer took, None: there was none. ``key`` is the address's."""
-
-    entries: tuple[tuple[Key, Peer], ...]
-    address: Address
-    key: Key
-    seconds: float | None = None
-    description: GatewayDescription | None = None
-
-    @property
-    def name(self) -> str:
-        """The peer's name in the file."""
-        return self.entries[0][1].name
-
-    @property
-    def role(self) -> str:
-        """``parent`` or ``child``."""
-        return "child" if isinstance(self.entries[0][1], Child) else "parent"
-
-
-@dataclass(frozen=True, slots=True)
-class FoundMount:
-    """A mount of another gateway that no peer has itself: who has it, and the ids of the gateways
-    that the question has passed, the owner's last."""
-
-    mount: str
-    way: tuple[str, ...]
-    description: GatewayDescription
-
-
-@dataclass(slots=True)
-class PeerFindings:
-    """What the peers said, and what is wrong with it."""
-
-    problems: list[Problem] = field(default_factory=list)
-    warnings: list[Problem] = field(default_factory=list)
-    asked: list[AskedPeer] = field(default_factory=list)
-    elsewhere: list[FoundMount] = field(default_factory=list)
-
-    def as_json(self) -> dict[str, object]:
-        """The findings for programs, without problems and warnings."""
-        return {
-            "peers": [
-                {
-                    "name": one.name,
-                    "role": one.role,
-                    "address": str(one.address),
-                    "responds": one.seconds is not None,
-                    "seconds": one.seconds and round(one.seconds, 6),
-                    "gateway_id": one.description and one.description.gateway,
-                    "mounts": one.description and one.description.numbers,
-                }
-                for one in self.asked
-            ],
-            "elsewhere": [
-                {
-                    "mount": one.mount,
-                    "gateway_id": one.description.gateway,
-                    "way": list(one.way),
-                }
-                for one in self.elsewhere
-            ],
-        }
-
-    def tables(self) -> list[list[tuple[str, ...]]]:
-        """The findings for people, each table with its head first."""
-        rows: list[tuple[str, ...]] = [("gateway", "role", "address", "gateway id", "ms", "mounts")]
-        for one in self.asked:
-            seconds = "" if one.seconds is None else f"{one.seconds * 1e3:.1f}"
-            mounts = {} if one.description is None else one.description.numbers
-            name = "" if one.description is None else one.description.gateway
-            paths = " ".join(f"{DELIMITER}{path}" for path in mounts)
-            rows.append((one.name, one.role, str(one.address), name, seconds, paths))
-        if not self.elsewhere:
-            return [rows]
-        further = [(f"{DELIMITER}{one.mount}", " > ".join(one.way)) for one in self.elsewhere]
-        return [rows, [("mount", "found by way of"), *further]]
 
 
 def peer_link(peer: Peer, tree: TreeSettings) -> ClosableLink:
@@ -195,8 +113,13 @@ async def _ask(
         answer = await to_peer.ask(_question(Kind.DESCRIBE, "", hops=0))
     except PeerUnreachable as error:
         text = shown_text(error.reason or error, MAX_TEXT)
-        step = f"; see that gateway '{one.name}' runs, and that its tree.listener is there"
-        found.problems.append(Problem(one.key, text if "; " in text else text + step))
+        reason, _, step = text.partition("; ")
+        if not step or "tree.protocol" in step:  # a key of clusters, which speak other protocols
+            step = (
+                f"see that gateway '{one.name}' runs, that its tree.listener is there, and that it "
+                f"has this gateway ('{_own_subject(tree)}') among its peers"
+            )
+        found.problems.append(Problem(one.key, f"{reason}; {step}"))
         return one
     finally:
         to_peer.close()
@@ -262,6 +185,9 @@ async def _look_elsewhere(
 ) -> None:
     """Look for the mounts that the file names and that no peer has itself."""
     at_peers = {mount for one in described for mount in one.description.numbers}
+    # Of a child that has described itself it was said already if it lacks its mount.
+    names = {one.name for one in described}
+    at_peers |= {child.mount for child in tree.children if child.name in names}
     paths = [path for path in far_paths(config) if path not in at_peers]
     if not paths:
         return

@@ -72,10 +72,12 @@ def _brokers(node_ids: Sequence[int]) -> str:
 
 
 def shadow_warnings(config: Config, snapshot: Snapshot, flats: Iterable[str]) -> Iterator[Problem]:
-    """A warning for each mount that hides namespaces or topics of this cluster, which is mounted
-    above it: they have no absolute name any more."""
-    own, mounts = config.clusters[0], mounts_of(config.whole)
-    if mounts is None or own.mount is None or (mount := mounts.at(own.mount)) is None:
+    """A warning for each mount, here or of a child gateway, that hides namespaces or topics of this
+    cluster, which is mounted above it: they have no absolute name any more."""
+    own, near = config.clusters[0], mounts_of(config.whole)
+    children = () if config.tree is None else config.tree.children
+    mounts = Mounts([*(near or ()), *(Mount(child.mount) for child in children)])
+    if own.mount is None or (mount := mounts.at(own.mount)) is None:
         return
     hiding = [one for one in mounts.below(mount.path) if _above(mounts, one) == mount]
     names = [str(snapshot.owner(flat)) for flat in flats if not is_reserved(flat)] if hiding else []
@@ -101,8 +103,12 @@ def _above(mounts: Mounts, mount: Mount) -> Mount | None:
 
 
 def _key(config: Config, mount: Mount) -> tuple[str | int, ...]:
-    clusters = config.whole.clusters
-    return ("clusters", next(n for n, one in enumerate(clusters) if one.mount == mount.path))
+    children = () if config.tree is None else config.tree.children
+    keys: dict[str | None, tuple[str | int, ...]] = {
+        child.mount: ("tree", "children", place) for place, child in enumerate(children)
+    }
+    keys |= {one.mount: ("clusters", place) for place, one in enumerate(config.whole.clusters)}
+    return keys[mount.path]
 
 
 def _within(name: str, path: str) -> bool:

@@ -11,6 +11,7 @@ from gateway.acl_model import Operation
 from gateway.acls.authorizer import load_authorizer
 from gateway.commands.actions import Flag, Parsers, add_operator_command, run
 from gateway.commands.errors import CommandError, UsageError
+from gateway.commands.explain_far import FarName, explain_far
 from gateway.commands.explanation import Explained, explain_name
 from gateway.commands.output import Output, Progress, table
 from gateway.commands.policies import policies_json, policy_table
@@ -74,7 +75,10 @@ async def _explain(whole: Config, options: argparse.Namespace) -> Output:
     listener = _listener(whole, options)
     if not options.name:
         raise UsageError("--name is empty; give it like org:orders")
-    async with Progress("explaining"), viewed(whole, listener, options) as (config, found, view):
+    async with Progress("explaining") as progress, viewed(whole, listener, options) as seen:
+        if isinstance(seen, FarName):
+            return await explain_far(whole, listener, options, seen, progress)
+        config, found, view = seen
         explained = await explain_name(options.name, view, found.cluster.index, found.admin)
         permitted = _permitted(config, view, options)
     mounts = view.settings.mounts

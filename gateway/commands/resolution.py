@@ -14,7 +14,8 @@ from gateway.views.view_settings import below
 
 
 class MountStep(NamedTuple):
-    """A mount on the way to a name: its path (``:la``), its cluster, and what it is to the name."""
+    """A mount on the way to a name: its path (``:la``), its cluster, and what it is to the name.
+    That of another gateway has no cluster here."""
 
     mount: str
     cluster: str
@@ -41,7 +42,7 @@ class Resolution:
             view += f"; the listener's volume is {self.listener_volume}"
         rows = [("view", view)]
         rows += [
-            ("mount", f"{one.mount} (cluster {one.cluster}) {one.verdict}") for one in self.steps
+            ("mount", f"{one.mount} ({_whose(one.cluster)}) {one.verdict}") for one in self.steps
         ]
         rows.append(("absolute", self.absolute or "none"))
         return rows
@@ -52,14 +53,18 @@ class Resolution:
             "volume": str(self.volume),
             "listener_volume": str(self.listener_volume),
             "absolute_name": self.absolute,
-            "mounts": [one._asdict() for one in self.steps],
+            "mounts": [{**one._asdict(), "cluster": one.cluster or None} for one in self.steps],
         }
+
+
+def _whose(cluster: str) -> str:
+    return f"cluster {cluster}" if cluster else "another gateway's"
 
 
 def resolution(spelled: str, view: View, mounts: Mounts) -> Resolution:
     """The way of the name ``spelled`` to the volume of a view; it need not exist there."""
     settings = view.settings
-    volume, own = mounts.at(settings.volume), mounts.at(settings.listener_volume)
+    volume, own = mounts.at(settings.volume), mounts.standing(settings.listener_volume)
     assert volume is not None
     assert own is not None
     try:

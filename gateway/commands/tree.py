@@ -11,9 +11,11 @@ from typing import Any, Final
 
 from gateway.commands import backend, log_dirs
 from gateway.commands.actions import Flag, Parsers, add_operator_command, run
+from gateway.commands.asking import Asker
 from gateway.commands.errors import CommandError, Unavailable
 from gateway.commands.output import Output, Progress, counted, table
 from gateway.commands.tree_nodes import Hidden, VolumeState, drawn, tree_of
+from gateway.commands.tree_walk import FarMount, walk
 from gateway.config.models import Cluster, Config
 from gateway.config.reach import mounts_of
 from gateway.config_file.loading import load_config
@@ -22,6 +24,7 @@ _EXAMPLES: Final = """\
 examples:
   kafka-gateway tree --config gateway.yaml
   kafka-gateway tree --config gateway.yaml --depth 2
+  kafka-gateway tree --config gateway.yaml --all
   kafka-gateway tree --config gateway.yaml --json
 """
 _MOST: Final = 1_000
@@ -37,6 +40,7 @@ def _depth(text: str) -> int:
 _FLAGS: Final = (
     Flag("--config", "FILE", "YAML file", {"type": Path, "required": True}),
     Flag("--depth", "N", "levels to draw (default: all)", {"type": _depth, "default": _MOST}),
+    Flag("--all", "", "ask the other gateways of the tree, too, what is mounted where"),
     Flag("--json", "", "print JSON"),
 )
 
@@ -57,11 +61,12 @@ def add_parser(commands: Parsers) -> None:
 
 def _run(options: argparse.Namespace) -> int:
     config = load_config(options.config)
-    return run(lambda: _tree(config, options.depth), options)
+    return run(lambda: _tree(config, options.depth, everywhere=options.all), options)
 
 
-async def _tree(config: Config, depth: int) -> Output:
+async def _tree(config: Config, depth: int, *, everywhere: bool) -> Output:
     notes: list[str] = []
+    far = await _other_gateways(config, notes) if everywhere else ()
     async with Progress("asking the clusters") as progress:
         waiting = [cluster.name for cluster in config.clusters]
         progress.text = f"no answer yet of {', '.join(waiting)}"
@@ -73,10 +78,22 @@ async def _tree(config: Config, depth: int) -> Output:
             return found
 
         volumes = await asyncio.gather(*map(ask, config.clusters))
-    root, hidden = tree_of(volumes, mounts_of(config))
+    root, hidden = tree_of(volumes, mounts_of(config), far)
     rows = [("namespace", "topics", "size", "state"), *drawn(root, depth)]
     content = {**root.as_json(depth), "hidden": [_hidden_json(one) for one in hidden]}
     return Output(content, table(rows), [*notes, *map(_hidden_text, hidden)])
+
+
+async def _other_gateways(config: Config, notes: list[str]) -> Sequence[FarMount]:
+    """The mounts of all other gateways; ``notes`` get what went wrong. Raises CommandError where
+    there is none."""
+    if config.tree is None:
+        raise CommandError("the file names no other gateways; add tree: to it, or leave out --all")
+    async with Progress("asking the other gateways") as progress:
+        with Asker(config, config.tree) as asker:
+            found = await walk(config, asker, progress)
+    notes.extend(f"warning: {one}" for one in found.warnings)
+    return found.mounts
 
 
 async def _state(config: Config, notes: list[str]) -> VolumeState:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 from gateway.catalog.snapshot import Snapshot
 from gateway.mounts import Mounts, join
@@ -12,6 +12,28 @@ from gateway.names import DELIMITER, is_reserved, parents
 
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _STEP: Final = 1024
+
+
+class MountState(Protocol):
+    """What is mounted at a path. ``counted``: its topics are known."""
+
+    @property
+    def counted(self) -> bool: ...
+
+    def text(self) -> str:
+        """The state in a few words."""
+        ...
+
+    def as_json(self) -> dict[str, object]:
+        """The state for programs."""
+        ...
+
+
+class FarState(MountState, Protocol):
+    """The mount of another gateway, at ``path``."""
+
+    @property
+    def path(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +54,11 @@ class VolumeState:
     has_catalog: bool = True
     topics: Sequence[str] = ()
     sizes: Mapping[str, int] | None = None
+
+    @property
+    def counted(self) -> bool:
+        """Whether its topics are known."""
+        return not self.failure
 
     def text(self) -> str:
         """The state in a few words."""
@@ -66,12 +93,13 @@ class Node:
     """One path of the tree. ``topics`` and ``size`` are those right here, ``all_topics`` and
     ``all_size`` with all below; a size that no broker reported counts as 0 and clears ``sized``.
 
-    ``known``: not all of it is in clusters that are down. ``volume`` is the cluster mounted here.
+    ``known``: not all of it is in clusters that are down, or of other gateways. ``volume`` is what
+    is mounted here.
     """
 
     path: str
     children: dict[str, Node] = field(default_factory=dict)
-    volume: VolumeState | None = None
+    volume: MountState | None = None
     topics: int = 0
     size: int = 0
     all_topics: int = 0
@@ -87,7 +115,7 @@ class Node:
             self.all_topics += child.all_topics
             self.all_size += child.all_size
             self.sized = self.sized and child.sized
-        here = not self.children if self.volume is None else not self.volume.failure
+        here = not self.children if self.volume is None else self.volume.counted
         self.known = here or any(child.known for child in self.children.values())
 
     def as_json(self, depth: int) -> dict[str, object]:
@@ -114,15 +142,20 @@ class Hidden:
     topics: int
 
 
-def tree_of(volumes: Iterable[VolumeState], mounts: Mounts | None) -> tuple[Node, list[Hidden]]:
-    """The root of the tree, and the namespaces that mounts hide."""
+def tree_of(
+    volumes: Iterable[VolumeState], mounts: Mounts | None, far: Iterable[FarState] = ()
+) -> tuple[Node, list[Hidden]]:
+    """The root of the tree, and the namespaces that mounts hide. ``far`` are mounts of other
+    gateways."""
     root, hidden = Node(""), []
+    for each in far:
+        node_at(root, each.path).volume = each
     for volume in volumes:
         base = volume.mount or ""
         node_at(root, base).volume = volume
         for namespace, flats in _namespaces(volume).items():
             path = join(base, namespace)
-            owner = None if mounts is None else mounts.owner(path)
+            owner = None if mounts is None else mounts.standing(path)
             if owner is not None and owner.path != base:
                 hidden.append(Hidden(volume.cluster, namespace, str(owner), len(flats)))
                 continue

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from gateway.commands import backend
 from gateway.commands.backend import Backend
 from gateway.commands.errors import Unavailable
+from gateway.commands.explain_far import FarName, far_name
 from gateway.commands.volumes import of_cluster
 from gateway.config.models import Config, Listener
 from gateway.config.reach import mounts_of
@@ -32,8 +33,9 @@ class Viewed(NamedTuple):
 @asynccontextmanager
 async def viewed(
     whole: Config, listener: Listener, options: argparse.Namespace
-) -> AsyncIterator[Viewed]:
-    """Open the cluster that ``options.name`` is of at a listener, or ``options.cluster``.
+) -> AsyncIterator[Viewed | FarName]:
+    """Open the cluster that ``options.name`` is of at a listener, or ``options.cluster``; a name of
+    another gateway's volume is in none.
 
     The client's home is what the configuration says, or the catalog of the listener's volume; while
     that one is down, names of others are explained as for a client without a home of its own.
@@ -52,7 +54,12 @@ async def viewed(
         home = None if configured is None else configured.home
         if first is not None:
             home = home_of(whole.principals, first.catalog.snapshot, options.principal)
-        config = _chosen(whole, own, settings_of(_settings(own, listener, mounts), home), options)
+        settings = settings_of(_settings(own, listener, mounts), home)
+        far = None if options.cluster is not None else far_name(whole, settings, options.name)
+        if far is not None:
+            yield far
+            return
+        config = _chosen(whole, own, settings, options)
         found = first
         if config.clusters[0] != own.clusters[0]:
             found = await opened.enter_async_context(backend.open_backend(config, read_only=True))

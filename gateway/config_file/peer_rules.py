@@ -14,6 +14,7 @@ from gateway.config.models import Listener
 from gateway.config.tree import Child, Peer, TreeSettings
 from gateway.config_file.parts import Parts
 from gateway.mounts import Mount, Mounts
+from gateway.names import DELIMITER
 from gateway.tls.contexts import TlsError, client_context
 
 _OF_ITS_VOLUME: Final = ("home", "escape", "mirrors")
@@ -87,10 +88,14 @@ def _mounts(parts: Parts, tree: TreeSettings) -> _Found:
         key: Key = ("children", index, "mount")
         before = first.setdefault(child.mount, index)
         if child.mount in own:
-            text = f"'{child.mount}' is the mount of clusters[{own[child.mount]}], which is here"
+            text = (
+                f"{_shown(child.mount)} is the mount of clusters[{own[child.mount]}], which is here"
+            )
             yield key, f"{text}; give that of a cluster behind the child"
         elif before != index:
-            text = f"'{child.mount}' is the mount of tree.children[{before}] too; gateways that"
+            text = (
+                f"{_shown(child.mount)} is the mount of tree.children[{before}] too; gateways that"
+            )
             yield key, f"{text} stand in for each other are one child with several addresses"
 
 
@@ -128,28 +133,34 @@ def _no_way(parts: Parts, path: str) -> str | None:
     if standing is None:
         if parts.tree.parents:
             return None
-        text = f"'{path}' is no mount of this file, and no child of tree leads there"
+        text = f"{_shown(path)} is no mount of this file, and no child of tree leads there"
         return text + (hint or "; add the gateway that has it to tree.children, or a parent")
     if standing.path in children:
         return None
-    text = f"'{path}' is no mount of this file, and below its own mount '{standing.path}' no child"
-    return f"{text} of tree leads there{hint or '; add the gateway that has it to tree.children'}"
+    text = f"{_shown(path)} is no mount of this file, and below its own mount"
+    text += f" {_shown(standing.path)} no child of tree leads there"
+    return text + (hint or "; add the gateway that has it to tree.children")
 
 
 def _of_far_volume(parts: Parts, listener: Listener, volume: str) -> _Found:
     """The mistakes in a listener whose relative names are in a volume of another gateway."""
     own = parts.mounts or []
-    shown = ", ".join(f"'{mount}'" for mount in own)
+    far, shown = _shown(volume), ", ".join(map(_shown, own))
     if listener.reach is None:
-        text = f"is missing, as '{volume}' is a mount of another gateway; give a list of '{volume}'"
-        yield ("reach",), f"{text} and of those whose brokers have ports here, some of {shown}"
+        text = f"is missing, as {far} is a mount of another gateway; give a list of {far} and of"
+        yield ("reach",), f"{text} those whose brokers have ports here, some of {shown}"
     elif not any(path in own for path in listener.reach):
         text = "has no mount of this file, so the listener has no port for any broker; add one of"
         yield ("reach",), f"{text} {shown}"
     for name in _OF_ITS_VOLUME:
         if name in listener.model_fields_set:
-            text = f"is about namespaces of '{volume}', which is a mount of another gateway"
+            text = f"is about namespaces of {far}, which is a mount of another gateway"
             yield (name,), f"{text}; remove it"
     if listener.sasl is not None and listener.sasl.pass_through:
-        text = f"makes brokers of '{volume}' authenticate the clients, and those are behind another"
+        text = f"makes brokers of {far} authenticate the clients, and those are behind another"
         yield ("sasl", "pass_through"), f"{text} gateway; let this one do it, and remove it"
+
+
+def _shown(path: str) -> str:
+    """A path as it is written in the file; the root, which is empty, as ``:``."""
+    return f"'{path or DELIMITER}'"

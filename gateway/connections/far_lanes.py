@@ -156,7 +156,7 @@ class FarLanes:
         VolumeUnreachable."""
         others = self._others
         assert others is not None
-        client_id = self._client.source.client_id
+        client_id = self._client.client_id
         question = Question(
             Kind.REQUEST,
             self._own,

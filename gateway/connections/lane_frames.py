@@ -16,12 +16,16 @@ from protocol.primitives import legacy_string
 _CORRELATION_ID: Final = bytes(4)
 """One request is under way at a time, so any id will do."""
 
+_NULL: Final = b"\xff\xff"
+"""The length of a string that is null."""
 
-def request_payload(api_key: int, version: int, client_id: str, body: bytes) -> bytes:
-    """Header and body of a request, with correlation id 0."""
+
+def request_payload(api_key: int, version: int, client_id: bytes | None, body: bytes) -> bytes:
+    """Header and body of a request, with correlation id 0 and the client id as the client sent
+    it."""
     start = (api_key << 16 | version).to_bytes(4, "big") + _CORRELATION_ID
     tagged_fields = b"\x00" if request_header_version(api_key, version) >= 2 else b""
-    return b"".join((start, legacy_string(client_id.encode()), tagged_fields, body))
+    return b"".join((start, _NULL if client_id is None else legacy_string(client_id), tagged_fields, body))
 
 
 def response_payload(api_key: int, version: int, correlation_id: bytes, body: bytes) -> bytes:

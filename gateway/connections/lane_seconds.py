@@ -31,6 +31,7 @@ LOOKUPS: Final = frozenset(
         "FindCoordinator",
         "DescribeCluster",
         "InitProducerId",
+        "ApiVersions",
     )
 )
 """APIs that every client uses on its way to records. They change nothing, so that they may be sent

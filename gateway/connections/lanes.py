@@ -243,7 +243,7 @@ class Lanes:
             served = min(version, highest)
         session = Session(self._state(volume))
         self._flows.opened(volume.path, session.state, self._client)
-        client_id = self._client.source.client_id
+        client_id = self._client.client_id
         request = at_version(api, version, served, body)
         try:
             session.client_data(frame(request_payload(api_key, served, client_id, request)))

@@ -114,7 +114,7 @@ class PeerListener:
                     connection.finish()
             await asyncio.sleep(0.02)
         if self._connections:
-            log.warning("%d peers' questions were not answered in time", len(self._connections))
+            log.warning("%d questions of peers were not answered in time", len(self._connections))
 
     def sweep(self) -> None:
         """Use TLS files that have changed, and close connections that are silent for too long; the

@@ -40,6 +40,9 @@ from protocol.schema import api_name
 ASKED_KEYS: Final = SPLIT_KEYS | {API_VERSIONS}
 """The APIs that gateways ask each other for: what is not of one node, and what a cluster serves."""
 
+MAX_SECONDS: Final = 30.0
+"""Seconds that a question may take here, whatever it says: admin clients wait no longer."""
+
 _API_KEY_BYTES: Final = 2
 _NO_CONTROLLER: Final = -1
 
@@ -67,7 +70,8 @@ class Referred:
         if answer is None:
             way = self._routes.of(question.target, came_from=peer.name)
             principal = _mapped(peer, question.principal) or ANONYMOUS.principal
-            question = replace(question, principal=principal)
+            seconds = min(question.seconds, MAX_SECONDS)
+            question = replace(question, principal=principal, seconds=seconds)
             if isinstance(way, Here):
                 answer = await self._answer_here(peer, question, way.mount)
             elif question.kind is Kind.DESCRIBE and not question.hops:

@@ -70,6 +70,9 @@ COUNTERS: Mapping[str, Family] = {
     "catalog_mended_records": Family(
         (), "Records of the catalog written again because junk had replaced them"
     ),
+    "tree_lookups": Family(
+        ("peer", "outcome"), "Questions to other gateways of the tree, by what came of them"
+    ),
     "worker_restarts": Family((), "Workers started again after they had died"),
     "label_overflow": Family(("label",), "Increments counted under (other): too many label values"),
 }

@@ -234,8 +234,10 @@ class Server:
         """The counts since the last call, and the state of the worker. Called once a second."""
         self.clients.sweep()
         flows, acls = self.clients.take_flows()
+        connections = self.clients.count_open()
         if self._peers is not None:
             flows += self._peers.sweep()
+            connections |= self._peers.count_open()
         denials = [denial for each in self.served for denial in self._denials_of(each)]
         in_tree = self.served[0].state.place.mount is not None
         return WorkerReport(
@@ -243,7 +245,7 @@ class Server:
             denials=denials,
             policies=[event for each in self.served for event in each.take_policy_events()],
             acls=acls,
-            connections=self.clients.count_open(),
+            connections=connections,
             gauges={
                 **({} if in_tree else self.served[0].gauges()),
                 "accepting": int(self.clients.listeners.accepting),

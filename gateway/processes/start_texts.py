@@ -1,4 +1,5 @@
-"""What the supervisor says of a gateway that starts: its clusters, and where its listeners are."""
+"""What the supervisor says of a gateway that starts: its clusters, its peers in the tree, and where
+its listeners are."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from collections.abc import Iterator
 from gateway import version
 from gateway.config.models import Cluster, Config, Listener
 from gateway.config.reach import broker_places, gateway_address
+from gateway.config.tree import TreeSettings
 from gateway.config.values import Address
 from gateway.names import DELIMITER
 
@@ -20,12 +22,28 @@ def start_text(config: Config) -> str:
         f"kafka-gateway {version()} with {workers}, "
         f"{', '.join(map(_cluster_text, config.clusters))}, "
         f"metrics at http://{metrics}/metrics"
+        + ("" if config.tree is None else f", {_peers_text(config.tree)}")
     )
 
 
 def ready_text(config: Config) -> str:
-    """Where clients find each listener, its brokers and this gateway."""
-    return "; ".join(_listener_text(config, listener) for listener in config.listeners)
+    """Where clients find each listener, its brokers and this gateway, and where peers ask it."""
+    found = [_listener_text(config, listener) for listener in config.listeners]
+    if config.tree is not None and config.tree.listener is not None:
+        port = config.tree.listener
+        found.append(f"other gateways of the tree at {Address(port.bind, port.port)}")
+    return "; ".join(found)
+
+
+def _peers_text(tree: TreeSettings) -> str:
+    """The other gateways, ``parent 'root' at root.example:9500``."""
+    texts = [f"parent '{one.name}' at {', '.join(map(str, one.addresses))}" for one in tree.parents]
+    texts += [
+        f"child '{one.name}' at {', '.join(map(str, one.addresses))} "
+        f"(mounted at '{DELIMITER}{one.mount}')"
+        for one in tree.children
+    ]
+    return ", ".join(texts) or "no other gateway of the tree"
 
 
 def _listener_text(config: Config, listener: Listener) -> str:

@@ -11,7 +11,7 @@ from gateway.config.reach import far_paths
 from gateway.config.tree import TreeSettings
 from gateway.connections.far_lanes import OtherGateways
 from gateway.connections.lanes import LaneHub
-from gateway.connections.peer_listener import PeerListener
+from gateway.connections.peer_listener import PEERS, PeerListener
 from gateway.connections.referred import Referred
 from gateway.connections.tasks import Tasks
 from gateway.counts import Counts
@@ -87,6 +87,11 @@ class TreePeers:
         if self._listener is not None:
             self._listener.sweep()
         return [] if self._referred is None else self._referred.take_flows()
+
+    def count_open(self) -> dict[str, int]:
+        """The number of open connections of peers, by the name that their port has as a listener;
+        empty where they have none."""
+        return {} if self._listener is None else {PEERS: self._listener.open}
 
     async def drain(self, seconds: float) -> None:
         """Answer the questions under way, for at most ``seconds``, and accept no more."""

@@ -66,7 +66,8 @@ class DescribedPeer:
 
 @dataclass(frozen=True, slots=True)
 class GatewayDescription:
-    """One gateway: its id, its own mounts, its neighbours and its listeners."""
+    """One gateway: its id, its own mounts, its neighbours, and the listeners that clients of other
+    gateways may be led to, in the configuration's order."""
 
     gateway: str
     mounts: tuple[DescribedMount, ...]
@@ -96,7 +97,7 @@ class GatewayDescription:
                 for parent in (() if tree is None else tree.parents)
             ),
             tuple(DescribedPeer(child.name, child.subject, child.mount) for child in children),
-            tuple(_listener(config, listener) for listener in config.listeners),
+            tuple(_listener(config, one) for one in config.listeners if not _passes_through(one)),
         )
 
     def to_json(self) -> bytes:
@@ -136,6 +137,11 @@ class GatewayDescription:
                 for one in _items(content, "listeners")
             ),
         )
+
+
+def _passes_through(listener: Listener) -> bool:
+    """Whether brokers authenticate the clients, of whom this gateway then knows no rights."""
+    return listener.sasl is not None and listener.sasl.pass_through
 
 
 def _listener(config: Config, listener: Listener) -> DescribedListener:

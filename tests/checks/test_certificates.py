@@ -138,3 +138,55 @@ def test_a_file_that_is_gone_since_is_left_to_others(pki: Pki, tmp_path: Path) -
 )
 def test_which_hosts_a_certificate_is_for(names: list[str], host: str, covered: bool) -> None:
     assert covers(tuple(names), host) is covered
+
+
+# -- among peers ----------------------------------------------------------------------------------
+
+
+def among_peers(directory: Path, made: Credentials, **tree: Any) -> list[list[str]]:
+    """The problems and the warnings of a gateway that shows its peers this certificate."""
+    values = config_samples.peer_values(directory, **tree)
+    values["tree"]["tls"] |= {"certificate": str(made.certificate), "key": str(made.key)}
+    loaded = config_samples.tree(directory, **values)
+    found = list(certificate_problems(loaded)), list(certificate_warnings(loaded))
+    keys = {key_text(one.key) for each in found for one in each}
+    assert keys <= {"tree.tls.certificate"}
+    return [[one.text for one in each] for each in found]
+
+
+def test_a_certificate_of_a_peer(pki: Pki, tmp_path: Path) -> None:
+    # It need not have the names of listeners, which have their own.
+    assert among_peers(tmp_path, pki.ours.peer("gw", hosts=["gw.example"])) == [[], []]
+
+
+@pytest.mark.parametrize(
+    ("missing", "unless"),
+    [
+        ("clients (extended key usage clientAuth)", {"parents": [], "children": []}),
+        ("servers (extended key usage serverAuth)", {"listener": None}),
+    ],
+)
+def test_it_is_for_servers_and_for_clients(
+    pki: Pki, tmp_path: Path, missing: str, unless: dict[str, Any]
+) -> None:
+    made = pki.server if missing.startswith("clients") else pki.ours.client("gw")
+    ((text,), warnings) = among_peers(tmp_path, made)
+    assert text == (
+        f"'{made.certificate}' is not for {missing}, and it is shown to gateways that are asked "
+        "and that ask; get one for servers and clients"
+    )
+    assert warnings == []
+    assert among_peers(tmp_path, made, **unless) == [[], []]
+
+
+def test_it_expires(pki: Pki, tmp_path: Path) -> None:
+    old = pki.ours.client("gw", valid=timedelta(days=-1))
+    problems, warnings = among_peers(tmp_path, old, listener=None)
+    assert len(problems) == 1
+    assert problems[0].startswith(f"'{old.certificate}' has expired, on ")
+    assert warnings == []
+    soon = pki.ours.client("gw", valid=timedelta(days=3, hours=1))
+    assert among_peers(tmp_path, soon, listener=None) == [
+        [],
+        [f"'{soon.certificate}' expires in 3 days; renew it"],
+    ]

@@ -52,6 +52,31 @@ def test_every_name_is_looked_up(tmp_path: Path) -> None:
     assert all(problem.text.startswith(text) for problem in problems)
 
 
+def test_hosts_and_the_port_among_gateways(tmp_path: Path) -> None:
+    at_unknown = {"addresses": ["127.0.0.1:9500", f"{UNKNOWN}:9500"]}
+    child = {"name": "deep", "mount": "la:tracking:deep", **at_unknown}
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        values = config_samples.peer_values(
+            tmp_path,
+            parents=[{"name": "root", **at_unknown}],
+            children=[child],
+            listener={"port": taken.getsockname()[1]},
+        )
+        problems = check.find_problems(config_samples.tree(tmp_path, **values))
+        assert [key_text(problem.key) for problem in problems] == [
+            "tree.parents[0].addresses[1]",
+            "tree.children[0].addresses[1]",
+            "tree.listener.port",
+        ]
+        assert problems[-1].text.startswith("the peers' port (")
+        values["tree"]["listener"]["bind"] = UNKNOWN
+        problems = check.find_problems(config_samples.tree(tmp_path, **values))
+        assert key_text(problems[0].key) == "tree.listener.bind"
+        assert len(problems) == 3
+
+
 def test_a_bind_address_that_does_not_resolve_is_told_once(tmp_path: Path) -> None:
     values = config_samples.values()
     values["listeners"][0]["bind"] = UNKNOWN

@@ -176,6 +176,14 @@ def test_a_cluster_at_the_root_is_above_all(tmp_path: Path) -> None:
     assert shadows(config, 1, Namespace("ny"), Namespace("ny:tracking")) == []
 
 
+def test_what_the_mount_of_a_child_hides(tmp_path: Path) -> None:
+    config = config_samples.tree(tmp_path, **config_samples.peer_values(tmp_path))
+    ((key, text),) = shadows(config, 0, Namespace("deep"), Namespace("search"))
+    assert key == "tree.children[0].mount"
+    assert text.startswith("hides 1 namespace and 0 topics of cluster 'la', which is mounted at ")
+    assert shadows(config, 1, Namespace("deep")) == []
+
+
 def test_nothing_is_hidden_where_there_is_no_tree(tmp_path: Path) -> None:
     config = config_samples.config(tmp_path)
     assert shadows(config, 0, Namespace("ny"), topics=("ny..a",)) == []

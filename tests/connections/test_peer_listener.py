@@ -11,7 +11,6 @@ import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cryptography.x509.oid import NameOID
@@ -48,8 +47,18 @@ class Heard(Audit):
         super().__init__()
         self.failures: list[AuthenticationFailure] = []
 
-    def authentication_failed(self, *args: Any, **keywords: Any) -> None:
-        self.failures.append(AuthenticationFailure(*args, **keywords, principal="User:ANONYMOUS"))
+    def authentication_failed(
+        self,
+        listener: str,
+        address: str,
+        mechanism: str,
+        user: str | None,
+        reason: str,
+        *,
+        principal: str = "User:ANONYMOUS",
+    ) -> None:
+        failure = AuthenticationFailure(listener, address, mechanism, user, reason, principal)
+        self.failures.append(failure)
 
 
 class Site:
@@ -109,17 +118,14 @@ class Site:
 
     def link(self, name: str) -> PeerLink:
         """The way here that a gateway of this name has."""
-        tls = self.tls(self.authority.peer(name))
-        security = Config.model_validate(
-            self.config.model_dump(by_alias=True, mode="json") | {"gateway_id": name}, strict=False
-        ).tree
-        assert security is not None
-        client = security.tls.model_copy(update={key: Path(path) for key, path in tls.items()})
-        here = Peer.model_validate(
-            {"name": "gw", "addresses": [f"127.0.0.1:{self.port}"]}, strict=False
-        )
-        own = security.security.model_copy(update={"tls": client})
-        return PeerLink(here, BrokerSecurity(own, key="tree"))
+        tree = self.config.tree
+        assert tree is not None
+        files = self.tls(self.authority.peer(name))
+        tls = tree.tls.model_copy(update={key: Path(file) for key, file in files.items()})
+        security = BrokerSecurity(tree.security.model_copy(update={"tls": tls}), key="tree")
+        address = f"127.0.0.1:{self.port}"
+        here = Peer.model_validate({"name": "gw", "addresses": [address]}, strict=False)
+        return PeerLink(here, security)
 
     async def connect(
         self, context: ssl.SSLContext
@@ -204,7 +210,7 @@ def test_files_are_read_anew(run: Run, tmp_path: Path, caplog: pytest.LogCapture
             assert "peers keeps the certificates it has: tree.tls." in caplog.text
             tree.tls.key.write_bytes(made.key.read_bytes())
             site.peers.sweep()
-            reader, writer = await site.connect(site.shown(site.authority.peer("root")))
+            _, writer = await site.connect(site.shown(site.authority.peer("root")))
             found = writer.get_extra_info("peercert")["subject"]
             assert found == ((("commonName", "renewed"),),)
             writer.close()
@@ -400,4 +406,4 @@ def test_a_drain_ends(run: Run, tmp_path: Path, caplog: pytest.LogCaptureFixture
             link.close()
 
     run(test)
-    assert "1 peers' questions were not answered in time" in caplog.text
+    assert "1 questions of peers were not answered in time" in caplog.text

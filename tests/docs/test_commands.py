@@ -33,6 +33,12 @@ RUN_BY = {
         "tests/docs/test_tree.py::test_the_configuration_gives_the_table_shown",
         "tests/docs/test_high_availability.py::test_the_example_gives_the_table_shown",
     ),
+    "kafka-gateway check la.yaml --peers": (
+        # The command with peers that say what is shown, and peers that are there.
+        "tests/checks/test_peers.py::test_the_command",
+        "tests/checks/test_peers_over_tls.py::test_gateways_that_agree",
+        "tests/docs/test_configuration.py::test_the_peers_of_an_example_give_the_table_shown",
+    ),
     "kafka-gateway fleet": (
         "tests/commands/test_fleet.py::test_the_page_shows_what_it_prints",
         "tests/live/fleet/test_nodes.py::test_a_gateway_that_is_forgotten_is_not_listed",

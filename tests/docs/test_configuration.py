@@ -16,12 +16,15 @@ from pydantic.fields import FieldInfo
 from devkit.certificates import Authority
 from gateway import exit_codes
 from gateway.checks import check
+from gateway.checks.peer_findings import AskedPeer, PeerFindings
 from gateway.commands.output import table
 from gateway.config.models import Config
 from gateway.config.policies import PolicyBlock
+from gateway.config.tree import TreeSettings
 from gateway.config_file.loading import load_config
 from gateway.config_file.parts import Parts
 from gateway.config_file.rules import port_claims
+from gateway.referrals.description import DescribedMount, GatewayDescription
 from tests.docs import markdown
 
 PAGE = markdown.read("docs/configuration.md")
@@ -136,6 +139,33 @@ def test_the_tree_gives_the_table_shown() -> None:
     plans = check.plan(load_config(markdown.ROOT / "config" / "tree.yaml"))
     lines = "\n".join(table(check.plan_rows(plans)).splitlines()[:3])
     assert lines in [block.text.rstrip() for block in markdown.blocks(PAGE)]
+
+
+def test_the_peers_of_an_example_give_the_table_shown() -> None:
+    gateways = {
+        each["gateway_id"]: each
+        for name in ("root", "la", "la-tracking")
+        for each in [yaml.safe_load((markdown.ROOT / "config" / f"tree-{name}.yaml").read_text())]
+    }
+    tree = TreeSettings.model_validate(gateways["la"]["tree"] | {"listener": None}, strict=False)
+    seconds = {"root": 0.0031, "la-tracking": 0.0028}
+    asked = []
+    for peer in tree.peers:
+        ((path, number),) = [
+            (one["mount"], one["number"]) for one in gateways[peer.name]["clusters"]
+        ]
+        mount = DescribedMount(path.strip("/").replace("/", ":"), number)
+        asked.append(
+            AskedPeer(
+                (((), peer),),
+                peer.addresses[0],
+                (),
+                seconds[peer.name],
+                GatewayDescription(gateways[peer.name]["gateway_id"], (mount,)),
+            )
+        )
+    (rows,) = PeerFindings(asked=asked).tables()
+    assert table(rows) in [block.text for block in markdown.blocks(PAGE)]
 
 
 def test_the_limits_shown_are_limits(tmp_path: Path) -> None:

@@ -70,6 +70,21 @@ def test_it_says_nothing_that_peers_need_not_know(tmp_path: Path) -> None:
     assert str(tmp_path) not in text
 
 
+def test_clients_are_not_led_to_listeners_whose_logins_pass_through(tmp_path: Path) -> None:
+    values = config_samples.peer_values(tmp_path)
+    secret = tmp_path / "secret"
+    secret.write_text("gateway-secret\n")
+    sasl = {"mechanism": "PLAIN", "username": "gateway", "password": {"file": str(secret)}}
+    values["clusters"][0]["security"] = {"protocol": "SASL_PLAINTEXT", "sasl": sasl}
+    values["listeners"][0] |= {
+        "reach": ["la:tracking"],
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl": {"mechanisms": ["PLAIN"], "pass_through": True},
+    }
+    described = GatewayDescription.of_config(config_samples.tree(tmp_path, **values))
+    assert [one.name for one in described.listeners] == ["ny"]
+
+
 def test_later_gateways_may_say_more(tmp_path: Path) -> None:
     described = GatewayDescription.of_config(written(tmp_path))
     content = json.loads(described.to_json())

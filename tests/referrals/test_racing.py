@@ -31,13 +31,13 @@ async def took(each: Race) -> tuple[str | None, float]:
     loop = asyncio.get_running_loop()
     began = loop.time()
     winner = await each.run()
-    return winner and winner.peer, loop.time() - began
+    return winner and winner.peer, round(loop.time() - began, 3)
 
 
 @skipping
 async def test_the_fastest_good_answer_wins() -> None:
     each = race({"a": (2, GOOD), "b": (1, GOOD), "c": (0.5, BAD)}, at_once=True)
-    assert await took(each) == ("b", pytest.approx(1))
+    assert await took(each) == ("b", 1)
     assert each.failures == {"c": BAD}
 
 
@@ -50,20 +50,20 @@ async def test_of_two_at_once_the_first_asked_wins() -> None:
 @skipping
 async def test_with_a_head_start_the_others_are_not_asked() -> None:
     each = race({"a": (0.9, GOOD), "b": (0, GOOD)}, at_once=False)
-    assert await took(each) == ("a", pytest.approx(0.9))
+    assert await took(each) == ("a", 0.9)
     assert each.failures == {}
 
 
 @skipping
 async def test_one_that_is_slow_is_still_waited_for() -> None:
     each = race({"a": (1.5, GOOD), "b": (1, BAD)}, at_once=False)
-    assert await took(each) == ("a", pytest.approx(1.5))
+    assert await took(each) == ("a", 1.5)
 
 
 @skipping
 async def test_the_others_begin_when_the_first_one_fails() -> None:
     each = race({"a": (0.5, BAD), "b": (0.25, GOOD)}, at_once=False)
-    assert await took(each) == ("b", pytest.approx(0.75))
+    assert await took(each) == ("b", 0.75)
     assert each.failures == {"a": BAD}
 
 
@@ -72,7 +72,7 @@ def test_it_ends_when_all_have_failed(at_once: bool) -> None:
     @skipping
     async def test() -> None:
         each = race({"a": (0.25, BAD), "b": (0.25, BAD)}, at_once=at_once)
-        assert await took(each) == (None, pytest.approx(0.25 if at_once else 0.5))
+        assert await took(each) == (None, 0.25 if at_once else 0.5)
         assert each.failures == {"a": BAD, "b": BAD}
         assert each.late == ()
 
@@ -82,7 +82,7 @@ def test_it_ends_when_all_have_failed(at_once: bool) -> None:
 @skipping
 async def test_it_ends_in_time_and_says_who_was_late() -> None:
     each = race({"a": (9, GOOD), "b": (0, BAD), "c": (9, GOOD)}, at_once=False)
-    assert await took(each) == (None, pytest.approx(3))
+    assert await took(each) == (None, 3)
     assert each.failures == {"b": BAD}
     assert each.late == ("a", "c")
 

@@ -120,7 +120,14 @@ def test_far_beyond_the_bound_topics_are_folded_too() -> None:
 
 @pytest.mark.parametrize(
     ("address", "host"),
-    [("10.0.0.1:5", "10.0.0.1"), ("[fe80::1]:5", "fe80::1"), ("h:1", "h"), ("", "")],
+    [
+        ("10.0.0.1:5", "10.0.0.1"),
+        ("[fe80::1]:5", "fe80::1"),
+        ("h:1", "h"),
+        ("", ""),
+        ("10.0.0.1 (peer la)", "10.0.0.1 (peer la)"),
+        ("fe80::1 (peer la)", "fe80::1 (peer la)"),
+    ],
 )
 def test_hosts(address: str, host: str) -> None:
     assert host_of(address) == host

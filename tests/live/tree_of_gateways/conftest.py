@@ -9,7 +9,14 @@ import pytest
 
 from devkit.broker import KafkaCluster
 from devkit.certificates import Authority
-from tests.live.tree_of_gateways.sites import VOLUMES, Tree, places, sites, start_clusters
+from tests.live.tree_of_gateways.sites import (
+    VOLUMES,
+    Tree,
+    await_acquainted,
+    places,
+    sites,
+    start_clusters,
+)
 
 
 @pytest.fixture(scope="package")
@@ -27,6 +34,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 
 @pytest.fixture(scope="package")
 def tree(clusters: Mapping[str, KafkaCluster], authority: Authority) -> Iterator[Tree]:
-    """The three gateways, which let each other speak for all principals."""
+    """The three gateways, which know each other, and let each other speak for all principals."""
     with sites(clusters, places(authority)) as started:
+        await_acquainted(started)
         yield started

@@ -14,9 +14,8 @@ from devkit.waiting import wait_until
 from tests.live.support import clients, steady
 from tests.live.support.steady import Steady
 from tests.live.support.steady_java import JavaProducer, java_producer
-from tests.live.support.wire import Wire
 from tests.live.tree_of_gateways.latency import Prober
-from tests.live.tree_of_gateways.sites import Site, absolute
+from tests.live.tree_of_gateways.sites import Site, absolute, metadata
 from tests.pace import Pace
 
 NONE, LEADER_NOT_AVAILABLE, NO_LEADER = 0, 5, -1
@@ -161,13 +160,6 @@ class Metadata:
 
     def _ask(self) -> Any:
         return metadata(self._servers, *self._names)
-
-
-def metadata(servers: str, *names: str) -> Any:
-    """The response to Metadata of these topics."""
-    with Wire(servers) as wire:
-        topics = [{"topic_id": None, "name": name} for name in names]
-        return wire.ask("Metadata", 12, topics=topics, allow_auto_topic_creation=False)
 
 
 def _about_tree(answer: Any) -> tuple[object, ...]:

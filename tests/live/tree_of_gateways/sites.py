@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Literal
 
 from devkit.broker import KafkaCluster
@@ -13,6 +14,9 @@ from devkit.certificates import Authority
 from devkit.gateway_config import Listener, MountedCluster, PeerGateway, TreePlace
 from devkit.gateway_process import GatewayProcess
 from devkit.ports import free_port
+from devkit.waiting import wait_until
+from tests.live.support import clients
+from tests.live.support.wire import Wire
 
 ROOT, LA, TRACKING = "", "la", "la:tracking"
 
@@ -138,6 +142,25 @@ def gateway_at(
     return GatewayProcess(
         [cluster], listeners() if at is None else at, [], tree_place=place, overrides=overrides
     )
+
+
+def await_acquainted(tree: Tree) -> None:
+    """Wait until every listener of every gateway lists the brokers of all volumes in the tree."""
+    for site in tree.values():
+        for volume in VOLUMES:
+            lists_all = partial(_lists, site.servers(volume), len(tree))
+            wait_until(lists_all, f"all brokers at {NAMES[site.mount]}", clients.SECONDS)
+
+
+def _lists(servers: str, count: int) -> bool:
+    return len(metadata(servers).brokers) == count
+
+
+def metadata(servers: str, *names: str) -> Any:
+    """The response to Metadata of these topics."""
+    with Wire(servers) as wire:
+        topics = [{"topic_id": None, "name": name} for name in names]
+        return wire.ask("Metadata", 12, topics=topics, allow_auto_topic_creation=False)
 
 
 @contextmanager

@@ -1,0 +1,158 @@
+"""Gateways of a tree in memory, for the operators' tools: routes and lookups are the real ones."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pytest
+
+from gateway.commands import asking
+from gateway.config.tree import Peer, TreeSettings
+from gateway.referrals.description import (
+    DescribedListener,
+    DescribedMount,
+    DescribedPeer,
+    GatewayDescription,
+)
+from gateway.referrals.locations import Locations
+from gateway.referrals.lookups import Lookups
+from gateway.referrals.numbers import Numbers
+from gateway.referrals.peer_link import PeerUnreachable
+from gateway.referrals.questions import Answer, Hop, Kind, Outcome, Question
+from gateway.referrals.routing import Here, Routes
+
+
+@dataclass
+class FakeGateway:
+    """One gateway: its mounts with their numbers, its neighbours, and the mounts that its listener
+    reaches. It is down, or hangs, or says something else of itself, as told."""
+
+    gateway_id: str
+    mounts: Mapping[str, int]
+    parents: Sequence[str] = ()
+    children: Mapping[str, str] = field(default_factory=dict)
+    reach: tuple[str, ...] = ()
+    down: bool = False
+    hangs: bool = False
+    says: bytes | None = None
+    asked: list[Question] = field(default_factory=list)
+    lookups: Lookups | None = None
+
+    @property
+    def routes(self) -> Routes:
+        """As a configuration of this gateway would have them."""
+        return Routes(self.mounts, self.children.items(), self.parents)
+
+    def description(self) -> bytes:
+        """What it says of itself."""
+        if self.says is not None:
+            return self.says
+        first = next(iter(self.mounts))
+        return GatewayDescription(
+            self.gateway_id,
+            tuple(
+                DescribedMount(path, number, f"c{number}") for path, number in self.mounts.items()
+            ),
+            tuple(DescribedPeer(name, f"CN={name}") for name in self.parents),
+            tuple(DescribedPeer(name, f"CN={name}", path) for name, path in self.children.items()),
+            (DescribedListener("all", first, (first, *self.reach), "colon", "PLAINTEXT"),),
+        ).to_json()
+
+    async def answer(self, question: Question, came_from: str) -> Answer:
+        """The answer to a question of a gateway, as a running one answers it."""
+        self.asked.append(question)
+        if self.hangs:
+            await asyncio.Event().wait()
+        way = self.routes.of(question.target, came_from)
+        mount = way.mount if isinstance(way, Here) else next(iter(self.mounts))
+        describes_itself = question.kind is Kind.DESCRIBE and not question.hops
+        if not isinstance(way, Here) and not describes_itself:
+            assert self.lookups is not None
+            return await self.lookups.ask(question, came_from=came_from)
+        response = self.description() if question.kind is Kind.DESCRIBE else b""
+        answer = Answer(Outcome.ANSWERED, "", mount, self.mounts[mount], response=response)
+        return answer.by_way_of(Hop(self.gateway_id, 5))
+
+
+@dataclass
+class FakeLink:
+    """The link from one gateway to another."""
+
+    name: str
+    asker: str
+    gateway: FakeGateway
+    closed: bool = False
+
+    @property
+    def up(self) -> bool:
+        return not self.gateway.down
+
+    async def ask(self, question: Question) -> Answer:
+        if self.gateway.down:
+            text = f"Gateway '{self.name}' does not respond; try again later."
+            raise PeerUnreachable(text, reason="127.0.0.1:9: refused")
+        return await self.gateway.answer(question, self.asker)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class FakeTree:
+    """Gateways by their ids, which are also the names of peers."""
+
+    def __init__(self, *gateways: FakeGateway) -> None:
+        self.gateways = {each.gateway_id: each for each in gateways}
+        self.links: list[FakeLink] = []
+        for each in gateways:
+            names = [*each.parents, *each.children]
+            each.lookups = Lookups(
+                each.gateway_id,
+                each.routes,
+                {
+                    name: FakeLink(name, each.gateway_id, self.gateways[name])
+                    for name in names
+                    if name in self.gateways
+                },
+                locations=Locations(expiry_seconds=30, unknown_seconds=5),
+                numbers=Numbers(each.mounts),
+                max_hops=16,
+            )
+
+    def __getitem__(self, name: str) -> FakeGateway:
+        return self.gateways[name]
+
+    def link(self, peer: Peer, _: TreeSettings) -> asking.ClosableLink:
+        """A link of the gateway ``gw``, whose command asks."""
+        self.links.append(FakeLink(peer.name, "gw", self.gateways[peer.name]))
+        return self.links[-1]
+
+    def take_place(self, monkeypatch: pytest.MonkeyPatch) -> FakeTree:
+        """Stand in for the gateways that a command asks."""
+        monkeypatch.setattr(asking, "peer_link", self.link)
+        return self
+
+    @property
+    def targets(self) -> list[tuple[str, str]]:
+        """The questions that the command has asked: of whom, and for what path."""
+        return [
+            (name, question.target)
+            for name, gateway in self.gateways.items()
+            for question in gateway.asked
+            if question.path in ((), ("gw",))
+        ]
+
+
+def around() -> FakeTree:
+    """Those around the gateway ``gw`` of ``config_samples.peer_values``: its parent ``root`` has
+    ny, whose own parent ``top`` has the root of the tree, where also ``sf`` is; its child ``deep``
+    has a child, too."""
+    return FakeTree(
+        FakeGateway("top", {"": 3}, children={"root": "ny", "gw": "la:tracking", "sf": "sf"}),
+        FakeGateway("root", {"ny": 4}, ["top"], {"gw": "ny:tracking"}),
+        FakeGateway("sf", {"sf": 5, "sf:b": 6}, ["top"]),
+        FakeGateway("deep", {"la:tracking:deep": 7}, ["gw"], {"er": "la:tracking:deep:er"}),
+        FakeGateway("er", {"la:tracking:deep:er": 8}, ["deep"]),
+        FakeGateway("gw", {"la:tracking": 1, "ny:tracking": 2}, ["root"]),
+    )
