@@ -70,7 +70,9 @@ FIELDS: Final[tuple[Field, ...]] = (
         "address",
         "string",
         _ALL,
-        "the client's, with its port; empty for what the gateway does of itself",
+        "the client's, with its port; of a request that came by another gateway of the tree, a "
+        "peer, the client's IP address without a port, and the peer's name: "
+        "`192.0.2.7 (peer la-gateway)`; empty for what the gateway does of itself",
     ),
     Field("listener", "string", _ALL, "the listener that the client connected to, or empty"),
     Field(

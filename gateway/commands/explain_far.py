@@ -63,7 +63,10 @@ def far_name(whole: Config, settings: ViewSettings, spelled: str) -> FarName | N
 def _in_far_volume(settings: ViewSettings, owner: Mount, spelled: str) -> FarName:
     """The catalog there is not known here, so a relative name in legal spelling is a topic's."""
     home = settings.home or settings.home_elsewhere
-    there = replace(settings, volume=owner.path, home=home, home_elsewhere="", mirrors=None)
+    homes = (home, "") if owner.path == settings.listener_volume else ("", home)
+    there = replace(
+        settings, volume=owner.path, home=homes[0], home_elsewhere=homes[1], mirrors=None
+    )
     view = View(there, Snapshot())
     try:
         namespace = view.namespace_named(spelled)
@@ -71,6 +74,7 @@ def _in_far_volume(settings: ViewSettings, owner: Mount, spelled: str) -> FarNam
             name = f"{namespace}{DELIMITER}"
         else:
             topic = view.parse(spelled)
+            view.snapshot.flat_of(topic)
             namespace, name = topic.namespace, str(topic)
     except InvalidName as error:
         return FarName(owner.path, owner.path, rejection=str(error))

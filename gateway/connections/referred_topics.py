@@ -137,7 +137,7 @@ class ReferredTopics:
         if topic.operations is None and not volume.reachable:
             return not_ready(shown)
         why = f"The owner of topic '{shown}' does not authorize the client to this."
-        return Denied(TOPIC_AUTHORIZATION_FAILED, why, "acl")
+        return Denied(TOPIC_AUTHORIZATION_FAILED, why, "access")
 
     # -- questions to owners -----------------------------------------------------------------------
 

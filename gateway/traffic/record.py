@@ -85,7 +85,11 @@ FIELDS: Final[tuple[RecordField, ...]] = (
     RecordField("software_name", "string", _BOTH, "the client library (KIP-511), or empty"),
     RecordField("software_version", "string", _BOTH, "its version, or empty"),
     RecordField(
-        "client_address", "string", _BOTH, "flow: the client's IP address; denial: with its port"
+        "client_address",
+        "string",
+        _BOTH,
+        "flow: the client's IP address; denial: with its port; in both, where the request came by "
+        "another gateway of the tree, without a port, and with ` (peer NAME)` after it",
     ),
     RecordField("connections", "integer", _FLOW, "client connections that took part"),
     RecordField("api", "string", _BOTH, "Kafka's name of the API, such as `Produce`"),

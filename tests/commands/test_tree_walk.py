@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
+from gateway.catalog.entities import Namespace
+from gateway.catalog.snapshot import Snapshot
 from gateway.commands import output
 from gateway.commands.asking import PRINCIPAL, Asker
 from gateway.commands.output import Progress
+from gateway.commands.tree_nodes import VolumeState, tree_of
 from gateway.commands.tree_walk import MAX_WARNINGS, FarMount, Walked, walk
 from gateway.config.models import Config
 from gateway.config_file.loading import load_config
-from gateway.referrals.description import DescribedMount, DescribedPeer, GatewayDescription
+from gateway.mounts import Mount, Mounts
+from gateway.referrals.description import (
+    DescribedListener,
+    DescribedMount,
+    DescribedPeer,
+    GatewayDescription,
+)
 from gateway.referrals.questions import Kind
 from tests.commands import fake_clusters
 from tests.commands.fake_clusters import FakeVolume
@@ -82,12 +92,11 @@ async def test_all_mounts_are_found_each_by_one_question(config: Config) -> None
 
 async def test_a_mount_that_only_a_listener_names(config: Config) -> None:
     tree = around()
-    tree["top"].children = {"root": "ny"}
-    tree["root"].reach = ("sf", "ny:tracking")
-    tree["root"].children = {"sf": "sf", "gw": "ny:tracking"}
-    tree = FakeTree(*tree.gateways.values())
-    found = await walked(config, tree)
-    assert states(found)["sf"] == "gateway sf: cluster c5"
+    tree["top"].says = described("top", ("", 3)).to_json()
+    assert "sf" not in states(await walked(config, tree))
+    reach = DescribedListener("all", "", ("", "sf"), "colon", "PLAINTEXT")
+    tree["top"].says = replace(described("top", ("", 3)), listeners=(reach,)).to_json()
+    assert states(await walked(config, tree))["sf"] == "gateway sf: cluster c5"
 
 
 async def test_what_does_not_respond(config: Config) -> None:
@@ -215,7 +224,7 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> None:
     fake_clusters.take_place(monkeypatch, volumes)
 
 
-async def tree_of(directory: Path, *words: str, **values: Any) -> Said:
+async def drawn(directory: Path, *words: str, **values: Any) -> Said:
     return await command("tree", "--config", written(directory, **values), *words)
 
 
@@ -223,7 +232,7 @@ async def tree_of(directory: Path, *words: str, **values: Any) -> Said:
 async def test_they_are_drawn_in_one_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = around().take_place(monkeypatch)
     tree["er"].down = True
-    said = await tree_of(tmp_path, "--all")
+    said = await drawn(tmp_path, "--all")
     assert (said.status, said.err) == (0, "")
     assert said.lines == [
         "namespace            topics  size     state",
@@ -246,7 +255,7 @@ async def test_they_are_drawn_in_one_tree(tmp_path: Path, monkeypatch: pytest.Mo
 async def test_json(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = around().take_place(monkeypatch)
     tree["er"].down = True
-    said = await tree_of(tmp_path, "--all", "--json")
+    said = await drawn(tmp_path, "--all", "--json")
     (deep,) = said.json["below"][0]["below"][0]["below"]
     assert deep["volume"] == {
         "cluster": "c7",
@@ -268,7 +277,7 @@ async def test_without_the_flag_nobody_is_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tree = around().take_place(monkeypatch)
-    said = await tree_of(tmp_path)
+    said = await drawn(tmp_path)
     assert (said.status, said.err) == (0, "")
     assert "gateway" not in said.out
     assert tree.links == []
@@ -279,7 +288,7 @@ async def test_warnings_and_progress(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(output, "INTERVAL", 0.0)
     tree = around().take_place(monkeypatch)
     tree["root"].down = True
-    said = await tree_of(tmp_path, "--all")
+    said = await drawn(tmp_path, "--all")
     assert said.status == 0
     assert "asking the other gateways: 2 mounts of other gateways found, 0 to look up" in said.err
     assert "warning: gateway 'root' does not describe itself: 127.0.0.1:9: refused" in said.err
@@ -295,15 +304,9 @@ async def test_a_file_that_names_no_other_gateways(tmp_path: Path) -> None:
 
 def test_a_namespace_that_the_mount_of_another_gateway_hides() -> None:
     """Only relative names reach it."""
-    from gateway.catalog.entities import Namespace
-    from gateway.catalog.snapshot import Snapshot
-    from gateway.commands.tree_nodes import VolumeState
-    from gateway.commands.tree_nodes import tree_of as made
-    from gateway.mounts import Mount, Mounts
-
     mounts = Mounts([Mount("", 1, "main"), Mount("la")], [""])
     snapshot = Snapshot().apply([Namespace("la")], 2)
     volume = VolumeState("main", "", 1, snapshot=snapshot, topics=["la..x"])
-    root, (hidden,) = made([volume], mounts, [FarMount("la", "la", "la", 2)])
+    root, (hidden,) = tree_of([volume], mounts, [FarMount("la", "la", "la", 2)])
     assert (hidden.namespace, hidden.mount, hidden.topics) == ("la", ":la", 1)
     assert root.all_topics == 0
