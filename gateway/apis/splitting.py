@@ -154,7 +154,7 @@ async def _answer_part(
             await tree.meet(path, tree_brokers.node_ids(version, answer))
         return answer
     except NotReferred as error:
-        code = volume_down.code_when_not_referred(api, error.outcome)
+        code = volume_down.code_when_not_referred(api, version, body, error.outcome)
         return volume_down.failed(api, version, body, code, str(error))
     except VolumeUnreachable as error:
         when_down = _WHEN_DOWN.get(api.name)

@@ -1,9 +1,9 @@
 """Volumes behind other gateways, for one client connection: its requests become questions of peers.
 
-A lane (``lanes``) decides a part of a request here, in a volume of this gateway. A volume of
-another one is decided there, with the client's principal as that gateway takes it, at the listener
-that it has for the volume of the client's own. What the answers tell of brokers and topics is
-remembered, for when that gateway does not answer.
+A lane (``lanes``) decides a part of a request here, in a volume of this gateway. A part for a
+volume of another one is decided there, with the client's principal as that gateway takes it, at the
+listener that it has for the volume of the client's own listener. The brokers and topics in its
+answers are remembered (``far_metadata``), for when that gateway does not answer.
 """
 
 from __future__ import annotations
@@ -11,36 +11,32 @@ from __future__ import annotations
 from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from time import monotonic
+from functools import partial
 from typing import Any, Final, Protocol
 from uuid import UUID
 
 from gateway.config.models import Listener
+from gateway.connections.far_metadata import METADATA, METADATA_VERSION, learn, metadata_request
 from gateway.connections.lane_frames import request_payload, response_body
 from gateway.connections.lane_seconds import changes, seconds_for
 from gateway.exchanges.state import ConnectionState
 from gateway.exchanges.tree import NotReferred, TreeBroker, VolumeUnreachable
 from gateway.names import DELIMITER, LogicalName
-from gateway.referrals.far import NOT_REQUESTED, FarBroker, FarVolume
+from gateway.referrals.far import FarVolume
 from gateway.referrals.far_file import FarVolumes
 from gateway.referrals.questions import Answer, Kind, Outcome, Question
+from gateway.slices import Slices, Turns, in_slices
 from gateway.views.far_names import FarNames
 from protocol import messages
-from protocol.schema import api_key_of
-
-METADATA: Final = api_key_of("MetadataRequest")
-METADATA_VERSION: Final = 12
-"""The version in which the gateway itself asks: the first with topic ids that brokers serve."""
+from protocol.errors import ProtocolError
+from protocol.pausing import paced
+from protocol.schema import api_key_of, api_name
 
 API_VERSIONS: Final = api_key_of("ApiVersionsRequest")
 _API_VERSIONS_VERSION: Final = 3
 
 SHOWN_SECONDS: Final = 30.0
 """Seconds after which the brokers that a client is shown are asked for anew."""
-
-_NO_ERROR: Final = 0
-_UNKNOWN_TOPIC: Final = frozenset({3, 100})
-"""UNKNOWN_TOPIC_OR_PARTITION and UNKNOWN_TOPIC_ID."""
 
 
 class Asks(Protocol):
@@ -74,16 +70,23 @@ class FarLanes:
     """The volumes of other gateways that a listener reaches, for one of its clients. ``own`` is the
     mount path of the listener's volume."""
 
-    __slots__ = ("_client", "_names", "_others", "_own", "paths")
+    __slots__ = ("_client", "_names", "_others", "_own", "_sought", "_turns", "paths")
 
     def __init__(
-        self, others: OtherGateways | None, listener: Listener, own: str, client: ConnectionState
+        self,
+        others: OtherGateways | None,
+        listener: Listener,
+        own: str,
+        client: ConnectionState,
+        turns: Turns,
     ) -> None:
-        """``others`` None: the tree is this gateway's own."""
+        """``others`` None: the tree is this gateway's own. Long answers are read in ``turns``."""
         self._others = others
+        self._turns = turns
         self._own = own
         self._client = client
         self._names: dict[str, FarNames] = {}
+        self._sought: dict[str, set[bytes]] = {}
         reach = () if others is None else listener.reach or ()
         self.paths = [] if others is None else [path for path in reach if path in others.paths]
 
@@ -105,17 +108,29 @@ class FarLanes:
 
     @property
     def principal(self) -> str:
-        """The client's principal, by which is remembered what it has seen."""
+        """The client's principal, for which is remembered what it has seen."""
         return self._client.identity.principal
+
+    @property
+    def host(self) -> str:
+        """The client's IP address, for which its rights are remembered."""
+        return self._client.host
 
     # -- what is known -----------------------------------------------------------------------------
 
     def brokers(self) -> list[TreeBroker]:
-        """The brokers that the client is shown, as last known; they are asked for anew if that is
-        long ago, without waiting."""
+        """The brokers that the client is shown, as last known. What is old is renewed in the
+        background."""
         self._renew()
         shown = (volume for volume in self.volumes() if volume.shows(self.principal))
         return [TreeBroker(*broker) for volume in shown for broker in volume.brokers]
+
+    def cluster(self, path: str) -> tuple[str | None, int]:
+        """The cluster id of a volume and the virtual id of its controller, as last known; None and
+        -1 for a client that is not shown its brokers."""
+        volume = self.volume(path)
+        shown = volume.shows(self.principal)
+        return (volume.cluster_id, volume.controller_id) if shown else (None, -1)
 
     def served(self) -> list[Any]:
         """The ApiVersionsResponses of the volumes' clusters, as far as they are known."""
@@ -125,7 +140,7 @@ class FarLanes:
     def path_of_id(self, topic_id: bytes) -> str | None:
         """The path of the volume in which the client has seen a topic of this id."""
         for volume in self.volumes():
-            name = volume.name_of(topic_id)
+            name = volume.name_of(topic_id, self.principal)
             if name is not None and volume.topic(self.principal, name) is not None:
                 return volume.path
         return None
@@ -133,19 +148,22 @@ class FarLanes:
     def remembered(
         self, path: str, names: Iterable[str] | None, ids: Iterable[bytes]
     ) -> Mapping[str, tuple[bytes | None, int]]:
-        """Of these topics, those that the client has seen in a volume: topic id and partition
-        count, by the client's name. ``names`` None: all."""
+        """Of these topics, those that the client has seen in a volume, and may describe as far as
+        is known: topic id and partition count, by the client's name. ``names`` None: all."""
         volume, spelling = self.volume(path), self.names(path)
+        principal, host = self.principal, self.host
+        wanted: list[tuple[str | None, LogicalName | None]]
         if names is None:
-            mine = (name for principal, name, _ in volume.topics() if principal == self.principal)
-            names = filter(None, map(spelling.spell, list(mine)))
-        by_id = (volume.name_of(topic_id) for topic_id in ids)
-        more = (spelling.spell(name) for name in by_id if name is not None)
+            mine = [name for seen_by, name, _ in volume.topics() if seen_by == principal]
+            wanted = [(spelling.spell(name), name) for name in paced(mine)]
+        else:
+            wanted = [(spelled, spelling.parse(spelled)) for spelled in names]
+        for name in (volume.name_of(topic_id, principal) for topic_id in ids):
+            wanted.append((None if name is None else spelling.spell(name), name))
         found = {}
-        for spelled in (*names, *(each for each in more if each is not None)):
-            name = spelling.parse(spelled)
-            topic = None if name is None else volume.topic(self.principal, name)
-            if topic is not None and topic.partitions:
+        for spelled, name in wanted:
+            topic = None if name is None else volume.describes(principal, host, name)
+            if spelled is not None and topic is not None and topic.partitions:
                 found[spelled] = (topic.topic_id, topic.partitions)
         return found
 
@@ -156,7 +174,7 @@ class FarLanes:
         VolumeUnreachable."""
         others = self._others
         assert others is not None
-        client_id = self._client.client_id
+        principal, host, client_id = self.principal, self.host, self._client.client_id
         question = Question(
             Kind.REQUEST,
             self._own,
@@ -164,51 +182,75 @@ class FarLanes:
             (),
             others.max_hops,
             seconds_for(api_key, near=False),
-            self.principal,
-            self._client.host,
+            principal,
+            host,
             request_payload(api_key, version, client_id, body),
         )
         answer = await others.lookups.ask(question, changes=changes(api_key))
         volume = self.volume(path)
-        if answer.outcome is not Outcome.UNREACHABLE:
-            volume.reachable = True
+        volume.reachable = answer.outcome is not Outcome.UNREACHABLE
         if answer.outcome is Outcome.ANSWERED:
-            volume.number = answer.number
-            found = response_body(api_key, version, answer.response)
-            if api_key == METADATA:
-                self._learn(volume, version, found)
-            return found
-        if answer.outcome is Outcome.DENIED:
-            volume.note_shown(self.principal, shown=False)
-        elif answer.outcome is Outcome.UNREACHABLE:
-            volume.reachable = False
+            read = partial(self._read, volume, principal, host, api_key, version, answer)
+            try:
+                return await in_slices(self._turns, Slices(read))
+            except ProtocolError as error:  # it is the owner's fault, and no other volume's
+                volume.reachable = False
+                raise VolumeUnreachable(_unreadable(path, error)) from error
+        if answer.outcome is Outcome.UNREACHABLE:
             raise VolumeUnreachable(answer.text or _silent(path))
+        if answer.outcome is Outcome.DENIED:
+            volume.note_denied(principal)
         raise NotReferred(answer.text or _silent(path), answer.outcome)
 
+    def _read(
+        self,
+        volume: FarVolume,
+        principal: str,
+        host: str,
+        api_key: int,
+        version: int,
+        answer: Answer,
+    ) -> bytes:
+        """The body of a response, remembered as far as it is of use. Raises ProtocolError."""
+        found = response_body(api_key, version, answer.response)
+        response = messages.parse(f"{api_name(api_key)}Response", version, found)
+        volume.number = answer.number
+        volume.note_accepted(principal)
+        if api_key == METADATA:
+            learn(volume, self.names(volume.path), principal, host, version, response)
+        return found
+
     async def look_up(self, path: str, names: Iterable[str], ids: Iterable[bytes] = ()) -> None:
-        """Ask for topics of a volume, by the client's names or by their ids, and what the client
-        may do with them; what is answered is remembered. Raises VolumeUnreachable."""
+        """Ask for topics of a volume, by the client's names or by their ids, and for the operations
+        that the client is authorized to; the answer is remembered. Raises VolumeUnreachable."""
         topics: list[dict[str, object]] = [{"name": name} for name in names]
         topics += [{"name": None, "topic_id": UUID(bytes=topic_id)} for topic_id in ids]
-        await self.ask(path, METADATA, METADATA_VERSION, _metadata_request(topics))
+        await self.ask(path, METADATA, METADATA_VERSION, metadata_request(topics))
 
     def learn_id(self, volume: FarVolume, topic_id: bytes) -> None:
-        """Have the topic of an id looked up, without waiting, unless that was done lately."""
+        """Look up the topic of an id in the background, unless that was done lately. All ids of one
+        response are one question."""
         assert self._others is not None
-        if volume.is_due(topic_id):
-            self._others.tasks.run(self._learn_id(volume, topic_id))
+        if not volume.is_due(self.principal, topic_id):
+            return
+        sought = self._sought.get(volume.path)
+        if sought is None:
+            sought = self._sought[volume.path] = set()
+            self._others.tasks.run(self._learn_ids(volume))
+        sought.add(topic_id)
 
-    async def _learn_id(self, volume: FarVolume, topic_id: bytes) -> None:
+    async def _learn_ids(self, volume: FarVolume) -> None:
         with suppress(VolumeUnreachable):
-            await self.look_up(volume.path, (), [topic_id])
+            await self.look_up(volume.path, (), sorted(self._sought.pop(volume.path)))
 
     def _renew(self) -> None:
-        """Have the brokers of volumes asked for that the client was not shown, or long ago."""
+        """Look up the brokers, in the background, of volumes whose brokers the client was not shown
+        yet, or long ago."""
         if self._others is None:
             return
         for volume in self.volumes():
-            asked_at = volume.asked_at(self.principal)
-            if asked_at is None or monotonic() - asked_at > SHOWN_SECONDS:
+            age = volume.shown_age(self.principal)
+            if age is None or age > SHOWN_SECONDS:
                 volume.note_shown(self.principal, shown=volume.shows(self.principal))
                 self._others.tasks.run(self._meet(volume))
 
@@ -222,40 +264,6 @@ class FarLanes:
         except VolumeUnreachable:
             return  # the next client's request tries again
 
-    def _learn(self, volume: FarVolume, version: int, body: bytes) -> None:
-        """Remember what a Metadata response tells."""
-        response = messages.parse("MetadataResponse", version, body)
-        brokers = tuple(
-            FarBroker(
-                int(each.node_id), str(each.host), int(each.port), getattr(each, "rack", None)
-            )
-            for each in response.brokers
-        )
-        cluster_id = getattr(response, "cluster_id", None)
-        controller_id = int(getattr(response, "controller_id", -1))
-        volume.note_cluster(self.principal, volume.number, brokers, cluster_id, controller_id)
-        names = self.names(volume.path)
-        for topic in response.topics:
-            topic_id = getattr(topic, "topic_id", None)
-            by_id = None if topic_id is None else volume.name_of(topic_id.bytes)
-            name = by_id if not topic.name else names.parse(topic.name)
-            if name is not None:
-                self._learn_topic(volume, name, topic)
-
-    def _learn_topic(self, volume: FarVolume, name: LogicalName, topic: Any) -> None:
-        if topic.error_code in _UNKNOWN_TOPIC:
-            volume.forget_topic(self.principal, name)
-        elif topic.error_code == _NO_ERROR:
-            topic_id = getattr(topic, "topic_id", None)
-            operations = int(getattr(topic, "topic_authorized_operations", NOT_REQUESTED))
-            volume.note_topic(
-                self.principal,
-                name,
-                None if topic_id is None else topic_id.bytes,
-                len(topic.partitions),
-                None if operations == NOT_REQUESTED else operations,
-            )
-
 
 _SOFTWARE: Final = {
     "client_software_name": "kafka-namespace-gateway",
@@ -263,19 +271,9 @@ _SOFTWARE: Final = {
 }
 
 
-def _metadata_request(topics: list[dict[str, object]]) -> bytes:
-    values = {
-        "topics": topics,
-        "allow_auto_topic_creation": False,
-        "include_topic_authorized_operations": True,
-    }
-    return messages.made("MetadataRequest", METADATA_VERSION, values)
-
-
-def _broker(entry: Any) -> FarBroker:
-    rack = getattr(entry, "rack", None)
-    return FarBroker(int(entry.node_id), str(entry.host), int(entry.port), rack)
-
-
 def _silent(path: str) -> str:
     return f"The gateway of volume '{DELIMITER}{path}' does not answer; try again when it does."
+
+
+def _unreadable(path: str, error: ProtocolError) -> str:
+    return f"The response of volume '{DELIMITER}{path}' cannot be read: {error}"

@@ -25,7 +25,9 @@ def request_payload(api_key: int, version: int, client_id: bytes | None, body: b
     it."""
     start = (api_key << 16 | version).to_bytes(4, "big") + _CORRELATION_ID
     tagged_fields = b"\x00" if request_header_version(api_key, version) >= 2 else b""
-    return b"".join((start, _NULL if client_id is None else legacy_string(client_id), tagged_fields, body))
+    return b"".join(
+        (start, _NULL if client_id is None else legacy_string(client_id), tagged_fields, body)
+    )
 
 
 def response_payload(api_key: int, version: int, correlation_id: bytes, body: bytes) -> bytes:

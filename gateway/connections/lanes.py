@@ -69,7 +69,7 @@ class Lanes:
         self._listener = listener
         self._client = client
         self._flows = LaneFlows()
-        self._far = FarLanes(hub.volumes.others, listener, self.own, client)
+        self._far = FarLanes(hub.volumes.others, listener, self.own, client, hub.turns)
 
     # -- whose a name is ---------------------------------------------------------------------------
 
@@ -132,9 +132,8 @@ class Lanes:
         referred = (
             ReferredTopics(home, self._far, shadows, final=final) if self._far.paths else None
         )
-        volumes = self._reach()
-        topics = FarTopics(home, volumes, self.topic, self._access, shadows, referred, final=final)
-        return topics
+        reach = self._reach()
+        return FarTopics(home, reach, self.topic, self._access, shadows, referred, final=final)
 
     # -- what all answers tell ---------------------------------------------------------------------
 
@@ -159,8 +158,7 @@ class Lanes:
     def _own_cluster(self) -> tuple[str | None, int]:
         """The cluster id of the listener's volume, and the virtual id of its controller."""
         if self.own in self._far.paths:
-            far = self._far.volume(self.own)
-            return far.cluster_id, far.controller_id
+            return self._far.cluster(self.own)
         own = self._hub.volumes[self.own]
         known = own.cluster.controller_id in own.cluster.brokers
         controller = virtual_node_id(own.state.number, own.cluster.controller_id)

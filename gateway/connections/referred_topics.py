@@ -2,8 +2,9 @@
 
 What ``far_topics`` takes from a cluster's listing and from ACLs is taken from the owner's answers
 here: a topic's id, its partitions, and the operations that the client is authorized to. Where those
-are not known, or were told long ago, the request waits for a question to the owner. While that does
-not answer, groups go on by what it told last, as their offsets are their own cluster's.
+are not known, are too old, or do not allow an operation, the request waits for a question to the
+owner. While that does not answer, groups go on by its last answer and without waiting, as their
+offsets are their own cluster's.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from contextlib import suppress
-from time import monotonic
 from typing import Final
 from uuid import UUID
 
@@ -21,14 +21,14 @@ from gateway.decision import Denied, Resolved
 from gateway.error_codes import TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.exchanges.tree import VolumeUnreachable
 from gateway.names import LogicalName, decode
-from gateway.referrals.far import FarTopic, FarVolume
+from gateway.referrals.far import FarTopic, FarVolume, Rights
 from gateway.rules.declaration import NOTHING, Shadows
 from gateway.rules.shadows import Origin, expected_name, not_ready, origin_of, shadow_name
 from gateway.views.access import DESCRIBE, READ
 from protocol.primitives import compact_string, legacy_string
 
 RIGHTS_SECONDS: Final = 30.0
-"""Seconds for which a client's rights count as its topic's owner told them."""
+"""Seconds for which a client's rights count as its topic's owner reported them."""
 
 
 class ReferredTopics:
@@ -65,28 +65,31 @@ class ReferredTopics:
         if inside is None:
             return Denied(UNKNOWN_TOPIC_OR_PARTITION, f"'{spelled}' names no topic.", "names")
         found = self._known(volume, inside)
-        if self._is_news(found):
+        if self._must_ask(volume, inside, operation):
             self._ask(volume, spelled, lambda: self.topic(path, operation, name))
+        if not self._allows(volume, inside, operation):
+            return self._forbidden(volume, inside, spelled)
         if found is None or found.topic_id is None:
             return self._unknown(volume, spelled)
-        if not _allows(found, operation):
-            return self._forbidden(volume, found, spelled)
         return self._shadow(volume, found, spelled, make=self._makes)
 
     def topic_id(self, operation: int, topic_id: bytes) -> Resolved | Denied | None:
         """The shadow of a client's topic id, as :meth:`topic`; None: none of these volumes is known
         to have the topic."""
+        shown, again = str(UUID(bytes=topic_id)), lambda: self.topic_id(operation, topic_id)
         for volume in self._by_number.values():
-            inside = volume.name_of(topic_id)
+            inside = volume.name_of(topic_id, self._lanes.principal)
             found = None if inside is None else self._known(volume, inside)
-            if found is None or found.topic_id != topic_id:
+            if inside is None or found is None or found.topic_id != topic_id:
                 continue
-            shown = str(UUID(bytes=topic_id))
-            if not _allows(found, operation):
-                return self._forbidden(volume, found, shown)
+            if self._must_ask(volume, inside, operation):
+                self._ask_id(volume, topic_id, again)
+            if not self._allows(volume, inside, operation):
+                return self._forbidden(volume, inside, shown)
             return self._shadow(volume, found, shown, make=self._makes)
         for volume in self._lanes.volumes():
-            self._ask_id(volume, topic_id, lambda: self.topic_id(operation, topic_id))
+            if not self._final and volume.reachable:
+                self._ask_id(volume, topic_id, again)
         return None
 
     def subscribed(self, path: str, name: bytes) -> bytes | None:
@@ -99,13 +102,13 @@ class ReferredTopics:
         if inside is None or flat is None:
             return None
         found = self._known(volume, inside)
-        if self._is_news(found):
+        if self._must_ask(volume, inside, READ if self._makes else NOTHING):
             self._ask(volume, spelled, lambda: self.subscribed(path, name))
         if not volume.number:
             return None
         if found is None or found.topic_id is None:
             return expected_name(volume.number, flat)
-        if self._makes and _allows(found, READ):
+        if self._makes and self._allows(volume, inside, READ):
             self._shadow(volume, found, spelled, make=True)
         return shadow_name(volume.number, found.topic_id)
 
@@ -124,6 +127,27 @@ class ReferredTopics:
     def _known(self, volume: FarVolume, name: LogicalName) -> FarTopic | None:
         return volume.topic(self._lanes.principal, name)
 
+    def _rights(self, volume: FarVolume, name: LogicalName) -> Rights | None:
+        return volume.rights(self._lanes.principal, self._lanes.host, name)
+
+    def _operations(self, volume: FarVolume, name: LogicalName) -> int | None:
+        """The operations that the client is authorized to, as bits, as last reported; None: they
+        never were."""
+        rights = self._rights(volume, name)
+        if rights is not None:
+            return rights.operations
+        found = self._known(volume, name)
+        return None if found is None else found.operations
+
+    def _allows(self, volume: FarVolume, name: LogicalName, operation: int) -> bool:
+        """Whether the owner has reported that the client is authorized to an operation; if it has
+        no such topic, there is nothing to authorize."""
+        if operation == NOTHING:
+            return True
+        if self._known(volume, name) is None and self._rights(volume, name) is None:
+            return not volume.is_denied(self._lanes.principal)
+        return bool((self._operations(volume, name) or 0) >> operation & 1)
+
     def _unknown(self, volume: FarVolume, shown: str) -> Denied:
         """The denial of a topic that the client was not shown; while its owner does not answer, one
         that clients retry."""
@@ -131,32 +155,40 @@ class ReferredTopics:
             return not_ready(shown)
         return Denied(UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{shown}' does not exist.", "names")
 
-    def _forbidden(self, volume: FarVolume, topic: FarTopic, shown: str) -> Denied:
+    def _forbidden(self, volume: FarVolume, name: LogicalName, shown: str) -> Denied:
         """The denial of an operation that the owner does not authorize the client to; where it has
-        not said and does not answer, one that clients retry."""
-        if topic.operations is None and not volume.reachable:
+        not reported any and does not answer, one that clients retry."""
+        if not volume.reachable and self._operations(volume, name) is None:
             return not_ready(shown)
         why = f"The owner of topic '{shown}' does not authorize the client to this."
         return Denied(TOPIC_AUTHORIZATION_FAILED, why, "access")
 
     # -- questions to owners -----------------------------------------------------------------------
 
-    def _is_news(self, found: FarTopic | None) -> bool:
-        """Whether a topic has to be asked for before the request is decided."""
+    def _must_ask(self, volume: FarVolume, name: LogicalName, operation: int) -> bool:
+        """Whether a topic has to be asked for before the request is decided. It need not where the
+        owner has allowed the operation and does not answer now; then it is asked for again in the
+        background."""
         if self._final:
             return False
-        if found is None or found.operations is None or found.topic_id is None:
-            return True
-        return monotonic() - found.operations_at > RIGHTS_SECONDS
+        found, rights = self._known(volume, name), self._rights(volume, name)
+        usable = found is not None and found.topic_id is not None
+        usable = usable and self._allows(volume, name, operation)
+        fresh = rights is not None and rights.age <= RIGHTS_SECONDS
+        if usable and (fresh or operation == NOTHING):
+            return False
+        if usable and found is not None and found.topic_id is not None and not volume.reachable:
+            self._lanes.learn_id(volume, found.topic_id)
+            return False
+        return True
 
     def _ask(self, volume: FarVolume, spelled: str, again: Callable[[], object]) -> None:
         self._names.setdefault(volume.path, set()).add(spelled)
         self._again.append(again)
 
     def _ask_id(self, volume: FarVolume, topic_id: bytes, again: Callable[[], object]) -> None:
-        if not self._final and volume.reachable:
-            self._ids.setdefault(volume.path, set()).add(topic_id)
-            self._again.append(again)
+        self._ids.setdefault(volume.path, set()).add(topic_id)
+        self._again.append(again)
 
     @property
     def has_work(self) -> bool:
@@ -185,7 +217,7 @@ class ReferredTopics:
             await self._lanes.look_up(path, sorted(by_name), sorted(by_id))
 
     def _counts(self) -> dict[bytes, int]:
-        """The partitions of the wanted shadows, as the owners have told them by now."""
+        """The partitions of the wanted shadows, by the owners' last answers."""
         counts = {}
         for shadow, count in self._wanted.items():
             found = self._origin(shadow)
@@ -206,8 +238,9 @@ class ReferredTopics:
     def hides(self, flat: bytes) -> bool:
         """Whether the client may not describe the topic behind a shadow, or it is not known."""
         found = self._origin(flat)
-        topic = None if found is None else self._known(*found)
-        return topic is None or not _allows(topic, DESCRIBE)
+        if found is None or self._known(*found) is None:
+            return True
+        return not self._allows(*found, DESCRIBE)
 
     def id_to_show(self, flat: bytes) -> bytes | None:
         """The topic id by which the client knows the topic behind a shadow; None: unknown."""
@@ -229,15 +262,11 @@ class ReferredTopics:
         volume = None if origin is None else self._by_number.get(origin.number)
         if origin is None or volume is None:
             return None
-        if origin.topic_id:
-            name = volume.name_of(origin.topic_id)
-            if name is None:
-                self._lanes.learn_id(volume, origin.topic_id)
-        else:
-            name = decode(origin.flat.decode(errors="replace"))
+        if not origin.topic_id:
+            return volume, decode(origin.flat.decode(errors="replace"))
+        name = volume.name_of(origin.topic_id, self._lanes.principal)
+        rights = None if name is None else self._rights(volume, name)
+        if rights is None or rights.age > RIGHTS_SECONDS:
+            # A response does not wait; the next one has what is learned now.
+            self._lanes.learn_id(volume, origin.topic_id)
         return None if name is None else (volume, name)
-
-
-def _allows(topic: FarTopic, operation: int) -> bool:
-    """Whether a topic's owner has said that the client is authorized to an operation."""
-    return operation == NOTHING or bool((topic.operations or 0) >> operation & 1)

@@ -1,9 +1,9 @@
-"""What a worker knows of the volumes behind other gateways: what it was last told.
+"""What a worker knows of the volumes behind other gateways, by what their owners answered last.
 
 Brokers are at the addresses that their gateway's listener for the asker's volume has, so there is
 one :class:`FarVolume` for each pair of a listener's volume and a far one. What is known is kept
-when the owner does not answer, so clients keep their metadata; it says nothing of who may do what,
-but for the operations that a principal was told it is authorized to.
+while the owner does not answer, so that clients keep their metadata. Topics are kept by principal,
+and rights by principal and host, since owners decide by both.
 """
 
 from __future__ import annotations
@@ -11,23 +11,36 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
-from gateway.names import LogicalName
+from gateway.names import InvalidName, LogicalName, encode
 
 MAX_TOPICS: Final = 20_000
-"""Topics that are remembered of one volume, with the principals that saw them."""
+"""Topics of one volume that are remembered, each once for each principal that has seen it."""
+
+MAX_RIGHTS: Final = 20_000
+"""Topics of one volume whose rights are remembered, each once for each principal and host."""
 
 MAX_PRINCIPALS: Final = 10_000
 """Principals of which it is remembered whether they may see a volume at all."""
 
 SOUGHT_SECONDS: Final = 10.0
-"""Seconds for which a topic id that is not known is not asked for again."""
+"""Seconds for which a principal's question about a topic id is not repeated."""
 
-MAX_SOUGHT: Final = 1_000
+MAX_SOUGHT: Final = 10_000
+"""Topic ids, each once for each principal, of which it is known when they were asked for."""
 
 NOT_REQUESTED: Final = -(2**31)
 """Authorized operations where they were not requested (Kafka's Integer.MIN_VALUE)."""
+
+_DESCRIBE: Final = 1 << 8
+"""The bit of DESCRIBE (AclOperation) among authorized operations."""
+
+_ANYBODY: Final = ""
+"""No principal has this name."""
+
+_K = TypeVar("_K")
+_V = TypeVar("_V")
 
 
 class FarBroker(NamedTuple):
@@ -40,14 +53,21 @@ class FarBroker(NamedTuple):
 
 
 class FarTopic(NamedTuple):
-    """A topic as a principal last saw it: the 16 bytes of its id, if the version has them, how many
-    partitions it has, and the operations that the principal was authorized to as bits (None: it
-    did not ask); ``operations_at`` is when it was told those."""
+    """A topic as a principal last saw it: the 16 bytes of its id (None: the version had none), its
+    partition count, and as bits the operations that the principal was last authorized to, from
+    whichever host (None: never reported)."""
 
     topic_id: bytes | None
     partitions: int
     operations: int | None
-    operations_at: float
+
+
+class Rights(NamedTuple):
+    """The operations on a topic that a principal is authorized to from a host, as bits, and the
+    seconds since its owner reported them."""
+
+    operations: int
+    age: float
 
 
 class FarVolume:
@@ -70,44 +90,70 @@ class FarVolume:
         self.version = 0
         self._clock = clock
         self._topics: OrderedDict[tuple[str, LogicalName], FarTopic] = OrderedDict()
-        self._names: OrderedDict[bytes, LogicalName] = OrderedDict()
+        self._names: OrderedDict[tuple[str, bytes], LogicalName] = OrderedDict()
+        self._rights: OrderedDict[tuple[str, str, LogicalName], tuple[int, float]] = OrderedDict()
         self._shown: OrderedDict[str, tuple[bool, float]] = OrderedDict()
-        self._sought: OrderedDict[bytes, float] = OrderedDict()
+        self._denied: OrderedDict[str, None] = OrderedDict()
+        self._sought: OrderedDict[tuple[str, bytes], float] = OrderedDict()
 
     # -- looking up --------------------------------------------------------------------------------
 
     def topic(self, principal: str, name: LogicalName) -> FarTopic | None:
-        """A topic as a principal last saw it; None: it has not."""
-        return self._topics.get((principal, name))
+        """A topic as a principal last saw it; None: it has not, or is denied the volume."""
+        return None if principal in self._denied else self._topics.get((principal, name))
 
     def topics(self) -> Iterator[tuple[str, LogicalName, FarTopic]]:
-        """All that is remembered, with the principal that saw it."""
-        return ((principal, name, topic) for (principal, name), topic in self._topics.items())
+        """Every topic that is remembered, with the principal that saw it."""
+        return (
+            (principal, name, topic)
+            for (principal, name), topic in self._topics.items()
+            if principal not in self._denied
+        )
 
-    def name_of(self, topic_id: bytes) -> LogicalName | None:
-        """The name of the topic that has an id, as somebody last saw it."""
-        return self._names.get(topic_id)
+    def name_of(self, topic_id: bytes, principal: str = _ANYBODY) -> LogicalName | None:
+        """The name of the topic that has an id, as a principal last saw it; where it has not, as
+        any other one did."""
+        own = self._names.get((principal, topic_id))
+        return own or self._names.get((_ANYBODY, topic_id))
 
-    def is_due(self, topic_id: bytes) -> bool:
-        """Whether a topic id that is not known may be asked for: it was not, for some seconds."""
+    def rights(self, principal: str, host: str, name: LogicalName) -> Rights | None:
+        """What a principal may do with a topic from a host; None: not reported yet."""
+        found = self._rights.get((principal, host, name))
+        if found is None or principal in self._denied:
+            return None
+        return Rights(found[0], self._clock() - found[1])
+
+    def describes(self, principal: str, host: str, name: LogicalName) -> FarTopic | None:
+        """A topic that a principal has seen, unless its owner has since denied it DESCRIBE."""
+        topic, rights = self.topic(principal, name), self.rights(principal, host, name)
+        if topic is None:
+            return None
+        operations = topic.operations if rights is None else rights.operations
+        return topic if operations is None or operations & _DESCRIBE else None
+
+    def is_due(self, principal: str, topic_id: bytes) -> bool:
+        """Whether a principal's question about a topic id was not asked for some seconds; it is
+        asked now."""
         now = self._clock()
-        before = self._sought.get(topic_id)
+        before = self._sought.get((principal, topic_id))
         if before is not None and now - before < SOUGHT_SECONDS:
             return False
-        self._sought[topic_id] = now
-        self._sought.move_to_end(topic_id)
-        if len(self._sought) > MAX_SOUGHT:
-            self._sought.popitem(last=False)
+        _put(self._sought, (principal, topic_id), now, MAX_SOUGHT)
         return True
 
     def shows(self, principal: str) -> bool:
         """Whether a principal has been shown this volume's brokers."""
-        return self._shown.get(principal, (False, 0.0))[0]
+        return principal not in self._denied and self._shown.get(principal, (False, 0.0))[0]
 
-    def asked_at(self, principal: str) -> float | None:
-        """When a principal was last shown the brokers, or denied them; None: never."""
+    def is_denied(self, principal: str) -> bool:
+        """Whether a gateway on the way did not accept a principal when it was last asked."""
+        return principal in self._denied
+
+    def shown_age(self, principal: str) -> float | None:
+        """The seconds since the owner decided whether a principal is shown its brokers, or was
+        asked to; None: never."""
         found = self._shown.get(principal)
-        return None if found is None else found[1]
+        return None if found is None else self._clock() - found[1]
 
     # -- learning ----------------------------------------------------------------------------------
 
@@ -119,22 +165,35 @@ class FarVolume:
         cluster_id: str | None,
         controller_id: int,
     ) -> None:
-        """Note what an answer tells a principal of the cluster. Without brokers it may see none."""
+        """Note the cluster in an answer to a principal, which may see none without brokers."""
         self.note_shown(principal, shown=bool(brokers))
         if not brokers:
             return
         known = self.number, self.brokers, self.cluster_id, self.controller_id
-        told = number, brokers, cluster_id or self.cluster_id, controller_id
-        if told != known:
-            self.number, self.brokers, self.cluster_id, self.controller_id = told
+        found = number, brokers, cluster_id or self.cluster_id, controller_id
+        if found != known:
+            self.number, self.brokers, self.cluster_id, self.controller_id = found
             self.version += 1
 
-    def note_shown(self, principal: str, *, shown: bool) -> None:
-        """Note whether the owner shows a principal its brokers."""
-        self._shown[principal] = shown, self._clock()
-        self._shown.move_to_end(principal)
-        if len(self._shown) > MAX_PRINCIPALS:
-            self._shown.popitem(last=False)
+    def note_shown(self, principal: str, *, shown: bool, at: float | None = None) -> None:
+        """Note whether the owner shows a principal its brokers; ``at`` is a time of the clock, now
+        if it is None."""
+        at = self._clock() if at is None else at
+        _put(self._shown, principal, (shown, at), MAX_PRINCIPALS)
+
+    def note_denied(self, principal: str) -> None:
+        """Note that a gateway on the way does not accept a principal: it sees nothing from now on,
+        not even what it has seen before."""
+        if principal not in self._denied:
+            self.version += 1
+        self.note_shown(principal, shown=False)
+        _put(self._denied, principal, None, MAX_PRINCIPALS)
+
+    def note_accepted(self, principal: str) -> None:
+        """Note that the owner answers a principal's requests."""
+        if principal in self._denied:
+            del self._denied[principal]
+            self.version += 1
 
     def note_topic(
         self,
@@ -143,26 +202,83 @@ class FarVolume:
         topic_id: bytes | None,
         partitions: int,
         operations: int | None = None,
+        *,
+        host: str | None = None,
     ) -> None:
-        """Note a topic that a principal was shown."""
+        """Note a topic that a principal was shown; ``operations`` (bits; None: not reported) are
+        those from ``host``, or from one that is not known any more (None)."""
         before = self._topics.pop((principal, name), None)
-        at = self._clock() if operations is not None else 0.0
+        if host is not None:
+            self._note_rights(principal, host, name, operations)
         if before is not None:
             topic_id = topic_id or before.topic_id
-            if operations is None:
-                operations, at = before.operations, before.operations_at
-        self._topics[principal, name] = FarTopic(topic_id, partitions, operations, at)
-        if before is None or before[:2] != (topic_id, partitions):
-            self.version += 1
+            if operations is None and (before.operations or 0) & _DESCRIBE:
+                operations = before.operations
+        topic = self._topics[principal, name] = FarTopic(topic_id, partitions, operations)
         if len(self._topics) > MAX_TOPICS:
             self._topics.popitem(last=False)
+        if topic != before:
+            self.version += 1
         if topic_id is not None:
-            self._names[topic_id] = name
-            self._names.move_to_end(topic_id)
-            if len(self._names) > MAX_TOPICS:
-                self._names.popitem(last=False)
+            self._note_name(principal, topic_id, name)
+
+    def deny_topic(self, principal: str, host: str, name: LogicalName) -> None:
+        """Note that the owner does not authorize a principal to DESCRIBE a topic, whether or not
+        that exists."""
+        _put(self._rights, (principal, host, name), (0, self._clock()), MAX_RIGHTS)
+        seen = self._topics.get((principal, name))
+        if seen is not None and seen.operations != 0:
+            self._topics[principal, name] = seen._replace(operations=0)
+            self.version += 1
 
     def forget_topic(self, principal: str, name: LogicalName) -> None:
-        """Note that the owner knows no such topic for a principal."""
+        """Note that the owner knows no topic of this name for a principal."""
         if self._topics.pop((principal, name), None) is not None:
             self.version += 1
+
+    def forget_rights(self, principal: str, host: str, name: LogicalName) -> None:
+        """Note that what was reported of a principal's rights holds no longer."""
+        self._rights.pop((principal, host, name), None)
+
+    def forget_id(self, principal: str, topic_id: bytes) -> None:
+        """Note that the owner knows no topic of this id for a principal. A topic that was made anew
+        under the same name has another id, and stays."""
+        name = self._names.pop((principal, topic_id), None)
+        topic = None if name is None else self._topics.get((principal, name))
+        if name is not None and topic is not None and topic.topic_id == topic_id:
+            self.forget_topic(principal, name)
+
+    def _note_rights(
+        self, principal: str, host: str, name: LogicalName, operations: int | None
+    ) -> None:
+        key = (principal, host, name)
+        if operations is not None:
+            _put(self._rights, key, (operations, self._clock()), MAX_RIGHTS)
+        elif key in self._rights and not self._rights[key][0] & _DESCRIBE:
+            del self._rights[key]  # the topic was described: it is authorized to more by now
+
+    def _note_name(self, principal: str, topic_id: bytes, name: LogicalName) -> None:
+        before = self._names.get((principal, topic_id))
+        if before is not None and before != name and not _is_one_topic(before, name):
+            seen = self._topics.get((principal, before))
+            if seen is not None and seen.topic_id == topic_id:
+                self.forget_topic(principal, before)  # the topic was moved
+        for key in ((principal, topic_id), (_ANYBODY, topic_id)):
+            _put(self._names, key, name, 2 * MAX_TOPICS)
+
+
+def _is_one_topic(one: LogicalName, other: LogicalName) -> bool:
+    """Whether two names are spellings of one flat name (``search..clicks`` may be read as a topic
+    of the default namespace, see :mod:`gateway.views.far_names`)."""
+    try:
+        return encode(one) == encode(other)
+    except InvalidName:
+        return False
+
+
+def _put(found: OrderedDict[_K, _V], key: _K, value: _V, most: int) -> None:
+    """Set a value, as the newest of at most so many."""
+    found[key] = value
+    found.move_to_end(key)
+    if len(found) > most:
+        found.popitem(last=False)

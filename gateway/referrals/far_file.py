@@ -1,7 +1,7 @@
-"""The file of what is known of the volumes behind other gateways, kept over a restart.
+"""The files of what is known of the volumes behind other gateways, kept over a restart.
 
-Each worker writes one of its own, and reads those of all: what any of them saw is as good. It is a
-memory and no truth, so a file that cannot be read is logged and left out.
+Each worker writes one, and reads those of all workers of the gateway. Nothing is decided by a file
+alone while the owner answers; one that cannot be read is logged and left out as a whole.
 """
 
 from __future__ import annotations
@@ -9,13 +9,16 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from threading import Lock
+from typing import Any, Final, NamedTuple
 
 from gateway.names import LogicalName
+from gateway.node_ids import MOUNTED_BITS
 from gateway.referrals.far import FarBroker, FarVolume
 
 log = logging.getLogger(__name__)
@@ -24,10 +27,34 @@ FORMAT: Final = 1
 SAVE_SECONDS: Final = 5.0
 """Seconds between two looks whether there is something new to write."""
 
+_LONG_AGO: Final = -math.inf
+_ID_BYTES: Final = 16
+_UNREADABLE: Final = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
+
+
+class _KeptTopic(NamedTuple):
+    """A topic in a file, as :meth:`FarVolume.note_topic` takes it."""
+
+    principal: str
+    name: LogicalName
+    topic_id: bytes | None
+    partitions: int
+    operations: int | None
+
+
+class _KeptVolume(NamedTuple):
+    """A volume in a file."""
+
+    key: tuple[str, str]
+    cluster_id: str | None
+    controller_id: int
+    brokers: tuple[FarBroker, ...]
+    topics: Sequence[_KeptTopic]
+
 
 class FarVolumes:
-    """All volumes behind other gateways that a worker has met, by the volume of the listener and
-    their own path; ``numbers`` are those recorded for mounts."""
+    """The volumes behind other gateways that a worker has met, by the volume of the listener and
+    their own path."""
 
     def __init__(
         self,
@@ -40,8 +67,24 @@ class FarVolumes:
         self._file = None if directory is None else directory / f"tree-{worker}.json"
         self._clock = clock
         self._volumes: dict[tuple[str, str], FarVolume] = {}
+        self._numbers: Mapping[str, int] = {}
         self._saved = 0
-        self.numbers: Mapping[str, int] = {}
+        self._writing = Lock()
+
+    @property
+    def numbers(self) -> Mapping[str, int]:
+        """The numbers that are recorded for mounts."""
+        return self._numbers
+
+    @numbers.setter
+    def numbers(self, numbers: Mapping[str, int]) -> None:
+        """Brokers that do not have their volume's number in their node ids are forgotten: clients
+        would take them for those of another volume."""
+        self._numbers = numbers
+        for volume in self._volumes.values():
+            volume.number = numbers.get(volume.path, 0)
+            if any(each.node_id >> MOUNTED_BITS != volume.number for each in volume.brokers):
+                volume.brokers, volume.controller_id = (), -1
 
     def of(self, listener_volume: str, path: str) -> FarVolume:
         """The volume at ``path`` as clients of the listeners of ``listener_volume`` see it."""
@@ -49,18 +92,26 @@ class FarVolumes:
         found = self._volumes.get(key)
         if found is None:
             found = self._volumes[key] = FarVolume(path, self._clock)
-            found.number = self.numbers.get(path, 0)
+            found.number = self._numbers.get(path, 0)
         return found
 
     def load(self) -> None:
-        """Read what the workers of this gateway have written."""
+        """Read what the workers of this gateway have written; of two files that differ, the one
+        that was written last counts."""
         if self._directory is None:
             return
-        for file in sorted(self._directory.glob("tree-*.json")):
+        numbers: dict[str, int] = {}
+        for file in sorted(self._directory.glob("tree-*.json"), key=_written_at):
             try:
-                self._read(json.loads(file.read_text()))
-            except (OSError, ValueError, KeyError, TypeError) as error:
+                recorded, volumes = _read(json.loads(file.read_text()))
+            except _UNREADABLE as error:
                 log.warning("'%s' is left out: what it keeps cannot be read: %s", file, error)
+                continue
+            for path, number in recorded.items():
+                numbers.setdefault(path, number)
+            for volume in volumes:
+                self._restore(volume)
+        self.numbers = numbers
         self._saved = self._version()
 
     async def keep(self) -> None:
@@ -74,21 +125,33 @@ class FarVolumes:
         version = self._version()
         if self._file is None or version == self._saved:
             return
-        text = json.dumps(self._content())
         try:
-            await asyncio.to_thread(_replace, self._file, text)
+            await asyncio.to_thread(self._write, self._file, self._content())
         except OSError as error:
             log.warning("'%s' cannot be written, and is tried again: %s", self._file, error)
         else:
             self._saved = version
 
+    def _write(self, file: Path, content: dict[str, object]) -> None:
+        """Write a file as a whole: readers see the old one or the new one. A task that is cancelled
+        goes on to write in its thread, and the next one waits."""
+        text = json.dumps(content)
+        with self._writing:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            new = file.with_suffix(".new")
+            with new.open("w") as out:
+                out.write(text)
+                out.flush()
+                os.fsync(out.fileno())
+            new.replace(file)
+
     def _version(self) -> int:
-        return sum(volume.version for volume in self._volumes.values()) + len(self.numbers)
+        return sum(volume.version for volume in self._volumes.values()) + len(self._numbers)
 
     def _content(self) -> dict[str, object]:
         return {
             "format": FORMAT,
-            "numbers": dict(self.numbers),
+            "numbers": dict(self._numbers),
             "volumes": [
                 {
                     "listener_volume": listener_volume,
@@ -102,23 +165,14 @@ class FarVolumes:
             ],
         }
 
-    def _read(self, content: Any) -> None:
-        if content["format"] != FORMAT:
-            raise ValueError(f"its format is {content['format']}, not {FORMAT}")
-        numbers = {str(path): int(number) for path, number in content["numbers"].items()}
-        self.numbers = {**numbers, **self.numbers}
-        for one in content["volumes"]:
-            volume = self.of(str(one["listener_volume"]), str(one["path"]))
-            brokers = (FarBroker(int(a), str(b), int(c), d) for a, b, c, d in one["brokers"])
-            volume.brokers = tuple(brokers) or volume.brokers
-            volume.cluster_id = one["cluster_id"] or volume.cluster_id
-            volume.controller_id = int(one["controller_id"])
-            for principal, namespace, topic, topic_id, partitions, operations in one["topics"]:
-                name = LogicalName(str(namespace), str(topic))
-                known = bytes.fromhex(topic_id) if topic_id else None
-                allowed = None if operations is None else int(operations)
-                volume.note_topic(str(principal), name, known, int(partitions), allowed)
-                volume.note_shown(str(principal), shown=bool(volume.brokers))
+    def _restore(self, kept: _KeptVolume) -> None:
+        volume = self.of(*kept.key)
+        if kept.brokers:
+            volume.brokers, volume.controller_id = kept.brokers, kept.controller_id
+        volume.cluster_id = kept.cluster_id or volume.cluster_id
+        for topic in kept.topics:
+            volume.note_topic(*topic)
+            volume.note_shown(topic.principal, shown=bool(volume.brokers), at=_LONG_AGO)
 
 
 def _topics(volume: FarVolume) -> Iterator[list[object]]:
@@ -127,12 +181,46 @@ def _topics(volume: FarVolume) -> Iterator[list[object]]:
         yield [principal, *name, topic_id, topic.partitions, topic.operations]
 
 
-def _replace(file: Path, text: str) -> None:
-    """Write a file as a whole: readers see the old one or the new one."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    new = file.with_suffix(".new")
-    with new.open("w") as out:
-        out.write(text)
-        out.flush()
-        os.fsync(out.fileno())
-    new.replace(file)
+def _read(content: Any) -> tuple[dict[str, int], list[_KeptVolume]]:
+    """The numbers and volumes of a file. Raises one of ``_UNREADABLE`` for what no worker wrote."""
+    if content["format"] != FORMAT:
+        raise ValueError(f"its format is {content['format']}, not {FORMAT}")
+    numbers = {str(path): int(number) for path, number in content["numbers"].items()}
+    return numbers, [_volume(one) for one in content["volumes"]]
+
+
+def _volume(one: Any) -> _KeptVolume:
+    brokers = tuple(
+        FarBroker(int(node_id), str(host), int(port), None if rack is None else str(rack))
+        for node_id, host, port, rack in one["brokers"]
+    )
+    cluster_id = one["cluster_id"]
+    return _KeptVolume(
+        (str(one["listener_volume"]), str(one["path"])),
+        None if cluster_id is None else str(cluster_id),
+        int(one["controller_id"]),
+        brokers,
+        [_topic(*each) for each in one["topics"]],
+    )
+
+
+def _topic(
+    principal: Any, namespace: Any, topic: Any, topic_id: Any, partitions: Any, operations: Any
+) -> _KeptTopic:
+    known = None if topic_id is None else bytes.fromhex(topic_id)
+    if known is not None and len(known) != _ID_BYTES:
+        raise ValueError(f"{topic_id!r} is no topic id")
+    return _KeptTopic(
+        str(principal),
+        LogicalName(str(namespace), str(topic)),
+        known,
+        int(partitions),
+        None if operations is None else int(operations),
+    )
+
+
+def _written_at(file: Path) -> float:
+    try:
+        return file.stat().st_mtime
+    except OSError:
+        return 0.0

@@ -23,12 +23,13 @@ from gateway.error_codes import (
     LEADER_NOT_AVAILABLE,
     REQUEST_TIMED_OUT,
     TOPIC_AUTHORIZATION_FAILED,
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from gateway.referrals.questions import Outcome
 from gateway.rules import partial, volume_pages
 from gateway.rules.declaration import TOPIC_ID, Declaration
-from gateway.rules.volume_items import FIND_COORDINATOR, METADATA, arrays, by_position
+from gateway.rules.volume_items import FIND_COORDINATOR, METADATA, TRANSACTION, arrays, by_position
 from protocol import messages
 from protocol.messages import made
 from protocol.pausing import paced
@@ -52,6 +53,8 @@ _OF_TOPICS: Final = frozenset(
 CLUSTER = "DescribeCluster"
 BROKERS = 1
 """Kafka's endpoint type of brokers."""
+
+_COORDINATORS: Final = f"{FIND_COORDINATOR}Request"
 
 NOT_REQUESTED = -(2**31)
 """Authorized operations where they are not known."""
@@ -81,13 +84,20 @@ def code_when_down(api: Declaration) -> int:
     return LEADER_NOT_AVAILABLE if topics else REQUEST_TIMED_OUT
 
 
-def code_when_not_referred(api: Declaration, outcome: Outcome) -> int:
+def code_when_not_referred(
+    api: Declaration, version: int, part_body: bytes, outcome: Outcome
+) -> int:
     """The error code where other gateways say that a request is for no volume of theirs, or not for
-    this client: Kafka's for what does not exist, or is not authorized. A lookup that is rejected is
-    one that clients try again, since a route may be made right meanwhile."""
+    this client: Kafka's for what does not exist, or is not authorized. A lookup that is rejected
+    gets one after which clients try again, since an operator may correct the route. Raises
+    ProtocolError when the request cannot be read."""
     coordinator = api.name == FIND_COORDINATOR
     if outcome is Outcome.DENIED:
         if coordinator:
+            # Java's producer reports any other error than that as a KafkaException without a cause.
+            key_type = getattr(messages.parse(_COORDINATORS, version, part_body), "key_type", None)
+            if key_type == TRANSACTION:
+                return TRANSACTIONAL_ID_AUTHORIZATION_FAILED
             return GROUP_AUTHORIZATION_FAILED
         named = api.name in _OF_TOPICS
         return TOPIC_AUTHORIZATION_FAILED if named else CLUSTER_AUTHORIZATION_FAILED

@@ -24,8 +24,9 @@ from gateway.audit.event import (
 from gateway.audit.fields import ATTRIBUTES, FIELDS, MAX_CLAIMED, TYPES, Field, Kind
 from gateway.catalog.entities import Namespace
 from gateway.catalog.snapshot import Snapshot
-from gateway.catalog.source import committed
+from gateway.catalog.source import Actor, committed
 from gateway.flows import Denial
+from gateway.peers import address_by_peer
 from gateway.places import Place
 from tests.audit import audit_samples as samples
 from tests.audit.cloud_events import checked
@@ -234,3 +235,15 @@ def test_whatever_the_catalog_holds_its_changes_are_events(change: Any, before: 
             read = made(part)
             assert read["data"]["catalog_version"] == len(before) + 1
             assert read["data"]["action"] in {"created", "altered", "deleted"}
+
+
+def test_a_request_that_came_by_another_gateway_tells_the_peer() -> None:
+    by_peer = address_by_peer("192.0.2.7", "la-gateway")
+    denied = samples.acl_denial(source(principal="User:alice", client_address=by_peer))
+    actor = Actor("User:alice", by_peer, "of-la", "admin-1", "CreateTopics")
+    (commit,) = committed(actor, Snapshot(), [Namespace("org")])
+    (changed,) = changes_of(commit)
+    for what in (denied, changed):
+        data = made(what)["data"]
+        shown = (data["principal"], data["address"])
+        assert shown == ("User:alice", "192.0.2.7 (peer la-gateway)")

@@ -34,6 +34,7 @@ class FakeGateway:
     parents: Sequence[str] = ()
     children: Mapping[str, str] = field(default_factory=dict)
     reach: tuple[str, ...] = ()
+    cluster: str = ""
     down: bool = False
     hangs: bool = False
     says: bytes | None = None
@@ -53,7 +54,8 @@ class FakeGateway:
         return GatewayDescription(
             self.gateway_id,
             tuple(
-                DescribedMount(path, number, f"c{number}") for path, number in self.mounts.items()
+                DescribedMount(path, number, self.cluster or f"c{number}")
+                for path, number in self.mounts.items()
             ),
             tuple(DescribedPeer(name, f"CN={name}") for name in self.parents),
             tuple(DescribedPeer(name, f"CN={name}", path) for name, path in self.children.items()),
@@ -100,9 +102,11 @@ class FakeLink:
 
 
 class FakeTree:
-    """Gateways by their ids, which are also the names of peers."""
+    """Gateways by their ids, which are also the names of peers. ``asker`` is that of the command's
+    configuration."""
 
-    def __init__(self, *gateways: FakeGateway) -> None:
+    def __init__(self, *gateways: FakeGateway, asker: str = "gw") -> None:
+        self._asker = asker
         self.gateways = {each.gateway_id: each for each in gateways}
         self.links: list[FakeLink] = []
         for each in gateways:
@@ -124,8 +128,8 @@ class FakeTree:
         return self.gateways[name]
 
     def link(self, peer: Peer, _: TreeSettings) -> asking.ClosableLink:
-        """A link of the gateway ``gw``, whose command asks."""
-        self.links.append(FakeLink(peer.name, "gw", self.gateways[peer.name]))
+        """A link of the gateway whose command asks."""
+        self.links.append(FakeLink(peer.name, self._asker, self.gateways[peer.name]))
         return self.links[-1]
 
     def take_place(self, monkeypatch: pytest.MonkeyPatch) -> FakeTree:
@@ -140,7 +144,7 @@ class FakeTree:
             (name, question.target)
             for name, gateway in self.gateways.items()
             for question in gateway.asked
-            if question.path in ((), ("gw",))
+            if question.path in ((), (self._asker,))
         ]
 
 

@@ -21,6 +21,7 @@ from tests.commands import catalog_samples, fake_clusters
 from tests.commands.cli_page import ADDRESS, PAGE, steps
 from tests.commands.fake_backend import FakeBackend
 from tests.commands.fake_clusters import FakeVolume
+from tests.commands.fake_tree import FakeGateway, FakeTree
 from tests.commands.running import command
 from tests.config import config_samples
 from tests.docs import markdown
@@ -70,8 +71,8 @@ async def test_catalog_and_explain(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     }
     FakeBackend(before, {"org.orders": configs}).take_place(monkeypatch)
     for step in steps("catalog", "explain"):
-        if "tree.yaml" in step.words:
-            continue  # see test_tree
+        if not {"tree.yaml", "tracking.yaml"}.isdisjoint(step.words):
+            continue  # see test_tree and test_other_gateways
         said = await command(*step.words)
         assert (said.status, said.out + said.err) == (step.status, step.output), step
 
@@ -91,6 +92,35 @@ async def test_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             continue
         said = await command(*step.words)
         assert (said.status, said.out + said.err) == (step.status, step.output), step
+
+
+async def test_other_gateways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Times differ."""
+    monkeypatch.chdir(tmp_path)
+    made = config_samples.peer_values(
+        tmp_path, parents=[{"name": "la", "addresses": ["127.0.0.1:9600"]}], children=[]
+    )
+    cluster = made["clusters"][0] | {"name": "la-tracking", "number": 3}
+    listener = {"name": "of-la-tracking", "port": free_ports(6)[0], "volume": "la:tracking"}
+    listener["reach"] = ["la:tracking", "la", ""]
+    made |= {"gateway_id": "la-tracking", "clusters": [cluster], "listeners": [listener]}
+    (tmp_path / "tracking.yaml").write_text(yaml.safe_dump(made))
+    FakeTree(
+        FakeGateway("root", {"": 1}, children={"la": "la"}, cluster="root"),
+        FakeGateway("la", {"la": 2}, ["root"], {"la-tracking": "la:tracking"}, cluster="la"),
+        FakeGateway("la-tracking", {"la:tracking": 3}, ["la"]),
+        asker="la-tracking",
+    ).take_place(monkeypatch)
+    topics = {"search..clicks": 2_048, "search..queries": 512}
+    volume = FakeVolume(Snapshot().apply([Namespace("search")], 12), topics)
+    fake_clusters.take_place(monkeypatch, {"la-tracking": volume})
+    found = [step for step in steps("tree", "explain") if "tracking.yaml" in step.words]
+    for step in sorted(found, key=lambda step: step.words[0], reverse=True):  # tree asks first
+        said = await command(*step.words)
+        shown, output = (
+            re.sub(r"\d+\.\d ms", "0.0 ms", text) for text in (said.out + said.err, step.output)
+        )
+        assert (said.status, shown) == (step.status, output), step
 
 
 def test_all_commands_are_run() -> None:

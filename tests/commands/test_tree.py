@@ -13,7 +13,9 @@ from gateway.commands import output
 from gateway.commands.errors import CommandError
 from gateway.commands.log_dirs import sizes_in, sums
 from gateway.commands.tree import metadata_version
-from gateway.commands.tree_nodes import size_text
+from gateway.commands.tree_nodes import VolumeState, size_text, tree_of
+from gateway.commands.tree_walk import FarMount
+from gateway.mounts import Mount, Mounts
 from gateway.names import LogicalName
 from protocol.messages import element_class, make, message_class
 from tests.commands import fake_clusters
@@ -220,3 +222,13 @@ def test_sizes_in_units_that_fit() -> None:
 
 def test_a_broker_without_features() -> None:
     assert metadata_version(None) is None
+
+
+def test_a_namespace_that_the_mount_of_another_gateway_hides() -> None:
+    """Only relative names reach it."""
+    mounts = Mounts([Mount("", 1, "main"), Mount("la")], [""])
+    snapshot = Snapshot().apply([Namespace("la")], 2)
+    volume = VolumeState("main", "", 1, snapshot=snapshot, topics=["la..x"])
+    root, (hidden,) = tree_of([volume], mounts, [FarMount("la", "la", "la", 2)])
+    assert (hidden.namespace, hidden.mount, hidden.topics) == ("la", ":la", 1)
+    assert root.all_topics == 0

@@ -9,16 +9,12 @@ from typing import Any
 import pytest
 import yaml
 
-from gateway.catalog.entities import Namespace
-from gateway.catalog.snapshot import Snapshot
 from gateway.commands import output
 from gateway.commands.asking import PRINCIPAL, Asker
 from gateway.commands.output import Progress
-from gateway.commands.tree_nodes import VolumeState, tree_of
-from gateway.commands.tree_walk import MAX_WARNINGS, FarMount, Walked, walk
+from gateway.commands.tree_walk import MAX_WARNINGS, Walked, walk
 from gateway.config.models import Config
 from gateway.config_file.loading import load_config
-from gateway.mounts import Mount, Mounts
 from gateway.referrals.description import (
     DescribedListener,
     DescribedMount,
@@ -300,13 +296,3 @@ async def test_a_file_that_names_no_other_gateways(tmp_path: Path) -> None:
     said = await command("tree", "--config", config, "--all")
     assert (said.status, said.out) == (1, "")
     assert "names no other gateways" in said.err
-
-
-def test_a_namespace_that_the_mount_of_another_gateway_hides() -> None:
-    """Only relative names reach it."""
-    mounts = Mounts([Mount("", 1, "main"), Mount("la")], [""])
-    snapshot = Snapshot().apply([Namespace("la")], 2)
-    volume = VolumeState("main", "", 1, snapshot=snapshot, topics=["la..x"])
-    root, (hidden,) = tree_of([volume], mounts, [FarMount("la", "la", "la", 2)])
-    assert (hidden.namespace, hidden.mount, hidden.topics) == ("la", ":la", 1)
-    assert root.all_topics == 0

@@ -1,4 +1,5 @@
-"""Two volumes, ``la`` (number 1) and ``ny`` (2), whose clusters are the test."""
+"""Two volumes, ``la`` (number 1) and ``ny`` (2), whose clusters are the test, and perhaps those of
+other gateways."""
 
 from __future__ import annotations
 
@@ -15,6 +16,8 @@ from gateway.connections.volumes import Volume, Volumes
 from gateway.exchanges.state import ConnectionState
 from gateway.exchanges.worker_state import WorkerState
 from gateway.flows import FlowSource
+from gateway.identity import ANONYMOUS, Identity
+from gateway.mounts import Mount, Mounts
 from gateway.node_ids import NodeIdRanges
 from gateway.session.session import Session
 from gateway.slices import Turns
@@ -26,6 +29,7 @@ from protocol.headers import read_request_header, response_body_pos, response_he
 from protocol.schema import api_key_of, request_name, response_name
 from tests.changes.fake_broker import no_step
 from tests.changes.fakes import FakeCatalog, Log
+from tests.connections.fake_others import FakeOthers
 from tests.scenarios.entities import entity
 from tests.session.pair import request_frame, response_frame, topic_id
 from tests.views.trees import mounts, tree_settings
@@ -82,18 +86,21 @@ class FakeCluster:
 
 
 class FakeTree:
-    """The volumes of one worker, and the lanes of a client at ``la``'s listener that is connected
-    to a node of ``node``."""
+    """The volumes of one worker, and the lanes of a client at a listener, ``la``'s unless
+    ``volume`` is another, that is connected to a node of ``node``."""
 
-    def __init__(self, *, node: str = "la") -> None:
+    def __init__(
+        self, *, node: str = "la", volume: str = "la", others: FakeOthers | None = None
+    ) -> None:
         self.clusters = {path: FakeCluster({"orders": 2, "team..x": 1}) for path in PATHS}
         self.catalogs = {path: FakeCatalog(Log(Snapshot.of(["team"])), no_step) for path in PATHS}
         self.views: dict[str, Views] = {}
-        tree = mounts(*PATHS)
+        near, far = mounts(*PATHS), () if others is None else tuple(others.kafkas)
+        tree = Mounts([*near, *map(Mount, far)])
         volumes = []
-        for mount in tree:
+        for mount in near:
             cluster, catalog = self.clusters[mount.path], self.catalogs[mount.path]
-            settings = tree_settings(tree, mount.path, "la")
+            settings = tree_settings(tree, mount.path, volume)
             views = self.views[mount.path] = Views(catalog, [settings])
             state = WorkerState(
                 catalog,
@@ -106,15 +113,26 @@ class FakeTree:
             config = SimpleNamespace(principals={}, clusters=[SimpleNamespace(trust=())])
             parts: Any = (config, state, cluster, views, cluster, None)
             volumes.append(Volume(mount, *parts))
-        self.listener = Listener.model_construct(name=LISTENER, port=9000, volume="la", reach=None)
-        self.volumes = Volumes(volumes, [self.listener])
+        self.listener = Listener.model_construct(
+            name=LISTENER,
+            port=9000,
+            volume=volume,
+            reach=None if others is None else (*PATHS, *far),
+        )
+        gateways = None if others is None else others.gateways
+        self.volumes = Volumes(volumes, [self.listener], gateways)
         self.turns = Turns()
+        self.connect(node)
+
+    def connect(self, node: str, identity: Identity = ANONYMOUS, host: str = "") -> None:
+        """From here on the client is another one."""
         node_volume = self.volumes[node]
-        access = node_volume.views.access(node_volume.views.of(LISTENER), "", "")
+        access = node_volume.views.access(node_volume.views.of(LISTENER), "", host)
         source = FlowSource(LISTENER, "", "", "", "", "")
         self.client = ConnectionState(
             node_volume.state, access, self.addresses(LISTENER, node), source
         )
+        self.client.identity, self.client.host = identity, host
         self.lanes = Lanes(cast(LaneHub, self), self.listener, self.client)
         self.client.tree = self.lanes
 

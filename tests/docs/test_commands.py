@@ -39,6 +39,15 @@ RUN_BY = {
         "tests/checks/test_peers_over_tls.py::test_gateways_that_agree",
         "tests/docs/test_configuration.py::test_the_peers_of_an_example_give_the_table_shown",
     ),
+    "kafka-gateway check FILE --peers": (
+        "tests/live/tree_of_gateways/test_commands.py::test_check_finds_that_the_peers_agree",
+    ),
+    "kafka-gateway tree --config gateway.yaml --all": (
+        "tests/live/tree_of_gateways/test_commands.py::test_the_whole_tree_from_each_gateway",
+    ),
+    "kafka-gateway explain --config gateway.yaml --name /la/tracking/clicks": (
+        "tests/live/tree_of_gateways/test_commands.py::test_every_gateway_on_the_way_is_shown",
+    ),
     "kafka-gateway fleet": (
         "tests/commands/test_fleet.py::test_the_page_shows_what_it_prints",
         "tests/live/fleet/test_nodes.py::test_a_gateway_that_is_forgotten_is_not_listed",

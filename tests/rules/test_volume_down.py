@@ -11,9 +11,12 @@ from uuid import UUID
 
 import pytest
 
+from gateway.apis.splitting import SPLIT
+from gateway.referrals.questions import Outcome
 from gateway.rules.volume_down import (
     Remembered,
     code_when_down,
+    code_when_not_referred,
     description_when_down,
     failed,
     metadata_when_down,
@@ -23,6 +26,8 @@ from tests.rules.apis import api_named
 from tests.rules.volume_cases import OSLO, OWN, ByPrefix, answer, answered, asked
 
 LEADER_NOT_AVAILABLE, REQUEST_TIMED_OUT, COORDINATOR_NOT_AVAILABLE = 5, 7, 15
+UNKNOWN_TOPIC_OR_PARTITION, INVALID_REQUEST = 3, 42
+TOPIC_DENIED, GROUP_DENIED, CLUSTER_DENIED, TRANSACTIONAL_ID_DENIED = 29, 30, 31, 53
 SENTENCE = "The cluster at :oslo cannot be reached; try again later."
 ID, OTHER = UUID(int=1), UUID(int=2)
 REMEMBERED: dict[str, Remembered] = {"oslo/clicks": (ID.bytes, 3), "oslo/old": (None, 1)}
@@ -166,3 +171,51 @@ def test_failed_metadata_leaves_the_error_of_all_to_other_volumes() -> None:
     response = answered(METADATA, 13, failed(METADATA, 13, body, LEADER_NOT_AVAILABLE, SENTENCE))
     assert int(response.error_code) == 0
     assert [int(topic.error_code) for topic in response.topics] == [LEADER_NOT_AVAILABLE]
+
+
+# -- what other gateways do not answer -------------------------------------------------------------
+
+LOOKUPS = {"Metadata", "DescribeTopicPartitions"}
+OF_TOPICS = LOOKUPS | {
+    "AlterConfigs",
+    "CreatePartitions",
+    "CreateTopics",
+    "DeleteTopics",
+    "DescribeConfigs",
+    "IncrementalAlterConfigs",
+}
+
+
+@pytest.mark.parametrize("name", sorted(SPLIT))
+def test_what_is_for_no_volume_or_not_for_this_client_has_kafkas_error(name: str) -> None:
+    """Without a right on a topic TOPIC_AUTHORIZATION_FAILED (KafkaApis, AclApis), on ACLs and on
+    the cluster CLUSTER_AUTHORIZATION_FAILED."""
+    api = api_named(name)
+    version = api.versions[-1]
+    body = asked(api, version, {})
+    coordinator, topics = name == "FindCoordinator", name in OF_TOPICS
+
+    def code(outcome: Outcome) -> int:
+        return code_when_not_referred(api, version, body, outcome)
+
+    denied = GROUP_DENIED if coordinator else TOPIC_DENIED if topics else CLUSTER_DENIED
+    assert code(Outcome.DENIED) == denied
+    missing = UNKNOWN_TOPIC_OR_PARTITION if topics else INVALID_REQUEST
+    assert code(Outcome.NO_SUCH_MOUNT) == (COORDINATOR_NOT_AVAILABLE if coordinator else missing)
+    rejected = UNKNOWN_TOPIC_OR_PARTITION if name in LOOKUPS else INVALID_REQUEST
+    assert code(Outcome.REJECTED) == (COORDINATOR_NOT_AVAILABLE if coordinator else rejected)
+
+
+@pytest.mark.parametrize("version", COORDINATOR.versions)
+def test_a_coordinator_that_is_denied_has_the_error_of_its_kind(version: int) -> None:
+    """Java's producer knows TRANSACTIONAL_ID_AUTHORIZATION_FAILED alone (TransactionManager)."""
+    for key_type, code in ((0, GROUP_DENIED), (1, TRANSACTIONAL_ID_DENIED)):
+        if key_type and not version:
+            continue  # groups alone
+        values = {"key": "k", "coordinator_keys": ["k"], "key_type": key_type}
+        body = asked(COORDINATOR, version, values)
+        found = code_when_not_referred(COORDINATOR, version, body, Outcome.DENIED)
+        assert found == code
+        response = answered(COORDINATOR, version, failed(COORDINATOR, version, body, found, "no"))
+        coordinators = response.coordinators if version >= 4 else (response,)
+        assert [int(each.error_code) for each in coordinators] == [code]

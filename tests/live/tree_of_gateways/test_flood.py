@@ -19,7 +19,7 @@ from tests.live.support import clients, processes
 from tests.live.support.steady import Steady
 from tests.live.support.wire import Wire, entity, request_frame, response_body
 from tests.live.tree_of_gateways.latency import Prober, p99
-from tests.live.tree_of_gateways.sites import NAMES, ROOT, TRACKING, Tree, absolute
+from tests.live.tree_of_gateways.sites import NAMES, ROOT, TRACKING, Site, Tree, absolute
 from tests.pace import Pace
 
 pytestmark = pytest.mark.alone
@@ -31,17 +31,20 @@ NAMES_OF_A_REQUEST: Final = 100
 REQUESTS_AT_ONCE: Final = 10
 ROUND_SECONDS: Final = NAMES_OF_A_REQUEST * REQUESTS_AT_ONCE / NAMES_PER_SECOND
 
-FLOODED: Final = 30_000
-"""Names of a flood by which latency is measured."""
+LOCAL_NAMES: Final = 20_000
+"""Names of a flood of local names, with which one of far names is compared."""
+
+FAR_NAMES: Final = 100_000
+"""Names of a flood of far names: enough to fill what a gateway remembers of names at all."""
 
 FACTOR: Final = 3
 SLACK: Final = 0.05
 """How much longer local requests may take, in the worst of 100 cases, than while the flood is of
 names of their own cluster: so many times, and seconds besides."""
 
-GROWTH: Final = 8 * 1024 * 1024
-"""Bytes that a gateway may grow by during the last flood, once it has had others: to remember its
-names would take more."""
+GROWTH: Final = 24 * 1024 * 1024
+"""Bytes that a gateway may grow by during a flood of far names, once it has had one: to remember
+each of them would take more."""
 
 _NUMBER: Final = b"-00000000-"
 """In a name; each request of a flood has another one there."""
@@ -96,15 +99,21 @@ class Flood(Steady):
         self.answered += NAMES_OF_A_REQUEST
 
 
-def waits(probers: Sequence[Prober], flood: Flood) -> list[float]:
-    """The p99 of each prober's requests during a flood."""
+def waits(probers: Sequence[Prober], flood: Flood, names: int) -> list[float]:
+    """The p99 of each prober's requests during a flood of so many names."""
     with flood:
         flood.await_answered(NAMES_OF_A_REQUEST * REQUESTS_AT_ONCE)
         begins = [len(each.took) for each in probers]
-        flood.await_answered(FLOODED)
+        flood.await_answered(names)
         taken = [each.took[begin:] for each, begin in zip(probers, begins, strict=True)]
     flood.check()
     return [p99(each) for each in taken]
+
+
+def _usual_wait(site: Site, prober: Prober) -> float:
+    """What a prober waits during a flood of names of its own cluster."""
+    names = absolute(site.mount, site.mount, "flood")
+    return waits([prober], Flood(site.servers(), names), LOCAL_NAMES)[0]
 
 
 def test_unknown_far_names_cost_others_no_more_than_unknown_local_ones(
@@ -119,13 +128,10 @@ def test_unknown_far_names_cost_others_no_more_than_unknown_local_ones(
     far = absolute(ROOT, TRACKING, "flood")
     with ExitStack() as stack:
         probers = [stack.enter_context(Prober(site.servers(), "flooded")) for site in sites]
-        waits(probers, Flood(root, far))
-        usual = [
-            waits([prober], Flood(site.servers(), absolute(site.mount, site.mount, "flood")))[0]
-            for site, prober in zip(sites, probers, strict=True)
-        ]
+        usual = [_usual_wait(site, prober) for site, prober in zip(sites, probers, strict=True)]
+        waits(probers, Flood(root, far), FAR_NAMES)
         before = [processes.memory(site.gateway) for site in sites]
-        meanwhile = waits(probers, Flood(root, far))
+        meanwhile = waits(probers, Flood(root, far), FAR_NAMES)
         grown = [
             processes.memory(site.gateway) - size for site, size in zip(sites, before, strict=True)
         ]
