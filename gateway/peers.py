@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Final
+
+PEERS: Final = "peers"
+"""The name of the port for other gateways of the tree, as a listener: in logs, counts, events."""
+
 
 def address_text(peer: object) -> str:
     """``host:port`` of a socket address; IPv6 hosts in brackets."""

@@ -137,7 +137,13 @@ FIELDS: Final[tuple[Field, ...]] = (
         nullable=True,
     ),
     Field("spelled", "string", _DENIED, "the requested item, as the client spelled it"),
-    Field("rule", "string", _DENIED, "the rule that denied; `acl`: the ACLs"),
+    Field(
+        "rule",
+        "string",
+        _DENIED,
+        "the rule that denied; `acl`: the ACLs; `peer`: another gateway may not speak for the"
+        " principal",
+    ),
     Field(
         "because",
         "string",

@@ -26,6 +26,7 @@ from gateway.connections.tasks import Tasks
 from gateway.connections.waiting_clients import SilentClients, UnauthenticatedClients
 from gateway.counts import Counts
 from gateway.node_ids import NodeIdRanges
+from gateway.peers import PEERS
 from gateway.referrals.questions import Answer, Question
 from gateway.session.requests import OTHER_LIMIT
 from gateway.tls.handshake import FAILED, NO_PRINCIPAL
@@ -33,9 +34,6 @@ from gateway.tls.principal_mapping import MECHANISM, identity_of
 from gateway.virtual_brokers import ListenerAddresses, Target
 
 log = logging.getLogger(__name__)
-
-PEERS: Final = "peers"
-"""The name of the listener in logs, counts and audit events."""
 
 MAX_CONNECTIONS: Final = 1_000
 """Open connections of all peers to one worker."""

@@ -98,12 +98,13 @@ class Referred:
         if question.kind is not Kind.REQUEST:
             return None  # what all principals are told alike needs none
         if _mapped(peer, question.principal) is None:
-            return Answer(
-                Outcome.DENIED,
+            text = (
                 f"Gateway '{here}' does not let gateway '{peer.name}' speak for principal "
                 f"'{one_line(question.principal)}'; its operator can add the principal to "
-                f"'principals' of peer '{peer.name}' there.",
+                f"'principals' of peer '{peer.name}' there."
             )
+            self._clients.denied(peer.name, question, text)
+            return Answer(Outcome.DENIED, text)
         if _api_key(question) not in ASKED_KEYS:
             name = api_name(_api_key(question))
             return _rejected(f"Gateways do not ask each other for {name}; '{here}' rejects it.")

@@ -6,19 +6,26 @@ volume, and is known for as long as flows are counted for it, up to a second.
 
 from __future__ import annotations
 
+from struct import Struct
 from typing import Final, NamedTuple
 
 from gateway.config.models import Listener
 from gateway.connections.lanes import LaneHub, Lanes, shows
 from gateway.connections.volumes import Volume
+from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
 from gateway.exchanges.state import ConnectionState
-from gateway.flows import Flow, FlowSource
+from gateway.flows import Denial, Flow, FlowSource
 from gateway.identity import Identity
-from gateway.peers import address_by_peer
+from gateway.names import DELIMITER
+from gateway.peers import PEERS, address_by_peer
+from gateway.referrals.questions import Question
 
 MAX_CLIENT_ID: Final = 10_000
 """Bytes of a client id that are kept: in UTF-8, with a mark of three bytes for each that is not,
 they still are a string of Kafka's."""
+
+_HEAD: Final = Struct(">hh")
+"""API key and version, with which the header of a request begins."""
 
 
 class ReferredClient(NamedTuple):
@@ -77,6 +84,15 @@ class ReferredClients:
             client.volume, client.listener.name, identity, client.host
         )
         return shows(access)
+
+    def denied(self, peer: str, question: Question, message: str) -> None:
+        """Note for the audit log and the traffic log that a peer may not speak for a principal."""
+        state = next(iter(self._hub.volumes)).state
+        address = address_by_peer(question.host, peer)
+        source = FlowSource(PEERS, question.principal, "", "", "", address, state.place)
+        api_key, version = _HEAD.unpack(question.request[: _HEAD.size].ljust(_HEAD.size, b"\0"))
+        code, path = CLUSTER_AUTHORIZATION_FAILED, f"{DELIMITER}{question.target}"
+        state.denied(Denial(source, api_key, version, "peer", code, path, message))
 
     def take_flows(self) -> list[Flow]:
         """The counts since the last call."""

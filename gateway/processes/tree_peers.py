@@ -11,11 +11,12 @@ from gateway.config.reach import far_paths
 from gateway.config.tree import TreeSettings
 from gateway.connections.far_lanes import OtherGateways
 from gateway.connections.lanes import LaneHub
-from gateway.connections.peer_listener import PEERS, PeerListener
+from gateway.connections.peer_listener import PeerListener
 from gateway.connections.referred import Referred
 from gateway.connections.tasks import Tasks
 from gateway.counts import Counts
 from gateway.flows import Flow
+from gateway.peers import PEERS
 from gateway.referrals.far_file import FarVolumes
 from gateway.referrals.locations import Locations
 from gateway.referrals.lookups import Lookups

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -10,6 +11,7 @@ from typing import Any, cast
 
 import pytest
 
+from gateway.audit.event import AuditEvent, encode
 from gateway.catalog.source import ACTOR, Actor
 from gateway.changes.base.context import Answered
 from gateway.config.models import Cluster, Config, Listener, Trust
@@ -241,6 +243,11 @@ async def test_a_principal_that_a_peer_may_not_speak_for(
         assert word in answer.text
     assert not owner.asked()
     assert not owner.passed_on()
+    (denial,) = owner.tree.volumes["la"].state.denials
+    assert (denial.rule, denial.resource) == ("peer", f":{target}")
+    assert (denial.source.listener, denial.source.principal) == ("peers", ALICE)
+    assert denial.source.client_address.endswith("(peer root)")
+    assert json.loads(encode("gw", AuditEvent("1", 0.0, denial)))["data"]["rule"] == "peer"
 
 
 async def test_control_characters_of_a_principal_are_not_repeated(owner: Owner) -> None:

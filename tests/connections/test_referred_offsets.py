@@ -96,3 +96,12 @@ def test_rights_that_are_too_old_are_renewed_after_a_response(pair: ReferredPair
     all_offsets(pair, 8)
     pair.in_background()
     assert all_offsets(pair, 8) == []
+
+
+def test_a_topic_that_is_denied_is_hidden_at_once(pair: ReferredPair) -> None:
+    sent(pair, FOREIGN)
+    pair.clicks.allowed[ALICE] = 0
+    pair.later(LATE)
+    fetch(pair)
+    pair.reply("OffsetFetch", 7, message("OffsetFetchResponse", 7))
+    assert all_offsets(pair, 8) == []
