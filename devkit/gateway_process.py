@@ -117,6 +117,12 @@ class GatewayProcess:
             self._launch()
             self._await_ready()
 
+    def keeps(self, text: str) -> bool:
+        """Whether a worker has written a text to what it keeps of volumes behind other gateways."""
+        assert self._directory is not None
+        files = self._directory.glob("tree/tree-*.json")
+        return any(text in file.read_text() for file in files)
+
     def close(self) -> None:
         """End it at once, if it still runs, and remove its files. May be called again."""
         atexit.unregister(self.close)

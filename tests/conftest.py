@@ -34,6 +34,7 @@ LONGEST = (
     "tests/live/fleet/test_killed_gateways.py",
     "tests/live/fuzz/test_differential_fuzz.py",
     "tests/live/oracle/test_acl_oracle_wire.py",
+    "tests/live/tree_of_gateways/test_three_gateways.py",
     "tests/live/moves/test_move_under_load.py",
     "tests/live/access/test_access_table.py",
     "tests/live/authentication/test_broker_sessions.py",

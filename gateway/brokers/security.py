@@ -32,8 +32,12 @@ _HOSTNAME_MISMATCH: Final = frozenset({62, 64})  # X509_V_ERR_HOSTNAME_MISMATCH,
 class BrokerSecurity:
     """The settings of ``clusters[].security``, ready for use; by default neither TLS nor login."""
 
-    def __init__(self, settings: ClusterSecurity | None = None, key: str = KEY) -> None:
-        """``key`` is where ``settings`` stand in the configuration, for error texts."""
+    def __init__(
+        self, settings: ClusterSecurity | None = None, key: str = KEY, *, always_tls: bool = False
+    ) -> None:
+        """``key`` is where ``settings`` stand in the configuration, for error texts; it has no
+        protocol to choose if there is ``always_tls``."""
+        self._protocol = "" if always_tls else f"{key}.protocol"
         self._settings = settings or ClusterSecurity()
         self.key = key
         self._context: ssl.SSLContext | None = None
@@ -91,12 +95,15 @@ class BrokerSecurity:
             return f"its certificate is not believed ({said}); correct {self.key}.tls.ca"
         if isinstance(error, ssl.SSLError):
             said = (error.reason or str(error)).replace("_", " ").lower()
+            if not self._protocol:
+                return f"no TLS ({said}); correct {self.key}.tls.certificate"
             return (
-                f"no TLS ({said}); correct {self.key}.protocol, or its .tls.certificate "
+                f"no TLS ({said}); correct {self._protocol}, or its .tls.certificate "
                 "if the broker asks for one"
             )
         if isinstance(error, EOFError | ConnectionError) and self.has_tls:
-            return f"{self.lost(error)}; does it speak TLS there, as {self.key}.protocol says?"
+            as_said = f", as {self._protocol} says" if self._protocol else ""
+            return f"{self.lost(error)}; does it speak TLS there{as_said}?"
         return plain_reason(error)
 
     def lost(self, error: Exception) -> str:

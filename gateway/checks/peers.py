@@ -64,7 +64,7 @@ MakesLink = Callable[[Peer, TreeSettings], ClosableLink]
 
 def peer_link(peer: Peer, tree: TreeSettings) -> ClosableLink:
     """The link that a running gateway would have to the peer."""
-    return PeerLink(peer, BrokerSecurity(tree.security, key="tree"))
+    return PeerLink(peer, BrokerSecurity(tree.security, "tree", always_tls=True))
 
 
 async def ask_peers(config: Config, link: MakesLink = peer_link) -> PeerFindings:
@@ -114,7 +114,7 @@ async def _ask(
     except PeerUnreachable as error:
         text = shown_text(error.reason or error, MAX_TEXT)
         reason, _, step = text.partition("; ")
-        if not step or "tree.protocol" in step:  # a key of clusters, which speak other protocols
+        if not step or step.startswith("does it speak TLS"):
             step = (
                 f"see that gateway '{one.name}' runs, that its tree.listener is there, and that it "
                 f"has this gateway ('{_own_subject(tree)}') among its peers"

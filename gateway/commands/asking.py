@@ -49,7 +49,7 @@ MakesLink = Callable[[Peer, TreeSettings], ClosableLink]
 
 def peer_link(peer: Peer, tree: TreeSettings) -> ClosableLink:
     """The link that a running gateway would have to the peer."""
-    return PeerLink(peer, BrokerSecurity(tree.security, "tree"))
+    return PeerLink(peer, BrokerSecurity(tree.security, "tree", always_tls=True))
 
 
 class Asker:

@@ -207,12 +207,13 @@ class Lanes:
                 f"Volume '{volume.mount}' is not in the reach of listener '{self._listener.name}'."
             )
         cluster, lookup = volume.cluster, api_key in LOOKUPS
-        # A closed view would take topics out of clients' metadata that are only not read anew yet.
-        if not cluster.reachable or (
-            lookup and (not cluster.answers or self._access(volume).view.closed)
-        ):
-            raise VolumeUnreachable(_down(volume.mount))
         near = alone and path == self._client.worker.mount
+        # A request of another client that took too long is no reason to reject one that waits for
+        # nobody else. A closed view would take topics out of clients' metadata that are only not
+        # read anew yet.
+        doubted = not near and not cluster.answers
+        if not cluster.reachable or (lookup and (doubted or self._access(volume).view.closed)):
+            raise VolumeUnreachable(_down(volume.mount))
         try:
             async with asyncio.timeout(seconds_for(api_key, near=near)):
                 return await self._ask(volume, api_key, version, body, changes=changes(api_key))

@@ -39,7 +39,7 @@ class TreePeers:
         self._referred: Referred | None = None
         self._listener: PeerListener | None = None
         self._running: list[asyncio.Task[None]] = []
-        security = BrokerSecurity(tree.security, "tree")
+        security = BrokerSecurity(tree.security, "tree", always_tls=True)
         self._links = {peer.name: PeerLink(peer, security) for peer in tree.peers}
         self._known = FarVolumes(tree.directory, worker)
         self._known.load()

@@ -145,6 +145,10 @@ class FarVolume:
         """Whether a principal has been shown this volume's brokers."""
         return principal not in self._denied and self._shown.get(principal, (False, 0.0))[0]
 
+    def shown_to(self) -> list[str]:
+        """The principals that have been shown this volume's brokers."""
+        return [principal for principal in self._shown if self.shows(principal)]
+
     def is_denied(self, principal: str) -> bool:
         """Whether a gateway on the way did not accept a principal when it was last asked."""
         return principal in self._denied
@@ -179,6 +183,8 @@ class FarVolume:
         """Note whether the owner shows a principal its brokers; ``at`` is a time of the clock, now
         if it is None."""
         at = self._clock() if at is None else at
+        if shown != self._shown.get(principal, (False, 0.0))[0]:
+            self.version += 1
         _put(self._shown, principal, (shown, at), MAX_PRINCIPALS)
 
     def note_denied(self, principal: str) -> None:

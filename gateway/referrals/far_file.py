@@ -24,7 +24,7 @@ from gateway.referrals.far import FarBroker, FarVolume
 log = logging.getLogger(__name__)
 
 FORMAT: Final = 1
-SAVE_SECONDS: Final = 5.0
+SAVE_SECONDS: Final = 1.0
 """Seconds between two looks whether there is something new to write."""
 
 _LONG_AGO: Final = -math.inf
@@ -49,6 +49,7 @@ class _KeptVolume(NamedTuple):
     cluster_id: str | None
     controller_id: int
     brokers: tuple[FarBroker, ...]
+    shown_to: Sequence[str]
     topics: Sequence[_KeptTopic]
 
 
@@ -159,6 +160,7 @@ class FarVolumes:
                     "cluster_id": volume.cluster_id,
                     "controller_id": volume.controller_id,
                     "brokers": [list(broker) for broker in volume.brokers],
+                    "shown_to": volume.shown_to(),
                     "topics": list(_topics(volume)),
                 }
                 for (listener_volume, path), volume in self._volumes.items()
@@ -170,9 +172,10 @@ class FarVolumes:
         if kept.brokers:
             volume.brokers, volume.controller_id = kept.brokers, kept.controller_id
         volume.cluster_id = kept.cluster_id or volume.cluster_id
+        for principal in kept.shown_to:
+            volume.note_shown(principal, shown=True, at=_LONG_AGO)
         for topic in kept.topics:
             volume.note_topic(*topic)
-            volume.note_shown(topic.principal, shown=bool(volume.brokers), at=_LONG_AGO)
 
 
 def _topics(volume: FarVolume) -> Iterator[list[object]]:
@@ -200,6 +203,7 @@ def _volume(one: Any) -> _KeptVolume:
         None if cluster_id is None else str(cluster_id),
         int(one["controller_id"]),
         brokers,
+        [str(principal) for principal in one["shown_to"]],
         [_topic(*each) for each in one["topics"]],
     )
 

@@ -196,7 +196,9 @@ def changes() -> list[tuple[Callable[[FarVolume], object], bool]]:
         (lambda v: v.note_denied(ALICE), True),
         (lambda v: v.note_cluster(ALICE, 2, (BROKER,), "id", BROKER.node_id), False),
         (lambda v: v.note_cluster(ALICE, 2, (BROKER,), "other", BROKER.node_id), True),
-        (lambda v: v.note_cluster(ALICE, 2, (), None, -1), False),
+        (lambda v: v.note_cluster(ALICE, 2, (), None, -1), True),
+        (lambda v: v.note_cluster(BOB, 2, (), None, -1), False),
+        (lambda v: v.note_cluster(BOB, 2, (BROKER,), None, BROKER.node_id), True),
     ]
 
 

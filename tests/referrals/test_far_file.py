@@ -8,7 +8,6 @@ import logging
 import os
 import threading
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -70,7 +69,7 @@ async def test_all_that_clients_need_comes_back(tmp_path: Path) -> None:
         (BOB, ORDERS, FarTopic(None, 1, None)),
     }
     assert ny.name_of(ID, ALICE) == CLICKS
-    assert ny.shows(ALICE)
+    assert (ny.shows(ALICE), ny.shows(BOB)) == (True, False)
     assert known.of("ny", "ny").brokers == (), "addresses are those of the asker's volume"
 
 
@@ -116,93 +115,6 @@ async def test_of_two_files_the_newer_one_counts(tmp_path: Path, last: str) -> N
     assert topic.partitions == int(last[1]) + 1
 
 
-def _changed(**values: Any) -> Any:
-    content: Any = json.loads(json.dumps(GOOD))
-    for key, value in values.items():
-        (content if key in content else content["volumes"][0])[key] = value
-    return content
-
-
-TOPIC = [ALICE, "search", "clicks", ID.hex(), 3, None]
-GOOD: dict[str, Any] = {
-    "format": 1,
-    "numbers": {"ny": 2},
-    "volumes": [
-        {
-            "listener_volume": "la",
-            "path": "ny",
-            "cluster_id": None,
-            "controller_id": -1,
-            "brokers": [[2 << 16 | 1, "ny", 9092, None]],
-            "topics": [TOPIC],
-        }
-    ],
-}
-FOREIGN: list[Any] = [
-    [],
-    {},
-    "tree",
-    None,
-    {**GOOD, "format": 2},
-    {**GOOD, "numbers": [1]},
-    {**GOOD, "numbers": {"ny": "two"}},
-    {**GOOD, "volumes": 7},
-    {**GOOD, "volumes": [None]},
-    _changed(brokers=[[1, "ny"]]),
-    _changed(brokers=[["one", "ny", 9092, None]]),
-    _changed(topics=[TOPIC, TOPIC[:-1]]),
-    _changed(topics=[TOPIC, [ALICE, "", "t", "abcd", 1, None]]),
-    _changed(topics=[TOPIC, [ALICE, "", "t", "no hex", 1, None]]),
-    _changed(topics=[TOPIC, [ALICE, "", "t", 5, 1, None]]),
-    _changed(topics=[TOPIC, [ALICE, "", "t", None, None, None]]),
-]
-
-
-@pytest.mark.parametrize("content", FOREIGN, ids=range(len(FOREIGN)))
-async def test_a_file_of_something_else_is_left_out_as_a_whole(
-    tmp_path: Path, content: Any, caplog: pytest.LogCaptureFixture
-) -> None:
-    await full(tmp_path).save()
-    (tmp_path / "tree-a.json").write_text(json.dumps(content))
-    known = volumes(tmp_path)
-    with caplog.at_level(logging.WARNING):
-        known.load()
-    (record,) = caplog.records
-    assert "tree-a.json" in record.getMessage()
-    assert known.numbers == {"ny": 2}
-    assert seen(known.of("la", "ny")) == seen(full(tmp_path).of("la", "ny"))
-
-
-def test_the_file_that_the_foreign_ones_are_made_of_is_read(tmp_path: Path) -> None:
-    (tmp_path / "tree-a.json").write_text(json.dumps(GOOD))
-    known = volumes(tmp_path)
-    known.load()
-    assert seen(known.of("la", "ny")) == {(ALICE, CLICKS, FarTopic(ID, 3, None))}
-
-
-@pytest.mark.parametrize("text", [b"", b"\xff\xfe\x00", b"[" * 100_000], ids=["", "utf-8", "deep"])
-async def test_bytes_that_are_no_json_are_left_out(tmp_path: Path, text: bytes) -> None:
-    await full(tmp_path).save()
-    (tmp_path / "tree-a.json").write_bytes(text)
-    (tmp_path / "tree-b.json").mkdir()
-    (tmp_path / "tree-c.json").symlink_to(tmp_path / "gone")
-    known = volumes(tmp_path)
-    known.load()
-    assert known.numbers == {"ny": 2}
-
-
-async def test_a_file_that_ends_anywhere_is_left_out(tmp_path: Path) -> None:
-    await full(tmp_path).save()
-    file = tmp_path / "tree-w0.json"
-    whole = file.read_bytes()
-    for end in range(0, len(whole), 7):
-        file.write_bytes(whole[:end])
-        known = volumes(tmp_path)
-        known.load()
-        assert known.numbers == {}
-        assert seen(known.of("la", "ny")) == set()
-
-
 async def test_brokers_with_the_number_of_another_mount_do_not_come_back(tmp_path: Path) -> None:
     """The operator has given number 2 to a cluster of this gateway since."""
     known = await restarted(tmp_path)
@@ -210,6 +122,23 @@ async def test_brokers_with_the_number_of_another_mount_do_not_come_back(tmp_pat
     ny = known.of("la", "ny")
     assert (ny.number, ny.brokers) == (0, ())
     assert known.of("other", "ny").number == 0
+
+
+async def test_brokers_come_back_for_a_principal_that_has_seen_no_topic(tmp_path: Path) -> None:
+    one = volumes(tmp_path)
+    one.numbers = {"ny": 2}
+    one.of("la", "ny").note_cluster(ALICE, 2, BROKERS, "ny-id", BROKERS[0].node_id)
+    one.of("la", "ny").note_cluster(BOB, 2, (), None, -1)
+    await one.save()
+    known = volumes(tmp_path)
+    known.load()
+    ny = known.of("la", "ny")
+    assert (ny.shows(ALICE), ny.shows(BOB)) == (True, False)
+    ny.note_denied(ALICE)
+    await known.save()
+    known = volumes(tmp_path)
+    known.load()
+    assert not known.of("la", "ny").shows(ALICE)
 
 
 async def test_nothing_is_written_without_news(tmp_path: Path) -> None:

@@ -106,9 +106,9 @@ def once_each(*groups: Sequence[str]) -> None:
 
 
 def producer(name: str, servers: str, *topics: str, **more: Any) -> Steady:
-    """confluent-kafka's: it writes each number to all of its topics. With errors in
-    ``ignoring``, its error callback counts for nothing."""
-    quiet = more.pop("ignoring", False)
+    """confluent-kafka's: it writes each number to all of its topics, and waits ``pause`` seconds.
+    With errors in ``ignoring``, its error callback counts for nothing."""
+    quiet, pause = more.pop("ignoring", False), more.pop("pause", PAUSE / 4)
 
     def work(steady: Steady) -> None:
         settings = {"enable_idempotence": True, "linger_ms": 0, **more}
@@ -119,7 +119,7 @@ def producer(name: str, servers: str, *topics: str, **more: Any) -> Steady:
             for topic in topics:
                 client.produce(topic, f"{name}-{number}", on_delivery=steady.delivered)
             number += 1
-            time.sleep(PAUSE / 4)
+            time.sleep(pause)
             client.poll(0)
         if left := client.flush(SECONDS):
             steady.problems.append(f"{left} records were never acknowledged")

@@ -20,7 +20,8 @@ from tests.pace import Pace
 
 NONE, LEADER_NOT_AVAILABLE, NO_LEADER = 0, 5, -1
 
-OFTEN: Final = {"topic_metadata_refresh_interval_ms": 200}
+CALM: Final = {"topic_metadata_refresh_interval_ms": 200, "pause": 2 * steady.PAUSE}
+"""Settings of producers: metadata often, but so few records that latency is no matter of load."""
 
 
 @contextmanager
@@ -54,17 +55,22 @@ class Untouched:
         servers, topics = site.servers(), (self.loaded, self.by_aiokafka, self.probed)
         clients.create(servers, *topics)
         clients.await_led(servers, *topics)
-        self.producer = steady.producer(f"{name} writes", servers, self.loaded, **OFTEN)
+        self.producer = steady.producer(f"{name} writes", servers, self.loaded, **CALM)
         self.member = steady.member(f"{name} reads", servers, f"{name}-group", self.loaded)
         self.aiokafka = steady.aiokafka(
-            f"{name} aiokafka", servers, self.by_aiokafka, f"{name}-aiokafka"
+            f"{name} aiokafka", servers, self.by_aiokafka, f"{name}-aiokafka", age_ms=2_000
         )
         self.prober = Prober(servers, self.probed)
         self.all: Sequence[Steady] = (self.producer, self.member, self.aiokafka, self.prober)
 
+    def settle(self) -> None:
+        """Stop writing, and wait until all that was acknowledged has been read."""
+        self.producer.stop()
+        self.member.await_seen(self.loaded, self.producer.acked[self.loaded])
+
     def check(self) -> None:
-        """Once its clients have ended: they saw no error, and what was acknowledged is stored once
-        each, and was read once at most."""
+        """Once its clients have ended: they saw no error, and what was acknowledged is stored, and
+        was read, once each."""
         for each in self.all:
             each.check()
         _check_stored(self.site.kafka, self.loaded, self.producer.acked[self.loaded])
@@ -88,7 +94,7 @@ class Far:
         clients.create(servers, *topics)
         clients.await_led(servers, *topics)
         self.producer = steady.producer(
-            f"{name} writes both", servers, *topics, ignoring=True, **OFTEN
+            f"{name} writes both", servers, *topics, ignoring=True, **CALM
         )
         self.member = steady.member(
             f"{name} reads both", servers, f"{name}-both", *topics, ignoring=True
@@ -109,9 +115,16 @@ class Far:
         for each in self.all:
             each.await_progress(what, topic)
 
+    def settle(self) -> None:
+        """Stop writing, and wait until all that was acknowledged has been read."""
+        self.producer.stop()
+        for topic in (self.far, self.near):
+            self.member.await_seen(topic, self.producer.acked[topic])
+
     def check(self) -> None:
-        """Once its clients have ended: what was acknowledged is stored, and was read, once each."""
+        """Once its clients have ended: what was acknowledged is stored once each."""
         self.producer.check()
+        self.member.check()
         for kafka, topic, stored in (
             (self.lost.kafka, self.far, self.far_name),
             (self.site.kafka, self.near, self.near_name),

@@ -10,6 +10,7 @@ from typing import Final
 
 import pytest
 
+from devkit.waiting import wait_until
 from tests.live.support import clients
 from tests.live.tree_of_gateways.latency import p99
 from tests.live.tree_of_gateways.outages import (
@@ -79,6 +80,8 @@ def test_clients_with_names_of_their_own_site_see_nothing_of_it(
         for mixed in far:
             mixed.await_progress("the return", mixed.far)
         assert [load.member.assignments for load in loads] == assignments, "a group rebalanced"
+        for load in loads:
+            load.settle()
     for load in loads:
         load.check()
     for site, calm, lossy in zip(others, before, during, strict=True):
@@ -98,6 +101,7 @@ def test_a_listener_for_a_lost_volume_responds_as_last_known(tree: Tree, pace: P
     )
     with gateway_killed(owner):
         told.check_lost(BOUNDED, pace)
+        wait_until(lambda: root.gateway.keeps("last-known"), "the topic on disk", clients.SECONDS)
         with gateway_killed(root):
             pass
         told.check_lost(BOUNDED, pace)
