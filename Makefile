@@ -114,7 +114,7 @@ wheel: $(STAMP)  ## Make the wheel in dist/ that spark-submit --py-files takes.
 		--wheel-dir dist .
 
 lock: $(PIP_COMPILE) $(STAMP)  ## Write the lock files again, with the versions they have.
-	$(PIP_COMPILE) $(LOCK_FLAGS) $(UPGRADE) --extra dev -o $(LOCK) pyproject.toml
+	$(PIP_COMPILE) $(LOCK_FLAGS) $(UPGRADE) --extra dev --extra dashboards -o $(LOCK) pyproject.toml
 	$(PIP_COMPILE) $(LOCK_FLAGS) -c $(LOCK) -o requirements/runtime.txt pyproject.toml
 	$(PIP_COMPILE) $(LOCK_FLAGS) --extra spark -c $(LOCK) -o requirements/spark.txt pyproject.toml
 	$(BIN)/python -m devkit.maven

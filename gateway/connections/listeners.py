@@ -132,6 +132,10 @@ class Listeners:
         """Whether clients can be accepted, and connected to a broker, as far as the system goes."""
         return not any(each.failing for each in self._acceptors) and descriptors_left()
 
+    def certificates(self) -> dict[str, float]:
+        """Seconds until the certificate of each listener with TLS expires, while they listen."""
+        return {tls.name: tls.seconds_left for tls in self._tls}
+
     async def _listen(self, listener: Listener) -> None:
         addresses = self._addresses[listener.name]
         for path, each in addresses.by_volume.items():

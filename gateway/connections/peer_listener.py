@@ -125,6 +125,10 @@ class PeerListener:
         """The number of open connections."""
         return len(self._connections)
 
+    def certificates(self) -> dict[str, float]:
+        """Seconds until the certificate that peers see expires, while the port listens."""
+        return self._listeners.certificates()
+
     # -- called by connections ---------------------------------------------------------------------
 
     def admit(self, connection: PeerConnection, transport: asyncio.BaseTransport) -> Peer | None:

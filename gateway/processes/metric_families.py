@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from itertools import product
+
+from gateway.counts import Labels
+from gateway.sinks.record_topic import TOO_LARGE
+from gateway.sinks.record_writer import QUEUE_FULL, STOPPED, WRITE_FAILED
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,19 @@ NAMES: Mapping[str, str] = {
     "closes": "connection_closes",
     "denials_dropped": "denial_events_dropped",
 }
+
+_DROPS: tuple[Labels, ...] = tuple(
+    product(("file", "topic"), (QUEUE_FULL, WRITE_FAILED, TOO_LARGE, STOPPED))
+)
+ZEROS: Mapping[str, tuple[Labels, ...]] = {
+    "audit_dropped": _DROPS,
+    "closes": (("internal error",), ("a change failed",)),
+    "label_overflow": (("namespace",),),
+    "policy_reloads": (("done",), ("failed",)),
+    "traffic_log_dropped": _DROPS,
+}
+"""Label values that are shown from the start, as 0: an alert cannot tell how much a counter has
+grown that it sees for the first time."""
 
 HISTOGRAMS: Mapping[str, Family] = {
     "gateway_seconds": Family(

@@ -28,6 +28,7 @@ from gateway.processes.metric_families import (
     HISTOGRAMS,
     NAMES,
     WORKER_GAUGES,
+    ZEROS,
     Family,
     Gauge,
     with_cluster,
@@ -46,6 +47,7 @@ _FIRST_BUCKET = 3  # All below 8 us is one bucket: the clock tells no more.
 class Metrics(Collector):
     """The sums of all workers, as prometheus_client collects them.
 
+    ``counters`` are the families of counters, with their labels here.
     ``now`` is the clock by which workers date their reports, in seconds. ``in_tree``: clusters have
     mounts, and what has a namespace, or is the state of a cluster, has the label ``cluster``.
     """
@@ -58,7 +60,7 @@ class Metrics(Collector):
         *,
         in_tree: bool = False,
     ) -> None:
-        self._counters = with_cluster(COUNTERS) if in_tree else COUNTERS
+        self.counters = with_cluster(COUNTERS) if in_tree else COUNTERS
         self._version = version
         self._now = now
         self._limits = {"namespace": max_namespaces}
@@ -68,14 +70,16 @@ class Metrics(Collector):
             name: {} for name in HISTOGRAMS
         }
         self._states: dict[int, State] = {}
-        for name, family in self._counters.items():
+        for name, family in self.counters.items():
             if not family.labels:
                 self.count(name, (), 0)
-        self.count("label_overflow", ("namespace",), 0)
+        for name, starts in ZEROS.items():
+            for labels in starts:
+                self.count(name, labels, 0)
 
     def count(self, name: str, labels: Labels, count: int = 1) -> None:
         """Add to a counter of :data:`COUNTERS`."""
-        values = self._values(self._counters[name], labels, count)
+        values = self._values(self.counters[name], labels, count)
         sums = self._counts[name]
         sums[values] = sums.get(values, 0) + count
 
@@ -114,7 +118,7 @@ class Metrics(Collector):
         yield InfoMetricFamily(
             f"{_PREFIX}build", "The gateway's version", value={"version": self._version}
         )
-        for name, family in self._counters.items():
+        for name, family in self.counters.items():
             metric_name = f"{_PREFIX}{NAMES.get(name, name)}"
             counter = CounterMetricFamily(metric_name, family.help, labels=family.labels)
             for values, count in self._counts[name].items():
@@ -146,7 +150,22 @@ class Metrics(Collector):
         for listener, count in connections.items():
             open_now.add_metric([listener], count)
         yield open_now
+        yield self._certificates()
         yield from self._collect_workers()
+
+    def _certificates(self) -> Metric:
+        left: dict[str, float] = {}
+        for state in self._states.values():
+            for listener, seconds in state.certificates.items():
+                left[listener] = min(seconds, left.get(listener, seconds))
+        family = GaugeMetricFamily(
+            f"{_PREFIX}certificate_expiry_seconds",
+            "Seconds until the certificate of a listener expires, negative once it has",
+            labels=["listener"],
+        )
+        for listener, seconds in left.items():
+            family.add_metric([listener], seconds)
+        return family
 
     def _by_cluster(self, name: str, gauge: Gauge, clusters: Iterable[str]) -> Metric:
         family = GaugeMetricFamily(_PREFIX + name, gauge.help, labels=["cluster"])

@@ -235,9 +235,11 @@ class Server:
         self.clients.sweep()
         flows, acls = self.clients.take_flows()
         connections = self.clients.count_open()
+        certificates = self.clients.listeners.certificates()
         if self._peers is not None:
             flows += self._peers.sweep()
             connections |= self._peers.count_open()
+            certificates |= self._peers.certificates()
         denials = [denial for each in self.served for denial in self._denials_of(each)]
         in_tree = self.served[0].state.place.mount is not None
         return WorkerReport(
@@ -246,6 +248,7 @@ class Server:
             policies=[event for each in self.served for event in each.take_policy_events()],
             acls=acls,
             connections=connections,
+            certificates=certificates,
             gauges={
                 **({} if in_tree else self.served[0].gauges()),
                 "accepting": int(self.clients.listeners.accepting),

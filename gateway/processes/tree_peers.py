@@ -94,6 +94,10 @@ class TreePeers:
         empty where they have none."""
         return {} if self._listener is None else {PEERS: self._listener.open}
 
+    def certificates(self) -> dict[str, float]:
+        """Seconds until the certificate that peers see expires, likewise."""
+        return {} if self._listener is None else self._listener.certificates()
+
     async def drain(self, seconds: float) -> None:
         """Answer the questions under way, for at most ``seconds``, and accept no more."""
         if self._listener is not None:

@@ -40,11 +40,12 @@ CLOSE_SECONDS = 2.0
 class WorkerReport:
     """The counts of a server since its last report, and its state.
 
-    ``connections`` are open connections by listener. ``gauges`` are states, ``rows`` are counts
-    since the last report. ``acls`` are those that allow principals that were busy something that
-    they have done on a connection that they still have, or had. ``made_at`` is in
-    seconds of ``time.monotonic``, which all processes of a machine share. ``clusters`` are the
-    gauges of each cluster of a tree, by its name; without a tree they are among ``gauges``.
+    ``connections`` are open connections by listener, ``certificates`` the seconds until theirs
+    expires. ``gauges`` are states, ``rows`` are counts since the last report. ``acls`` are those
+    that allow principals that were busy something that they have done on a connection that they
+    still have, or had. ``made_at`` is in seconds of ``time.monotonic``, which all processes of a
+    machine share. ``clusters`` are the gauges of each cluster of a tree, by its name; without a
+    tree they are among ``gauges``.
     """
 
     flows: Sequence[Flow] = ()
@@ -56,6 +57,7 @@ class WorkerReport:
     acls: Collection[NeededAcl] = ()
     made_at: float = field(default_factory=time.monotonic)
     clusters: Mapping[str, Mapping[str, int | float]] = field(default_factory=dict)
+    certificates: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +81,7 @@ class State:
     gauges: Mapping[str, int | float]
     made_at: float
     clusters: Mapping[str, Mapping[str, int | float]] = field(default_factory=dict)
+    certificates: Mapping[str, int | float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +132,7 @@ def encode_message(message: Message) -> bytes:
             content: dict[str, object] = {"ready": True}
         case Failed(reason):
             content = {"failed": reason}
-        case State(connections, gauges, made_at, clusters):
+        case State(connections, gauges, made_at, clusters, certificates):
             content = {
                 "connections": dict(connections),
                 "gauges": dict(gauges),
@@ -137,6 +140,8 @@ def encode_message(message: Message) -> bytes:
             }
             if clusters:
                 content["clusters"] = {name: dict(each) for name, each in clusters.items()}
+            if certificates:
+                content["certificates"] = dict(certificates)
         case Increments(rows):
             content = {"rows": list(rows)}
         case Prepared(number, failure):
@@ -174,8 +179,9 @@ def decode_message(line: bytes) -> Message:
             "made_at": float(made_at),
         }:
             clusters = _clusters(content.get("clusters", {}))
-            if _are_numbers(connections) and _are_numbers(gauges):
-                return State(connections, gauges, made_at, clusters)
+            certificates = content.get("certificates", {})
+            if all(map(_are_numbers, (connections, gauges, certificates))):
+                return State(connections, gauges, made_at, clusters, certificates)
         case {"rows": list(rows)}:
             return Increments([_row(row) for row in rows])
         case {"prepared": int(number), "failure": str(failure)}:
@@ -202,8 +208,10 @@ def _clusters(content: object) -> dict[str, dict[str, int | float]]:
     raise ValueError("a state whose clusters are none")
 
 
-def _are_numbers(gauges: Mapping[str, object]) -> bool:
-    return all(isinstance(value, int | float) for value in gauges.values())
+def _are_numbers(gauges: object) -> bool:
+    return isinstance(gauges, dict) and all(
+        isinstance(value, int | float) for value in gauges.values()
+    )
 
 
 def _policies(settings: object) -> PolicySettings:
@@ -308,7 +316,13 @@ class WorkerChannel(asyncio.Protocol):
             return
         self._send_counts(self._transport)
         # Last, so that /metrics never shows a state without the counts that led to it.
-        state = State(report.connections, report.gauges, report.made_at, report.clusters)
+        state = State(
+            report.connections,
+            report.gauges,
+            report.made_at,
+            report.clusters,
+            report.certificates,
+        )
         self._transport.write(encode_message(state))
 
     def _send_counts(self, transport: asyncio.WriteTransport) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import ssl
+import time
 from pathlib import Path
 from typing import Final
 
@@ -65,6 +66,7 @@ class TlsListener:
         self._files = watched_files(tls)
         self._stamps = [_stamp_of(path) for path in self._files]
         self._digest = _digest_of(self._files)
+        self._expires = 0.0
         self.context = self._checked_context()
         self._by_name: dict[int | None, ssl.SSLContext] = {}
 
@@ -72,6 +74,11 @@ class TlsListener:
     def by_name(self) -> bool:
         """Whether clients choose a broker by its name."""
         return self._names is not None
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the first certificate of the chain in use expires; negative after it."""
+        return self._expires - time.time()
 
     def context_for(self, hello: ClientHello) -> ssl.SSLContext:
         """The context of a client's handshake, by its server name. Raises UnknownName."""
@@ -126,6 +133,7 @@ class TlsListener:
     def _checked_context(self) -> ssl.SSLContext:
         context = self._context()
         left = seconds_left(read_certificates("certificate", self._tls.certificate))
+        self._expires = time.time() + left
         if left < EXPIRES_SOON:
             log.warning("listener %s: the certificate %s", self.name, expiry_text(left))
         return context

@@ -66,6 +66,9 @@ RUN_BY = {
     "kafka-gateway catalog sign --config gateway.yaml --off": (
         "tests/commands/test_catalog_sign.py::test_everything_is_written_once_more",
     ),
+    "python -m dashboards": (
+        "tests/dashboards/test_json.py::test_the_command_writes_what_is_committed",
+    ),
     "make demo": (
         "tests/devkit/test_demo.py::test_the_lines_can_be_pasted_and_ctrl_c_leaves_nothing",
     ),

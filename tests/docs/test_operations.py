@@ -62,7 +62,7 @@ def exposed() -> dict[str, tuple[str, set[str]]]:
         metrics.count(name, tuple("1" for _ in family.labels))
     metrics.add((name, ("1",), [1] * METRIC_BUCKETS) for name in HISTOGRAMS)
     gauges = dict.fromkeys([*GAUGES, *WORKER_GAUGES], 1)
-    metrics.set_state(0, State({"colon": 1}, gauges, 1.0))
+    metrics.set_state(0, State({"colon": 1}, gauges, 1.0, {}, {"colon": 1.0}))
     found = {}
     for metric in metrics.collect():
         labels = {label for sample in metric.samples for label in sample.labels} - {"le"}

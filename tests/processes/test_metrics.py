@@ -79,6 +79,15 @@ def test_gauges_of_several_workers() -> None:
     assert value(metrics, "worker_resident_bytes", worker="0") == 9
 
 
+def test_the_worker_with_the_oldest_certificate_counts(metrics: Metrics) -> None:
+    metrics.set_state(0, State({}, {}, 1.0, {}, {"a": 90.0, "b": 5.0}))
+    metrics.set_state(1, State({}, {}, 1.0, {}, {"a": -3.5}))
+    assert value(metrics, "certificate_expiry_seconds", listener="a") == -3.5
+    assert value(metrics, "certificate_expiry_seconds", listener="b") == 5
+    metrics.forget_state(1)
+    assert value(metrics, "certificate_expiry_seconds", listener="a") == 90
+
+
 def test_namespaces_are_bounded_and_say_so(metrics: Metrics) -> None:
     for _ in range(2):
         metrics.add(rows(*(flow(topic=f"n{n}:t", led=1, bytes_in=3) for n in range(5))))
@@ -93,9 +102,9 @@ def test_namespaces_are_bounded_and_say_so(metrics: Metrics) -> None:
 
 
 def test_every_other_label_is_bounded(metrics: Metrics) -> None:
-    metrics.add(("closes", (f"reason {number}",), 1) for number in range(MAX_VALUES + 50))
-    assert value(metrics, "connection_closes_total", reason=OTHER) == 50
-    assert value(metrics, "label_overflow_total", label="reason") == 50
+    metrics.add(("denials", (f"rule {number}",), 1) for number in range(MAX_VALUES + 50))
+    assert value(metrics, "denials_total", rule=OTHER) == 50
+    assert value(metrics, "label_overflow_total", label="rule") == 50
     metrics.add(rows(flow(api_key=12345, led=1, errors={999: 1})))
     labels = {"namespace": "team-a", "api": "(unknown)"}
     assert value(metrics, "requests_total", **labels, version="9") == 1
@@ -136,6 +145,12 @@ def test_an_idle_gateway_shows_zeros(metrics: Metrics) -> None:
     assert value(metrics, "worker_restarts_total") == 0
     assert value(metrics, "policy_events_dropped_total") == 0
     assert value(metrics, "label_overflow_total", label="namespace") == 0
+    for log in ("traffic_log_dropped_total", "audit_events_dropped_total"):
+        for reason in ("queue full", "write failed", "too large", "stopped"):
+            assert value(metrics, log, sink="file", reason=reason) == 0
+            assert value(metrics, log, sink="topic", reason=reason) == 0
+    for outcome in ("done", "failed"):
+        assert value(metrics, "policy_reloads_total", outcome=outcome) == 0
     assert value(metrics, "build_info", version="1.2.3") == 1
 
 
@@ -172,7 +187,8 @@ def test_everything_that_a_server_reports_is_known(tmp_path: Path) -> None:
 
 
 def test_the_documentation_has_every_metric(metrics: Metrics) -> None:
-    metrics.set_state(0, State({"colon": 1}, dict.fromkeys([*GAUGES, *WORKER_GAUGES], 1), 1.0))
+    gauges = dict.fromkeys([*GAUGES, *WORKER_GAUGES], 1)
+    metrics.set_state(0, State({"colon": 1}, gauges, 1.0, {}, {"colon": 1.0}))
     metrics.add(
         [
             (name, ("x",) * len(family.labels), 1)

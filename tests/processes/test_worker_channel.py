@@ -35,6 +35,7 @@ MESSAGES: list[Message] = [
     Failed("cannot listen: é\nx"),
     State({"colon": 2}, {"topics": 3, "cpu_seconds": 0.5}, 12.5),
     State({}, {"accepting": 1}, 12.5, {"la": {"topics": 3}, "ny": {}}),
+    State({"colon": 2}, {}, 12.5, {}, {"colon": -3.5}),
     Increments([("requests", ("team-a", 0, 9), 5), ("broker_seconds", (1,), metric_buckets(b3=1))]),
     Prepared(3),
     Prepared(4, "'acme:Naming' cannot be loaded"),

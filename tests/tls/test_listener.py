@@ -87,6 +87,18 @@ def test_a_new_certificate(pki: Pki, mounted: Mounted, caplog: pytest.LogCapture
     Pair(before, pki.client())  # a handshake under way ends as it began
 
 
+def test_seconds_until_the_certificate_in_use_expires(pki: Pki, mounted: Mounted) -> None:
+    listener = TlsListener("secure", mounted.tls(), None)
+    assert listener.seconds_left == pytest.approx(365 * DAY, abs=600)
+    mounted.show(pki.ours.server("short", valid=timedelta(days=2)))
+    assert listener.seconds_left == pytest.approx(365 * DAY, abs=600), "not in use yet"
+    listener.reload()
+    assert listener.seconds_left == pytest.approx(2 * DAY, abs=600)
+    mounted.certificate.write_text("torn")
+    listener.reload()
+    assert listener.seconds_left == pytest.approx(2 * DAY, abs=600), "still in use"
+
+
 def test_a_link_that_leads_elsewhere(pki: Pki, mounted: Mounted, tmp_path: Path) -> None:
     """As Kubernetes changes a mounted secret."""
     one, other = tmp_path / "..1", tmp_path / "..2"

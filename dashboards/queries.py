@@ -1,0 +1,66 @@
+"""PromQL of the panels, in parts: selectors, rates, sums, quantiles.
+
+Every selector has the variables ``$job`` and ``$instance``, so that one Prometheus can have several
+fleets of gateways. Rates are over ``$__rate_interval``, which Grafana makes of the scrape interval.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+PREFIX: Final = "kafka_gateway_"
+OF_GATEWAYS: Final = 'job=~"$job",instance=~"$instance"'
+SPAN: Final = "$__rate_interval"
+
+
+def state(metric: str, *matchers: str) -> str:
+    """A gauge as it is: ``metric`` without the prefix, further label matchers."""
+    return f"{PREFIX}{metric}{{{','.join([OF_GATEWAYS, *matchers])}}}"
+
+
+def rate(metric: str, *matchers: str) -> str:
+    """How much a counter grows a second."""
+    return f"rate({state(metric, *matchers)}[{SPAN}])"
+
+
+def growth(metric: str, *matchers: str) -> str:
+    """By how much a counter grew in the time that the dashboard shows."""
+    return f"increase({state(metric, *matchers)}[$__range])"
+
+
+def total(expression: str, *labels: str) -> str:
+    """The sum, one for each combination of these labels."""
+    return _over("sum", expression, labels)
+
+
+def lowest(expression: str, *labels: str) -> str:
+    """The minimum, one for each combination of these labels."""
+    return _over("min", expression, labels)
+
+
+def highest(expression: str, *labels: str) -> str:
+    """The maximum, one for each combination of these labels."""
+    return _over("max", expression, labels)
+
+
+def largest(count: int, expression: str) -> str:
+    """The so many largest series at each point in time."""
+    return f"topk({count}, {expression})"
+
+
+def quantile(share: float, histogram: str, *labels: str, matcher: str | None = None) -> str:
+    """The time within which this share of the requests was done, in seconds."""
+    matchers = () if matcher is None else (matcher,)
+    buckets = total(rate(f"{histogram}_bucket", *matchers), "le", *labels)
+    return f"histogram_quantile({share:g}, {buckets})"
+
+
+def mean(histogram: str, *labels: str) -> str:
+    """The average of a histogram, in seconds."""
+    sums = total(rate(f"{histogram}_sum"), *labels)
+    return f"{sums} / {total(rate(f'{histogram}_count'), *labels)}"
+
+
+def _over(function: str, expression: str, labels: tuple[str, ...]) -> str:
+    by = f" by ({', '.join(labels)})" if labels else ""
+    return f"{function}{by} ({expression})"

@@ -1,0 +1,31 @@
+"""The series that /metrics can have, by name, with their labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from gateway.counts import METRIC_BUCKETS
+from gateway.processes.metric_families import COUNTERS, GAUGES, HISTOGRAMS, WORKER_GAUGES
+from gateway.processes.metrics import Metrics
+from gateway.processes.worker_channel import State
+
+OF_TARGET = frozenset({"job", "instance"})
+"""Labels that Prometheus adds."""
+
+
+def series() -> Mapping[str, frozenset[str]]:
+    """Of a gateway with a tree, which has every label there is."""
+    metrics = Metrics("1", max_namespaces=10, in_tree=True)
+    for name, family in metrics.counters.items():
+        metrics.count(name, tuple("1" for _ in family.labels))
+    metrics.add((name, ("1",), [1] * METRIC_BUCKETS) for name in HISTOGRAMS)
+    own = {name: 1.0 for name, gauge in GAUGES.items() if not gauge.of_cluster}
+    of_cluster = {name: 1.0 for name, gauge in GAUGES.items() if gauge.of_cluster}
+    gauges = {**own, **dict.fromkeys(WORKER_GAUGES, 1.0)}
+    metrics.set_state(0, State({"a": 1}, gauges, 1.0, {"la": of_cluster}, {"a": 1.0}))
+    found: dict[str, set[str]] = {}
+    for metric in metrics.collect():
+        for sample in metric.samples:
+            found.setdefault(sample.name, set()).update(sample.labels)
+    assert len(found) >= len(COUNTERS) + len(GAUGES) + 3 * len(HISTOGRAMS)
+    return {name: frozenset(labels) | OF_TARGET for name, labels in found.items()}
