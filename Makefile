@@ -28,7 +28,7 @@ LIVE := tests/live tests/devkit tests/bench
 SPARK := tests/spark
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-tree report test check format unit jobs soak live oracle fuzz fuzz-frames planted mirror fleet \
+.PHONY: help demo demo-tree report test check format unit jobs soak live oracle fuzz fuzz-frames planted mirror fleet tree-outages \
 	compiled bench bench-tree bench-spark spark wheel lock upgrade clean
 .NOTPARALLEL:
 
@@ -89,6 +89,9 @@ mirror: $(STAMP)  ## Write to two sites that copy each other (SECONDS=1800): not
 
 fleet: $(STAMP)  ## Kill and stop gateways in turn under clients of all kinds (BROKERS=3).
 	FLEET_BROKERS=$(BROKERS) FLEET_TIMES=5 FLEET_CLIENTS=5000 FLEET_PLAIN=1 $(PYTEST) -v -s tests/live/fleet
+
+tree-outages: $(STAMP)  ## Kill each gateway and each cluster of a tree of three in turn, under load.
+	TREE_OUTAGES=1 $(PYTEST) -v -s tests/live/tree_of_gateways/test_gateway_lost.py
 
 planted: $(STAMP)  ## Try to plant topics in new namespaces (TRIES=200: how often, each way).
 	PLANTED_TRIES=$(TRIES) $(PYTEST) -v tests/live/namespaces/test_planted_topics.py

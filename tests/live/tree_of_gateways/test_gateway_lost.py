@@ -3,6 +3,7 @@ of it, and names of the lost one are back with it."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -22,6 +23,7 @@ from tests.live.tree_of_gateways.outages import (
     running,
 )
 from tests.live.tree_of_gateways.sites import (
+    LA,
     NAMES,
     ROOT,
     TRACKING,
@@ -50,9 +52,16 @@ BOUNDED, AT_ONCE = 1.5, 0.4
 
 Outage = Callable[[Site], AbstractContextManager[None]]
 
+EVERY: Final = [(losing, lost) for losing in (gateway_killed, cluster_killed) for lost in VOLUMES]
+OUTAGES: Final = (
+    EVERY if "TREE_OUTAGES" in os.environ else [(gateway_killed, LA), (cluster_killed, ROOT)]
+)
+"""Each takes more than a minute: two of them, unless ``make tree-outages`` asks for every one."""
 
-@pytest.mark.parametrize("lost", VOLUMES, ids=NAMES.get)
-@pytest.mark.parametrize("losing", [gateway_killed, cluster_killed])
+
+@pytest.mark.parametrize(
+    ("losing", "lost"), OUTAGES, ids=[f"{how.__name__}-{NAMES[lost]}" for how, lost in OUTAGES]
+)
 def test_clients_with_names_of_their_own_site_see_nothing_of_it(
     tree: Tree, losing: Outage, lost: str, pace: Pace, tmp_path: Path
 ) -> None:
