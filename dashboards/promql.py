@@ -1,7 +1,7 @@
 """Reads of PromQL what it asks for: metrics, label matchers, and labels that it groups by.
 
-It is no parser: whether an expression is valid, Prometheus itself says (``make dashboards``). What
-it cannot read raises ValueError, so nothing goes unchecked.
+It is no parser: whether an expression is valid, Prometheus itself says (``promtool check rules``).
+What it cannot read raises ValueError, so nothing goes unchecked.
 """
 
 from __future__ import annotations

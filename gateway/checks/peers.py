@@ -10,11 +10,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
-from typing import Final, Protocol
+from typing import Final
 
-from gateway.brokers.security import BrokerSecurity
 from gateway.checks.peer_agreement import (
     Described,
     child_problems,
@@ -24,6 +23,7 @@ from gateway.checks.peer_agreement import (
     parent_problems,
 )
 from gateway.checks.peer_findings import AskedPeer, FoundMount, PeerFindings
+from gateway.commands.asking import ClosableLink, MakesLink, peer_link
 from gateway.config.errors import Key, Problem
 from gateway.config.models import Config
 from gateway.config.reach import far_paths
@@ -35,7 +35,7 @@ from gateway.referrals.description import GatewayDescription, UnreadableDescript
 from gateway.referrals.locations import Locations
 from gateway.referrals.lookups import Lookups
 from gateway.referrals.numbers import Numbers
-from gateway.referrals.peer_link import PeerLink, PeerUnreachable
+from gateway.referrals.peer_link import PeerUnreachable
 from gateway.referrals.questions import MAX_TEXT, Answer, Kind, Outcome, Question
 from gateway.referrals.routing import Routes
 from gateway.tls.contexts import TlsError, read_certificates
@@ -43,28 +43,6 @@ from gateway.tls.distinguished_name import UnreadableName, subject_name
 
 SECONDS: Final = 5.0
 """For a gateway's answer, and for one that comes by way of others."""
-
-
-class ClosableLink(Protocol):
-    """A :class:`gateway.referrals.peer_link.PeerLink`, or what stands for one."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def up(self) -> bool: ...
-
-    async def ask(self, question: Question) -> Answer: ...
-
-    def close(self) -> None: ...
-
-
-MakesLink = Callable[[Peer, TreeSettings], ClosableLink]
-
-
-def peer_link(peer: Peer, tree: TreeSettings) -> ClosableLink:
-    """The link that a running gateway would have to the peer."""
-    return PeerLink(peer, BrokerSecurity(tree.security, "tree", always_tls=True))
 
 
 async def ask_peers(config: Config, link: MakesLink = peer_link) -> PeerFindings:

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from gateway import cli, exit_codes
-from gateway.checks import peers
 from gateway.checks.peer_findings import PeerFindings
 from gateway.checks.peers import ask_peers
+from gateway.commands import asking
 from gateway.commands.output import table
 from gateway.config.models import Config
 from gateway.config_file.loading import load_config
@@ -221,6 +221,6 @@ def test_the_command_fails_with_lines(check: Checks, capsys: pytest.CaptureFixtu
 def test_links_are_those_of_a_gateway_that_runs(tmp_path: Path) -> None:
     made = config(tmp_path)
     assert made.tree is not None
-    link = peers.peer_link(made.tree.parents[0], made.tree)
+    link = asking.peer_link(made.tree.parents[0], made.tree)
     assert (link.name, link.up) == ("root", True)
     link.close()
