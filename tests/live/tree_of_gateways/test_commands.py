@@ -80,4 +80,4 @@ def test_check_finds_that_the_peers_agree(tree: Tree, site: str) -> None:
     _, told = command("check", tree[site].gateway.config_path, "--peers")
     assert [one for one in told["problems"] if "address already in use" not in str(one)] == []
     assert {one["name"] for one in told["peers"]} == {peer.name for peer in tree[site].place.peers}
-    assert all(one["reachable"] for one in told["peers"])
+    assert all(one["responds"] for one in told["peers"])
