@@ -106,7 +106,10 @@ def waits(probers: Sequence[Prober], flood: Flood, names: int) -> list[float]:
     with flood:
         flood.await_answered(NAMES_OF_A_REQUEST * REQUESTS_AT_ONCE)
         begins = [len(each.took) for each in probers]
+        began, before = time.monotonic(), flood.answered
         flood.await_answered(names)
+        rate = (flood.answered - before) / (time.monotonic() - began)
+        print(f"{flood.name}: {rate:,.0f} names a second")
         taken = [each.took[begin:] for each, begin in zip(probers, begins, strict=True)]
     flood.check()
     return [p99(each) for each in taken]
