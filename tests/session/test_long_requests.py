@@ -12,6 +12,7 @@ from dataclasses import replace
 import pytest
 
 from gateway import slices
+from gateway.apis.records import produce
 from gateway.apis.table import APIS
 from gateway.catalog.entities import Member, TopicEntry
 from gateway.catalog.snapshot import Snapshot
@@ -97,9 +98,10 @@ def test_no_callback_is_long(api: str, version: int, way: str) -> None:
 
 
 def test_the_longest_produce_that_is_decided_in_one_go() -> None:
-    small = next(row.small_request for row in APIS.values() if row.name == "Produce")
     of_many = len(longest_request("Produce", 3, "topic_data", 2_000))
-    items = int(2_000 * small / of_many) - 50
+    items = int(2_000 * produce.API.small_request / of_many) - 50
+    size = len(raw_frame(0, 3, longest_request("Produce", 3, "topic_data", items))) - 4
+    assert 0.95 * produce.API.small_request < size <= produce.API.small_request
     timed("Produce", 3, "topic_data", 100)
     found = best(lambda: timed("Produce", 3, "topic_data", items), LONGEST_SECONDS)
     assert found.longest < LONGEST_SECONDS
