@@ -41,7 +41,8 @@ class SendOutcomes(Facts):
     """The outcome of the records, by number.
 
     ``unknown`` are those of a commit of which no answer came, or of a crash. ``spanned`` counts
-    the transactions that were committed although the topic was moved meanwhile.
+    the transactions that were committed although the topic was moved meanwhile, ``overtaken`` those
+    that librdkafka ended by itself: see ``_is_overtaken``.
     """
 
     count: int = 0
@@ -49,6 +50,7 @@ class SendOutcomes(Facts):
     failed: list[int] = field(default_factory=list)
     unknown: list[int] = field(default_factory=list)
     spanned: int = 0
+    overtaken: int = 0
 
     @property
     def answered(self) -> int:
@@ -67,6 +69,11 @@ class SendOutcomes(Facts):
     def fail(self, numbers: Sequence[int]) -> None:
         """Note records that failed as far as the client knows, or whose transaction was aborted."""
         self.failed += numbers
+
+    def overtake(self, numbers: Sequence[int]) -> None:
+        """Note a transaction that librdkafka ended by itself; it never asked for a commit."""
+        self.fail(numbers)
+        self.overtaken += 1
 
     def lose(self, numbers: Sequence[int]) -> None:
         """Note records whose outcome is unknown."""
@@ -209,10 +216,10 @@ class TransactionalClient(SendingClient):
         producer.begin_transaction()
         for _ in range(self.RECORDS):
             numbers.append(self._produce(producer, name, told))
-            # It raises a fatal error. librdkafka 2.16 comes to one by itself: an abort drops what
-            # is being retried and uses its sequence numbers again, although it may be written.
-            if self._attempted(lambda: producer.poll(0)) is not None:
-                self._line.tell(SendOutcomes.fail, numbers)
+            fatal = self._attempted(lambda: producer.poll(0))
+            if fatal is not None:
+                overtaken = _is_overtaken(fatal)
+                self._line.tell(SendOutcomes.overtake if overtaken else SendOutcomes.fail, numbers)
                 return False
             time.sleep(self.PAUSE)
         if self._turn % 4 == 0 or problems:
@@ -223,7 +230,8 @@ class TransactionalClient(SendingClient):
             if rejected.txn_requires_abort():
                 self._abort(producer, numbers)
             else:
-                self._line.tell(SendOutcomes.lose, numbers)
+                overtaken = _is_overtaken(rejected)
+                self._line.tell(SendOutcomes.overtake if overtaken else SendOutcomes.lose, numbers)
             return False
         assert not problems, f"committed without {problems}"
         self._line.tell(SendOutcomes.acknowledge, numbers, self._line.now().moves > before)
@@ -256,6 +264,13 @@ class TransactionalClient(SendingClient):
                 if not error.args[0].retriable() or time.monotonic() > deadline:
                     raise
                 self._line.note(error.args[0])
+
+
+def _is_overtaken(error: KafkaError) -> bool:
+    """Whether librdkafka (2.16) has ended a transaction by itself: an abort drops what is being
+    retried and uses its sequence numbers again, although it may be written; the broker rejects a
+    batch of the next transaction then, which is fatal to the producer before it sends EndTxn."""
+    return error.fatal() and error.code() == KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 class Sender(Load[SendOutcomes]):
