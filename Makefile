@@ -28,7 +28,7 @@ LIVE := tests/live tests/devkit tests/bench
 SPARK := tests/spark
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-tree report test check format unit jobs soak live oracle fuzz fuzz-frames planted mirror fleet tree-outages \
+.PHONY: help demo demo-tree report test check format unit jobs soak live oracle fuzz fuzz-frames planted mirror fleet dashboards tree-outages \
 	compiled bench bench-tree bench-spark spark wheel lock upgrade clean
 .NOTPARALLEL:
 
@@ -40,6 +40,9 @@ demo: $(STAMP)  ## Start Kafka and the gateway, show what they do, serve until C
 
 demo-tree: $(STAMP)  ## Start two Kafkas and one gateway, one tree over both (ONCE=1: end).
 	@$(BIN)/python -m devkit.demo_tree $(if $(filter-out 0,$(ONCE)),--once)
+
+dashboards: $(STAMP)  ## Ask a real Prometheus every query of the dashboards and rules, under load.
+	@$(BIN)/python -m devkit.dashboards
 
 report: $(SPARK_STAMP)  ## Let a few teams work on a Kafka; what Spark makes of it: report.html.
 	@$(BIN)/python -m devkit.report $(PAGE)

@@ -123,9 +123,10 @@ def plan_gateway(
     clusters of a tree.
 
     ``namespaces`` are made at the first start; ``cluster_security`` is how the gateway reaches the
-    brokers; ``overrides`` replace top-level keys.
+    brokers; ``overrides`` replace top-level keys, and those of ``metrics`` one by one.
     """
-    metrics_port = free_port()
+    overrides = dict(overrides or {})
+    metrics = {"host": HOST, "port": free_port(), **overrides.pop("metrics", {})}
     clusters = _clusters(brokers, cluster_security)
     entries = []
     for listener in listeners:
@@ -152,13 +153,13 @@ def plan_gateway(
         **({"namespaces": list(namespaces)} if isinstance(brokers, str) else {}),
         "listeners": entries,
         "workers": workers,
-        "metrics": {"host": HOST, "port": metrics_port},
+        "metrics": metrics,
         # A test that waits for a flow record waits for the end of a window.
         "traffic_log": {"directory": traffic_log_directory, "window_seconds": 1},
-        **(overrides or {}),
+        **overrides,
     }
     addresses = {entry["name"]: f"{HOST}:{entry['port']}" for entry in entries}
-    return GatewayPlan(config, addresses, metrics_port)
+    return GatewayPlan(config, addresses, metrics["port"])
 
 
 def _clusters(

@@ -1,0 +1,79 @@
+"""Programs of Debian's packages, unpacked into the cache: no root, nothing of the system changes.
+
+apt-get fetches a package and checks it against Debian's keys; its lists and archives lie in the
+cache, too. What the package depends on is not fetched: it suits programs that need the C library
+alone, such as those written in Go.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from devkit.paths import cache_dir, one_at_a_time
+from devkit.waiting import progress
+
+_SECONDS: Final = 600.0
+
+
+class DebianError(Exception):
+    """A package cannot be fetched here; the message holds the end of what apt-get said."""
+
+
+def unpacked(package: str) -> Path:
+    """The folder that a package is unpacked in, as if it were ``/``; fetched if it is missing.
+
+    Raises DebianError.
+    """
+    home = cache_dir() / "debian" / package
+    with one_at_a_time("debian"):
+        if not home.is_dir():
+            _install(package, home)
+    return home
+
+
+def _install(package: str, home: Path) -> None:
+    for program in ("apt-get", "dpkg-deb"):
+        if shutil.which(program) is None:
+            raise DebianError(f"{package} is neither on the PATH nor can {program} fetch it")
+    apt = cache_dir() / "debian" / "apt"
+    for folder in ("lists/partial", "cache/archives/partial"):
+        (apt / folder).mkdir(parents=True, exist_ok=True)
+    options = [
+        "--quiet",
+        *("-o", f"Dir::State::lists={apt / 'lists'}"),
+        *("-o", f"Dir::Cache={apt / 'cache'}"),
+        *("-o", "APT::Sandbox::User="),  # else root becomes a user that cannot write here
+    ]
+    with (
+        progress(f"fetching Debian's {package}"),
+        tempfile.TemporaryDirectory(dir=home.parent) as temporary,
+    ):
+        directory = Path(temporary)
+        _run(["apt-get", *options, "update"], directory)
+        _run(["apt-get", *options, "download", package], directory)
+        (archive,) = directory.glob("*.deb")
+        _run(["dpkg-deb", "--extract", str(archive), "unpacked"], directory)
+        # Whole or not at all: a folder of this name is never looked at again.
+        (directory / "unpacked").rename(home)
+
+
+def _run(command: list[str], folder: Path) -> None:
+    try:
+        ended = subprocess.run(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise DebianError(f"{command[0]} did not end within {_SECONDS:g} s") from error
+    if ended.returncode != 0:
+        tail = "\n".join((ended.stderr or ended.stdout).splitlines()[-10:])
+        raise DebianError(f"{' '.join(command)} ended with status {ended.returncode}\n{tail}")

@@ -1,0 +1,137 @@
+"""A real Prometheus that scrapes gateways, and promtool, which checks rules."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import math
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+from urllib.parse import urlencode
+
+import yaml
+
+from devkit import debian
+from devkit.ports import free_port
+from devkit.process import ManagedProcess
+from devkit.waiting import wait_until
+
+HOST: Final = "127.0.0.1"
+JOB: Final = "kafka-gateway"
+SCRAPE_SECONDS: Final = 1
+_SECONDS: Final = 120.0
+
+
+class PrometheusError(Exception):
+    """Prometheus rejected a request, or promtool a file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """The paths of the two programs."""
+
+    prometheus: Path
+    promtool: Path
+
+
+def programs() -> Programs:
+    """Those on the PATH, else Debian's, fetched if they are missing. Raises DebianError."""
+    found = shutil.which("prometheus"), shutil.which("promtool")
+    if found[0] is not None and found[1] is not None:
+        return Programs(Path(found[0]), Path(found[1]))
+    folder = debian.unpacked("prometheus") / "usr" / "bin"
+    return Programs(folder / "prometheus", folder / "promtool")
+
+
+def promtool(*arguments: str, folder: Path) -> str:
+    """What promtool prints; it is started in ``folder``. Raises PrometheusError if it rejects."""
+    command = [str(programs().promtool), *arguments]
+    ended = subprocess.run(
+        command, cwd=folder, capture_output=True, text=True, timeout=_SECONDS, check=False
+    )
+    if ended.returncode != 0:
+        raise PrometheusError(f"promtool {' '.join(arguments)}\n{ended.stdout}{ended.stderr}")
+    return ended.stdout
+
+
+class Prometheus:
+    """One running Prometheus. It scrapes the ports ``targets`` of this machine every second, as
+    one job, and evaluates the rules of ``rule_files`` as often."""
+
+    def __init__(self, targets: Sequence[int], rule_files: Sequence[Path]) -> None:
+        self._directory = Path(tempfile.mkdtemp(prefix="kafka-gateway-prometheus-"))
+        self._port = free_port()
+        interval = f"{SCRAPE_SECONDS}s"
+        config = {
+            "global": {"scrape_interval": interval, "evaluation_interval": interval},
+            "scrape_configs": [
+                {
+                    "job_name": JOB,
+                    "static_configs": [{"targets": [f"{HOST}:{port}" for port in targets]}],
+                }
+            ],
+            "rule_files": [str(path) for path in rule_files],
+        }
+        path = self._directory / "prometheus.yml"
+        path.write_text(yaml.safe_dump(config))
+        self._process = ManagedProcess(
+            "prometheus",
+            [
+                str(programs().prometheus),
+                f"--config.file={path}",
+                f"--storage.tsdb.path={self._directory / 'data'}",
+                f"--web.listen-address={HOST}:{self._port}",
+            ],
+            self._directory / "log",
+        )
+
+    def __enter__(self) -> Self:
+        try:
+            wait_until(self._ready, "Prometheus", _SECONDS)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._process.kill()
+        shutil.rmtree(self._directory, ignore_errors=True)
+
+    def has_data(self, expression: str) -> bool:
+        """Whether a query returns a number now. Raises PrometheusError if it is not valid."""
+        found = self._get("/api/v1/query", {"query": expression})
+        return any(not math.isnan(float(one["value"][1])) for one in found["result"])
+
+    def rules(self) -> list[dict[str, Any]]:
+        """Every rule as it is now: ``name``, ``health`` (``ok``, ``err``, ``unknown``), ..."""
+        groups = self._get("/api/v1/rules", {})["groups"]
+        return [rule for group in groups for rule in group["rules"]]
+
+    def _ready(self) -> bool:
+        if not self._process.running:
+            raise PrometheusError(f"Prometheus has ended\n{self._process.tail()}")
+        try:
+            return self._request("/-/ready")[0] == 200
+        except (OSError, http.client.HTTPException):
+            return False
+
+    def _get(self, path: str, arguments: Mapping[str, str]) -> Any:
+        status, body = self._request(f"{path}?{urlencode(arguments)}")
+        answer = json.loads(body)
+        if status != 200 or answer["status"] != "success":
+            raise PrometheusError(f"{answer.get('error')}: {arguments}")
+        return answer["data"]
+
+    def _request(self, path: str) -> tuple[int, str]:
+        connection = http.client.HTTPConnection(HOST, self._port, timeout=_SECONDS)
+        try:
+            connection.request("GET", path)
+            response = connection.getresponse()
+            return response.status, response.read().decode()
+        finally:
+            connection.close()
