@@ -21,7 +21,7 @@ from confluent_kafka import KafkaException
 from devkit import tour
 from devkit.broker import KAFKA_VERSION, BrokerError, KafkaCluster
 from devkit.gateway_config import Listener
-from devkit.gateway_process import GatewayError, GatewayProcess
+from devkit.gateway_process import GatewayError, GatewayProcess, gateway_command
 from devkit.java import JavaError, write_tool_scripts
 from devkit.maven import MavenError
 from devkit.paths import PROJECT_ROOT, cache_dir
@@ -34,6 +34,10 @@ COLON = Listener("colon", "every namespace, names with colons: team-a:orders")
 HOME = Listener("home", "team-a is home, so bare names are its topics: orders", home="team-a")
 LEGAL = Listener("legal", "every namespace, names without colons: team-a..orders", spelling="legal")
 LISTENERS = (COLON, HOME, LEGAL)
+
+FIRST_PORT = 9592
+"""Listeners have the ports 9592, 9692 and 9792, and those behind each for brokers; HTTP has 9892. A
+block that somebody has is replaced by another one."""
 
 EXPECTED = (
     BrokerError,
@@ -77,7 +81,9 @@ def _run(*, once: bool) -> int:
     started = time.monotonic()
     with KafkaCluster() as kafka:
         say(f"Apache Kafka {KAFKA_VERSION} serves at {kafka.bootstrap_servers}")
-        with GatewayProcess(kafka.bootstrap_servers, LISTENERS, NAMESPACES) as gateway:
+        with GatewayProcess(
+            kafka.bootstrap_servers, LISTENERS, NAMESPACES, first_port=FIRST_PORT
+        ) as gateway:
             say(f"kafka-gateway stands before it, with the namespaces {', '.join(NAMESPACES)}")
             _show_tour(kafka, gateway)
             say(f"\nFrom the start to here: {time.monotonic() - started:.1f} s")
@@ -148,8 +154,10 @@ def _show_addresses(gateway: GatewayProcess) -> None:
     for listener in LISTENERS:
         address = gateway.bootstrap_servers(listener.name)
         say(f"bootstrap.servers={address}  # {listener.about}")
+    say(f"\nconfiguration: {gateway.config_path}")
+    say(f"metrics:       {gateway.url('/metrics')}")
     say("\nTo paste into another terminal:")
-    for line in _lines_to_paste(gateway):
+    for line in (*_lines_to_paste(gateway), *_commands(gateway)):
         say(line)
 
 
@@ -173,6 +181,17 @@ def _lines_to_paste(gateway: GatewayProcess) -> list[str]:
         f'{python} -c "{confluent}"',
         f"{python} -c $'{aiokafka}'",
         f"{topics} --bootstrap-server {legal} --describe",
+    ]
+
+
+def _commands(gateway: GatewayProcess) -> list[str]:
+    command = shlex.quote(shortest(Path(gateway_command())))
+    colon, config = gateway.bootstrap_servers(COLON.name), shlex.quote(str(gateway.config_path))
+    return [
+        f"{command} topics --bootstrap-server {colon} --list --namespace org --recursive",
+        f"{command} configs --bootstrap-server {colon} --alter --namespace team-a "
+        "--add-config retention.ms=86400000",
+        f"{command} explain --config {config} --name team-a:orders",
     ]
 
 

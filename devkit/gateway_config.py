@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from devkit.certificates import Credentials
-from devkit.ports import free_port, free_ports
+from devkit.ports import block_at, free_ports
 
 HOST = "127.0.0.1"
 # Node ids that get a port of their own: three brokers and a fourth that joins, and some more.
 NODE_IDS = range(1, 9)
+PORTS_APART = 100
+"""From one listener to the next, where ports are preferred."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,20 +120,25 @@ def plan_gateway(
     workers: int = 1,
     cluster_security: Mapping[str, Any] | None = None,
     overrides: Mapping[str, Any] | None = None,
+    first_port: int | None = None,
 ) -> GatewayPlan:
     """A configuration with free ports; ``brokers`` is ``host:port`` joined by commas, or the
     clusters of a tree.
 
     ``namespaces`` are made at the first start; ``cluster_security`` is how the gateway reaches the
     brokers; ``overrides`` replace top-level keys, and those of ``metrics`` one by one.
+    From ``first_port`` on, 100 apart, are the ports of listeners, and behind them that of the
+    metrics, as far as nobody else has them.
     """
     overrides = dict(overrides or {})
-    metrics = {"host": HOST, "port": free_port(), **overrides.pop("metrics", {})}
+    (metrics_port,) = _ports(1, first_port, len(listeners))
+    metrics = {"host": HOST, "port": metrics_port, **overrides.pop("metrics", {})}
     clusters = _clusters(brokers, cluster_security)
     entries = []
-    for listener in listeners:
+    for number, listener in enumerate(listeners):
         # The first port is the bootstrap address, the others stand for one broker each.
-        ports = free_ports(1 + len(NODE_IDS) * len(clusters) + listener.in_fleet)
+        count = 1 + len(NODE_IDS) * len(clusters) + listener.in_fleet
+        ports = _ports(count, first_port, number)
         entry: dict[str, Any] = {
             "name": listener.name,
             "bind": HOST,
@@ -160,6 +167,11 @@ def plan_gateway(
     }
     addresses = {entry["name"]: f"{HOST}:{entry['port']}" for entry in entries}
     return GatewayPlan(config, addresses, metrics["port"])
+
+
+def _ports(count: int, first: int | None, place: int) -> range:
+    preferred = None if first is None else block_at(first + PORTS_APART * place, count)
+    return preferred or free_ports(count)
 
 
 def _clusters(

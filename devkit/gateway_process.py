@@ -49,7 +49,8 @@ class GatewayProcess:
     ``brokers`` is ``host:port`` joined by commas, a function that says so, or a tree's clusters;
     ``cluster_security`` is how it reaches them. ``python_path`` is where another build of the
     packages lies, ``interpreter`` the Python of another environment, which needs one;
-    ``environment`` is what it gets besides this process's own. A port that someone takes between
+    ``environment`` is what it gets besides this process's own. ``first_port`` begins the ports that
+    it has if they are free. A port that someone takes between
     choosing and binding it costs another try with other ports; that of ``tree_place``, its place
     among other gateways, is given. Its files lie in a temporary directory that goes away with
     ``stop``, which also runs at exit.
@@ -68,8 +69,10 @@ class GatewayProcess:
         python_path: Path | None = None,
         interpreter: Path | None = None,
         environment: Mapping[str, str] | None = None,
+        first_port: int | None = None,
     ) -> None:
         self._brokers = brokers
+        self._first_port = first_port
         self._environment = environment or {}
         self._interpreter = interpreter
         self._python_path = python_path
@@ -168,6 +171,10 @@ class GatewayProcess:
         """The address of a listener, as clients are given it."""
         return self.plan.bootstrap_servers[listener]
 
+    def url(self, path: str) -> str:
+        """The address of a page of its HTTP port."""
+        return f"http://127.0.0.1:{self.plan.metrics_port}{path}"
+
     def log(self) -> str:
         """All that it has printed, before a kill and after it."""
         return self._log_path.read_text()
@@ -226,6 +233,7 @@ class GatewayProcess:
             workers=self._workers,
             cluster_security=self._cluster_security,
             overrides=overrides,
+            first_port=self._first_port,
         )
         self.config_path.write_text(yaml.safe_dump(self._plan.config, sort_keys=False))
         self._launch()

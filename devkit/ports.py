@@ -57,6 +57,12 @@ def free_ports(count: int) -> range:
     raise NoFreePortError(f"no block of {count} free ports between {_range[0]} and {_range[-1]}")
 
 
+def block_at(first: int, count: int) -> range | None:
+    """The ``count`` ports from ``first`` on, if nothing listens on any of them."""
+    block = range(first, first + count)
+    return block if all(map(_is_free, block)) else None
+
+
 def _give(block: range) -> None:
     _given.update(dict.fromkeys(block))
     for port in list(_given)[: max(0, len(_given) - len(_range) // 4)]:

@@ -7,10 +7,13 @@ import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.request import urlopen
 
 import psutil
 import pytest
+import yaml
 
+from devkit.demo import NAMESPACES
 from devkit.process import ManagedProcess
 from devkit.waiting import wait_until
 from tests.devkit.demos import paste, run_once, serving_demo
@@ -44,11 +47,19 @@ def test_the_lines_can_be_pasted_and_ctrl_c_leaves_nothing(serving: ManagedProce
     family = psutil.Process(serving.command_pid).children(recursive=True)
     assert any("kafka.Kafka" in process.cmdline() for process in family)
     text = serving.log_path.read_text()
-    lines = text.partition("To paste into another terminal:\n")[2].splitlines()[:3]
-    confluent, aiokafka, topics = (paste(line) for line in lines)
+    lines = text.partition("To paste into another terminal:\n")[2].splitlines()[:6]
+    confluent, aiokafka, topics, listed, altered, explained = (paste(line) for line in lines)
     assert confluent == "0 left to send\n"
     assert "team-a:orders 1" in aiokafka
     assert "Topic: team-a..orders" in topics
+    assert "org:apache:kafka:orders" in listed
+    assert altered
+    assert "team-a..orders" in explained
+    (config,) = re.findall(r"^configuration: (\S+)$", text, re.MULTILINE)
+    assert yaml.safe_load(Path(config).read_text())["namespaces"] == [*NAMESPACES]
+    (metrics,) = re.findall(r"^metrics: +(\S+)$", text, re.MULTILINE)
+    with urlopen(metrics, timeout=60) as answer:  # noqa: S310 - the demo's own, on loopback
+        assert b"kafka_gateway_build_info" in answer.read()
     psutil.Process(serving.command_pid).send_signal(signal.SIGINT)
     wait_until(lambda: not serving.running, "the end of the demo", 120)
     assert serving.returncode == 0, serving.tail()

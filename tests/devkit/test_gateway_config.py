@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
+import socket
 from itertools import chain
 from pathlib import Path
 
 import pytest
 
 from devkit.certificates import Authority
-from devkit.gateway_config import NODE_IDS, Listener, PeerGateway, TreePlace, plan_gateway
+from devkit.gateway_config import (
+    NODE_IDS,
+    PORTS_APART,
+    Listener,
+    PeerGateway,
+    TreePlace,
+    plan_gateway,
+)
+from devkit.ports import free_ports
 from gateway.config.tree import TreeSettings
 
 _LISTENERS = (
@@ -91,3 +100,17 @@ def test_the_section_of_a_tree_is_one_that_the_gateway_takes(tmp_path: Path) -> 
     assert (parent.principals, child.principals) == ("all", {"User:a": "User:b"})
     assert settings.directory == tmp_path / "kept"
     assert settings.listener_tls.client_ca == authority.file
+
+
+def test_preferred_ports_are_taken_where_they_are_free() -> None:
+    first = free_ports(2 * PORTS_APART)[0]
+    with socket.create_server(("127.0.0.1", first + 3)):
+        plan = plan_gateway(
+            "h:1", _LISTENERS[:1], [], traffic_log_directory="/log", first_port=first
+        )
+    (listener,) = plan.config["listeners"]
+    assert not first <= listener["port"] < first + PORTS_APART
+    assert plan.metrics_port == first + PORTS_APART
+    again = plan_gateway("h:1", _LISTENERS[:1], [], traffic_log_directory="/log", first_port=first)
+    assert again.bootstrap_servers[listener["name"]] == f"127.0.0.1:{first}"
+    assert again.config["listeners"][0]["broker_base_port"] == first + 1
