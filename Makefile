@@ -22,13 +22,15 @@ FRAMES ?= 200
 TRIES ?= 200
 SECONDS ?= 1800
 BROKERS ?= 3
+OLD ?= HEAD~50
 # Where tests of these marks are: each process of pytest collects what it is given, and to collect
 # all tests takes 20 s.
 LIVE := tests/live tests/devkit tests/bench
 SPARK := tests/spark
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-tree report test check format unit jobs soak live oracle fuzz fuzz-frames planted mirror fleet dashboards tree-outages \
+.PHONY: help demo demo-tree report test check format unit jobs soak live oracle fuzz fuzz-frames planted mirror fleet rolling dashboards \
+	tree-outages \
 	compiled bench bench-tree bench-spark spark wheel lock upgrade clean
 .NOTPARALLEL:
 
@@ -92,6 +94,10 @@ mirror: $(STAMP)  ## Write to two sites that copy each other (SECONDS=1800): not
 
 fleet: $(STAMP)  ## Kill and stop gateways in turn under clients of all kinds (BROKERS=3).
 	FLEET_BROKERS=$(BROKERS) FLEET_TIMES=5 FLEET_CLIENTS=5000 FLEET_PLAIN=1 $(PYTEST) -v -s tests/live/fleet
+
+rolling: $(STAMP)  ## Replace gateways of an earlier revision (OLD=HEAD~50) by this one, under load.
+	ROLLING_OLD=$$($(BIN)/python -m devkit.old_build $(OLD)) && export ROLLING_OLD && \
+		$(PYTEST) -v tests/live/fleet/test_rolling_upgrade.py
 
 tree-outages: $(STAMP)  ## Kill each gateway and each cluster of a tree of three in turn, under load.
 	TREE_OUTAGES=1 $(PYTEST) -v -s tests/live/tree_of_gateways/test_gateway_lost.py

@@ -113,9 +113,11 @@ class GatewayProcess:
         if process is not None:
             process.kill()
 
-    def start_again(self) -> None:
-        """Start it, once killed, with the configuration and ports it had. Raises GatewayError."""
+    def start_again(self, python_path: Path | None = None) -> None:
+        """Start it, once killed, with the configuration and ports it had, and from another build if
+        that is given. Raises GatewayError."""
         assert self._process is None, "the gateway still runs"
+        self._python_path = python_path or self._python_path
         with progress("starting the gateway again"):
             self._launch()
             self._await_ready()
