@@ -17,6 +17,9 @@ from tests.live.fleet.test_nodes import gateway_nodes
 from tests.live.moves import load, load_checks
 from tests.live.support import clients
 
+pytestmark = pytest.mark.alone
+"""A gateway that is stopped answers within 1.5 s what is under way."""
+
 SECONDS = clients.SECONDS
 
 

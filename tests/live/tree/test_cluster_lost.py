@@ -18,6 +18,8 @@ from tests.live.support.steady_java import java_producer
 from tests.live.support.wire import Wire
 from tests.live.tree.conftest import LISTENERS, mounted
 
+pytestmark = pytest.mark.alone
+
 SECONDS = clients.SECONDS
 NONE, UNKNOWN_TOPIC, LEADER_NOT_AVAILABLE, COORDINATOR_NOT_AVAILABLE = 0, 3, 5, 15
 STALENESS = 5
