@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from devkit import gateway_config
 from devkit.certificates import Authority
 from devkit.gateway_config import (
     NODE_IDS,
-    PORTS_APART,
     Listener,
     PeerGateway,
     TreePlace,
@@ -102,15 +102,17 @@ def test_the_section_of_a_tree_is_one_that_the_gateway_takes(tmp_path: Path) -> 
     assert settings.listener_tls.client_ca == authority.file
 
 
-def test_preferred_ports_are_taken_where_they_are_free() -> None:
-    first = free_ports(2 * PORTS_APART)[0]
+def test_preferred_ports_are_taken_where_they_are_free(monkeypatch: pytest.MonkeyPatch) -> None:
+    apart = 2 + len(NODE_IDS)
+    monkeypatch.setattr(gateway_config, "PORTS_APART", apart)
+    first = free_ports(apart + 1)[0]
     with socket.create_server(("127.0.0.1", first + 3)):
         plan = plan_gateway(
             "h:1", _LISTENERS[:1], [], traffic_log_directory="/log", first_port=first
         )
     (listener,) = plan.config["listeners"]
-    assert not first <= listener["port"] < first + PORTS_APART
-    assert plan.metrics_port == first + PORTS_APART
+    assert not first <= listener["port"] < first + apart
+    assert plan.metrics_port == first + apart
     again = plan_gateway("h:1", _LISTENERS[:1], [], traffic_log_directory="/log", first_port=first)
     assert again.bootstrap_servers[listener["name"]] == f"127.0.0.1:{first}"
     assert again.config["listeners"][0]["broker_base_port"] == first + 1
