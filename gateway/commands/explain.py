@@ -9,10 +9,11 @@ from typing import Final, NamedTuple
 
 from gateway.acl_model import Operation
 from gateway.acls.authorizer import load_authorizer
-from gateway.commands.actions import Flag, Parsers, add_operator_command, run
+from gateway.commands.actions import run
 from gateway.commands.errors import CommandError, UsageError
 from gateway.commands.explain_far import FarName, explain_far
 from gateway.commands.explanation import Explained, explain_name
+from gateway.commands.flags import Flag, fill_operator_parser
 from gateway.commands.output import Output, Progress, table
 from gateway.commands.policies import policies_json, policy_table
 from gateway.commands.resolution import resolution
@@ -51,14 +52,12 @@ _FLAGS: Final = (
 )
 
 
-def add_parser(commands: Parsers) -> None:
-    """Add the subcommand; its options' ``run`` returns the exit status."""
-    add_operator_command(
-        commands,
-        "explain",
+def fill(parser: argparse.ArgumentParser) -> None:
+    """Fill the parser of the subcommand; its options' ``run`` returns the exit status."""
+    fill_operator_parser(
+        parser,
         _FLAGS,
         _run,
-        help="explain a name: where its configs and policies are set, and who may do what with it",
         description="Explain what a client's name stands for, by the catalog and the cluster, and"
         " which policies of the configuration apply there.",
         examples=_EXAMPLES,

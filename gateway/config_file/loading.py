@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from gateway.config.errors import ConfigError, Problem, problems_of
+from gateway.config.errors import ConfigError, Problem
+from gateway.config.model_problems import problems_of
 from gateway.config.models import (
     CatalogSettings,
     Config,
