@@ -10,13 +10,13 @@ from typing import Any, Final
 from gateway.acl_model import (
     AclBinding,
     AclEntry,
+    AclFilter,
     Operation,
     PatternType,
     Permission,
     ResourcePattern,
     ResourceType,
 )
-from gateway.acls.authorizer import AclFilter
 from gateway.commands.acl_flags import (
     acls_to_add,
     filters_to_list,

@@ -16,7 +16,7 @@ from gateway.commands.client_properties import ClientSecurity
 from gateway.commands.errors import CommandError, UsageError, print_error, with_address
 from gateway.commands.flags import CLIENT_STATUS, Flag, add_flags
 from gateway.commands.output import Output, print_json
-from gateway.config.values import Address, parse_address
+from gateway.config.addresses import Address, parse_address
 
 Run: TypeAlias = Callable[[Admin, argparse.Namespace], Awaitable[Output]]
 

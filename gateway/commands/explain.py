@@ -25,7 +25,8 @@ from gateway.config.reach import mounts_of
 from gateway.config_file.loading import load_config
 from gateway.identity import ANONYMOUS
 from gateway.names import InvalidName
-from gateway.policies.applied import MIN_ISR, AppliedRule, applied_rules, is_hollow
+from gateway.policies.applied import MIN_ISR, applied_rules, is_hollow
+from gateway.policies.applied_text import AppliedRule
 from gateway.policies.tree import BUILT_IN, Policies
 from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.mirrors import Mirror
