@@ -63,6 +63,8 @@ def load_config(path: Path) -> Config:
 
 def with_lines(path: Path, problems: Sequence[Problem]) -> ConfigError:
     """Problems of a file that was read before, with the lines of their keys."""
+    if not problems:
+        return ConfigError(path, ())
     try:
         document = read_document(path)
     except UnreadableError:
