@@ -1,7 +1,7 @@
 """kio as ``protocol/`` uses it, loaded without hypothesis.
 
 kio imports hypothesis wherever that is installed, to register strategies for its own tests: 0.1 s
-and some 20 MiB for each worker and command in such an environment. Where hypothesis is loaded
+and 7 MiB for each worker and command in such an environment. Where hypothesis is loaded
 already, as in our tests, nothing is kept from kio.
 """
 
