@@ -1,4 +1,4 @@
-"""What starting takes: the modules that a command loads, its CPU time, and what a worker loads."""
+"""What starting takes: the modules that commands and processes load, and the CPU of commands."""
 
 from __future__ import annotations
 
@@ -61,6 +61,13 @@ with open(sys.argv[1], "w") as file:
     json.dump([status, list(sys.modules)], file)
 """
 
+_IMPORT = """
+import json, sys
+import {}
+with open(sys.argv[1], "w") as file:
+    json.dump([0, list(sys.modules)], file)
+"""
+
 
 class Loaded(NamedTuple):
     """How a process ended, and the modules that it had loaded."""
@@ -110,16 +117,18 @@ def test_a_command_starts_quickly(command: str, tmp_path: Path) -> None:
     assert min(cpu_seconds_of(line, environment()) for _ in range(3)) < CPU_SECONDS
 
 
+def test_a_supervisor_loads_no_client_of_brokers(tmp_path: Path) -> None:
+    """It reads the configuration and serves HTTP; workers have the connections."""
+    found = loaded(tmp_path, _IMPORT.format("gateway.processes.supervisor"))
+    assert found.heavy == {
+        *("aiohttp", "asyncio", "kio", "prometheus_client", "pydantic", "re2", "yaml")
+    }
+
+
 def test_a_worker_loads_messages_when_they_are_requested(tmp_path: Path) -> None:
     """kio has a module for each version of each message, of a millisecond or more; what it takes
     for certificates, tokens and HTTP comes when a configuration has any."""
-    code = """
-import json, sys
-import gateway.processes.worker
-with open(sys.argv[1], "w") as file:
-    json.dump([0, list(sys.modules)], file)
-"""
-    found = loaded(tmp_path, code)
+    found = loaded(tmp_path, _IMPORT.format("gateway.processes.worker"))
     assert found.heavy == {
         *("aiokafka", "asyncio", "greenlet", "kio", "pydantic", "re2", "uvloop", "yaml")
     }
