@@ -18,8 +18,10 @@ from bench.generators import GeneratorError, compile_generator
 from bench.machine import provenance
 from bench.report import append_record, as_json, codec_table, wire_table, write_latest
 from bench.results import Row, Samples, rows
+from bench.starts import measure_starts
 from bench.targets.target import TargetError
 from bench.tls import run_tls
+from bench.usage import CommandFailed
 from bench.wire import TARGETS, Outcome, Plan, run
 from devkit.broker import BrokerError
 from devkit.gateway_process import GatewayError
@@ -31,6 +33,7 @@ _FAILURES = (
     AnswerError,
     ArchiveError,
     BrokerError,
+    CommandFailed,
     DeadlineError,
     GatewayError,
     GeneratorError,
@@ -39,7 +42,7 @@ _FAILURES = (
     TargetError,
 )
 
-_PARTS = ("all", "codec", "acls", "catalog", "wire", "tls")
+_PARTS = ("all", "codec", "acls", "catalog", "starts", "wire", "tls")
 _VOLUME = (AFTER_BULK, "gib")
 _QUIET_LOAD = 0.7
 
@@ -74,6 +77,8 @@ def _bench(options: argparse.Namespace) -> int:
         catalog += measure_acls(say)
     if options.part in ("all", "catalog"):
         catalog += measure_catalog(say)
+    if options.part in ("all", "starts"):
+        catalog += measure_starts(say)
     for part, measure_part in (("wire", run), ("tls", run_tls)):
         if options.part in ("all", part):
             for program in ("replay", "paced", "idle"):

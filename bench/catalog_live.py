@@ -24,7 +24,7 @@ from gateway.catalog.entities import Change, TopicEntry
 from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster
-from gateway.config.values import Address
+from gateway.config.addresses import Address
 
 START_SECONDS: Final = 5.0
 ENTRY_BYTES: Final = 1_024.0

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ctypes
 import os
+import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 
 import psutil
 
@@ -19,6 +20,28 @@ def cpu_seconds(pids: Iterable[int]) -> float:
     a process that has ended.
     """
     return sum(time.clock_gettime(_cpu_clock(pid)) for pid in pids)
+
+
+class CommandFailed(Exception):
+    """A command that was to be measured ended with an error; the text holds what it printed."""
+
+
+def cpu_seconds_of(command: Sequence[str], environment: Mapping[str, str]) -> float:
+    """User and system time of a command from its start to its end. Raises CommandFailed."""
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    ) as child:
+        assert child.stdout is not None
+        printed = child.stdout.read()
+        # Of this child alone: RUSAGE_CHILDREN has all that have ended.
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode != 0:
+        raise CommandFailed(
+            f"{' '.join(command)} ended with status {child.returncode}: "
+            f"{printed.decode(errors='replace').strip()}"
+        )
+    return usage.ru_utime + usage.ru_stime
 
 
 def resident_kib(pids: Iterable[int]) -> list[float]:

@@ -1,7 +1,7 @@
 """A Python environment that holds what users of the gateway install, and no tool of developers.
 
-A package that is there changes what others import: kio registers itself with hypothesis where it
-finds it, which takes 7 MiB of each process. What is measured shall be what users have.
+A package that is there changes what others import: kio, by itself, registers with hypothesis where
+it finds it. What is measured shall be what users have.
 """
 
 from __future__ import annotations

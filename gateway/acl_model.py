@@ -217,6 +217,23 @@ def tiers_of(head: str) -> list[str]:
     return found
 
 
+@dataclass(frozen=True, slots=True)
+class AclFilter:
+    """A filter of ACLs (KIP-290): None and ANY leave a part open.
+
+    With MATCH, ``name`` is the name of a resource, and the filter matches every pattern that covers
+    it.
+    """
+
+    type: ResourceType = ResourceType.ANY
+    name: str | None = None
+    pattern_type: PatternType = PatternType.ANY
+    principal: str | None = None
+    host: str | None = None
+    operation: Operation = Operation.ANY
+    permission: Permission = Permission.ANY
+
+
 def is_namespace(pattern: ResourcePattern) -> bool:
     """Whether a pattern has the name of a namespace: it ends in ``:``."""
     return pattern.name.endswith(DELIMITER) and pattern.type in NAMESPACED

@@ -1,53 +1,83 @@
-"""The command ``kafka-gateway``."""
+"""The command ``kafka-gateway``: its subcommands, each of which is imported when it is chosen."""
 
 from __future__ import annotations
 
 import argparse
-import asyncio
-import logging
 import os
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
+from importlib import import_module
+from typing import Any, Final, NamedTuple
 
 from gateway import exit_codes, version
-from gateway.checks.check import as_json, find_problems, find_warnings, plan, plan_rows
-from gateway.checks.cluster import ClusterFindings, ask_clusters, found_json
-from gateway.checks.peer_findings import PeerFindings
-from gateway.checks.peers import ask_peers
-from gateway.commands import acls, configs, explain, fleet, tree
-from gateway.commands.actions import add_client_command
-from gateway.commands.catalog import command as catalog
-from gateway.commands.groups import adopt as adopt_group
-from gateway.commands.output import table
-from gateway.commands.topics import command as topics
 from gateway.config.errors import ConfigError
-from gateway.config.models import Config
-from gateway.config_file.loading import load_config, with_lines
-from gateway.policies.schema import schema_text
-from gateway.processes.logs import set_up_logging
-from gateway.processes.supervisor import StartError, run_supervisor
 
 
-class _Parser(argparse.ArgumentParser):
-    """A parser, of a subcommand too, that reports unknown flags with its own usage."""
+class _Subcommand(NamedTuple):
+    """A subcommand: ``module`` has a function ``fill`` for its parser, whose options' ``run``
+    returns the exit status."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **options)
-
-    def parse_known_args(  # type: ignore[override]
-        self,
-        args: Sequence[str] | None = None,
-        namespace: argparse.Namespace | None = None,
-    ) -> tuple[argparse.Namespace, list[str]]:
-        found, unknown = super().parse_known_args(args, namespace)
-        if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
-        return found, unknown
+    name: str
+    help: str
+    module: str
 
 
-_EXAMPLES = """\
+_SUBCOMMANDS: Final = (
+    _Subcommand("serve", "run the gateway until SIGTERM", "gateway.processes.command"),
+    _Subcommand(
+        "check",
+        "check a configuration: resolve its names, bind its ports, read its certificates,"
+        " load its policy classes",
+        "gateway.checks.command",
+    ),
+    _Subcommand(
+        "topics",
+        "create, list, describe, delete, move, adopt and link namespaces and topics (KIP-37)",
+        "gateway.commands.topics.command",
+    ),
+    _Subcommand(
+        "configs",
+        "describe and alter the configs of namespaces and topics (KIP-37)",
+        "gateway.commands.configs",
+    ),
+    _Subcommand(
+        "acls",
+        "list, add and remove ACLs of namespaces, topics, groups and the cluster",
+        "gateway.commands.acls",
+    ),
+    _Subcommand(
+        "adopt",
+        "carry the committed offsets of a group into a home namespace, and back",
+        "gateway.commands.groups.adopt",
+    ),
+    _Subcommand(
+        "catalog",
+        "export, import and upgrade what the gateways of a cluster share",
+        "gateway.commands.catalog.command",
+    ),
+    _Subcommand(
+        "explain",
+        "explain a name: where its configs and policies are set, and who may do what with it",
+        "gateway.commands.explain",
+    ),
+    _Subcommand(
+        "tree",
+        "draw clusters, directories and namespaces, with their topics, sizes and state",
+        "gateway.commands.tree",
+    ),
+    _Subcommand(
+        "fleet",
+        "list the gateways of a cluster, and which of them are up",
+        "gateway.commands.fleet",
+    ),
+    _Subcommand(
+        "policies",
+        "the JSON Schema of the policies in a configuration",
+        "gateway.commands.policy_schema",
+    ),
+)
+
+_EXAMPLES: Final = """\
 examples:
   kafka-gateway check config/quickstart.yaml
   kafka-gateway check config/quickstart.yaml --json
@@ -65,9 +95,49 @@ exit status:
 """
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser, of a subcommand too, that reports unknown flags with its own usage.
+
+    One with a ``module`` is filled by that module's ``fill``, imported when the parser is used.
+    """
+
+    def __init__(self, module: str | None = None, **options: Any) -> None:
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **options)
+        self._module = module
+
+    def filled(self) -> Parser:
+        """This parser with its description and flags."""
+        module, self._module = self._module, None
+        if module is not None:
+            import_module(module).fill(self)
+        return self
+
+    def parse_known_args(  # type: ignore[override]
+        self,
+        args: Sequence[str] | None = None,
+        namespace: argparse.Namespace | None = None,
+    ) -> tuple[argparse.Namespace, list[str]]:
+        self.filled()
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            self.error(f"unrecognized arguments: {' '.join(unknown)}")
+        return found, unknown
+
+
+class _Version(argparse.Action):
+    """``--version``: argparse's own action takes the text before it is known to be needed."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
+        super().__init__(option_strings, argparse.SUPPRESS, nargs=0, **options)
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(f"{parser.prog} {version()}")
+        parser.exit()
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status. Errors go to standard error, a line each."""
-    options = _parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     run: Callable[[argparse.Namespace], int] = options.run
     try:
         status = run(options)
@@ -84,119 +154,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return status
 
 
-def _check(options: argparse.Namespace) -> int:
-    config, path = load_config(options.config), options.config
-    found = asyncio.run(ask_clusters(config)) if options.cluster else []
-    peers = asyncio.run(ask_peers(config)) if options.peers else None
-    problems = find_problems(config)
-    warnings = find_warnings(config, of_cluster=options.cluster)
-    everything: list[ClusterFindings | PeerFindings] = [*found, *([] if peers is None else [peers])]
-    for one in everything:
-        problems += one.problems
-        warnings += one.warnings
-    errors = str(with_lines(path, problems)).splitlines()
-    warned = [f"warning: {line}" for line in str(with_lines(path, warnings)).splitlines()]
-    if options.json:
-        of_peers = {} if peers is None else peers.as_json()
-        print(as_json(errors, plan(config), warned, **found_json(found), **of_peers))
-    elif not problems:
-        print(table(plan_rows(plan(config))))
-        for cluster in found:
-            print(f"\n{table(cluster.rows())}")
-        for rows in [] if peers is None else peers.tables():
-            print(f"\n{table(rows)}")
-    for line in [*errors, *warned]:
-        print(line, file=sys.stderr)
-    return exit_codes.FAILED if problems else exit_codes.OK
-
-
-def _serve(options: argparse.Namespace) -> int:
-    config: Config = load_config(options.config)
-    set_up_logging(level=logging.getLevelNamesMapping()[options.log_level.upper()])
-    try:
-        return run_supervisor(config, options.config)
-    except StartError as error:
-        for line in str(error).splitlines():
-            print(f"kafka-gateway: {line}", file=sys.stderr)
-        return exit_codes.CONFIG
-
-
-def _print_schema(_: argparse.Namespace) -> int:
-    print(schema_text(), end="")
-    return exit_codes.OK
-
-
-def _examples(*commands: str) -> str:
-    return "".join(["examples:\n", *(f"  kafka-gateway {command}\n" for command in commands)])
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = _Parser(
+def parser() -> Parser:
+    """The parser of the command; those of its subcommands are filled when they are used."""
+    made = Parser(
         prog="kafka-gateway",
         description="A Kafka proxy that gives clients namespaces on an ordinary, flat cluster.",
         epilog=_EXAMPLES,
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {version()}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    serve = commands.add_parser(
-        "serve",
-        help="run the gateway until SIGTERM",
-        description="Run the gateway until SIGTERM or SIGINT.",
-        epilog=_examples(
-            "serve --config gateway.yaml", "serve --config gateway.yaml --log-level debug"
-        ),
-    )
-    serve.add_argument("--config", type=Path, required=True, metavar="FILE", help="YAML file")
-    serve.add_argument(
-        "--log-level",
-        choices=["debug", "info", "warning", "error"],
-        default="info",
-        help="the least level that is logged to standard error (default: info)",
-    )
-    serve.set_defaults(run=_serve)
-    check = commands.add_parser(
-        "check",
-        help="check a configuration: resolve its names, bind its ports, read its certificates,"
-        " load its policy classes",
-        description="Check whether a configuration would work on this machine.",
-        epilog=_examples(
-            "check gateway.yaml",
-            "check gateway.yaml --json",
-            "check --cluster gateway.yaml",
-            "check --peers gateway.yaml",
-        ),
-    )
-    check.add_argument("config", type=Path, metavar="FILE", help="YAML file")
-    check.add_argument("--json", action="store_true", help="print JSON")
-    check.add_argument(
-        "--cluster",
-        action="store_true",
-        help="query the cluster, too: rights there, the catalog, topics; nothing is changed",
-    )
-    check.add_argument(
-        "--peers",
-        action="store_true",
-        help="ask the gateways in `tree`, too, and compare their mounts and listeners with the"
-        " file; nothing is changed",
-    )
-    check.set_defaults(run=_check)
-    for command in (topics.COMMAND, configs.COMMAND, acls.COMMAND, adopt_group.COMMAND):
-        add_client_command(commands, command)
-    catalog.add_parser(commands)
-    explain.add_parser(commands)
-    tree.add_parser(commands)
-    fleet.add_parser(commands)
-    policies = commands.add_parser(
-        "policies",
-        help="the JSON Schema of the policies in a configuration",
-        description="Help with writing policies; connects to nothing.",
-        epilog=_examples("policies schema > policies.schema.json"),
-    )
-    schema = policies.add_subparsers(dest="action", required=True, metavar="ACTION").add_parser(
-        "schema",
-        help="print the JSON Schema of `policies:`",
-        description="Print the JSON Schema of a configuration's key `policies`.",
-        epilog=_examples("policies schema > policies.schema.json"),
-    )
-    schema.set_defaults(run=_print_schema)
-    return parser
+    made.add_argument("--version", action=_Version, help="show program's version number and exit")
+    commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for one in _SUBCOMMANDS:
+        commands.add_parser(one.name, help=one.help, module=one.module)
+    return made

@@ -1,50 +1,51 @@
-"""The Kafka error codes that the gateway responds with (kafka.apache.org/protocol)."""
+"""The Kafka error codes that the gateway responds with (kafka.apache.org/protocol).
+
+As numbers, so that what only compares codes, such as ``check``, does not load kio.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
-from protocol.schema import ErrorCode
-
-UNKNOWN_SERVER_ERROR: Final = int(ErrorCode.unknown_server_error)
-UNKNOWN_TOPIC_OR_PARTITION: Final = int(ErrorCode.unknown_topic_or_partition)
-LEADER_NOT_AVAILABLE: Final = int(ErrorCode.leader_not_available)
-NOT_LEADER_OR_FOLLOWER: Final = int(ErrorCode.not_leader_or_follower)
-REQUEST_TIMED_OUT: Final = int(ErrorCode.request_timed_out)
-REPLICA_NOT_AVAILABLE: Final = int(ErrorCode.replica_not_available)
-COORDINATOR_LOAD_IN_PROGRESS: Final = int(ErrorCode.coordinator_load_in_progress)
-COORDINATOR_NOT_AVAILABLE: Final = int(ErrorCode.coordinator_not_available)
-NOT_COORDINATOR: Final = int(ErrorCode.not_coordinator)
-INVALID_TOPIC_EXCEPTION: Final = int(ErrorCode.invalid_topic_exception)
-INVALID_GROUP_ID: Final = int(ErrorCode.invalid_group_id)
-UNKNOWN_MEMBER_ID: Final = int(ErrorCode.unknown_member_id)
-TOPIC_AUTHORIZATION_FAILED: Final = int(ErrorCode.topic_authorization_failed)
-GROUP_AUTHORIZATION_FAILED: Final = int(ErrorCode.group_authorization_failed)
-CLUSTER_AUTHORIZATION_FAILED: Final = int(ErrorCode.cluster_authorization_failed)
-UNSUPPORTED_SASL_MECHANISM: Final = int(ErrorCode.unsupported_sasl_mechanism)
-ILLEGAL_SASL_STATE: Final = int(ErrorCode.illegal_sasl_state)
-UNSUPPORTED_VERSION: Final = int(ErrorCode.unsupported_version)
-TOPIC_ALREADY_EXISTS: Final = int(ErrorCode.topic_already_exists)
-INVALID_CONFIG: Final = int(ErrorCode.invalid_config)
-INVALID_REQUEST: Final = int(ErrorCode.invalid_request)
-POLICY_VIOLATION: Final = int(ErrorCode.policy_violation)
-TRANSACTIONAL_ID_AUTHORIZATION_FAILED: Final = int(ErrorCode.transactional_id_authorization_failed)
-SECURITY_DISABLED: Final = int(ErrorCode.security_disabled)
-OPERATION_NOT_ATTEMPTED: Final = int(ErrorCode.operation_not_attempted)
-SASL_AUTHENTICATION_FAILED: Final = int(ErrorCode.sasl_authentication_failed)
-FETCH_SESSION_ID_NOT_FOUND: Final = int(ErrorCode.fetch_session_id_not_found)
-INVALID_FETCH_SESSION_EPOCH: Final = int(ErrorCode.invalid_fetch_session_epoch)
-LISTENER_NOT_FOUND: Final = int(ErrorCode.listener_not_found)
-FENCED_INSTANCE_ID: Final = int(ErrorCode.fenced_instance_id)
-RESOURCE_NOT_FOUND: Final = int(ErrorCode.resource_not_found)
-DUPLICATE_RESOURCE: Final = int(ErrorCode.duplicate_resource)
-UNACCEPTABLE_CREDENTIAL: Final = int(ErrorCode.unacceptable_credential)
-GROUP_ID_NOT_FOUND: Final = int(ErrorCode.group_id_not_found)
-UNKNOWN_TOPIC_ID: Final = int(ErrorCode.unknown_topic_id)
-FETCH_SESSION_TOPIC_ID_ERROR: Final = int(ErrorCode.fetch_session_topic_id_error)
-FENCED_MEMBER_EPOCH: Final = int(ErrorCode.fenced_member_epoch)
-UNRELEASED_INSTANCE_ID: Final = int(ErrorCode.unreleased_instance_id)
-MISMATCHED_ENDPOINT_TYPE: Final = int(ErrorCode.mismatched_endpoint_type)
-UNSUPPORTED_ENDPOINT_TYPE: Final = int(ErrorCode.unsupported_endpoint_type)
-UNSTABLE_OFFSET_COMMIT: Final = int(ErrorCode.unstable_offset_commit)
-INVALID_REGULAR_EXPRESSION: Final = int(ErrorCode.invalid_regular_expression)
+UNKNOWN_SERVER_ERROR: Final = -1
+UNKNOWN_TOPIC_OR_PARTITION: Final = 3
+LEADER_NOT_AVAILABLE: Final = 5
+NOT_LEADER_OR_FOLLOWER: Final = 6
+REQUEST_TIMED_OUT: Final = 7
+REPLICA_NOT_AVAILABLE: Final = 9
+COORDINATOR_LOAD_IN_PROGRESS: Final = 14
+COORDINATOR_NOT_AVAILABLE: Final = 15
+NOT_COORDINATOR: Final = 16
+INVALID_TOPIC_EXCEPTION: Final = 17
+INVALID_GROUP_ID: Final = 24
+UNKNOWN_MEMBER_ID: Final = 25
+TOPIC_AUTHORIZATION_FAILED: Final = 29
+GROUP_AUTHORIZATION_FAILED: Final = 30
+CLUSTER_AUTHORIZATION_FAILED: Final = 31
+UNSUPPORTED_SASL_MECHANISM: Final = 33
+ILLEGAL_SASL_STATE: Final = 34
+UNSUPPORTED_VERSION: Final = 35
+TOPIC_ALREADY_EXISTS: Final = 36
+INVALID_CONFIG: Final = 40
+INVALID_REQUEST: Final = 42
+POLICY_VIOLATION: Final = 44
+TRANSACTIONAL_ID_AUTHORIZATION_FAILED: Final = 53
+SECURITY_DISABLED: Final = 54
+OPERATION_NOT_ATTEMPTED: Final = 55
+SASL_AUTHENTICATION_FAILED: Final = 58
+FETCH_SESSION_ID_NOT_FOUND: Final = 70
+INVALID_FETCH_SESSION_EPOCH: Final = 71
+LISTENER_NOT_FOUND: Final = 72
+FENCED_INSTANCE_ID: Final = 82
+RESOURCE_NOT_FOUND: Final = 91
+DUPLICATE_RESOURCE: Final = 92
+UNACCEPTABLE_CREDENTIAL: Final = 93
+GROUP_ID_NOT_FOUND: Final = 69
+UNKNOWN_TOPIC_ID: Final = 100
+FETCH_SESSION_TOPIC_ID_ERROR: Final = 106
+FENCED_MEMBER_EPOCH: Final = 110
+UNRELEASED_INSTANCE_ID: Final = 111
+MISMATCHED_ENDPOINT_TYPE: Final = 114
+UNSUPPORTED_ENDPOINT_TYPE: Final = 115
+UNSTABLE_OFFSET_COMMIT: Final = 88
+INVALID_REGULAR_EXPRESSION: Final = 128

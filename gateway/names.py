@@ -92,6 +92,14 @@ def parents(namespace: str) -> list[str]:
     return [DELIMITER.join(tiers[:count]) for count in range(1, len(tiers) + 1)]
 
 
+def below(namespace: str, home: str) -> str | None:
+    """``namespace`` relative to ``home`` (``""``: the root); None when it is not in its subtree."""
+    if not home or namespace == home:
+        return namespace if not home else ""
+    inside = namespace.removeprefix(home + DELIMITER)
+    return inside if inside != namespace else None
+
+
 def flat_prefix(namespace: str) -> str:
     """The prefix of a namespace's flat names: its encoded tiers and ``..``.
 

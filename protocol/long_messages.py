@@ -13,9 +13,7 @@ from functools import cache
 from io import BytesIO
 from typing import Any, Final, get_type_hints
 
-from kio.serial import entity_reader, entity_writer, readers, writers
-from kio.static.protocol import Entity
-
+from protocol.kio_types import Entity, entity_reader, entity_writer, readers, writers
 from protocol.layout import FEW_PLAIN, field_end, read_count, write_count
 from protocol.pausing import paced
 from protocol.schema import (

@@ -15,14 +15,17 @@ from io import BytesIO
 from struct import error as StructError
 from typing import Any, Final, NamedTuple, TypeVar, get_type_hints
 
-from kio.schema.errors import ErrorCode
-from kio.serial import entity_reader, entity_writer
-from kio.serial.errors import SerialError
-from kio.static.primitive import Records, TZAware
-from kio.static.protocol import Entity
-
 from protocol import long_messages
 from protocol.errors import ProtocolError
+from protocol.kio_types import (
+    Entity,
+    ErrorCode,
+    Records,
+    SerialError,
+    TZAware,
+    entity_reader,
+    entity_writer,
+)
 from protocol.layout import without_unknown_tags
 from protocol.pausing import may_pause, paced, pause_point
 from protocol.schema import StructSpec, field_type, message_class, message_spec

@@ -12,13 +12,16 @@ from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass, 
 from functools import cache
 from typing import Any, Final, Literal, Union, cast, get_args, get_origin, get_type_hints
 
-from kio.index import load_entity_schema
-from kio.schema.errors import ErrorCode as ErrorCode
-from kio.schema.index import LoadableEntityType, api_key_map, schema_name_map
-from kio.static.constants import EntityType
-from kio.static.protocol import Entity
-
 from protocol.errors import ProtocolError
+from protocol.kio_types import (
+    Entity,
+    EntityType,
+    ErrorCode,
+    LoadableEntityType,
+    api_key_map,
+    load_entity_schema,
+    schema_name_map,
+)
 
 Nominal = Literal["", "TopicName", "GroupId", "TransactionalId", "BrokerId"]
 """kio's metadata of a field beyond its wire type."""

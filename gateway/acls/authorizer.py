@@ -18,6 +18,7 @@ from gateway.acl_model import (
     WILDCARD,
     AclBinding,
     AclEntry,
+    AclFilter,
     Operation,
     PatternType,
     Permission,
@@ -40,23 +41,6 @@ _MAX_RULE: Final = 8_000
 
 _PROBE: Final = "hardcode"
 """The name that Kafka's default implementation checks first; no resource should have it."""
-
-
-@dataclass(frozen=True, slots=True)
-class AclFilter:
-    """A filter of ACLs (KIP-290): None and ANY leave a part open.
-
-    With MATCH, ``name`` is the name of a resource, and the filter matches every pattern that covers
-    it.
-    """
-
-    type: ResourceType = ResourceType.ANY
-    name: str | None = None
-    pattern_type: PatternType = PatternType.ANY
-    principal: str | None = None
-    host: str | None = None
-    operation: Operation = Operation.ANY
-    permission: Permission = Permission.ANY
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,14 @@ from gateway.acl_model import (
     WILDCARD,
     AclBinding,
     AclEntry,
+    AclFilter,
     PatternType,
     ResourcePattern,
     ResourceType,
     name_of,
     tiers_of,
 )
-from gateway.acls.authorizer import AclFilter, means_entry, means_pattern
+from gateway.acls.authorizer import means_entry, means_pattern
 from gateway.acls.grants import Grant
 from gateway.acls.rules import Rules
 from gateway.catalog.entities import ResourceAcls

@@ -13,6 +13,7 @@ from typing import Final
 from gateway.acl_model import (
     NAMESPACED,
     AclBinding,
+    AclFilter,
     Operation,
     PatternType,
     Resource,
@@ -23,7 +24,7 @@ from gateway.acl_model import (
     namespace_of,
     tiers_of,
 )
-from gateway.acls.authorizer import AclFilter, Authorizer, Verdict
+from gateway.acls.authorizer import Authorizer, Verdict
 from gateway.acls.evaluator import PROBE, AclEvaluators
 from gateway.acls.grants import canonical_host
 from gateway.acls.index import AclIndex, matching_acls

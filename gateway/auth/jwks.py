@@ -22,6 +22,9 @@ log = logging.getLogger(__name__)
 MAX_BYTES: Final = 1024 * 1024
 """Bytes of the largest key set that is read."""
 
+URLS: Final = ("http://", "https://")
+"""The beginnings of a key set's location that is no file."""
+
 KEY_TYPES: Final = {
     **dict.fromkeys(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), ("RSA", None)),
     "ES256": ("EC", "P-256"),

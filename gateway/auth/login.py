@@ -13,19 +13,17 @@ from enum import Enum, auto
 from struct import Struct
 from typing import Final, NamedTuple, Protocol
 
-from gateway.auth.exchange import (
+from gateway.auth.exchange import AuthenticationFailed, CannotTell, Exchange
+from gateway.auth.mechanisms import Session
+from gateway.auth.messages import (
     AUTHENTICATE,
     HANDSHAKE,
-    AuthenticationFailed,
-    CannotTell,
-    Exchange,
     authenticate_answer,
     authenticate_rejection,
     handshake_answer,
     parse,
     request_body,
 )
-from gateway.auth.mechanisms import Session
 from gateway.error_codes import INVALID_REQUEST, UNSUPPORTED_SASL_MECHANISM
 from gateway.identity import Identity
 from gateway.rules import api_versions

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from gateway.auth.exchange import Exchange
-from gateway.auth.jwks import FileKeys, Keys
+from gateway.auth.jwks import URLS, FileKeys, Keys
 from gateway.auth.oauthbearer import OAUTHBEARER, OAuthBearerExchange, TokenChecker
 from gateway.auth.passwords import (
     PLAIN,
@@ -24,9 +24,6 @@ from gateway.config.security import ListenerSasl, OAuthBearer
 from gateway.identity import Identity
 
 USER_IS_GONE: Final = "user is gone"
-
-URLS: Final = ("http://", "https://")
-"""The beginnings of a key set's location that is no file."""
 
 
 class Session(NamedTuple):

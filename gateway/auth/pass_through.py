@@ -15,14 +15,15 @@ from struct import Struct
 from typing import Any, Final, NamedTuple
 
 from gateway.auth.claims import DEFAULT_CLAIM, Claim, claim_of
-from gateway.auth.exchange import AuthenticationFailed, handshake_answer, principal_of
+from gateway.auth.exchange import AuthenticationFailed, principal_of
 from gateway.auth.login import Accepts, Failure, Login, Request
 from gateway.auth.mechanisms import Session
-from gateway.brokers.login import (
+from gateway.auth.messages import handshake_answer
+from gateway.brokers.errors import LoginError
+from gateway.brokers.login_exchange import (
     AUTHENTICATE,
     HANDSHAKE,
     HANDSHAKE_VERSION,
-    LoginError,
     authenticate_version,
 )
 from gateway.brokers.messages import (

@@ -30,7 +30,8 @@ from gateway.auth.exchange import (
     utf8,
 )
 from gateway.catalog.entities import ScramCredential
-from gateway.config.security import Secret, SecretError
+from gateway.config.connecting import SecretError
+from gateway.config.security import Secret
 from gateway.identity import Identity
 
 if TYPE_CHECKING:

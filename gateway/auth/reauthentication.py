@@ -6,17 +6,11 @@ reconnect. Principal and mechanism have to stay the same.
 
 from __future__ import annotations
 
-from gateway.auth.exchange import (
-    AuthenticationFailed,
-    CannotTell,
-    authenticate_answer,
-    authenticate_rejection,
-    handshake_answer,
-    principal_of,
-)
+from gateway.auth.exchange import AuthenticationFailed, CannotTell, principal_of
 from gateway.auth.login import Accepts
+from gateway.auth.messages import authenticate_answer, authenticate_rejection, handshake_answer
 from gateway.auth.pass_through import NotOffered, PassThrough
-from gateway.brokers.login import Ask
+from gateway.brokers.login_exchange import Ask
 from gateway.error_codes import UNSUPPORTED_SASL_MECHANISM
 from gateway.identity import Identity
 

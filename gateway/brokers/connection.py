@@ -13,14 +13,13 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Self
 
-from gateway.brokers.login import authenticate_version, log_in
+from gateway.brokers.errors import BrokerError, SecurityError
+from gateway.brokers.login_exchange import authenticate_version, log_in
 from gateway.brokers.messages import (
     CLIENT_ID,
     CORRELATION_BYTES,
     MAX_CORRELATION_ID,
     SIZE_BYTES,
-    BrokerError,
-    SecurityError,
     api_versions_request,
     request_frame,
     response_body,
@@ -31,8 +30,6 @@ from protocol import messages
 from protocol.errors import ProtocolError
 from protocol.messages import Request
 from protocol.schema import api_key_of, message_versions
-
-__all__ = ["BrokerConnection", "BrokerError", "NotSpoken"]
 
 MAX_RESPONSE_BYTES = 100 * 1024 * 1024
 """Kafka's own default for ``socket.request.max.bytes``."""

@@ -1,39 +1,24 @@
 """The gateway's own login at a broker (KIP-43, KIP-152): what to send, what the answers mean.
 
-Sans-IO: :class:`BrokerLogin` makes tokens and judges answers; :func:`log_in` brings them to a
-broker over whatever asks one question after the other on a connection. The same exchange on a
-connection that is logged in already is a re-authentication (KIP-368).
+Sans-IO: :class:`BrokerLogin` makes tokens and judges answers; ``login_exchange`` brings them to a
+broker.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Callable, Collection
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Final
 
-from gateway.brokers.messages import SecurityError
+from gateway.brokers.errors import LoginError
 from gateway.error_codes import ILLEGAL_SASL_STATE, UNSUPPORTED_SASL_MECHANISM
-from protocol import messages
-from protocol.schema import api_key_of, message_versions
 
 if TYPE_CHECKING:
     from scramp import ScramClient
 
-HANDSHAKE: Final = "SaslHandshakeRequest"
-AUTHENTICATE: Final = "SaslAuthenticateRequest"
-
-HANDSHAKE_VERSION: Final = 1
-"""From here on tokens come in SaslAuthenticate (KIP-152), not bare."""
-
 MAX_ITERATIONS: Final = 16_384
 """Of SCRAM's hash: the most that Kafka stores a credential with."""
 
-_LOWEST_AUTHENTICATE: Final = 1  # v0 does not tell how long the session lasts (KIP-368)
 _SHOWN: Final = 200
-
-
-class LoginError(SecurityError):
-    """The login failed; the text says what to do, and holds no secret."""
 
 
 class BrokerLogin:
@@ -132,44 +117,6 @@ class BrokerLogin:
     @property
     def _secrets(self) -> str:
         return f"{self._key}.username or {self._key}.password"
-
-
-Ask = Callable[[str, int, Any], Awaitable[Any]]
-"""(request's name, version, request entity) -> response entity, in turn."""
-
-
-async def log_in(login: BrokerLogin, ask: Ask, version: int) -> None:
-    """Do the exchange of SaslHandshake and SaslAuthenticate, the latter in ``version``. Raises
-    LoginError, and whatever ``ask`` raises.
-
-    A password's hash is computed in a thread: it would hold up everyone else for milliseconds.
-    """
-    handshake = messages.message_class(HANDSHAKE, HANDSHAKE_VERSION)
-    request = messages.build(handshake, mechanism=login.mechanism)
-    response = await ask(HANDSHAKE, HANDSHAKE_VERSION, request)
-    token: bytes | None = login.first_token(int(response.error_code), response.mechanisms)
-    authenticate = messages.message_class(AUTHENTICATE, version)
-    while token is not None:
-        request = messages.build(authenticate, auth_bytes=token)
-        response = await ask(AUTHENTICATE, version, request)
-        seconds = response.session_lifetime.total_seconds()
-        answer = int(response.error_code), response.error_message, response.auth_bytes, seconds
-        if login.is_slow:
-            token = await asyncio.to_thread(login.next_token, *answer)
-        else:
-            token = login.next_token(*answer)
-
-
-def authenticate_version(api_versions: dict[int, tuple[int, int]]) -> int:
-    """The version of SaslAuthenticate to ask a broker in, of which these versions are known.
-
-    Raises LoginError for a broker before Kafka 2.2.
-    """
-    newest = message_versions(AUTHENTICATE)[-1]
-    _, highest = api_versions.get(api_key_of(AUTHENTICATE), (0, _LOWEST_AUTHENTICATE))
-    if highest < _LOWEST_AUTHENTICATE:
-        raise LoginError("speaks no SaslAuthenticate of Kafka 2.2 or later")
-    return min(newest, highest)
 
 
 def _parent(key: str) -> str:

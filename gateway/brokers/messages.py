@@ -29,14 +29,6 @@ TOPIC_RESOURCE: Final = 2
 _DESCRIBE_CONFIGS_AT_MOST: Final = 4
 
 
-class BrokerError(Exception):
-    """A broker could not be asked; the text is a reason that fits after ``host:port: ``."""
-
-
-class SecurityError(BrokerError):
-    """TLS or the login failed: the configuration is to be corrected, waiting does not help."""
-
-
 class ClusterAdmin(Protocol):
     """Sends requests to the cluster over connections of its own (gateway/cluster/admin.py)."""
 

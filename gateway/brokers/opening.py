@@ -9,11 +9,11 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Final, cast
 
-from gateway.brokers.login import LoginError, authenticate_version, log_in
+from gateway.brokers.errors import BrokerError, LoginError
+from gateway.brokers.login_exchange import authenticate_version, log_in
 from gateway.brokers.messages import (
     CORRELATION_BYTES,
     SIZE_BYTES,
-    BrokerError,
     request_frame,
     response_body,
     response_entity,

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from gateway.brokers.errors import SecurityError
 from gateway.brokers.login import BrokerLogin
-from gateway.brokers.messages import SecurityError
-from gateway.config.security import ClusterSecurity, SecretError
-from gateway.tls.contexts import TlsError, client_context, watched_files
+from gateway.config.connecting import SecretError, SecuritySettings, SecurityValues
+from gateway.tls.contexts import TlsError, client_context, client_files
 
 KEY: Final = "clusters[0].security"
 """The configuration key of these settings; that of another cluster is ``Config.security_key``."""
@@ -33,12 +33,12 @@ class BrokerSecurity:
     """The settings of ``clusters[].security``, ready for use; by default neither TLS nor login."""
 
     def __init__(
-        self, settings: ClusterSecurity | None = None, key: str = KEY, *, always_tls: bool = False
+        self, settings: SecuritySettings | None = None, key: str = KEY, *, always_tls: bool = False
     ) -> None:
         """``key`` is where ``settings`` stand in the configuration, for error texts; it has no
         protocol to choose if there is ``always_tls``."""
         self._protocol = "" if always_tls else f"{key}.protocol"
-        self._settings = settings or ClusterSecurity()
+        self._settings = settings or SecurityValues()
         self.key = key
         self._context: ssl.SSLContext | None = None
         self._stamp: tuple[object, ...] = ()
@@ -61,7 +61,7 @@ class BrokerSecurity:
 
     def context(self) -> ssl.SSLContext:
         """The TLS context; built again when one of its files changed. Raises SecurityError."""
-        stamp = tuple(map(_stamp_of, watched_files(self._settings.tls)))
+        stamp = tuple(map(_stamp_of, client_files(self._settings.tls)))
         if self._context is None or stamp != self._stamp:
             try:
                 self._context = client_context(self._settings.tls)

@@ -6,20 +6,20 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Final, NamedTuple
-
-from cryptography import x509
-from cryptography.x509.oid import ExtendedKeyUsageOID
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gateway.broker_names import NODE_ID
 from gateway.commands.output import shortened
+from gateway.config.addresses import Address
 from gateway.config.errors import Key, Problem
 from gateway.config.models import Config, Listener
 from gateway.config.reach import BrokerPlace, broker_places
 from gateway.config.tree import TreeSettings
-from gateway.config.values import Address
 from gateway.tls.contexts import TlsError, read_certificates, seconds_left
 from gateway.tls.listener import EXPIRES_SOON, expiry_text
+
+if TYPE_CHECKING:
+    from cryptography import x509
 
 MAX_SHOWN: Final = 4
 """Names that a problem lists."""
@@ -128,6 +128,10 @@ def _peer_chain(config: Config) -> tuple[x509.Certificate, ...] | None:
 
 def _missing_use(tree: TreeSettings, certificate: x509.Certificate) -> str:
     """What a certificate is needed for among peers and not issued for (RFC 5280, 4.2.1.12)."""
+    # Imported by the first certificate, as in tls/contexts.py: most files name none.
+    from cryptography import x509
+    from cryptography.x509.oid import ExtendedKeyUsageOID
+
     try:
         uses = set(certificate.extensions.get_extension_for_class(x509.ExtendedKeyUsage).value)
     except (x509.ExtensionNotFound, ValueError):
@@ -156,6 +160,8 @@ def _path(listener: Listener) -> str:
 
 
 def _names(certificate: x509.Certificate) -> tuple[str, ...]:
+    from cryptography import x509
+
     try:
         found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
     except (x509.ExtensionNotFound, ValueError):

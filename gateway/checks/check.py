@@ -22,11 +22,11 @@ from gateway.checks.certificates import (
     certificate_warnings,
 )
 from gateway.checks.listeners import exposures, probe
+from gateway.config.addresses import Address
 from gateway.config.errors import Key, Problem, nearest
 from gateway.config.models import Config
 from gateway.config.policies import PolicyBlock, PolicySettings
 from gateway.config.reach import gateway_address
-from gateway.config.values import Address
 from gateway.config_file.parts import Parts
 from gateway.config_file.rules import port_claims
 from gateway.names import parents

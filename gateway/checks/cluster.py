@@ -113,6 +113,10 @@ class ClusterFindings:
             ("damaged records", f"{damaged:,}"),
         ]
 
+    def tables(self) -> list[list[tuple[str, str]]]:
+        """The rows, as the one table of a cluster."""
+        return [self.rows()]
+
 
 def found_json(found: Sequence[ClusterFindings]) -> dict[str, object]:
     """What was found, for programs: ``cluster``, or in a tree ``clusters``."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from gateway.config.addresses import Address
 from gateway.config.errors import Key, Problem
 from gateway.config.tree import Child, Peer
-from gateway.config.values import Address
 from gateway.names import DELIMITER
 from gateway.referrals.description import GatewayDescription
 

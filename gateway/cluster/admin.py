@@ -10,7 +10,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Any, Final, TypeVar
 
-from gateway.brokers.connection import BrokerConnection, BrokerError
+from gateway.brokers.connection import BrokerConnection
+from gateway.brokers.errors import BrokerError
 from gateway.brokers.security import BrokerSecurity
 from gateway.cluster.cluster import Cluster
 from gateway.cluster.link import ClusterLink, ClusterUnreachable

@@ -15,7 +15,8 @@ from functools import partial
 from itertools import count
 from typing import Any
 
-from gateway.brokers.connection import BrokerConnection, BrokerError
+from gateway.brokers.connection import BrokerConnection
+from gateway.brokers.errors import BrokerError
 from gateway.brokers.security import BrokerSecurity
 from gateway.cluster.link import ClusterLink, ClusterUnreachable
 from gateway.cluster.listing import Address, Listing, ListingReader, all_topics_request

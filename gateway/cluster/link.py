@@ -7,7 +7,8 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
-from gateway.brokers.connection import BrokerConnection, BrokerError, NotSpoken
+from gateway.brokers.connection import BrokerConnection, NotSpoken
+from gateway.brokers.errors import BrokerError
 from gateway.brokers.security import BrokerSecurity
 from gateway.cluster.listing import Address
 

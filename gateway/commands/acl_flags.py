@@ -15,13 +15,13 @@ from gateway.acl_model import (
     WILDCARD,
     AclBinding,
     AclEntry,
+    AclFilter,
     Operation,
     PatternType,
     Permission,
     ResourcePattern,
     ResourceType,
 )
-from gateway.acls.authorizer import AclFilter
 from gateway.commands.errors import UsageError
 from gateway.commands.namespaces import ROOT, is_default, namespace_resource
 from gateway.names import DELIMITER

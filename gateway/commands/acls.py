@@ -10,22 +10,23 @@ from typing import Any, Final
 from gateway.acl_model import (
     AclBinding,
     AclEntry,
+    AclFilter,
     Operation,
     PatternType,
     Permission,
     ResourcePattern,
     ResourceType,
 )
-from gateway.acls.authorizer import AclFilter
 from gateway.commands.acl_flags import (
     acls_to_add,
     filters_to_list,
     filters_to_remove,
     operation_argument,
 )
-from gateway.commands.actions import Action, Command, Flag
+from gateway.commands.actions import Action, Command, fill_client_parser
 from gateway.commands.admin import Admin
 from gateway.commands.errors import CommandError, Outcome, print_error, rejection
+from gateway.commands.flags import Flag
 from gateway.commands.namespaces import namespace_argument
 from gateway.commands.output import Output, Progress, confirmed, counted, table
 from gateway.names import DELIMITER
@@ -253,7 +254,6 @@ _OPERATION: Final = {"type": operation_argument}
 
 COMMAND: Final = Command(
     "acls",
-    "list, add and remove ACLs of namespaces, topics, groups and the cluster",
     "Manage ACLs, through the gateway's wire protocol.",
     (
         "--add --allow-principal User:alice \\\n      --operation alter --namespace org:apache",
@@ -293,3 +293,8 @@ COMMAND: Final = Command(
         Action("list", "the ACLs of a resource, or all", _list, f"{_RESOURCE} principal"),
     ),
 )
+
+
+def fill(parser: argparse.ArgumentParser) -> None:
+    """Fill the parser of the subcommand."""
+    fill_client_parser(parser, COMMAND)

@@ -1,48 +1,24 @@
-"""The description of a command and its execution: flags, actions, connection, exit status."""
+"""Subcommands that are clients of a gateway: their actions, connection and exit status."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from gateway import exit_codes
 from gateway.commands.admin import Admin
 from gateway.commands.client import DEFAULT_TIMEOUT, GatewayClient
 from gateway.commands.client_properties import ClientSecurity
 from gateway.commands.errors import CommandError, UsageError, print_error, with_address
+from gateway.commands.flags import CLIENT_STATUS, Flag, add_flags
 from gateway.commands.output import Output, print_json
-from gateway.config.values import Address, parse_address
+from gateway.config.addresses import Address, parse_address
 
-Parsers: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 Run: TypeAlias = Callable[[Admin, argparse.Namespace], Awaitable[Output]]
-
-_EXIT_STATUS: Final = """
-exit status:
-   0  done
-   1  rejected, or some of it failed; standard error says what, and what to do next
-   2  the command line cannot be understood
-"""
-CLIENT_STATUS: Final = f"""{_EXIT_STATUS}\
-  69  no gateway responds at that address, or not in time
-"""
-OPERATOR_STATUS: Final = f"""{_EXIT_STATUS}\
-  69  the cluster, or its catalog, does not respond
-  78  the configuration, or the file to import, is not valid
-"""
-
-
-class Flag(NamedTuple):
-    """A flag of a command: it takes a value if it has a ``metavar``, else it is a switch.
-    ``options`` are further ones of ``add_argument``."""
-
-    name: str
-    metavar: str
-    help: str
-    options: Mapping[str, Any] = {}
 
 
 class Action(NamedTuple):
@@ -60,7 +36,6 @@ class Command(NamedTuple):
     ``actions`` it does one thing, ``run``."""
 
     name: str
-    help: str
     description: str
     examples: Sequence[str]
     flags: Sequence[Flag]
@@ -105,44 +80,13 @@ _ALWAYS: Final = frozenset(
 )
 
 
-def add_flags(parser: argparse.ArgumentParser, flags: Sequence[Flag]) -> None:
-    """Add flags to a command's parser."""
-    for flag in flags:
-        kind = {"metavar": flag.metavar} if flag.metavar else {"action": "store_true"}
-        parser.add_argument(flag.name, help=flag.help, **{**kind, **flag.options})
-
-
-def add_operator_command(
-    parsers: Parsers,
-    name: str,
-    flags: Sequence[Flag],
-    run: Callable[[argparse.Namespace], int],
-    **texts: str,
-) -> None:
-    """Add a subcommand that reads a configuration; ``run`` returns the exit status. ``texts`` are
-    its ``help``, ``description`` and ``examples``."""
-    parser = parsers.add_parser(
-        name,
-        help=texts["help"],
-        description=texts["description"],
-        epilog=texts["examples"] + OPERATOR_STATUS,
-        allow_abbrev=False,
-    )
-    add_flags(parser, flags)
-    parser.set_defaults(run=run)
-
-
-def add_client_command(parsers: Parsers, command: Command) -> None:
-    """Add a subcommand; its options' ``run`` returns the exit status."""
+def fill_client_parser(parser: argparse.ArgumentParser, command: Command) -> None:
+    """Fill the parser of a subcommand; its options' ``run`` returns the exit status."""
     start = f"  kafka-gateway {command.name} --bootstrap-server localhost:9192 "
     examples = "".join(f"{start}{example}\n" for example in command.examples)
-    parser = parsers.add_parser(
-        command.name,
-        help=command.help,
-        description=command.description,
-        epilog=f"examples:\n{examples}{CLIENT_STATUS}",
-        allow_abbrev=False,
-    )
+    parser.description = command.description
+    parser.epilog = f"examples:\n{examples}{CLIENT_STATUS}"
+    parser.allow_abbrev = False
     add_flags(parser, _CLIENT_FLAGS)
     if command.actions:
         group = parser.add_mutually_exclusive_group(required=True)

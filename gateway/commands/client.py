@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gateway.brokers.connection import BrokerConnection, BrokerError
-from gateway.brokers.login import LoginError
+from gateway.brokers.connection import BrokerConnection
+from gateway.brokers.errors import BrokerError, LoginError
 from gateway.commands.client_properties import ClientSecurity
 from gateway.commands.errors import CommandError, Unavailable
-from gateway.config.values import Address
+from gateway.config.addresses import Address
 from protocol import messages
 from protocol.errors import ProtocolError
 from protocol.messages import Request

@@ -13,7 +13,7 @@ from typing import Final
 
 from gateway.brokers.security import BrokerSecurity
 from gateway.commands.errors import UsageError
-from gateway.config.security import ClientSasl, ClientTls, ClusterSecurity, Secret
+from gateway.config.connecting import SaslValues, SecurityValues, TlsValues
 
 KEY: Final = "COMMAND_CONFIG"
 """Stands for the file in the error texts of :class:`BrokerSecurity`."""
@@ -56,14 +56,17 @@ _PLACES: Final[Mapping[str, str]] = {
 }
 
 
-class _Inline(Secret):
-    """A secret in the properties file itself, as for Kafka's tools. The gateway's configuration
-    models do not allow it, so they are constructed without validation."""
+class _Inline:
+    """A secret in the properties file itself, as for Kafka's tools; the gateway's configuration
+    does not allow it."""
 
-    value: str
+    file = None
+
+    def __init__(self, value: str) -> None:
+        self._value = value
 
     def read(self) -> str:
-        return self.value
+        return self._value
 
     def __repr__(self) -> str:
         return "(not shown)"
@@ -76,7 +79,7 @@ class ClientSecurity(BrokerSecurity):
 
     def __init__(self, path: Path | None) -> None:
         """Raises UsageError for a file that cannot be read, or is not valid."""
-        settings = ClusterSecurity() if path is None else _settings(path)
+        settings = SecurityValues() if path is None else _settings(path)
         super().__init__(settings, KEY)
         self._path = path
 
@@ -127,7 +130,7 @@ def _unescaped(text: str) -> str:
     )
 
 
-def _settings(path: Path) -> ClusterSecurity:
+def _settings(path: Path) -> SecurityValues:
     """Raises UsageError."""
     try:
         values = read_properties(path.read_text())
@@ -148,18 +151,18 @@ def _settings(path: Path) -> ClusterSecurity:
     certificate = values.get("ssl.keystore.location") or values.get("ssl.certificate.location")
     key_password = values.get("ssl.key.password")
     algorithm = values.get("ssl.endpoint.identification.algorithm", "https").strip().lower()
-    tls = ClientTls.model_construct(
+    tls = TlsValues(
         ca=_file(values.get("ssl.truststore.location") or values.get("ssl.ca.location")),
         certificate=_file(certificate),
         key=_file(values.get("ssl.key.location") or certificate),
-        key_password=_Inline.model_construct(value=key_password) if key_password else None,
+        key_password=_Inline(key_password) if key_password else None,
         verify_hostname=algorithm not in ("", "none"),
     )
     sasl = _sasl(path, values) if protocol.startswith("SASL_") else None
-    return ClusterSecurity.model_construct(protocol=protocol, tls=tls, sasl=sasl)
+    return SecurityValues(protocol=protocol, tls=tls, sasl=sasl)
 
 
-def _sasl(path: Path, values: Mapping[str, str]) -> ClientSasl:
+def _sasl(path: Path, values: Mapping[str, str]) -> SaslValues:
     mechanism = values.get("sasl.mechanism") or values.get("sasl.mechanisms") or ""
     if mechanism not in _MECHANISMS:
         raise UsageError(f"'{path}': sasl.mechanism is one of {', '.join(_MECHANISMS)}")
@@ -171,8 +174,8 @@ def _sasl(path: Path, values: Mapping[str, str]) -> ClientSasl:
         raise UsageError(
             f"'{path}': give the user in sasl.jaas.config, or in sasl.username and sasl.password"
         )
-    secret = _Inline.model_construct(value=password)
-    return ClientSasl.model_construct(mechanism=mechanism, username=user, password=secret)
+    secret = _Inline(password)
+    return SaslValues(mechanism=mechanism, username=user, password=secret)
 
 
 def _jaas(path: Path, mechanism: str, text: str) -> dict[str, str]:

@@ -6,10 +6,11 @@ import argparse
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from gateway.commands.actions import Action, Command, Flag
+from gateway.commands.actions import Action, Command, fill_client_parser
 from gateway.commands.admin import DELETE, SET, Admin
 from gateway.commands.answers import ConfigSource, Described, config_lines, configs_json
 from gateway.commands.errors import CommandError, UsageError, rejection
+from gateway.commands.flags import Flag
 from gateway.commands.namespaces import (
     VIRTUAL,
     is_default,
@@ -141,7 +142,6 @@ _ALTERED: Final = "namespace topic add_config delete_config validate_only"
 
 COMMAND: Final = Command(
     "configs",
-    "describe and alter the configs of namespaces and topics (KIP-37)",
     "Describe or alter the configs of a topic, or of a namespace, whose topics inherit them.",
     (
         "--describe --namespace org",
@@ -163,3 +163,8 @@ COMMAND: Final = Command(
         Action("alter", "set configs, or remove them", _alter, _ALTERED),
     ),
 )
+
+
+def fill(parser: argparse.ArgumentParser) -> None:
+    """Fill the parser of the subcommand."""
+    fill_client_parser(parser, COMMAND)

@@ -9,10 +9,11 @@ from typing import Final, NamedTuple
 
 from gateway.acl_model import Operation
 from gateway.acls.authorizer import load_authorizer
-from gateway.commands.actions import Flag, Parsers, add_operator_command, run
+from gateway.commands.actions import run
 from gateway.commands.errors import CommandError, UsageError
 from gateway.commands.explain_far import FarName, explain_far
 from gateway.commands.explanation import Explained, explain_name
+from gateway.commands.flags import Flag, fill_operator_parser
 from gateway.commands.output import Output, Progress, table
 from gateway.commands.policies import policies_json, policy_table
 from gateway.commands.resolution import resolution
@@ -24,7 +25,8 @@ from gateway.config.reach import mounts_of
 from gateway.config_file.loading import load_config
 from gateway.identity import ANONYMOUS
 from gateway.names import InvalidName
-from gateway.policies.applied import MIN_ISR, AppliedRule, applied_rules, is_hollow
+from gateway.policies.applied import MIN_ISR, applied_rules, is_hollow
+from gateway.policies.applied_text import AppliedRule
 from gateway.policies.tree import BUILT_IN, Policies
 from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.mirrors import Mirror
@@ -51,14 +53,12 @@ _FLAGS: Final = (
 )
 
 
-def add_parser(commands: Parsers) -> None:
-    """Add the subcommand; its options' ``run`` returns the exit status."""
-    add_operator_command(
-        commands,
-        "explain",
+def fill(parser: argparse.ArgumentParser) -> None:
+    """Fill the parser of the subcommand; its options' ``run`` returns the exit status."""
+    fill_operator_parser(
+        parser,
         _FLAGS,
         _run,
-        help="explain a name: where its configs and policies are set, and who may do what with it",
         description="Explain what a client's name stands for, by the catalog and the cluster, and"
         " which policies of the configuration apply there.",
         examples=_EXAMPLES,

@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from gateway.catalog.entities import Gateway, Member
 from gateway.catalog.probe import accepts
-from gateway.commands.actions import Flag, Parsers, add_operator_command, run
+from gateway.commands.actions import run
 from gateway.commands.catalog.exporting import read_catalog
+from gateway.commands.flags import Flag, fill_operator_parser
 from gateway.commands.output import Output, table
 from gateway.commands.volumes import CLUSTER_FLAG, of_cluster
 from gateway.config.models import Config
@@ -30,14 +31,12 @@ _FLAGS: Final = (
 _UNLISTED: Final = "this gateway has no gateway_port, so clients of others do not know it"
 
 
-def add_parser(commands: Parsers) -> None:
-    """Add the subcommand; its options' ``run`` returns the exit status."""
-    add_operator_command(
-        commands,
-        "fleet",
+def fill(parser: argparse.ArgumentParser) -> None:
+    """Fill the parser of the subcommand; its options' ``run`` returns the exit status."""
+    fill_operator_parser(
+        parser,
         _FLAGS,
         _run,
-        help="list the gateways of a cluster, and which of them are up",
         description="List the gateways that take part in a cluster's catalog, the nodes that"
         " clients see them as, and whether each accepts connections from this machine.",
         examples=_EXAMPLES,

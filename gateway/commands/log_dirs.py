@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
 
 from gateway.brokers.connection import BrokerConnection
-from gateway.brokers.messages import BrokerError
+from gateway.brokers.errors import BrokerError
 from gateway.cluster.cluster import Cluster
 from protocol.messages import Request
 from protocol.schema import error_name

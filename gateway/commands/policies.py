@@ -19,7 +19,7 @@ from gateway.commands.namespaces import (
 from gateway.commands.output import counted, table
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import DELIMITER, LogicalName
-from gateway.policies.applied import AppliedRule, parse_rules
+from gateway.policies.applied_text import AppliedRule, parse_rules
 
 POLICIES: Final = "gateway.policies"
 HEADING: Final = ("policy", "limit", "mode", "source")

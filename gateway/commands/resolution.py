@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from gateway.mounts import Mount, Mounts, join
-from gateway.names import DELIMITER, InvalidName
+from gateway.names import DELIMITER, InvalidName, below
 from gateway.views import absolute
 from gateway.views.view import View
-from gateway.views.view_settings import below
 
 
 class MountStep(NamedTuple):

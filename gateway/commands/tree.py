@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from gateway.commands import backend, log_dirs
-from gateway.commands.actions import Flag, Parsers, add_operator_command, run
+from gateway.commands.actions import run
 from gateway.commands.asking import Asker
 from gateway.commands.errors import CommandError, Unavailable
+from gateway.commands.flags import Flag, fill_operator_parser
 from gateway.commands.output import Output, Progress, counted, table
 from gateway.commands.tree_nodes import Hidden, VolumeState, drawn, tree_of
 from gateway.commands.tree_walk import FarMount, walk
@@ -45,14 +46,12 @@ _FLAGS: Final = (
 )
 
 
-def add_parser(commands: Parsers) -> None:
-    """Add the subcommand; its options' ``run`` returns the exit status."""
-    add_operator_command(
-        commands,
-        "tree",
+def fill(parser: argparse.ArgumentParser) -> None:
+    """Fill the parser of the subcommand; its options' ``run`` returns the exit status."""
+    fill_operator_parser(
+        parser,
         _FLAGS,
         _run,
-        help="draw clusters, directories and namespaces, with their topics, sizes and state",
         description="Draw what is behind a gateway: every cluster where it is mounted, its"
         " namespaces, and how many topics and bytes there are.",
         examples=_EXAMPLES,

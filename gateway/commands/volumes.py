@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from gateway.commands.actions import Flag
 from gateway.commands.errors import CommandError, UsageError
+from gateway.commands.flags import Flag
 from gateway.config.models import Config
 
 CLUSTER_FLAG: Final = Flag(

@@ -19,6 +19,7 @@ from pydantic import (
     model_validator,
 )
 
+from gateway.config.policy_modes import Mode
 from gateway.config.security import StrictModel, namespace_path
 from gateway.names import MAX_FLAT_LENGTH, flat_prefix
 
@@ -36,7 +37,6 @@ MAX_COMPILED_BYTES = 1 << 20
 
 _NAMESPACE_PATTERN = "^[a-zA-Z0-9.-]+(:[a-zA-Z0-9.-]+)*$"
 
-Mode = Literal["enforce", "warn"]
 AcksGuarantee = Literal["require", "upgrade", "observe"]
 IdempotenceGuarantee = Literal["require", "observe"]
 Count = Annotated[int, Field(ge=0, le=10_000_000)]

@@ -7,7 +7,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from gateway.config.errors import Problem, problems_of
+from gateway.config.errors import Problem
+from gateway.config.model_problems import problems_of
 from gateway.config.policies import PolicySettings
 from gateway.names import parents
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import count, repeat
 from typing import NamedTuple, Protocol, TypeVar
 
+from gateway.config.addresses import Address
 from gateway.config.models import Cluster, Config, Listener
-from gateway.config.values import Address
 from gateway.mounts import Mount, Mounts
 from gateway.node_ids import NodeIdRanges, virtual_node_id
 from gateway.virtual_brokers import ReachAddresses, Volume

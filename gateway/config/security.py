@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from gateway.config.connecting import SecretError
 from gateway.names import (
     MAX_FLAT_LENGTH,
     RESERVED_PREFIX,
@@ -29,10 +30,6 @@ STANDARD_AUTHORIZER = "gateway.acls.standard.StandardAuthorizer"
 AUDIT_TOPIC = f"{RESERVED_PREFIX}_audit"
 TRAFFIC_TOPIC = f"{RESERVED_PREFIX}_traffic"
 """Topics for the gateway's own records, which no client reaches through a gateway."""
-
-
-class SecretError(Exception):
-    """A secret cannot be read; the text names where it should be and never holds any of it."""
 
 
 class StrictModel(BaseModel):

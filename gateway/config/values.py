@@ -8,16 +8,15 @@ Each type says in one sentence what is wrong with a value that it rejects, and w
 import re
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PlainValidator
 
+from gateway.config.addresses import MAX_PORT, Address, parse_address
 from gateway.config.policies import namespace_of
 from gateway.mounts import MAX_NUMBER
 from gateway.names import DELIMITER, TIER
 from gateway.node_ids import NodeIdRanges
-
-MAX_PORT = 65_535
 
 BROKERS_DEFAULT = -1
 """In place of a replication factor: the brokers' own ``default.replication.factor``."""
@@ -28,30 +27,6 @@ UNLIMITED = 2_147_483_647
 """Kafka's default for the limits of connections."""
 
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,64}\Z")
-
-
-class Address(NamedTuple):
-    """A host name or address, and a port."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{host}:{self.port}"
-
-
-def parse_address(text: object) -> Address:
-    """``host:port`` or ``[v6]:port``. Raises ValueError with one sentence."""
-    if isinstance(text, str):
-        host, colon, port = text.rpartition(":")
-        bare = host.removeprefix("[").removesuffix("]")
-        bracketed = host == f"[{bare}]"
-        if colon and bare and port.isascii() and port.isdigit() and (bracketed or ":" not in bare):
-            if len(port) <= 5 and 1 <= int(port) <= MAX_PORT:
-                return Address(bare, int(port))
-            raise ValueError(f"port {port[:16]} of '{text}' is not within 1-{MAX_PORT}; correct it")
-    raise ValueError(f"'{text}' is not HOST:PORT; write it like broker-1.example:9092")
 
 
 def _node_id_text(value: object) -> object:

@@ -8,7 +8,8 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from gateway.config.errors import ConfigError, Problem, problems_of
+from gateway.config.errors import ConfigError, Problem
+from gateway.config.model_problems import problems_of
 from gateway.config.models import (
     CatalogSettings,
     Config,
@@ -62,6 +63,8 @@ def load_config(path: Path) -> Config:
 
 def with_lines(path: Path, problems: Sequence[Problem]) -> ConfigError:
     """Problems of a file that was read before, with the lines of their keys."""
+    if not problems:
+        return ConfigError(path, ())
     try:
         document = read_document(path)
     except UnreadableError:

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
+from gateway.config.addresses import MAX_PORT
 from gateway.config.errors import Key, Problem, nearest
 from gateway.config.models import Listener
 from gateway.config.security import AUDIT_TOPIC, TRAFFIC_TOPIC
-from gateway.config.values import MAX_PORT
 from gateway.config_file.mirror_rules import mirror_problems
 from gateway.config_file.parts import Parts
 from gateway.config_file.peer_rules import peer_problems

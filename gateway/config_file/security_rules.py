@@ -8,14 +8,15 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from gateway.auth.exchange import CredentialsError
-from gateway.auth.jwks import FileKeys
-from gateway.auth.mechanisms import URLS
+from gateway.auth.jwks import URLS, FileKeys
 from gateway.broker_names import BrokerNames, is_host_name
-from gateway.brokers.login import BrokerLogin, LoginError
+from gateway.brokers.errors import LoginError
+from gateway.brokers.login import BrokerLogin
 from gateway.catalog.log.signatures import KeyFile, KeyFileError
+from gateway.config.connecting import SecretError
 from gateway.config.errors import Key, Problem
 from gateway.config.models import CatalogSettings, Listener
-from gateway.config.security import ClusterSecurity, ListenerSasl, Secret, SecretError
+from gateway.config.security import ClusterSecurity, ListenerSasl, Secret
 from gateway.config_file.parts import Parts
 from gateway.node_ids import NodeIdRanges, virtual_node_id
 from gateway.tls.contexts import TlsError, client_context, server_context

@@ -13,8 +13,8 @@ from functools import partial
 from time import monotonic
 from typing import Final
 
-from gateway.brokers.login import authenticate_version, log_in
-from gateway.brokers.messages import BrokerError
+from gateway.brokers.errors import BrokerError
+from gateway.brokers.login_exchange import authenticate_version, log_in
 from gateway.brokers.opening import open_transport
 from gateway.brokers.security import SESSION_USE
 from gateway.cluster.cluster import Cluster

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, Final, Protocol, TypeAlias
 
-from gateway.brokers.messages import BrokerError
+from gateway.brokers.errors import BrokerError
 from gateway.cluster.link import ClusterUnreachable
 from gateway.connections.base import BaseConnection, BaseHub
 from gateway.connections.broker_side import BrokerSide, Lingering

@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from gateway.acl_model import ResourceType
 from gateway.apis.splitting import SPLIT_KEYS
 from gateway.apis.table import APIS
-from gateway.brokers.messages import BrokerError
+from gateway.brokers.errors import BrokerError
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Listener
 from gateway.connections.connection import Waiting

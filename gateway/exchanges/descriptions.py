@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Final
 
-from gateway.brokers.login import Ask
+from gateway.brokers.login_exchange import Ask
 from protocol import messages
 
 DESCRIBE: Final = "ConsumerGroupDescribeRequest"

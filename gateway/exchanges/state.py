@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from gateway.auth.reauthentication import PassThroughReauthentication, Reauthentication
-from gateway.brokers.login import Ask
+from gateway.brokers.login_exchange import Ask
 from gateway.decision import Denied
 from gateway.exchanges.tree import Tree
 from gateway.exchanges.worker_state import WorkerState

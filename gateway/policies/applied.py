@@ -1,20 +1,12 @@
-"""The rules that apply to the topics of a namespace, as rows and as one line of text.
-
-The line is the value of ``gateway.policies`` in what ``kafka-configs`` prints:
-``partitions.max=12 (policies.namespaces.org, enforce); producer.acks=upgrade (the default)``: a
-rule, its limit, where it is set, and the mode of its block. Values that are not plain words are
-JSON strings. :func:`parse_rules` makes the same rows of it.
-"""
+"""The rules that apply to the topics of a namespace, as rows; see ``applied_text`` for the text."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final, NamedTuple, cast, get_args
+from collections.abc import Iterator
+from typing import Final
 
-from gateway.config.policies import Mode, PolicyBlock
+from gateway.config.policies import PolicyBlock
+from gateway.policies.applied_text import AppliedRule
 from gateway.policies.instance import KEY
 from gateway.policies.tree import BUILT_IN, Policies
 from gateway.policies.violation import ends
@@ -31,35 +23,6 @@ NOTHING: Final = "nothing"
 """The limit shown for ``configs.allowed`` that is an empty list."""
 
 _COUNTED: Final = ("max_topics", "max_partitions", "max_topics_in_tree", "max_partitions_in_tree")
-
-MAX_BYTES: Final = 30_000
-"""Of the text as UTF-8: before DescribeConfigs v4 a value has at most 32,767."""
-
-_WORD: Final = r'[^\s"();,=]+'
-_PLAIN: Final = rf"{_WORD}(?: {_WORD})*"
-_TOKEN: Final = rf'{_PLAIN}|"(?:[^"\\]|\\.)*"'
-_IS_PLAIN: Final = re.compile(_PLAIN)
-_ITEM: Final = re.compile(
-    rf"(?P<rule>{_TOKEN})=(?P<limit>{_TOKEN})"
-    rf" \((?P<source>{_TOKEN})(?:, (?P<mode>{'|'.join(get_args(Mode))}))?\)"
-)
-_MORE: Final = re.compile(r"and (?P<more>[1-9][0-9]{0,8}) more")
-_SEPARATOR: Final = "; "
-
-
-@dataclass(frozen=True, slots=True)
-class AppliedRule:
-    """A rule by the name that violations have for it, a class (``create.topic.policy.class.name``),
-    or half of the producer guarantee.
-
-    ``mode`` is that of the rule's block; None: the producer guarantee has none. ``source`` is the
-    place in the configuration, or "the default".
-    """
-
-    rule: str
-    limit: str
-    mode: Mode | None
-    source: str
 
 
 def applied_rules(policies: Policies, namespace: str) -> list[AppliedRule]:
@@ -107,66 +70,3 @@ def _rules(block: PolicyBlock) -> Iterator[tuple[str, str]]:
             yield rule, str(limit)
     if block.class_name is not None:
         yield KEY, block.class_name
-
-
-class ParsedRules(NamedTuple):
-    """The rules in a text, and the number of those that it had no room for (``more``)."""
-
-    rules: tuple[AppliedRule, ...]
-    more: int = 0
-
-
-def rules_text(rules: Sequence[AppliedRule], most: int = MAX_BYTES) -> str:
-    """The rules as one line of at most so many bytes; it ends in ``and 3 more`` if some do not
-    fit."""
-    items = [_item(rule) for rule in rules]
-    whole = _SEPARATOR.join(items)
-    if len(whole.encode()) <= most:
-        return whole
-    room = most - len(f"{_SEPARATOR}and {len(items)} more")
-    fitting: list[str] = []
-    for item in items:
-        room -= len(f"{item}{_SEPARATOR}".encode())
-        if room < 0:
-            break
-        fitting.append(item)
-    return _SEPARATOR.join([*fitting, f"and {len(items) - len(fitting)} more"])
-
-
-def parse_rules(text: str) -> ParsedRules:
-    """Parse the text of :func:`rules_text`. Raises ValueError for any other."""
-    found: list[AppliedRule] = []
-    at = 0
-    while at < len(text):
-        item = _ITEM.match(text, at)
-        if item is None:
-            more = _MORE.fullmatch(text, at)
-            if more is None:
-                raise ValueError(f"'{text[at : at + 60]}' is no rule of a policy")
-            return ParsedRules(tuple(found), int(more["more"]))
-        rule, limit, source = (_unquoted(item[part]) for part in ("rule", "limit", "source"))
-        found.append(AppliedRule(rule, limit, cast(Mode | None, item["mode"]), source))
-        at = item.end()
-        if at < len(text):
-            if not text.startswith(_SEPARATOR, at) or at + len(_SEPARATOR) == len(text):
-                raise ValueError(f"'{text[at : at + 60]}' follows a rule of a policy")
-            at += len(_SEPARATOR)
-    return ParsedRules(tuple(found))
-
-
-def _item(rule: AppliedRule) -> str:
-    mode = "" if rule.mode is None else f", {rule.mode}"
-    return f"{_quoted(rule.rule)}={_quoted(rule.limit)} ({_quoted(rule.source)}{mode})"
-
-
-def _quoted(value: str) -> str:
-    plain = value.isprintable() and _IS_PLAIN.fullmatch(value)
-    return value if plain else json.dumps(value)
-
-
-def _unquoted(token: str) -> str:
-    if not token.startswith('"'):
-        return token
-    value = json.loads(token)
-    assert isinstance(value, str), "a JSON string"
-    return value

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
-from gateway.config.policies import Mode, Range
+from gateway.config.policies import Range
+from gateway.config.policy_modes import Mode
 from gateway.names import DELIMITER
 from gateway.policies.tree import Placed
 

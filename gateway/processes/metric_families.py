@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from gateway.counts import Labels
-from gateway.sinks.record_topic import TOO_LARGE
-from gateway.sinks.record_writer import QUEUE_FULL, STOPPED, WRITE_FAILED
+from gateway.sinks.record_writer import QUEUE_FULL, STOPPED, TOO_LARGE, WRITE_FAILED
 
 
 @dataclass(frozen=True, slots=True)

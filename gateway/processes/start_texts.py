@@ -6,10 +6,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gateway import version
+from gateway.config.addresses import Address
 from gateway.config.models import Cluster, Config, Listener
 from gateway.config.reach import broker_places, gateway_address
 from gateway.config.tree import TreeSettings
-from gateway.config.values import Address
 from gateway.names import DELIMITER
 
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from gateway import exit_codes, version
 from gateway.checks.listeners import probe, warn_of_exposures
+from gateway.config.addresses import Address
 from gateway.config.models import Config
-from gateway.config.values import Address
 from gateway.config_file.parts import Parts
 from gateway.config_file.rules import port_claims
 from gateway.processes.http_endpoints import Health, HttpEndpoints

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gateway.brokers.connection import BrokerConnection
-from gateway.brokers.messages import BrokerError
+from gateway.brokers.errors import BrokerError
 from gateway.brokers.security import BrokerSecurity
 from gateway.config.tree import Peer
 from gateway.referrals import peer_wire

@@ -12,17 +12,11 @@ from struct import Struct
 from typing import Final
 
 from gateway.brokers.connection import BrokerConnection
-from gateway.brokers.messages import (
-    CLIENT_ID,
-    MAX_CORRELATION_ID,
-    SIZE_BYTES,
-    BrokerError,
-    SecurityError,
-    response_body,
-)
+from gateway.brokers.errors import BrokerError, SecurityError
+from gateway.brokers.messages import CLIENT_ID, MAX_CORRELATION_ID, SIZE_BYTES, response_body
 from gateway.brokers.security import BrokerSecurity
+from gateway.config.addresses import Address
 from gateway.config.tree import Peer
-from gateway.config.values import Address
 from gateway.referrals import envelope
 from gateway.referrals.questions import Answer, Question
 from gateway.tls.distinguished_name import UnreadableName, subject_name

@@ -15,13 +15,13 @@ from gateway.acl_model import (
     CLUSTER_NAME,
     AclBinding,
     AclEntry,
+    AclFilter,
     Operation,
     PatternType,
     Permission,
     ResourcePattern,
     ResourceType,
 )
-from gateway.acls.authorizer import AclFilter
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST
 from gateway.names import DELIMITER

@@ -18,11 +18,12 @@ from gateway.acl_model import (
     NAMESPACED,
     WILDCARD,
     AclEntry,
+    AclFilter,
     PatternType,
     ResourcePattern,
     ResourceType,
 )
-from gateway.acls.authorizer import AclFilter, means_entry, means_pattern
+from gateway.acls.authorizer import means_entry, means_pattern
 from gateway.catalog.entities import ResourceAcls
 from gateway.catalog.snapshot import Snapshot
 from gateway.decision import Denied

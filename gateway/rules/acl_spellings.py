@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.acl_model import NAMESPACED, ResourcePattern, ResourceType
-from gateway.acls.authorizer import AclFilter
+from gateway.acl_model import NAMESPACED, AclFilter, ResourcePattern, ResourceType
 from gateway.names import DELIMITER, END_OF_NAMESPACE, flat_prefix
 from gateway.views import absolute
 from gateway.views.mirrors import spell_text

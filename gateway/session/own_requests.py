@@ -14,7 +14,8 @@ from time import monotonic
 from typing import Any, Final
 
 from gateway.apis.table import APIS, plan_of
-from gateway.brokers.messages import BrokerError, request_frame, response_entity
+from gateway.brokers.errors import BrokerError
+from gateway.brokers.messages import request_frame, response_entity
 from gateway.exchanges.exchange import Exchange, Outcome, Plan
 from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState

@@ -17,7 +17,7 @@ from typing import Final, Protocol, TypeVar
 
 from gateway.catalog.log.records import LogError
 from gateway.catalog.log.topics import TopicError
-from gateway.sinks.record_writer import QUEUE_FULL, STOPPED, RecordSink
+from gateway.sinks.record_writer import QUEUE_FULL, STOPPED, TOO_LARGE, RecordSink
 from gateway.sinks.topic_partitions import Message, TopicMissing, Written
 
 log = logging.getLogger(__name__)
@@ -27,9 +27,6 @@ CHUNK: Final = 100
 
 LAST_CHUNK: Final = 500
 """The same at the end, when no client is left to be held up."""
-
-TOO_LARGE: Final = "too large"
-"""Why a record was dropped: a label of a metric. Brokers have a ``max.message.bytes``."""
 
 _FIRST_BACKOFF: Final = 0.1
 _LONGEST_BACKOFF: Final = 5.0

@@ -30,8 +30,9 @@ RETRY_SECONDS = 1.0
 
 QUEUE_FULL = "queue full"
 WRITE_FAILED = "write failed"
+TOO_LARGE = "too large"
 STOPPED = "stopped"
-"""Why a record was dropped: labels of a metric."""
+"""Why a record was dropped: labels of a metric. Brokers have a ``max.message.bytes``."""
 
 _COMPLAINT_SECONDS = 60.0
 

@@ -14,13 +14,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from gateway.config.security import ClientTls, ListenerTls, Secret, SecretError
+from gateway.config.connecting import SecretError, SecretSource, TlsSettings
 from gateway.identity import ANONYMOUS, Identity
 from gateway.tls.client_hello import ClientHello
 
 if TYPE_CHECKING:
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
+
+    # A type alone: at run time it would bring pydantic along, which clients do without.
+    from gateway.config.security import ListenerTls
 
 CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
 """Of TLS 1.2: forward secrecy and authenticated encryption alone. TLS 1.3 has nothing else."""
@@ -108,7 +111,7 @@ def server_context(tls: ListenerTls, admits: Admits | None = None) -> ssl.SSLCon
     return context
 
 
-def client_context(tls: ClientTls) -> ssl.SSLContext:
+def client_context(tls: TlsSettings) -> ssl.SSLContext:
     """The context of the gateway as a client of brokers. Raises TlsError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     _harden(context)
@@ -126,12 +129,21 @@ def client_context(tls: ClientTls) -> ssl.SSLContext:
     return context
 
 
-def watched_files(tls: ListenerTls | ClientTls) -> tuple[Path, ...]:
-    """Every file that such a context is made of."""
-    authorities = tls.client_ca if isinstance(tls, ListenerTls) else tls.ca
-    password = None if tls.key_password is None else tls.key_password.file
-    found = (tls.certificate, tls.key, authorities, password)
-    return tuple(path for path in found if path is not None)
+def listener_files(tls: ListenerTls) -> tuple[Path, ...]:
+    """Every file that a listener's context is made of."""
+    return _files(tls.certificate, tls.key, tls.client_ca, tls.key_password)
+
+
+def client_files(tls: TlsSettings) -> tuple[Path, ...]:
+    """Every file that a client's context is made of."""
+    return _files(tls.certificate, tls.key, tls.ca, tls.key_password)
+
+
+def _files(
+    certificate: Path | None, key: Path | None, ca: Path | None, password: SecretSource | None
+) -> tuple[Path, ...]:
+    secret = None if password is None else password.file
+    return tuple(path for path in (certificate, key, ca, secret) if path is not None)
 
 
 def _harden(context: ssl.SSLContext) -> None:
@@ -144,7 +156,7 @@ def _harden(context: ssl.SSLContext) -> None:
 
 
 def _present(
-    context: ssl.SSLContext, certificate: Path, key: Path, password: Secret | None
+    context: ssl.SSLContext, certificate: Path, key: Path, password: SecretSource | None
 ) -> None:
     chain = read_certificates("certificate", certificate)
     secret = read_password("key_password", password)
@@ -235,7 +247,7 @@ def read_certificates(key: str, path: Path) -> tuple[x509.Certificate, ...]:
         raise TlsError(key, text) from None
 
 
-def read_password(key: str, secret: Secret | None) -> str | None:
+def read_password(key: str, secret: SecretSource | None) -> str | None:
     """The password of a private key; None: it has none. Raises TlsError."""
     try:
         return None if secret is None else secret.read()

@@ -21,10 +21,10 @@ from gateway.tls.contexts import (
     MAX_FILE_BYTES,
     TlsConnection,
     TlsError,
+    listener_files,
     read_certificates,
     seconds_left,
     server_context,
-    watched_files,
 )
 from gateway.tls.principal_mapping import PrincipalMapping, certificate_identity
 
@@ -63,7 +63,7 @@ class TlsListener:
         self._tls = tls
         self._names = names
         self._mapping = PrincipalMapping(tls.principal_mapping_rules)
-        self._files = watched_files(tls)
+        self._files = listener_files(tls)
         self._stamps = [_stamp_of(path) for path in self._files]
         self._digest = _digest_of(self._files)
         self._expires = 0.0

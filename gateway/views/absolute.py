@@ -18,11 +18,12 @@ from gateway.names import (
     InvalidName,
     LogicalName,
     NoTopicHere,
+    below,
     check_namespace,
     decode,
     flat_prefix,
 )
-from gateway.views.view_settings import ViewSettings, below
+from gateway.views.view_settings import ViewSettings
 
 _ANY_TOPIC: Final = "t"
 

@@ -12,13 +12,14 @@ from typing import Final
 from gateway.acl_model import (
     CLUSTER,
     AclBinding,
+    AclFilter,
     Operation,
     Resource,
     ResourcePattern,
     ResourceType,
     resource,
 )
-from gateway.acls.authorizer import AclFilter, AllowedBy
+from gateway.acls.authorizer import AllowedBy
 from gateway.decision import Denied, Resolved
 from gateway.error_codes import INVALID_REQUEST
 from gateway.names import InvalidName

@@ -13,13 +13,14 @@ from typing import Final
 from gateway.acl_model import (
     CLUSTER,
     AclBinding,
+    AclFilter,
     Operation,
     Resource,
     ResourcePattern,
     ResourceType,
     namespace_of,
 )
-from gateway.acls.authorizer import AclFilter, Authorizer, Verdict
+from gateway.acls.authorizer import Authorizer, Verdict
 from gateway.decision import Denied, Resolved
 from gateway.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
@@ -27,11 +28,11 @@ from gateway.error_codes import (
     TOPIC_AUTHORIZATION_FAILED,
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 )
-from gateway.names import DELIMITER
+from gateway.names import DELIMITER, below
 from gateway.views import absolute
 from gateway.views.access import ALTER, DESCRIBE, NOT_BY_LINK, READ, WRITE, Access, own_name
 from gateway.views.mirrors import spell_resource
-from gateway.views.spelling import MAX_SPELLED, below
+from gateway.views.spelling import MAX_SPELLED
 from gateway.views.view import CACHE_LIMIT, View
 from protocol.pausing import pause_point
 

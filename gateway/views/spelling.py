@@ -18,6 +18,7 @@ from gateway.names import (
     InvalidName,
     LogicalName,
     NoTopicHere,
+    below,
     check_namespace,
     decode,
     encode,
@@ -26,7 +27,7 @@ from gateway.names import (
 )
 from gateway.views import absolute, mirrors
 from gateway.views.absolute import hidden_by
-from gateway.views.view_settings import Spelling, ViewSettings, below
+from gateway.views.view_settings import Spelling, ViewSettings
 
 __all__ = ["Spelling", "ViewSettings", "below", "hidden_by"]
 

@@ -18,6 +18,7 @@ from gateway.names import (
     InvalidName,
     LogicalName,
     NoTopicHere,
+    below,
     encode,
     flat_prefix,
     is_reserved,
@@ -26,7 +27,7 @@ from gateway.policies.tree import NO_POLICIES, Policies
 from gateway.topic_ids import TopicIndex
 from gateway.views import mirrors, spelling
 from gateway.views.names_of_view import CACHE_LIMIT, MAX_ID_BYTES, Names
-from gateway.views.spelling import MAX_SPELLED, Spelling, ViewSettings, below
+from gateway.views.spelling import MAX_SPELLED, Spelling, ViewSettings
 from protocol.pausing import pause_point
 from protocol.primitives import compact_string, legacy_string
 

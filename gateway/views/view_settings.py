@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gateway.mounts import Mounts
-from gateway.names import DELIMITER
 from gateway.views.mirrors import Mirrors
 
 Spelling = Literal["colon", "legal", "slash"]
@@ -63,11 +62,3 @@ class ViewSettings:
     def scope(self) -> str:
         """The scope in which a group id is unique: a listener and a home."""
         return f"{self.listener}/{self.home}"
-
-
-def below(namespace: str, home: str) -> str | None:
-    """``namespace`` relative to ``home`` (``""``: the root); None when it is not in its subtree."""
-    if not home or namespace == home:
-        return namespace if not home else ""
-    inside = namespace.removeprefix(home + DELIMITER)
-    return inside if inside != namespace else None

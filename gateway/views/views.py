@@ -16,13 +16,14 @@ from gateway.catalog.source import Catalog
 from gateway.config.models import Cluster, Listener
 from gateway.decision import Denied
 from gateway.mounts import Mounts
+from gateway.names import below
 from gateway.policies.tree import NO_POLICIES, Policies
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import DESCRIBE, Access
 from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.closed_view import ClosedView
 from gateway.views.mirrors import Mirrors
-from gateway.views.spelling import ViewSettings, below
+from gateway.views.spelling import ViewSettings
 from gateway.views.view import View
 from protocol.pausing import paced
 

@@ -8,12 +8,13 @@ from gateway.acl_model import (
     ANY_USER,
     WILDCARD,
     AclBinding,
+    AclFilter,
     Operation,
     Permission,
     Resource,
     covers,
 )
-from gateway.acls.authorizer import AclFilter, Authorizer, Verdict, means_entry, means_pattern
+from gateway.acls.authorizer import Authorizer, Verdict, means_entry, means_pattern
 
 
 class ListAuthorizer(Authorizer):

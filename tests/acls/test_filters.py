@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.acl_model import Operation, PatternType, Permission, ResourceType, pattern_of
-from gateway.acls.authorizer import AclFilter, means_entry, means_pattern
+from gateway.acl_model import (
+    AclFilter,
+    Operation,
+    PatternType,
+    Permission,
+    ResourceType,
+    pattern_of,
+)
+from gateway.acls.authorizer import means_entry, means_pattern
 from tests.acls.samples import HOST, entry
 
 TOPIC, ANY = ResourceType.TOPIC, ResourceType.ANY

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.acl_model import Operation, PatternType, Permission, ResourceType
-from gateway.acls.authorizer import AclFilter, means_entry, means_pattern
+from gateway.acl_model import AclFilter, Operation, PatternType, Permission, ResourceType
+from gateway.acls.authorizer import means_entry, means_pattern
 from gateway.acls.index import AclIndex, matching_acls
 from gateway.catalog.snapshot import Snapshot
 from tests.acls.reference import bindings_of

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from gateway.auth.exchange import (
+from gateway.auth.exchange import AuthenticationFailed
+from gateway.auth.messages import (
     AUTHENTICATE,
     HANDSHAKE,
-    AuthenticationFailed,
     authenticate_answer,
     authenticate_rejection,
     handshake_answer,

@@ -88,6 +88,15 @@ def test_acls_are_a_part_of_their_own(
     assert [row["figure"] for row in result["catalog"]] == ["authorize"]
 
 
+def test_starts_are_a_part_of_their_own(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [CatalogRow("kafka-gateway --help", "CPU s", 0.1, 0.4)]
+    monkeypatch.setattr(bench, "measure_starts", lambda _: iter(rows))
+    assert bench.main(["starts", "--gate"]) == 0
+    assert "pass by 75%" in capsys.readouterr().out
+
+
 def test_tls_is_a_part_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -106,6 +115,7 @@ def test_tls_is_a_part_of_its_own(
     monkeypatch.setattr(bench, "measure", lambda: [])
     monkeypatch.setattr(bench, "measure_acls", lambda _: [])
     monkeypatch.setattr(bench, "measure_catalog", lambda _: [])
+    monkeypatch.setattr(bench, "measure_starts", lambda _: [])
     assert bench.main([]) == 0
     out = capsys.readouterr().out
     assert "TLS handshakes" in out

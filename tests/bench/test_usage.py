@@ -10,7 +10,13 @@ import time
 import psutil
 import pytest
 
-from bench.usage import cpu_seconds, resident_kib, with_descendants
+from bench.usage import (
+    CommandFailed,
+    cpu_seconds,
+    cpu_seconds_of,
+    resident_kib,
+    with_descendants,
+)
 
 
 def test_cpu_seconds_are_those_of_the_process() -> None:
@@ -26,6 +32,20 @@ def test_cpu_seconds_are_those_of_the_process() -> None:
 def test_they_agree_with_proc() -> None:
     times = psutil.Process().cpu_times()
     assert cpu_seconds([os.getpid()]) == pytest.approx(times.user + times.system, abs=0.1)
+
+
+def test_cpu_seconds_of_a_command() -> None:
+    busy = "import time\nwhile time.process_time() < 0.3: pass"
+    assert 0.3 <= cpu_seconds_of([sys.executable, "-c", busy], os.environ) < 1
+    # Sleeping takes none: what starting Python takes is left.
+    idle = cpu_seconds_of([sys.executable, "-c", "import time; time.sleep(0.5)"], os.environ)
+    assert 0 < idle < 0.3
+
+
+def test_a_command_that_fails_is_not_measured() -> None:
+    failing = [sys.executable, "-c", "raise SystemExit('no such port')"]
+    with pytest.raises(CommandFailed, match="ended with status 1: no such port"):
+        cpu_seconds_of(failing, os.environ)
 
 
 def test_descendants_and_their_memory() -> None:

@@ -9,7 +9,8 @@ from uuid import UUID
 import pytest
 import pytest_asyncio
 
-from gateway.brokers.connection import BrokerConnection, BrokerError
+from gateway.brokers.connection import BrokerConnection
+from gateway.brokers.errors import BrokerError
 from gateway.cluster.listing import all_topics_request
 from protocol import messages
 from tests.cluster.scripted_broker import (

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from devkit.certificates import Authority
-from gateway.brokers.connection import BrokerConnection, BrokerError
+from gateway.brokers.connection import BrokerConnection
+from gateway.brokers.errors import BrokerError
 from gateway.brokers.security import BrokerSecurity
 from gateway.cluster.link import ClusterLink, ClusterUnreachable
 from gateway.config.security import ClientSasl, ClientTls, ClusterSecurity, Secret

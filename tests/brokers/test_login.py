@@ -14,13 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.brokers.login import (
-    MAX_ITERATIONS,
-    BrokerLogin,
-    LoginError,
-    authenticate_version,
-    log_in,
-)
+from gateway.brokers.errors import LoginError
+from gateway.brokers.login import MAX_ITERATIONS, BrokerLogin
+from gateway.brokers.login_exchange import authenticate_version, log_in
 from gateway.brokers.messages import request_frame, response_body, response_entity
 from tests.auth.sasl_broker import AUTHENTICATE, HANDSHAKE, REFUSED, Outcome, SaslBroker
 

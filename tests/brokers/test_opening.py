@@ -12,7 +12,8 @@ import pytest_asyncio
 
 from devkit.certificates import Authority
 from devkit.ports import free_port
-from gateway.brokers.messages import BrokerError, request_frame
+from gateway.brokers.errors import BrokerError
+from gateway.brokers.messages import request_frame
 from gateway.brokers.opening import MAX_ANSWER, open_transport
 from gateway.brokers.security import BrokerSecurity
 from gateway.config.security import ClientSasl, ClientTls, ClusterSecurity, Secret

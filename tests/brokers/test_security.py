@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from devkit.certificates import Authority
-from gateway.brokers.messages import BrokerError
+from gateway.brokers.errors import BrokerError
 from gateway.brokers.security import KEY, BrokerSecurity
 from gateway.config.security import ClientSasl, ClientTls, ClusterSecurity, Secret
 

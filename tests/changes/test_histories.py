@@ -13,8 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from gateway.catalog.entities import Change, Removal, TopicEntry
 from gateway.changes.jobs.background import Housekeeping, NamespaceDeletion
 from gateway.decision import Denied
-from gateway.names import LogicalName, parents
-from gateway.views.spelling import below
+from gateway.names import LogicalName, below, parents
 from tests.changes.admin_requests import codes, create, delete
 from tests.changes.fakes import Clock, Crash, FakeGateway, World, crash_at
 

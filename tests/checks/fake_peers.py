@@ -11,10 +11,10 @@ import yaml
 
 from gateway.checks.peer_findings import PeerFindings
 from gateway.checks.peers import ask_peers
+from gateway.config.addresses import Address
 from gateway.config.errors import Problem, key_text
 from gateway.config.models import Config
 from gateway.config.tree import Peer, TreeSettings
-from gateway.config.values import Address
 from gateway.config_file.loading import load_config
 from gateway.referrals.description import (
     DescribedListener,

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from gateway import cli, exit_codes
+from gateway.checks import command, peers
 from gateway.checks.peer_findings import PeerFindings
 from gateway.checks.peers import ask_peers
 from gateway.commands import asking
@@ -192,8 +193,8 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checks:
 
     def run(*flags: str, **says: Says) -> int:
         fakes = Fakes(says={**DESCRIPTIONS, **says})
-        monkeypatch.setattr(cli, "ask_peers", lambda made: ask_peers(made, fakes.link))
-        monkeypatch.setattr(cli, "find_problems", lambda _: [])
+        monkeypatch.setattr(peers, "ask_peers", lambda made: ask_peers(made, fakes.link))
+        monkeypatch.setattr(command, "find_problems", lambda _: [])
         return cli.main(["check", str(written(tmp_path, values(tmp_path))), "--peers", *flags])
 
     return run

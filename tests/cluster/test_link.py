@@ -2,7 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.brokers.connection import BrokerConnection, BrokerError
+from gateway.brokers.connection import BrokerConnection
+from gateway.brokers.errors import BrokerError
 from gateway.cluster import link as cluster_link
 from gateway.cluster.link import ClusterLink, ClusterUnreachable
 from protocol import messages

@@ -9,13 +9,14 @@ from typing import Any
 from gateway.acl_model import (
     AclBinding,
     AclEntry,
+    AclFilter,
     Operation,
     PatternType,
     Permission,
     ResourcePattern,
     ResourceType,
 )
-from gateway.acls.authorizer import AclFilter, means_entry, means_pattern
+from gateway.acls.authorizer import means_entry, means_pattern
 from protocol.messages import element_class, make
 from tests.changes.acl_requests import acl, text_of
 from tests.commands.fake_gateway import FakeGateway

@@ -13,7 +13,7 @@ from typing import Any
 from gateway import cli
 from gateway.commands.admin import Admin
 from gateway.commands.client import GatewayClient
-from gateway.config.values import parse_address
+from gateway.config.addresses import parse_address
 from tests.commands.fake_gateway import FakeGateway
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.acl_model import Operation, PatternType, Permission, ResourceType
-from gateway.acls.authorizer import AclFilter
+from gateway.acl_model import AclFilter, Operation, PatternType, Permission, ResourceType
 from gateway.commands import acls as acl_command
 from gateway.commands.acls import create_acls, delete_acls, describe_acls, in_order
 from tests.changes.acl_requests import acl, text_of

@@ -15,7 +15,7 @@ from gateway.commands.acl_flags import (
     filters_to_remove,
     operation_argument,
 )
-from gateway.commands.actions import add_client_command
+from gateway.commands.actions import fill_client_parser
 from gateway.commands.errors import UsageError
 from tests.changes.acl_requests import text_of
 
@@ -23,8 +23,8 @@ from tests.changes.acl_requests import text_of
 def options(line: str) -> argparse.Namespace:
     """The flags of a command line."""
     parser = argparse.ArgumentParser()
-    add_client_command(parser.add_subparsers(), acls.COMMAND)
-    return parser.parse_args(["acls", "--bootstrap-server", "h:1", *shlex.split(line)])
+    fill_client_parser(parser, acls.COMMAND)
+    return parser.parse_args(["--bootstrap-server", "h:1", *shlex.split(line)])
 
 
 def added(line: str) -> set[str]:

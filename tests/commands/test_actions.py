@@ -7,12 +7,13 @@ import argparse
 import pytest
 
 from gateway.commands import actions
-from gateway.commands.actions import Action, Command, Flag, add_client_command
+from gateway.commands.actions import Action, Command, fill_client_parser
 from gateway.commands.admin import Admin
 from gateway.commands.errors import UsageError
+from gateway.commands.flags import Flag
 from gateway.commands.output import Output
 
-ADDRESS = ("x", "--bootstrap-server", "127.0.0.1:1", "--timeout", "3", "--json")
+ADDRESS = ("--bootstrap-server", "127.0.0.1:1", "--timeout", "3", "--json")
 
 
 async def _one(admin: Admin, options: argparse.Namespace) -> Output:
@@ -25,7 +26,6 @@ async def _other(admin: Admin, options: argparse.Namespace) -> Output:
 
 COMMAND = Command(
     "x",
-    "help",
     "description",
     (),
     (
@@ -40,7 +40,7 @@ COMMAND = Command(
 def run(*words: str) -> int:
     """The exit status of a command line."""
     parser = argparse.ArgumentParser()
-    add_client_command(parser.add_subparsers(dest="command"), COMMAND)
+    fill_client_parser(parser, COMMAND)
     options = parser.parse_args([*ADDRESS, *words])
     status: int = options.run(options)
     return status

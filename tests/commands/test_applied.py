@@ -16,7 +16,7 @@ from gateway.commands.policies import (
     of_topic,
     policies_json,
 )
-from gateway.policies.applied import AppliedRule
+from gateway.policies.applied_text import AppliedRule
 from tests.commands.fake_gateway import FakeGateway
 from tests.commands.running import admin_at, topics
 

@@ -12,7 +12,7 @@ from devkit.ports import free_port
 from gateway.commands.admin import Admin
 from gateway.commands.client import GatewayClient
 from gateway.commands.errors import CommandError, Unavailable
-from gateway.config.values import Address
+from gateway.config.addresses import Address
 from protocol.messages import Request, element_class, has_field
 from tests.commands.fake_gateway import HOST, FakeGateway, drop_after, drop_before
 

@@ -13,7 +13,7 @@ from gateway.brokers.login import BrokerLogin
 from gateway.commands import client_properties
 from gateway.commands.client_properties import KEY, ClientSecurity, read_properties
 from gateway.commands.errors import UsageError
-from gateway.config.security import ClusterSecurity
+from gateway.config.connecting import SecurityValues
 from tests.commands.fake_gateway import FakeGateway
 from tests.commands.running import command
 
@@ -22,7 +22,7 @@ SCRAM = JAAS("scram.Scram", 'username="alice" password="se\\\\"cret;"')
 PLAIN = JAAS("plain.Plain", "password=secret username='al ice'")
 
 
-def settings(tmp_path: Path, text: str) -> ClusterSecurity:
+def settings(tmp_path: Path, text: str) -> SecurityValues:
     path = tmp_path / "client.properties"
     path.write_text(text)
     return client_properties._settings(path)
@@ -134,7 +134,7 @@ ssl.key.location=key.pem
 
 def test_what_is_no_security_is_left_alone(tmp_path: Path) -> None:
     found = settings(tmp_path, "client.id=x\nbootstrap.servers=a:1\nrequest.timeout.ms=5\n")
-    assert found == ClusterSecurity()
+    assert found == SecurityValues()
     assert not ClientSecurity(None).has_login
 
 

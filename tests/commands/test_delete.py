@@ -163,7 +163,7 @@ async def test_interrupted(capsys: pytest.CaptureFixture[str]) -> None:
     async with FakeGateway("org") as gateway:
         gateway.polls = 10**6
         words = ["--bootstrap-server", gateway.address, "--delete", "--namespace", "org"]
-        options = cli._parser().parse_args(["topics", *words])
+        options = cli.parser().parse_args(["topics", *words])
         client = GatewayClient(options.bootstrap_server)
         waiting = asyncio.create_task(delete(Admin(client), options))
         while not gateway.asked("DeleteTopics"):

@@ -31,7 +31,7 @@ CLIENTS = ("topics", "configs", "acls")
 
 def test_what_asks_a_gateway_is_understood() -> None:
     """What they print is looked at where there is a gateway (tests/live)."""
-    parser = cli._parser()
+    parser = cli.parser()
     for step in steps(*CLIENTS):
         assert ADDRESS in step.words
         assert parser.parse_args(step.words).command == step.words[0]
@@ -167,7 +167,7 @@ def test_every_property_of_a_login_has_its_row() -> None:
 
 def test_every_subcommand_of_catalog_has_its_row() -> None:
     rows = {markdown.code(row[0]): row[1] for row in markdown.table(PAGE, "subcommand")}
-    parsers = _subparsers(_subparsers(cli._parser())["catalog"])
+    parsers = _subparsers(_subparsers(cli.parser())["catalog"])
     assert rows.keys() == parsers.keys()
     for name, text in rows.items():
         flags = set(re.findall(r"--[a-z-]+", text))
@@ -204,15 +204,15 @@ def test_what_an_import_takes_care_of() -> None:
 
 
 def _flags(name: str) -> set[str]:
-    return _options(_subparsers(cli._parser())[name])
+    return _options(_subparsers(cli.parser())[name])
 
 
 def _options(parser: argparse.ArgumentParser) -> set[str]:
     return {flag for action in parser._actions for flag in action.option_strings}
 
 
-def _subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+def _subparsers(parser: argparse.ArgumentParser) -> dict[str, cli.Parser]:
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            return dict(action.choices)
+            return {name: one.filled() for name, one in action.choices.items()}
     raise AssertionError("it has no subcommands")

@@ -12,7 +12,7 @@ from gateway.commands.client import GatewayClient
 from gateway.commands.errors import CommandError, Unavailable
 from gateway.commands.groups import coordinator as groups_module
 from gateway.commands.groups.coordinator import Groups, Partition, Position
-from gateway.config.values import Address
+from gateway.config.addresses import Address
 from tests.commands.fake_gateway import HOST, drop_before
 from tests.commands.fake_groups import FakeGroups
 from tests.commands.running import admin_at

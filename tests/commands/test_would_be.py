@@ -7,7 +7,7 @@ import pytest
 from gateway.commands.answers import Config, Created
 from gateway.commands.policies import Applied
 from gateway.commands.topics.create import validated
-from gateway.policies.applied import AppliedRule
+from gateway.policies.applied_text import AppliedRule
 
 ROW = AppliedRule("max_topics", "5", "warn", "policies.namespaces.org")
 DONE = Created("t", 0, "NONE", "", partitions=3, replication_factor=2)

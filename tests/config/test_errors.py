@@ -1,4 +1,4 @@
-"""gateway.config.errors: how problems are ordered, placed and worded."""
+"""gateway.config.errors and model_problems: how problems are ordered, placed and worded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Annotated
 import pytest
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from gateway.config.errors import ConfigError, Problem, key_text, nearest, problems_of, shown
+from gateway.config.errors import ConfigError, Problem, key_text, nearest, shown
+from gateway.config.model_problems import problems_of
 
 PATH = Path("g.yaml")
 

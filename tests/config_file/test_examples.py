@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from gateway.config.addresses import Address
 from gateway.config.models import Config
 from gateway.config.policies import Range
 from gateway.config.reach import reached
-from gateway.config.values import Address
 from gateway.config_file.loading import load_config
 from gateway.config_file.parts import Parts
 from gateway.config_file.rules import port_claims

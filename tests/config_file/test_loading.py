@@ -11,10 +11,10 @@ import yaml
 from pydantic import BaseModel, TypeAdapter
 from pydantic.fields import FieldInfo
 
+from gateway.config.addresses import Address, parse_address
 from gateway.config.errors import Problem
 from gateway.config.models import Config
 from gateway.config.policies import PolicyBlock
-from gateway.config.values import Address, parse_address
 from gateway.config_file.loading import with_lines
 from tests.config_file.written import MINIMAL, load, rejections, rejections_with
 

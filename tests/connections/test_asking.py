@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.brokers.messages import BrokerError
+from gateway.brokers.errors import BrokerError
 from gateway.connections.connection import Connection
 from protocol import messages
 from tests.connections.connected import FakeServer, connected, settled

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import pytest
 
-from gateway.brokers.login import LoginError
+from gateway.brokers.errors import LoginError
 from gateway.brokers.security import BrokerSecurity
 from gateway.cluster.cluster import Cluster
 from gateway.config.security import ClientSasl, ClusterSecurity, Secret

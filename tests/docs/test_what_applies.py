@@ -10,7 +10,8 @@ import pytest
 
 from gateway.catalog.snapshot import Snapshot
 from gateway.config_file.loading import load_config
-from gateway.policies.applied import applied_rules, rules_text
+from gateway.policies.applied import applied_rules
+from gateway.policies.applied_text import rules_text
 from gateway.policies.declared import violations
 from gateway.policies.interface import RequestMetadata
 from gateway.policies.tree import Policies

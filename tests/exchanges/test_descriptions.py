@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.brokers.messages import BrokerError
+from gateway.brokers.errors import BrokerError
 from gateway.exchanges.descriptions import DESCRIBE, Descriptions
 from protocol import messages
 from protocol.messages import element_class

@@ -14,6 +14,7 @@ import pytest
 
 from devkit.waiting import wait_until
 from gateway import cli, exit_codes, version
+from gateway.checks import command as check_command
 from tests.config import config_samples
 
 ROOT = Path(__file__).parents[2]
@@ -161,7 +162,7 @@ def test_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(_: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(cli, "load_config", interrupted)
+    monkeypatch.setattr(check_command, "load_config", interrupted)
     path = config_samples.write(tmp_path)
     assert cli.main(["check", str(path)]) == exit_codes.INTERRUPTED
 

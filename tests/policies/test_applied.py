@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gateway.policies.applied import AppliedRule, anything_set, applied_rules
+from gateway.policies.applied import anything_set, applied_rules
+from gateway.policies.applied_text import AppliedRule
 from gateway.policies.declared import violations
 from gateway.policies.judge import over
 from gateway.policies.tree import NO_POLICIES

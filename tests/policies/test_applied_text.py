@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.policies.applied import (
+from gateway.policies.applied import applied_rules
+from gateway.policies.applied_text import (
     MAX_BYTES,
     AppliedRule,
     ParsedRules,
-    applied_rules,
     parse_rules,
     rules_text,
 )

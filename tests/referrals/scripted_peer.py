@@ -12,9 +12,9 @@ from typing import Final, Self
 import pytest
 
 from devkit.certificates import Authority
+from gateway.config.addresses import Address
 from gateway.config.security import ListenerTls
 from gateway.config.tree import Peer
-from gateway.config.values import Address
 from gateway.referrals import envelope
 from gateway.referrals.peer_link import PeerLink, PeerUnreachable
 from gateway.referrals.questions import Answer, Kind, Question

@@ -11,7 +11,7 @@ import pytest
 from devkit.certificates import Authority
 from devkit.ports import free_port
 from gateway.brokers.security import BrokerSecurity
-from gateway.config.values import Address
+from gateway.config.addresses import Address
 from gateway.referrals.envelope import response_body
 from gateway.referrals.peer_link import PATIENCE, PeerLink
 from gateway.referrals.questions import Answer

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from gateway.acl_model import (
     AclBinding,
+    AclFilter,
     Operation,
     PatternType,
     Permission,
     ResourceType,
 )
-from gateway.acls.authorizer import AclFilter
 from gateway.catalog.snapshot import Snapshot
 from gateway.rules.acl_names import ResolvedFilter, resolve_filter
 from gateway.views.view import View, ViewSettings

@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from gateway.acl_model import (
     AclEntry,
+    AclFilter,
     Operation,
     PatternType,
     Permission,
     ResourcePattern,
     ResourceType,
 )
-from gateway.acls.authorizer import AclFilter
 from gateway.catalog.entities import ResourceAcls
 from gateway.catalog.snapshot import Snapshot
 from gateway.decision import Denied

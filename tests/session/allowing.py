@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gateway.acl_model import AclBinding, Operation, Resource, ResourceType
-from gateway.acls.authorizer import AclFilter, Authorizer, Verdict
+from gateway.acl_model import AclBinding, AclFilter, Operation, Resource, ResourceType
+from gateway.acls.authorizer import Authorizer, Verdict
 
 
 class Allowing(Authorizer):

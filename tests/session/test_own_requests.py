@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.brokers.messages import BrokerError
+from gateway.brokers.errors import BrokerError
 from gateway.exchanges.exchange import Exchange
 from gateway.session.own_requests import CORRELATION_ID, Asked, ask, own_request
 from protocol import messages

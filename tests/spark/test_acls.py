@@ -15,7 +15,7 @@ from gateway.catalog.entities import ResourceAcls
 from gateway.catalog.snapshot import Snapshot
 from gateway.commands.acl_flags import filters_to_remove
 from gateway.commands.acls import COMMAND
-from gateway.commands.actions import add_client_command
+from gateway.commands.actions import fill_client_parser
 from gateway.commands.catalog.file import export_text
 from spark.acls import Acl, CatalogError, Tool, read_acls, removal
 from tests.acls.samples import acls as entities
@@ -126,5 +126,5 @@ def test_the_commands_remove_exactly_these_by_the_gateways_own_flags() -> None:
 def parsed(words: list[str]) -> argparse.Namespace:
     """By the subcommand ``acls`` of kafka-gateway."""
     parser = argparse.ArgumentParser()
-    add_client_command(parser.add_subparsers(), COMMAND)
-    return parser.parse_args(["acls", *words])
+    fill_client_parser(parser, COMMAND)
+    return parser.parse_args(words)

@@ -13,8 +13,9 @@ from gateway.tls.contexts import (
     TlsConnection,
     TlsError,
     client_context,
+    client_files,
+    listener_files,
     server_context,
-    watched_files,
 )
 from tests.tls.pki import Pki
 from tests.tls.tls_pair import Pair, trusting
@@ -178,7 +179,7 @@ def test_an_encrypted_key(pki: Pki, tmp_path: Path) -> None:
     made = pki.ours.client("locked", password=PHRASE)
     tls = ListenerTls(certificate=made.certificate, key=made.key, key_password=Secret(file=secret))
     server_context(tls)
-    assert watched_files(tls) == (made.certificate, made.key, secret)
+    assert listener_files(tls) == (made.certificate, made.key, secret)
     secret.write_text("wrong")
     with pytest.raises(TlsError, match=r"key: .*cannot be decrypted") as caught:
         server_context(tls)
@@ -215,11 +216,11 @@ def test_mistakes_name_their_key(pki: Pki, tmp_path: Path) -> None:
     assert key_of(ClientTls(certificate=server.certificate, key=other.key)) == "key"
 
 
-def test_watched_files(pki: Pki) -> None:
+def test_files_of_a_context(pki: Pki) -> None:
     tls = pki.listener(client_auth="required", client_ca=pki.ours.file)
-    assert watched_files(tls) == (pki.server.certificate, pki.server.key, pki.ours.file)
-    assert watched_files(ClientTls(ca=pki.ours.file)) == (pki.ours.file,)
-    assert watched_files(ClientTls(key_password=Secret(env="X"))) == ()
+    assert listener_files(tls) == (pki.server.certificate, pki.server.key, pki.ours.file)
+    assert client_files(ClientTls(ca=pki.ours.file)) == (pki.ours.file,)
+    assert client_files(ClientTls(key_password=Secret(env="X"))) == ()
 
 
 # -- as a client --------------------------------------------------------------------------------

@@ -12,11 +12,11 @@ from gateway.acl_model import Resource, ResourceType
 from gateway.acls.standard import StandardAuthorizer
 from gateway.catalog.entities import TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.names import InvalidName, LogicalName, encode
+from gateway.names import InvalidName, LogicalName, below, encode
 from gateway.views import spelling
 from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.mirrors import Mirrors
-from gateway.views.spelling import Spelling, ViewSettings, below
+from gateway.views.spelling import Spelling, ViewSettings
 from gateway.views.view import View
 from gateway.views.views import settings_of
 from tests.views import trees

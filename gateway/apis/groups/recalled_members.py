@@ -10,7 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
-from gateway.brokers.login import Ask
+from gateway.brokers.login_exchange import Ask
 from gateway.decision import Denied
 from gateway.error_codes import (
     COORDINATOR_LOAD_IN_PROGRESS,

@@ -11,7 +11,7 @@ import asyncio
 from time import monotonic
 from typing import Final
 
-from gateway.auth.exchange import AUTHENTICATE, HANDSHAKE, handshake_answer, illegal_state, parse
+from gateway.auth.messages import AUTHENTICATE, HANDSHAKE, handshake_answer, illegal_state, parse
 from gateway.auth.reauthentication import PassThroughReauthentication, Reauthentication
 from gateway.error_codes import ILLEGAL_SASL_STATE, UNSUPPORTED_SASL_MECHANISM
 from gateway.exchanges.api import Api

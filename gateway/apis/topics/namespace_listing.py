@@ -17,10 +17,9 @@ from gateway.apis.counting import TOPIC_NAME
 from gateway.decision import Denied
 from gateway.exchanges.exchange import Exchange
 from gateway.exchanges.state import ConnectionState
-from gateway.names import DELIMITER, END_OF_NAMESPACE, SLASH, InvalidName, flat_prefix
+from gateway.names import DELIMITER, END_OF_NAMESPACE, SLASH, InvalidName, below, flat_prefix
 from gateway.views import absolute
 from gateway.views.access import DESCRIBE, Access
-from gateway.views.spelling import below
 from gateway.views.view import View
 from protocol.pausing import eased
 from protocol.walkers import Span

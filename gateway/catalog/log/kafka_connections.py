@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from gateway.brokers.connection import BrokerConnection
-from gateway.brokers.messages import BrokerError, SecurityError
+from gateway.brokers.errors import BrokerError, SecurityError
 from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.log.records import LogError
 from protocol.messages import Request

@@ -14,8 +14,7 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acls.acl_requests import is_too_large
 from gateway.changes.base.rejected import Rejected
 from gateway.error_codes import POLICY_VIOLATION
-from gateway.names import LogicalName
-from gateway.views.spelling import below
+from gateway.names import LogicalName, below
 
 
 @dataclass(frozen=True, slots=True)

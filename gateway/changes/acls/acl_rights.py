@@ -13,6 +13,7 @@ from typing import Any, Final, TypeVar
 from gateway.acl_model import (
     ANY_USER,
     WILDCARD,
+    AclFilter,
     Operation,
     PatternType,
     Permission,
@@ -20,7 +21,6 @@ from gateway.acl_model import (
     ResourceType,
     namespace_of,
 )
-from gateway.acls.authorizer import AclFilter
 from gateway.catalog.source import Decide
 from gateway.changes.base.context import Batch
 from gateway.changes.base.rejected import unavailable

@@ -8,10 +8,9 @@ from typing import Final
 
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION
-from gateway.names import DELIMITER, InvalidName
+from gateway.names import DELIMITER, InvalidName, below
 from gateway.rules.access import check_resource
 from gateway.rules.error_text import TextFacts, restored
-from gateway.views.spelling import below
 from gateway.views.view import View
 from protocol.pausing import paced
 

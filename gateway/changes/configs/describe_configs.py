@@ -47,7 +47,8 @@ from gateway.changes.namespaces.namespace_settings import principals_of
 from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import DELIMITER, parents
-from gateway.policies.applied import anything_set, applied_rules, rules_text
+from gateway.policies.applied import anything_set, applied_rules
+from gateway.policies.applied_text import rules_text
 from gateway.views.access import DESCRIBE, Access
 from protocol import messages
 from protocol.messages import element_class, make

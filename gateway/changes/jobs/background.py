@@ -32,7 +32,7 @@ from gateway.changes.jobs.runner import Job, JobRunner, Task
 from gateway.changes.jobs.shadow_removal import ShadowRemoval
 from gateway.changes.namespaces.namespace_configs import apply_namespace, apply_topic
 from gateway.changes.topics.create_plan import is_left_over
-from gateway.views.spelling import below
+from gateway.names import below
 
 log = logging.getLogger(__name__)
 

@@ -51,9 +51,8 @@ from gateway.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from gateway.identity import ANONYMOUS
-from gateway.names import DELIMITER
+from gateway.names import DELIMITER, below
 from gateway.views.access import Access
-from gateway.views.spelling import below
 
 log = logging.getLogger(__name__)
 

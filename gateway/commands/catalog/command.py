@@ -25,10 +25,11 @@ from gateway.catalog.members import (
 )
 from gateway.catalog.source import ACTOR
 from gateway.commands import backend
-from gateway.commands.actions import OPERATOR_STATUS, Flag, Parsers, add_flags, run
+from gateway.commands.actions import run
 from gateway.commands.catalog.exporting import export_file, read_catalog
 from gateway.commands.catalog.importing import import_file
 from gateway.commands.errors import CommandError
+from gateway.commands.flags import OPERATOR_STATUS, Flag, add_flags
 from gateway.commands.output import Output, Progress, counted, table
 from gateway.commands.volumes import CLUSTER_FLAG, of_cluster
 from gateway.config.errors import key_text
@@ -45,16 +46,13 @@ class _Action(NamedTuple):
     flags: Sequence[Flag] = ()
 
 
-def add_parser(commands: Parsers) -> None:
-    """Add the subcommand; its options' ``run`` returns the exit status."""
+def fill(parser: argparse.ArgumentParser) -> None:
+    """Fill the parser of the subcommand; its options' ``run`` returns the exit status."""
     examples = "".join(_examples(action) for action in _ACTIONS)
-    parser = commands.add_parser(
-        "catalog",
-        help="export, import and upgrade what the gateways of a cluster share",
-        description="Manage the catalog on the cluster that a configuration names; no gateway has"
-        " to run.",
-        epilog=f"examples:\n{examples}{OPERATOR_STATUS}",
+    parser.description = (
+        "Manage the catalog on the cluster that a configuration names; no gateway has to run."
     )
+    parser.epilog = f"examples:\n{examples}{OPERATOR_STATUS}"
     inner = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     for action in _ACTIONS:
         one = inner.add_parser(

@@ -11,9 +11,10 @@ from collections.abc import Iterable
 from typing import Final
 
 from gateway.acl_model import Operation
-from gateway.commands.actions import Command, Flag
+from gateway.commands.actions import Command, fill_client_parser
 from gateway.commands.admin import Admin
 from gateway.commands.errors import CommandError, UsageError, print_error
+from gateway.commands.flags import Flag
 from gateway.commands.groups.carriage import Carriage, Row, carry, named, planned, to_commit
 from gateway.commands.groups.coordinator import Groups, Position
 from gateway.commands.namespaces import (
@@ -165,7 +166,6 @@ _HOME: Final = {"required": True, "type": namespace_argument}
 
 COMMAND: Final = Command(
     "adopt",
-    "carry the committed offsets of a group into a home namespace, and back",
     "A group that moves to a listener with a home, or whose principal gets one, has another name at"
     " the brokers. Its offsets are carried there, while it has no members.",
     tuple(f"--group app --home crm{more}" for more in (" --dry-run", "", " --undo")),
@@ -178,3 +178,8 @@ COMMAND: Final = Command(
     ),
     run=adopt_group,
 )
+
+
+def fill(parser: argparse.ArgumentParser) -> None:
+    """Fill the parser of the subcommand."""
+    fill_client_parser(parser, COMMAND)

@@ -12,8 +12,7 @@ from gateway.commands.errors import CommandError
 from gateway.commands.groups.coordinator import Groups, Partition, Position, Positions
 from gateway.commands.namespaces import ROOT, existing_namespaces, name_of_listed
 from gateway.commands.output import Progress, counted, shortened
-from gateway.names import flat_prefix
-from gateway.views.spelling import below
+from gateway.names import below, flat_prefix
 
 _WITHOUT_MEMBERS: Final = frozenset({"Empty", "Dead"})
 """States of a group that takes offsets without a member; ``Dead``: there is none."""

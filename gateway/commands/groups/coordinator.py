@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from gateway.commands.client import RETRIABLE, GatewayClient
 from gateway.commands.errors import CommandError
-from gateway.config.values import Address
+from gateway.config.addresses import Address
 from protocol.messages import Request
 from protocol.schema import error_name
 

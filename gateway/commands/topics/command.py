@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 from typing import Final
 
-from gateway.commands.actions import Action, Command, Flag
+from gateway.commands.actions import Action, Command, fill_client_parser
+from gateway.commands.flags import Flag
 from gateway.commands.namespaces import namespace_argument
 from gateway.commands.topics.create import create
 from gateway.commands.topics.delete import delete
@@ -33,7 +35,6 @@ _LINKS: Final = "namespace"
 
 COMMAND: Final = Command(
     "topics",
-    "create, list, describe, delete, move, adopt and link namespaces and topics (KIP-37)",
     "Manage namespaces and topics, through the gateway's wire protocol.",
     (
         "--create --namespace org:apache:kafka",
@@ -103,3 +104,8 @@ COMMAND: Final = Command(
         Action("links", "every link in --namespace and below, dangling ones too", links, _LINKS),
     ),
 )
+
+
+def fill(parser: argparse.ArgumentParser) -> None:
+    """Fill the parser of the subcommand."""
+    fill_client_parser(parser, COMMAND)

@@ -26,7 +26,7 @@ from gateway.changes.changes import NamespaceChanges
 from gateway.changes.jobs.runner import Task
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster
-from gateway.config.values import Address
+from gateway.config.addresses import Address
 from gateway.views.access import Access
 from gateway.views.view import View, ViewSettings
 from protocol import messages

@@ -15,13 +15,13 @@ from gateway.acl_model import (
     WILDCARD,
     AclBinding,
     AclEntry,
+    AclFilter,
     Operation,
     PatternType,
     Permission,
     ResourcePattern,
 )
 from gateway.acl_model import ResourceType as Type
-from gateway.acls.authorizer import AclFilter
 
 NAMES: Final = {
     Type.TOPIC: ("a", "ab", "abc", "b", "a.b", "team-a..x"),

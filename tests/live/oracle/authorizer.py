@@ -14,11 +14,12 @@ from typing import Any, Self
 from devkit.java import compile_java, java_command
 from gateway.acl_model import (
     AclBinding,
+    AclFilter,
     Operation,
     Resource,
 )
 from gateway.acl_model import ResourceType as Type
-from gateway.acls.authorizer import AclFilter, Authorizer
+from gateway.acls.authorizer import Authorizer
 from gateway.acls.standard import StandardAuthorizer
 from gateway.catalog.snapshot import Snapshot
 from tests.acls.bindings import by_pattern

@@ -15,13 +15,13 @@ from gateway.acl_model import (
     ANY_USER,
     AclBinding,
     AclEntry,
+    AclFilter,
     Operation,
     PatternType,
     Permission,
     ResourcePattern,
     ResourceType,
 )
-from gateway.acls.authorizer import AclFilter
 from tests.live.oracle.acl_sets import (
     HOSTS,
     NAMES,
