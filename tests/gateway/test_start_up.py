@@ -15,6 +15,7 @@ from bench.usage import cpu_seconds_of
 from devkit.ports import free_ports
 from gateway import exit_codes
 from tests.config import config_samples
+from tests.pace import Pace
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,8 +40,8 @@ HEAVY = frozenset(
 """What takes 5 ms or more to import, up to 150."""
 
 CPU_SECONDS = 0.6
-"""The bench's bar is 0.4, on one machine; slower ones get half as much again. With everything
-imported at once each of the commands took 0.8 there."""
+"""The bench's bar is 0.4, on an idle machine; a busy one stretches this. With everything imported
+at once each of the commands took 0.8 there."""
 
 COMMANDS = {
     "--help": (exit_codes.OK, set[str]()),
@@ -109,12 +110,12 @@ def test_a_command_loads_what_it_uses(command: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_command_starts_quickly(command: str, tmp_path: Path) -> None:
+def test_a_command_starts_quickly(command: str, tmp_path: Path, pace: Pace) -> None:
     """The least of three: the first may compile what was not compiled yet."""
     # A command that cannot connect ends with a status of its own, which is not the point here.
     code = "from gateway import cli; import sys\ntry: cli.main(sys.argv[1:])\nfinally: sys.exit(0)"
     line = [sys.executable, "-c", code, *words(command, tmp_path)]
-    assert min(cpu_seconds_of(line, environment()) for _ in range(3)) < CPU_SECONDS
+    assert min(cpu_seconds_of(line, environment()) for _ in range(3)) < pace.stretched(CPU_SECONDS)
 
 
 def test_a_supervisor_loads_no_client_of_brokers(tmp_path: Path) -> None:
