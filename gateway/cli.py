@@ -20,6 +20,7 @@ from gateway.commands import acls, configs, explain, fleet, tree
 from gateway.commands.actions import add_client_command
 from gateway.commands.catalog import command as catalog
 from gateway.commands.groups import adopt as adopt_group
+from gateway.commands.init import command as init
 from gateway.commands.output import table
 from gateway.commands.topics import command as topics
 from gateway.config.errors import ConfigError
@@ -186,6 +187,7 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_parser(commands)
     tree.add_parser(commands)
     fleet.add_parser(commands)
+    init.add_parser(commands)
     policies = commands.add_parser(
         "policies",
         help="the JSON Schema of the policies in a configuration",
