@@ -11,12 +11,12 @@ from typing import Final
 
 from gateway.commands.actions import Flag, Parsers, add_operator_command, finish, servers_of
 from gateway.commands.client_properties import ClientSecurity
-from gateway.commands.errors import UsageError
+from gateway.commands.errors import CommandError, UsageError
 from gateway.commands.init.asked import Asked, ask_brokers
 from gateway.commands.init.front import Front, check_name, listener_tls, name_for
 from gateway.commands.init.login import login_of
 from gateway.commands.init.plan import Plan, bootstrap_servers, listeners_for
-from gateway.commands.init.ports import FIRST_PORT, Ports, choose, ranges_for
+from gateway.commands.init.ports import FIRST_PORT, Ports, bindable, choose, ranges_for
 from gateway.commands.init.questions import Questions, terminal
 from gateway.commands.init.report import found_line, report
 from gateway.commands.init.text import config_text
@@ -204,38 +204,54 @@ def _namespaces(options: argparse.Namespace, questions: Questions) -> list[str]:
 
 def _front(options: argparse.Namespace, questions: Questions) -> Front:
     """What clients connect to. Raises CommandError for what does not go together."""
-    advertised = options.advertised_host
+    advertised: str | None = options.advertised_host
     if advertised is not None and is_wildcard(advertised):
         raise UsageError(
             f"--advertised-host: '{advertised}' is every address of a machine, which no client can"
             " connect to; give a name or one address"
         )
-    bind = options.bind
+    bind: str | None = options.bind
     if bind is None:
         is_far = advertised is not None and not is_loopback(advertised)
         default = "0.0.0.0" if is_far else _LOOPBACK  # noqa: S104
-        bind = questions.ask("Address to listen on (0.0.0.0: every one)", default, str)
+        bind = questions.ask("Address to listen on (0.0.0.0: every one)", default, bindable)
+    bindable(bind)
     tls = _tls(options, questions)
-    suggested = name_for(bind, tls) or (None if is_wildcard(bind) else bind)
-    if advertised is None and (is_wildcard(bind) or suggested is None):
-        if suggested is None and not questions.at_terminal:
-            raise UsageError(
-                f"--bind {bind} is every address of this machine, so say which name or address"
-                " clients connect to: --advertised-host"
-            )
-        text = "Name or address that clients connect to"
-        advertised = questions.ask(text, suggested or socket.getfqdn(), str)
-    advertised = advertised or suggested
+    if advertised is None:
+        advertised = _advertised(bind, tls, questions)
     check_name(tls, advertised)
     return Front(bind, advertised, tls)
 
 
+def _advertised(bind: str, tls: ListenerTls | None, questions: Questions) -> str:
+    """What clients connect to, where no flag says it. Raises UsageError if that cannot be known."""
+    suggested = name_for(bind, tls)
+    if not is_wildcard(bind):
+        return suggested or bind
+    if suggested is None and not questions.at_terminal:
+        raise UsageError(
+            f"--bind {bind} is every address of this machine, so say which name or address clients"
+            " connect to: --advertised-host"
+        )
+
+    def read(host: str) -> str:
+        if is_wildcard(host) or set(host) & set(" /"):
+            raise ValueError(f"'{host}' is no name or address that clients could connect to")
+        check_name(tls, host)
+        return host
+
+    text = "Name or address that clients connect to"
+    return questions.ask(text, suggested or socket.getfqdn(), read)
+
+
 def _tls(options: argparse.Namespace, questions: Questions) -> ListenerTls | None:
     certificate, key, client_ca = options.tls_certificate, options.tls_key, options.client_ca
-    if certificate is None:
-        for flag, value in (("--tls-key", key), ("--client-ca", client_ca)):
-            if value is not None:
-                raise UsageError(f"{flag} goes with --tls-certificate")
+    if certificate is not None:
+        return listener_tls(certificate, key or certificate, client_ca)
+    for flag, value in (("--tls-key", key), ("--client-ca", client_ca)):
+        if value is not None:
+            raise UsageError(f"{flag} goes with --tls-certificate")
+    while True:
         text = "Certificate (PEM) for TLS with clients (Enter: no TLS)"
         certificate = questions.ask(text, "", _file)
         if certificate is None:
@@ -243,7 +259,10 @@ def _tls(options: argparse.Namespace, questions: Questions) -> ListenerTls | Non
         key = questions.ask("Its private key (PEM)", str(certificate.with_suffix(".key")), _file)
         text = "Authorities (PEM) of clients' certificates (Enter: clients show none)"
         client_ca = questions.ask(text, "", _file)
-    return listener_tls(certificate, key or certificate, client_ca)
+        try:
+            return listener_tls(certificate, key or certificate, client_ca)
+        except CommandError as error:
+            questions.tell(str(error))
 
 
 def _ports(

@@ -76,6 +76,16 @@ def why_taken(host: str, port: int) -> str | None:
         return try_to_bind(host, port, bound)
 
 
+def bindable(host: str) -> str:
+    """A bind address as it is. Raises CommandError for one that is not this machine's."""
+    reason = why_taken(host, 0)
+    if reason is not None:
+        raise CommandError(
+            f"--bind: '{host}' cannot be bound: {reason}; give an address of this machine"
+        )
+    return host
+
+
 def choose(
     host: str,
     listeners: Sequence[str],
@@ -121,9 +131,7 @@ def _first_fit(
         elif reason == IN_USE:
             start += _STEP
         else:
-            raise CommandError(
-                f"--bind: '{host}' cannot be bound: {reason}; give an address of this machine"
-            )
+            raise CommandError(f"port {start} cannot be bound on '{host}': {reason}; give --port")
     return starts
 
 
@@ -152,15 +160,13 @@ def _check(
 def _another(host: str, starts: Sequence[int], size: int, stride: int, probe: Probe) -> int | None:
     """A first port, the next one or else the first one, from which on all ports are free."""
     length = stride * (len(starts) - 1) + size
-    for first in (
-        *range(starts[0], MAX_PORT - length, _STEP),
-        *range(FIRST_PORT, starts[0], _STEP),
-    ):
+    after = range(starts[0], MAX_PORT - length, _STEP)
+    for first in (*after, *range(FIRST_PORT, starts[0], _STEP)):
         blocks = (
-            range(first + start - starts[0], first + start - starts[0] + size) for start in starts
+            range(first + offset, first + offset + size) for offset in range(0, length, stride)
         )
         if all(_why_block_taken(host, block, probe) is None for block in blocks):
-            return first
+            return int(first)
     return None
 
 

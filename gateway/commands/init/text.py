@@ -112,11 +112,12 @@ def _listener(plan: Plan, name: str, *, is_first: bool) -> str:
         values["bind"] = plan.front.bind
     if plan.front.advertised_host != plan.front.bind:
         values["advertised_host"] = plan.front.advertised_host
-    values |= {
+    of_kind: dict[str, dict[str, Any]] = {
         "colon": {"list_namespaces": True},
         "home": {"home": home},
         "legal": {"spelling": "legal", "list_namespaces": True},
-    }[name]
+    }
+    values |= of_kind[name]
     parts = [indented(comment(_LISTENERS[name].format(home=home)), 2), item(values)]
     if plan.front.tls is not None:
         parts.append(indented(_tls(plan, is_first=is_first), 4))

@@ -12,6 +12,8 @@ from protocol.messages import element_class, make
 from protocol.schema import api_key_of
 from tests.commands.fake_gateway import HOST, FakeGateway
 
+__all__ = ["HOST", "FakeBrokers"]
+
 UNKNOWN_MECHANISM, NO_SASL = 33, 34
 SECURITY_DISABLED = 54
 
@@ -56,7 +58,7 @@ class FakeBrokers(FakeGateway):
         return self
 
     def handlers(self) -> dict[str, Any]:
-        known = {
+        known: dict[str, Any] = {
             "SaslHandshake": self._handshake,
             "SaslAuthenticate": lambda *_: {"error_code": 58, "error_message": "No."},
         }

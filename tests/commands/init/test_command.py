@@ -5,6 +5,7 @@ from __future__ import annotations
 import stat
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -161,7 +162,7 @@ async def test_the_password_has_a_file_of_its_own() -> None:
     class LettingIn(FakeBrokers):
         """Whoever logs in."""
 
-        def handlers(self) -> dict[str, object]:
+        def handlers(self) -> dict[str, Any]:
             return {**super().handlers(), "SaslAuthenticate": lambda *_: {"error_code": 0}}
 
         def _answer(self, payload: bytes) -> bytes | None:

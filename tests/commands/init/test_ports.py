@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.commands.errors import CommandError, UsageError
-from gateway.commands.init.ports import Probe, choose, ranges_for, shown, why_taken
+from gateway.commands.init.ports import Probe, bindable, choose, ranges_for, shown, why_taken
 from gateway.config_file.binding import IN_USE
 from gateway.node_ids import MAX_NODE_ID, NodeIdRanges
 
@@ -123,7 +123,8 @@ def test_more_brokers_than_ports() -> None:
 
 def test_an_address_of_another_machine() -> None:
     with pytest.raises(CommandError, match=r"'192\.0\.2\.1' cannot be bound: .*address of this"):
-        choose("192.0.2.1", NAMES, ["1-3"])
+        bindable("192.0.2.1")
+    assert bindable("127.0.0.1") == "127.0.0.1"
 
 
 def test_what_listens_here_is_found() -> None:

@@ -121,6 +121,26 @@ async def test_with_enough_flags_nothing_is_asked(monkeypatch: pytest.MonkeyPatc
     assert ": " not in said.err.partition("Found")[0]
 
 
+async def test_files_and_hosts_that_do_not_go_together(
+    monkeypatch: pytest.MonkeyPatch, directory: Path
+) -> None:
+    ca = Authority(directory / "ca")
+    server, other = ca.server(hosts=["kafka.example"]), ca.server("other")
+    wrong, right = [str(server.certificate), str(other.key), ""], [str(server.certificate), "", ""]
+    hosts = ["0.0.0.0", "x.example", ""]  # noqa: S104
+    async with FakeBrokers() as brokers:
+        bind = ["192.0.2.1", "::"]
+        answers = [brokers.address, "", *bind, *wrong, *right, *hosts, ""]
+        said = await answered(monkeypatch, answers)
+    assert said.status == 0, said.err
+    assert "--bind: '192.0.2.1' cannot be bound: " in said.err
+    assert f"'{other.key}' is not the key of the certificate" in said.err
+    assert "'0.0.0.0' is no name or address that clients could connect to" in said.err
+    assert "the certificate is not for 'x.example', and it is for kafka.example" in said.err
+    first = load_config(FILE).listeners[0]
+    assert (first.bind, first.advertised_host) == ("::", "kafka.example")
+
+
 async def test_a_login_that_the_brokers_want(
     monkeypatch: pytest.MonkeyPatch, directory: Path
 ) -> None:
