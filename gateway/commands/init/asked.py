@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from gateway.brokers.connection import BrokerConnection, BrokerError
 from gateway.brokers.login import LoginError
+from gateway.brokers.reaching import unreachable
 from gateway.brokers.spoken import mismatch
 from gateway.catalog.log.topics import CATALOG_TOPIC
 from gateway.cluster.listing import all_topics_request
@@ -28,8 +29,6 @@ from protocol.schema import api_key_of
 STEP_SECONDS: Final = 5.0
 """Seconds for each step: connecting, and each answer."""
 
-_AT_ONCE: Final = 16
-_MOST_TRIED: Final = 64
 _METADATA: Final = "MetadataRequest"
 _DESCRIBE_ACLS: Final = "DescribeAclsRequest"
 _CLUSTER_RESOURCE: Final = 4
@@ -112,6 +111,7 @@ async def _asked(
         for node in partition.replica_nodes
     }
     controller = int(getattr(response, "controller_id", -1))
+    lost = await unreachable(brokers, security, timeout)
     return Asked(
         server=server,
         cluster_id=getattr(response, "cluster_id", None),
@@ -123,7 +123,7 @@ async def _asked(
         namespaces=_namespaces_like(names),
         has_authorizer=await _has_authorizer(connection),
         has_catalog=CATALOG_TOPIC in names,
-        unreachable=await _unreachable(brokers, security, timeout),
+        unreachable={node: security.with_properties(reason) for node, reason in lost.items()},
     )
 
 
@@ -155,26 +155,3 @@ async def _has_authorizer(connection: BrokerConnection) -> bool | None:
     if code == _SECURITY_DISABLED:
         return False
     return True if code in _HAVE_AUTHORIZER else None
-
-
-async def _unreachable(
-    brokers: Mapping[int, Address], security: ClientSecurity, timeout: float
-) -> dict[int, str]:
-    """The brokers that cannot be connected to at the addresses they advertise: the gateway would
-    not reach them either."""
-    turns = asyncio.Semaphore(_AT_ONCE)
-
-    async def why(address: Address) -> str | None:
-        async with turns:
-            try:
-                connection = await BrokerConnection.connect(
-                    *address, timeout=timeout, security=security
-                )
-            except BrokerError as error:
-                return security.with_properties(str(error))
-            connection.close()
-            return None
-
-    tried = dict(list(sorted(brokers.items()))[:_MOST_TRIED])
-    reasons = await asyncio.gather(*map(why, tried.values()))
-    return {node: reason for node, reason in zip(tried, reasons, strict=True) if reason is not None}

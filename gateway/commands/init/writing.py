@@ -65,16 +65,25 @@ def _write(path: Path, text: str, *, force: bool, valid: bool = False) -> None:
         if force:
             temporary.replace(path)
         else:
-            path.hardlink_to(temporary)  # which fails where there is one by now
-    except FileExistsError:
-        check_free([path], force=force)
-        raise
+            _place(temporary, path)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise CommandError(f"'{path}' cannot be written: {reason}; give another --output") from None
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
+
+
+def _place(temporary: Path, path: Path) -> None:
+    """Give a file its name, unless a file has it by now. Raises OSError, CommandError."""
+    try:
+        path.hardlink_to(temporary)
+    except FileExistsError:
+        check_free([path], force=False)
+        raise
+    except OSError:  # a file system without hard links
+        check_free([path], force=False)
+        temporary.replace(path)
 
 
 def _check_valid(temporary: Path, path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import socket
 import stat
 from datetime import timedelta
 from pathlib import Path
@@ -11,12 +13,17 @@ import pytest
 
 from devkit.certificates import Authority
 from devkit.ports import free_port, free_ports
+from gateway.commands.init import command as init_command
 from gateway.config.models import Config
 from gateway.config_file.loading import load_config
 from tests.commands.init.fake_brokers import FakeBrokers
 from tests.commands.running import Said, command
 
 FILE = "gateway.yaml"
+VALID = """\
+clusters: [{name: main, bootstrap_servers: ["127.0.0.1:9092"], node_ids: ["1-3"]}]
+listeners: [{name: colon, port: 9192}]
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -152,6 +159,42 @@ async def test_a_directory_where_nothing_can_be_written(monkeypatch: pytest.Monk
     assert said.err.startswith("kafka-gateway: 'gateway.yaml' cannot be written: permission denied")
 
 
+async def test_a_file_system_without_hard_links(monkeypatch: pytest.MonkeyPatch) -> None:
+    def rejected(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(Path, "hardlink_to", rejected)
+    async with FakeBrokers() as brokers:
+        await written(brokers)
+    assert (mode(FILE), [path.name for path in Path().iterdir()]) == (0o600, [FILE])
+
+
+async def test_a_file_that_somebody_else_writes_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It is there when init has asked everything."""
+
+    def text(_: object) -> str:
+        Path(FILE).write_text("theirs")
+        return VALID
+
+    monkeypatch.setattr(init_command, "config_text", text)
+    async with FakeBrokers() as brokers:
+        said = await init(brokers)
+    assert (said.status, Path(FILE).read_text()) == (1, "theirs")
+    assert "'gateway.yaml' is there already" in said.err
+
+
+async def test_a_text_that_would_not_load_is_not_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(init_command, "config_text", lambda _: "clusters: []\n")
+    async with FakeBrokers() as brokers:
+        said = await init(brokers)
+    assert said.status == 1
+    assert "gateway.yaml:1: clusters: is an empty list; add an item" in said.err
+    assert "nothing was written" in said.err
+    assert list(Path().iterdir()) == []
+
+
 async def test_the_password_has_a_file_of_its_own() -> None:
     properties = Path("client.properties")
     properties.write_text(
@@ -265,11 +308,14 @@ async def test_flags_that_cannot_be(words: tuple[str, ...], status: int, reason:
 
 
 async def test_ports_that_are_taken() -> None:
-    async with FakeBrokers() as brokers:
-        said = await init(brokers, "--port", str(brokers.port - 3))
+    ports = free_ports(120)
+    with socket.create_server(("127.0.0.1", ports[103])):
+        async with FakeBrokers() as brokers:
+            said = await init(brokers, "--port", str(ports[0]))
+            (other,) = re.findall(r"free it, or give --port (\d+)\n", said.err)
+            assert (await init(brokers, "--port", other)).status == 0
     assert said.status == 1
-    assert f"port {brokers.port} of listener 'colon' cannot be bound" in said.err
-    assert "free it, or give --port" in said.err
+    assert f"port {ports[103]} of listener 'legal' cannot be bound on '127.0.0.1'" in said.err
 
 
 async def test_a_broker_that_cannot_be_reached_where_it_says_it_is() -> None:
