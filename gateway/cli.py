@@ -23,6 +23,11 @@ class _Subcommand(NamedTuple):
 
 
 _SUBCOMMANDS: Final = (
+    _Subcommand(
+        "init",
+        "write a commented configuration for brokers that are there",
+        "gateway.commands.init.command",
+    ),
     _Subcommand("serve", "run the gateway until SIGTERM", "gateway.processes.command"),
     _Subcommand(
         "check",

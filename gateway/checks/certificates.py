@@ -3,7 +3,6 @@ are for."""
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -15,6 +14,7 @@ from gateway.config.errors import Key, Problem
 from gateway.config.models import Config, Listener
 from gateway.config.reach import BrokerPlace, broker_places
 from gateway.config.tree import TreeSettings
+from gateway.tls.certificate_names import covers, names_of
 from gateway.tls.contexts import TlsError, read_certificates, seconds_left
 from gateway.tls.listener import EXPIRES_SOON, expiry_text
 
@@ -42,7 +42,7 @@ def certificate_facts(listener: Listener) -> CertificateFacts | None:
         return None
     chain = read_certificates("certificate", listener.tls.certificate)
     expires = min(each.not_valid_after_utc for each in chain)
-    return CertificateFacts(_names(chain[0]), expires, seconds_left(chain))
+    return CertificateFacts(names_of(chain[0]), expires, seconds_left(chain))
 
 
 def certificate_problems(config: Config) -> Iterator[Problem]:
@@ -92,18 +92,6 @@ def advertised(config: Config, listener: Listener) -> Iterator[tuple[BrokerPlace
         if listener.broker_names is not None:
             host = listener.broker_names.casefold().replace(NODE_ID, str(place.client_id))
         yield place, Address(host, place.port)
-
-
-def covers(names: tuple[str, ...], host: str) -> bool:
-    """Whether a certificate with these names is for a host (RFC 9525, 6.3): ``*`` stands for
-    exactly one label, the first; addresses are matched as addresses."""
-    plain = host.casefold().removesuffix(".")
-    try:
-        address = ipaddress.ip_address(plain)
-    except ValueError:
-        _, _, parent = plain.partition(".")
-        return any(name.casefold() in (plain, f"*.{parent}" if parent else plain) for name in names)
-    return str(address) in names
 
 
 def _found(config: Config) -> Iterator[tuple[Key, Listener, CertificateFacts]]:
@@ -157,14 +145,3 @@ def _hosts(config: Config, listener: Listener) -> Iterator[str]:
 def _path(listener: Listener) -> str:
     assert listener.tls is not None
     return str(listener.tls.certificate)
-
-
-def _names(certificate: x509.Certificate) -> tuple[str, ...]:
-    from cryptography import x509
-
-    try:
-        found = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName)
-    except (x509.ExtensionNotFound, ValueError):
-        return ()
-    addresses = map(str, found.value.get_values_for_type(x509.IPAddress))
-    return (*found.value.get_values_for_type(x509.DNSName), *addresses)

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 from gateway.brokers.messages import ClusterAdmin, describe_configs
 from gateway.catalog.log.records import FORMAT
 from gateway.catalog.snapshot import Snapshot
+from gateway.checks.bootstrap import ask_bootstrap, unreachable_brokers
 from gateway.checks.broker_rights import Rights, exposure, lacking, rights_of
 from gateway.checks.volumes import (
     broker_warnings,
@@ -148,6 +149,11 @@ async def ask_cluster(config: Config) -> ClusterFindings:
     # They are reported once, so not in the log.
     logging.getLogger().addHandler(logging.NullHandler())
     found = ClusterFindings(cluster=config.clusters[0])
+    bootstrap = await ask_bootstrap(config)
+    if not bootstrap.answers:
+        found.problems += bootstrap.problems
+        return found
+    found.warnings += bootstrap.problems
     try:
         await _ask_rights(config, found)
         if found.problems:
@@ -169,6 +175,7 @@ async def ask_cluster(config: Config) -> ClusterFindings:
             found.topics = len(flats)
             found.cluster_id = opened.cluster.cluster_id
             found.warnings += broker_warnings(config, opened.cluster.brokers)
+            found.warnings += await unreachable_brokers(config, opened.cluster.brokers)
             found.warnings += shadow_warnings(config, snapshot, flats)
             policies = Policies(config.policies)
             found.warnings += await hollow_topics(

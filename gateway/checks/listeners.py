@@ -1,22 +1,16 @@
-"""Listeners: ports that cannot be bound, and listeners that are open to other machines.
-
-Workers share their ports (SO_REUSEPORT), so a second gateway on the same ports would start
-without an error and take half of the connections. Binding without that option finds it.
-"""
+"""Listeners: ports that cannot be bound, and listeners that are open to other machines."""
 
 from __future__ import annotations
 
-import errno
-import ipaddress
 import logging
-import socket
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
 
 from gateway.config.errors import Problem
 from gateway.config.models import Config, Listener
 from gateway.config.reach import volume_of
-from gateway.config_file.rules import PortClaim
+from gateway.config_file.binding import try_to_bind
+from gateway.config_file.rules import PortClaim, is_loopback
 from gateway.policies.tree import Policies
 
 log = logging.getLogger(__name__)
@@ -30,7 +24,7 @@ def probe(claims: Iterable[PortClaim]) -> list[Problem]:
         for claim in claims:
             unbound: dict[str, list[int]] = {}
             for port in range(claim.first, claim.last + 1):
-                reason = _bind(claim.host, port, bound)
+                reason = try_to_bind(claim.host, port, bound)
                 if reason is not None:
                     unbound.setdefault(reason, []).append(port)
             for reason, ports in unbound.items():
@@ -47,34 +41,10 @@ def _sentence(claim: PortClaim, reason: str, ports: list[int]) -> str:
     )
 
 
-def _bind(host: str, port: int, bound: ExitStack) -> str | None:
-    """Bind one port; returns the reason if it cannot be bound."""
-    try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except OSError as error:
-        return f"{error.strerror}".lower()
-    for family, kind, protocol, _, address in dict.fromkeys(found):
-        try:
-            listener = bound.enter_context(socket.socket(family, kind, protocol))
-            # As servers do: closing connections of an earlier listener are no obstacle.
-            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            if family == socket.AF_INET6:
-                listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-            listener.bind(address)
-            listener.listen(1)
-        except OSError as error:
-            if error.errno == errno.EADDRINUSE:
-                return "address already in use"
-            if error.errno == errno.EAFNOSUPPORT and len(found) > 1:
-                continue
-            return f"{error.strerror or error}".lower()
-    return None
-
-
 def exposures(config: Config) -> Iterator[tuple[Listener, str]]:
     """Each listener that other machines reach without authentication or authorization, and why."""
     for listener in config.listeners:
-        if _is_loopback(listener.bind):
+        if is_loopback(listener.bind):
             continue
         if not authenticates(listener):
             yield listener, "clients need not authenticate"
@@ -105,10 +75,3 @@ def warn_of_exposures(config: Config) -> None:
     """Log a line for each exposed listener, once at start."""
     for listener, reason in exposures(config):
         log.warning("listener %s is open to other machines: %s", listener.name, reason)
-
-
-def _is_loopback(bind: str) -> bool:
-    try:
-        return ipaddress.ip_address(bind).is_loopback
-    except ValueError:
-        return bind.casefold() == "localhost"

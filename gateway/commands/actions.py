@@ -43,7 +43,8 @@ class Command(NamedTuple):
     run: Run | None = None
 
 
-def _servers(text: str) -> tuple[Address, ...]:
+def servers_of(text: str) -> tuple[Address, ...]:
+    """The addresses of ``--bootstrap-server``. Raises ArgumentTypeError."""
     try:
         return tuple(parse_address(part.strip()) for part in text.split(","))
     except ValueError as error:
@@ -65,7 +66,7 @@ _ADDRESS_HELP: Final = (
 )
 _TIMEOUT_HELP: Final = "how many seconds each request is tried (default: %(default)g)"
 _CLIENT_FLAGS: Final = (
-    Flag("--bootstrap-server", "HOST:PORT", _ADDRESS_HELP, {"type": _servers, "required": True}),
+    Flag("--bootstrap-server", "HOST:PORT", _ADDRESS_HELP, {"type": servers_of, "required": True}),
     Flag("--timeout", "S", _TIMEOUT_HELP, {"type": _seconds, "default": DEFAULT_TIMEOUT}),
     Flag(
         "--command-config",
@@ -105,8 +106,13 @@ def run(command: Callable[[], Awaitable[Output]], options: argparse.Namespace) -
     async def awaited() -> Output:
         return await command()
 
+    return finish(lambda: asyncio.run(awaited()), options)
+
+
+def finish(command: Callable[[], Output], options: argparse.Namespace) -> int:
+    """As :func:`run`, of a command that has no event loop around it."""
     try:
-        output = asyncio.run(awaited())
+        output = command()
     except CommandError as error:
         print_error(with_address(str(error), options))
         return error.status

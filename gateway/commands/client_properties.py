@@ -75,17 +75,21 @@ class _Inline:
 
 
 class ClientSecurity(BrokerSecurity):
-    """The connection settings of the file ``path``; None: in plaintext, without a login."""
+    """The connection settings of the file ``path``; None: in plaintext, without a login.
+
+    ``settings`` may hold the secrets themselves, as the file does: they are not a configuration's.
+    """
 
     def __init__(self, path: Path | None) -> None:
         """Raises UsageError for a file that cannot be read, or is not valid."""
         settings = SecurityValues() if path is None else _settings(path)
         super().__init__(settings, KEY)
-        self._path = path
+        self.settings = settings
+        self.path = path
 
     def with_properties(self, reason: str) -> str:
         """An error text that names the properties of the file."""
-        file = self._path or "a file: --command-config"
+        file = self.path or "a file: --command-config"
         return re.sub(
             re.escape(KEY) + r"((?:\.[a-z_]+)*)",
             lambda found: f"{_PLACES.get(found[1], 'the security settings')} in {file}",

@@ -106,6 +106,14 @@ def is_wildcard(host: str) -> bool:
         return False
 
 
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches what is bound to ``host``."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.casefold() == "localhost"
+
+
 def hosts_overlap(one: str, other: str) -> bool:
     """Whether two bind addresses cannot share a port; host names are not resolved for this."""
     left, right = _address(one), _address(other)

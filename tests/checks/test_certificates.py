@@ -14,10 +14,10 @@ from gateway.checks.certificates import (
     certificate_facts,
     certificate_problems,
     certificate_warnings,
-    covers,
 )
 from gateway.config.errors import Problem, key_text
 from gateway.config.models import Config
+from gateway.tls.certificate_names import covers
 from tests.config import config_samples
 from tests.tls.pki import Pki
 

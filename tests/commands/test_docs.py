@@ -16,6 +16,10 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.commands.catalog import diff as catalog_diff
 from gateway.commands.catalog.file import export_text
 from gateway.commands.client_properties import KNOWN
+from gateway.commands.init import command as init
+from gateway.commands.init import ports
+from gateway.commands.init.asked import Asked
+from gateway.config.addresses import Address
 from gateway.names import LogicalName
 from tests.commands import catalog_samples, fake_clusters
 from tests.commands.cli_page import ADDRESS, PAGE, steps
@@ -123,10 +127,39 @@ async def test_other_gateways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         assert (said.status, shown) == (step.status, output), step
 
 
+async def test_init(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a machine where all ports are free."""
+    brokers = {node: Address(f"kafka-{node}.example", 9092) for node in (1, 2, 3)}
+    found = Asked(
+        server=brokers[1],
+        cluster_id="5L6g3nShT-eMCtK--X86sw",
+        software="Kafka 4.3 (metadata.version 30)",
+        controller_id=2,
+        brokers=brokers,
+        node_ids=frozenset(brokers),
+        topics=214,
+        namespaces={},
+        has_authorizer=False,
+        has_catalog=False,
+        unreachable={},
+    )
+
+    async def ask_brokers(*_: object) -> Asked:
+        return found
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(init, "ask_brokers", ask_brokers)
+    monkeypatch.setattr(ports, "try_to_bind", lambda *_: None)
+    (step,) = steps("init")
+    said = await command(*step.words)
+    assert (said.status, said.out + said.err) == (step.status, step.output)
+
+
 def test_all_commands_are_run() -> None:
-    known = steps(*CLIENTS, "catalog", "explain", "tree", "fleet")
+    known = steps(*CLIENTS, "catalog", "explain", "tree", "fleet", "init")
     assert len(known) == sum(line.startswith("$ ") for line in PAGE.splitlines())
-    assert {step.words[0] for step in known} == {*CLIENTS, "catalog", "explain", "tree", "fleet"}
+    others = {"catalog", "explain", "tree", "fleet", "init"}
+    assert {step.words[0] for step in known} == {*CLIENTS, *others}
 
 
 @pytest.mark.parametrize(
@@ -139,6 +172,7 @@ def test_all_commands_are_run() -> None:
         ("explain", 4),
         ("tree", 5),
         ("fleet", 6),
+        ("init", 7),
     ],
     ids=lambda value: value,
 )

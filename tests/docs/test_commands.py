@@ -57,6 +57,14 @@ RUN_BY = {
     ),
     "kafka-gateway catalog renumber": ("tests/commands/test_volumes.py::test_renumber",),
     "kafka-gateway serve --config gateway.yaml": ("tests/live/tree/test_guide.py::test_the_guide",),
+    "kafka-gateway init": (
+        # The questions, and a terminal; then real brokers, and all that follows.
+        "tests/commands/init/test_questions.py::test_a_terminal_and_ctrl_c",
+        "tests/live/init/test_init.py::test_from_init_to_a_client",
+    ),
+    "kafka-gateway check --cluster gateway.yaml": (
+        "tests/live/init/test_init.py::test_from_init_to_a_client",
+    ),
     "kafka-gateway policies schema": (
         "tests/commands/test_policies.py::test_the_schema_is_printed",
     ),

@@ -1,0 +1,115 @@
+"""``kafka-gateway check --cluster``: whether the addresses of the file are those of brokers.
+
+Each is tried once, so that a wrong one is reported at once, with what is spoken there instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+from gateway.brokers.connection import BrokerConnection
+from gateway.brokers.errors import BrokerError
+from gateway.brokers.reaching import unreachable
+from gateway.brokers.security import BrokerSecurity
+from gateway.brokers.spoken import Spoken, mismatch
+from gateway.config.addresses import Address
+from gateway.config.errors import Key, Problem, key_text
+from gateway.config.models import Config
+from protocol.messages import Request
+
+STEP_SECONDS: Final = 5.0
+"""Seconds for each step: connecting, and each answer."""
+
+_NO_TOPICS: Final = Request(
+    "MetadataRequest", 8, {"topics": (), "allow_auto_topic_creation": False}
+)
+
+
+class Bootstrap(NamedTuple):
+    """Whether one of the addresses ``answers`` as a broker, and a problem for each that does not.
+    A host that does not resolve has none: it is reported without the cluster, too."""
+
+    answers: bool
+    problems: Sequence[Problem]
+
+
+async def ask_bootstrap(config: Config, timeout: float = STEP_SECONDS) -> Bootstrap:
+    """Try each of the first cluster's ``bootstrap_servers``."""
+    servers = config.clusters[0].bootstrap_servers
+    security = BrokerSecurity(config.clusters[0].security, config.security_key)
+    errors = await asyncio.gather(*(_why_not(server, security, timeout) for server in servers))
+    key: Key = (*config.cluster_key, "bootstrap_servers")
+    problems = [
+        Problem((*key, index), await _sentence(config, server, error, timeout))
+        for index, (server, error) in enumerate(zip(servers, errors, strict=True))
+        if error is not None and await _resolves(server)
+    ]
+    return Bootstrap(None in errors, problems)
+
+
+async def unreachable_brokers(
+    config: Config, brokers: Mapping[int, tuple[str, int]], timeout: float = STEP_SECONDS
+) -> list[Problem]:
+    """A warning for each broker that cannot be connected to where it advertises itself."""
+    security = BrokerSecurity(config.clusters[0].security, config.security_key)
+    reasons = await unreachable(brokers, security, timeout)
+    return [
+        Problem(
+            config.cluster_key,
+            f"broker {node} advertises {Address(*brokers[node])}, where it cannot be reached from"
+            f" here: {reason}; correct its advertised.listeners, or this machine's names",
+        )
+        for node, reason in reasons.items()
+    ]
+
+
+async def _why_not(server: Address, security: BrokerSecurity, timeout: float) -> BrokerError | None:
+    """Why no broker answers there; None: one does."""
+    try:
+        connection = await BrokerConnection.connect(*server, timeout=timeout, security=security)
+    except BrokerError as error:
+        return error
+    try:
+        await connection.ask(_NO_TOPICS)
+    except BrokerError as error:
+        return error
+    finally:
+        connection.close()
+    return None
+
+
+async def _sentence(config: Config, server: Address, error: BrokerError, timeout: float) -> str:
+    settings = config.clusters[0].security
+    spoken = await mismatch(*server, settings.protocol, error, timeout)
+    if spoken is not None and not spoken.is_broker:
+        return (
+            f"'{server}' is no broker, and may be a controller: it does not answer Metadata; give"
+            " the address of a broker's listener for clients"
+        )
+    if spoken is not None:
+        return f"'{server}' {spoken}; {_step(config, spoken)}"
+    text = str(error)
+    if "; " not in text:
+        text += f"; see that it runs, and that {key_text(config.cluster_key)} names it"
+    return f"'{server}' does not answer: {text}"
+
+
+def _step(config: Config, spoken: Spoken) -> str:
+    key, settings = config.security_key, config.clusters[0].security
+    step = f"make {key}.protocol {' or '.join(spoken.protocols)}"
+    if spoken.mechanisms and settings.sasl is None:
+        step += f", and give {key}.sasl with mechanism, username and password"
+    if not spoken.mechanisms and settings.sasl is not None and spoken.mechanisms is not None:
+        step += f", without {key}.sasl"
+    return step
+
+
+async def _resolves(server: Address) -> bool:
+    try:
+        await asyncio.get_running_loop().getaddrinfo(*server, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""``kafka-gateway init``: a commented configuration for brokers that are there."""

@@ -1,0 +1,157 @@
+"""What the brokers say of themselves: everything that a configuration in front of them depends on.
+
+Nothing is changed there, and nothing is retried: who waits sits at a terminal.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from gateway.brokers.connection import BrokerConnection
+from gateway.brokers.errors import BrokerError, LoginError
+from gateway.brokers.reaching import unreachable
+from gateway.brokers.spoken import mismatch
+from gateway.catalog.log.topics import CATALOG_TOPIC
+from gateway.cluster.listing import all_topics_request
+from gateway.commands.client_properties import ClientSecurity
+from gateway.commands.init.software import software_of
+from gateway.commands.init.unanswered import Unanswered, sentence
+from gateway.config.addresses import Address
+from gateway.names import decode
+from protocol.errors import ProtocolError
+from protocol.messages import Request
+from protocol.schema import api_key_of
+
+STEP_SECONDS: Final = 5.0
+"""Seconds for each step: connecting, and each answer."""
+
+_METADATA: Final = "MetadataRequest"
+_DESCRIBE_ACLS: Final = "DescribeAclsRequest"
+_CLUSTER_RESOURCE: Final = 4
+_ANY: Final = 1
+_SECURITY_DISABLED: Final = 54
+_HAVE_AUTHORIZER: Final = frozenset({0, 31})  # 31: CLUSTER_AUTHORIZATION_FAILED
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A cluster as its brokers describe it.
+
+    ``server`` is the address that answered. ``brokers`` are those that are up, where they advertise
+    themselves; ``node_ids`` has those too that only hold replicas, as brokers that are down do.
+    ``namespaces`` counts the topics whose names read as a namespace's. ``has_authorizer`` None: not
+    known. ``unreachable`` are brokers that cannot be connected to at their own address, and why.
+    """
+
+    server: Address
+    cluster_id: str | None
+    software: str
+    controller_id: int | None
+    brokers: Mapping[int, Address]
+    node_ids: frozenset[int]
+    topics: int
+    namespaces: Mapping[str, int]
+    has_authorizer: bool | None
+    has_catalog: bool
+    unreachable: Mapping[int, str]
+
+
+async def ask_brokers(
+    servers: Sequence[Address], security: ClientSecurity, *, timeout: float = STEP_SECONDS
+) -> Asked:
+    """What the first broker says that answers. Raises Unanswered, with a reason for each address
+    and the next step."""
+    failed: list[tuple[Address, BrokerError]] = []
+    for server in servers:
+        try:
+            connection = await BrokerConnection.connect(*server, timeout=timeout, security=security)
+        except BrokerError as error:
+            failed.append((server, error))
+            continue
+        try:
+            return await _asked(server, connection, security, timeout)
+        except BrokerError as error:
+            failed.append((server, error))
+        finally:
+            connection.close()
+    raise await _unanswered(failed, security, timeout)
+
+
+async def _unanswered(
+    failed: Sequence[tuple[Address, BrokerError]], security: ClientSecurity, timeout: float
+) -> Unanswered:
+    protocol = security.settings.protocol
+    spoken = await asyncio.gather(
+        *(mismatch(*server, protocol, error, timeout) for server, error in failed)
+    )
+    reasons = [
+        sentence(server, error, found, security)
+        for (server, error), found in zip(failed, spoken, strict=True)
+    ]
+    wants = next((one for one in spoken if one is not None), None)
+    rejected = any(isinstance(error, LoginError) for _, error in failed)
+    return Unanswered(reasons, spoken=wants, rejected=rejected)
+
+
+async def _asked(
+    server: Address, connection: BrokerConnection, security: ClientSecurity, timeout: float
+) -> Asked:
+    version = connection.version_for(_METADATA)
+    response = await connection.request(_METADATA, version, all_topics_request(version))
+    brokers = {int(one.node_id): Address(str(one.host), int(one.port)) for one in response.brokers}
+    names = [str(one.name) for one in response.topics if one.name is not None]
+    replicas = {
+        int(node)
+        for topic in response.topics
+        for partition in topic.partitions
+        for node in partition.replica_nodes
+    }
+    controller = int(getattr(response, "controller_id", -1))
+    lost = await unreachable(brokers, security, timeout)
+    return Asked(
+        server=server,
+        cluster_id=getattr(response, "cluster_id", None),
+        software=software_of(connection.served),
+        controller_id=controller if controller >= 0 else None,
+        brokers=dict(sorted(brokers.items())),
+        node_ids=frozenset(node for node in {*brokers, *replicas} if node >= 0),
+        topics=len(names),
+        namespaces=_namespaces_like(names),
+        has_authorizer=await _has_authorizer(connection),
+        has_catalog=CATALOG_TOPIC in names,
+        unreachable={node: security.with_properties(reason) for node, reason in lost.items()},
+    )
+
+
+def _namespaces_like(names: Sequence[str]) -> dict[str, int]:
+    """Each namespace that names of topics read as a name in, and how many do."""
+    found = Counter(decode(name).namespace for name in names)
+    del found[""]
+    return dict(sorted(found.items()))
+
+
+async def _has_authorizer(connection: BrokerConnection) -> bool | None:
+    """Whether the brokers have ACLs at all (KIP-140); None: they do not say."""
+    if api_key_of(_DESCRIBE_ACLS) not in connection.api_versions:
+        return None
+    values: dict[str, Any] = {
+        "resource_type_filter": _CLUSTER_RESOURCE,
+        "resource_name_filter": None,
+        "pattern_type_filter": _ANY,
+        "principal_filter": None,
+        "host_filter": None,
+        "operation": _ANY,
+        "permission_type": _ANY,
+    }
+    try:
+        response = await connection.ask(Request(_DESCRIBE_ACLS, 3, values))
+    except (BrokerError, ProtocolError):
+        return None
+    code = int(response.error_code)
+    if code == _SECURITY_DISABLED:
+        return False
+    return True if code in _HAVE_AUTHORIZER else None
