@@ -26,9 +26,12 @@ BROKERS ?= 3
 # all tests takes 20 s.
 LIVE := tests/live tests/devkit tests/bench
 SPARK := tests/spark
+# What is run against the gateway of each wheel: clients, namespaces, records, groups, ACLs, ends.
+INSTALLED := tests/live/installed tests/live/clients tests/live/namespaces tests/live/records tests/live/groups \
+	tests/live/access/test_acl_tools.py tests/live/operations/test_drain.py tests/live/operations/test_metrics.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-tree report test check format unit jobs soak live oracle fuzz fuzz-frames planted mirror fleet tree-outages \
+.PHONY: help demo demo-tree report test check format unit jobs soak live live-installed oracle fuzz fuzz-frames planted mirror fleet tree-outages \
 	compiled bench bench-tree bench-spark spark wheel lock upgrade clean
 .NOTPARALLEL:
 
@@ -73,6 +76,14 @@ live: $(STAMP)  ## Tests on a real Kafka, which they start themselves.
 	$(PYTEST) -v -n 3 --dist loadfile --no-loadscope-reorder -m "live and not alone" $(LIVE)
 	$(PYTEST) -v -m "live and alone" $(LIVE)
 
+live-installed: $(STAMP)  ## Live tests on the gateway of each wheel, installed into an empty environment.
+	@$(BIN)/python -m devkit.class_archive
+	@for form in compiled pure; do \
+		command=$$($(BIN)/python -m devkit.installed $$form) && echo "$$command" && \
+		KAFKA_GATEWAY_COMMAND=$$command $(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder \
+			-m "not alone" $(INSTALLED) || exit 1; \
+	done
+
 oracle: $(STAMP)  ## Ask a Kafka and the gateway the same, at random (CASES=100000: how often).
 	ORACLE_CASES=$(CASES) $(PYTEST) -v tests/live/oracle/test_acl_oracle_decisions.py \
 		tests/live/oracle/test_acl_oracle_wire.py tests/live/oracle/test_policy_oracle.py
@@ -111,10 +122,8 @@ bench-spark: $(SPARK_STAMP)  ## Measure the Spark jobs over 1, 10 and 50 million
 spark: $(SPARK_STAMP)  ## Add Spark to .venv (a 400 MB download), and its Kafka connector to .cache.
 	@echo "KAFKA_GATEWAY_SPARK_JARS=$$($(BIN)/python -m devkit.spark_jars)"
 
-wheel: $(STAMP)  ## Make the wheel in dist/ that spark-submit --py-files takes.
-	@rm -rf build
-	$(BIN)/python -m pip wheel --disable-pip-version-check --quiet --no-deps --no-build-isolation \
-		--wheel-dir dist .
+wheel: $(STAMP)  ## Make the wheels in dist/: compiled to install, pure for spark-submit --py-files.
+	@$(BIN)/python -m devkit.wheels dist
 
 lock: $(PIP_COMPILE) $(STAMP)  ## Write the lock files again, with the versions they have.
 	$(PIP_COMPILE) $(LOCK_FLAGS) $(UPGRADE) --extra dev --extra dashboards -o $(LOCK) pyproject.toml

@@ -17,6 +17,7 @@ from gateway.checks.cluster import ClusterFindings, ask_clusters, found_json
 from gateway.checks.peer_findings import PeerFindings
 from gateway.checks.peers import ask_peers
 from gateway.commands import acls, configs, explain, fleet, tree
+from gateway.commands import version as version_command
 from gateway.commands.actions import add_client_command
 from gateway.commands.catalog import command as catalog
 from gateway.commands.groups import adopt as adopt_group
@@ -186,6 +187,7 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_parser(commands)
     tree.add_parser(commands)
     fleet.add_parser(commands)
+    version_command.add_parser(commands)
     policies = commands.add_parser(
         "policies",
         help="the JSON Schema of the policies in a configuration",

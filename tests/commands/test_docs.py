@@ -124,9 +124,10 @@ async def test_other_gateways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_all_commands_are_run() -> None:
-    known = steps(*CLIENTS, "catalog", "explain", "tree", "fleet")
+    others = ("catalog", "explain", "tree", "fleet", "version")
+    known = steps(*CLIENTS, *others)
     assert len(known) == sum(line.startswith("$ ") for line in PAGE.splitlines())
-    assert {step.words[0] for step in known} == {*CLIENTS, "catalog", "explain", "tree", "fleet"}
+    assert {step.words[0] for step in known} == {*CLIENTS, *others}
 
 
 @pytest.mark.parametrize(
@@ -139,6 +140,7 @@ def test_all_commands_are_run() -> None:
         ("explain", 4),
         ("tree", 5),
         ("fleet", 6),
+        ("version", 7),
     ],
     ids=lambda value: value,
 )

@@ -47,7 +47,7 @@ NOT_COUNTED = {
 
 # Logged as they are: the lines of the page that the source only has as "%s".
 VERBATIM = {
-    "kafka-gateway … with … workers, cluster …",
+    "kafka-gateway … (…) with … workers, cluster …",
     "cluster … is not reachable: …",
 }
 
