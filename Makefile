@@ -32,7 +32,7 @@ INSTALLED := tests/live/installed tests/live/clients tests/live/namespaces tests
 
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-tree report test check format unit jobs soak live live-installed oracle fuzz fuzz-frames planted mirror fleet tree-outages \
-	compiled bench bench-tree bench-spark spark wheel lock upgrade clean
+	compiled bench bench-tree bench-spark spark wheel chart lock upgrade clean
 .NOTPARALLEL:
 
 help:  ## Show this list.
@@ -125,10 +125,14 @@ spark: $(SPARK_STAMP)  ## Add Spark to .venv (a 400 MB download), and its Kafka 
 wheel: $(STAMP)  ## Make the wheels in dist/: compiled to install, pure for spark-submit --py-files.
 	@$(BIN)/python -m devkit.wheels dist
 
+chart: $(STAMP)  ## Lint, render and validate the Helm chart; needs helm, or Go to build it.
+	@$(BIN)/python -m devkit.chart
+
 lock: $(PIP_COMPILE) $(STAMP)  ## Write the lock files again, with the versions they have.
 	$(PIP_COMPILE) $(LOCK_FLAGS) $(UPGRADE) --extra dev --extra dashboards -o $(LOCK) pyproject.toml
 	$(PIP_COMPILE) $(LOCK_FLAGS) -c $(LOCK) -o requirements/runtime.txt pyproject.toml
 	$(PIP_COMPILE) $(LOCK_FLAGS) --extra spark -c $(LOCK) -o requirements/spark.txt pyproject.toml
+	$(PIP_COMPILE) $(LOCK_FLAGS) $(UPGRADE) -o requirements/chart.txt requirements/chart.in
 	$(BIN)/python -m devkit.maven
 
 upgrade: UPGRADE := --upgrade
