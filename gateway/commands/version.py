@@ -51,13 +51,13 @@ def _run(options: argparse.Namespace) -> int:
         print(json.dumps(content, indent=2))
         return exit_codes.OK
     rows = [
-        ("kafka-gateway", version()),
+        ("version", version()),
         ("form", f"{form} ({form.compiled} of {form.modules} modules of the hot path)"),
         ("Python", platform.python_version()),
         *((name, content[name] or "not installed") for name in _LIBRARIES),
     ]
     for name, text in rows:
-        print(f"{name:<15}{text}")
+        print(f"{name:<9}{text}")
     return exit_codes.OK
 
 

@@ -26,11 +26,11 @@ async def test_as_text() -> None:
     said = await command("version")
     assert (said.status, said.err) == (0, "")
     assert said.lines == [
-        f"kafka-gateway  {version()}",
-        f"form           pure (0 of {len(MODULES)} modules of the hot path)",
-        f"Python         {PYTHON}",
-        f"uvloop         {locked('uvloop')}",
-        f"kio            {locked('kio')}",
+        f"version  {version()}",
+        f"form     pure (0 of {len(MODULES)} modules of the hot path)",
+        f"Python   {PYTHON}",
+        f"uvloop   {locked('uvloop')}",
+        f"kio      {locked('kio')}",
     ]
 
 
@@ -49,18 +49,18 @@ async def test_as_json() -> None:
 
 
 async def test_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.commands.version._LIBRARIES", ("no-library",))
-    assert (await command("version")).lines[-1] == "no-library     not installed"
-    assert (await command("version", "--json")).json["no-library"] is None
+    monkeypatch.setattr("gateway.commands.version._LIBRARIES", ("no-lib",))
+    assert (await command("version")).lines[-1] == "no-lib   not installed"
+    assert (await command("version", "--json")).json["no-lib"] is None
 
 
 def test_what_the_page_shows() -> None:
     """It shows the compiled form; tests/devkit/test_installed.py has that form say the same."""
     (step,) = steps("version")
     assert [re.sub(r"^Python .*", "Python", line) for line in step.output.splitlines()] == [
-        f"kafka-gateway  {version()}",
-        f"form           compiled ({len(MODULES)} of {len(MODULES)} modules of the hot path)",
+        f"version  {version()}",
+        f"form     compiled ({len(MODULES)} of {len(MODULES)} modules of the hot path)",
         "Python",
-        f"uvloop         {locked('uvloop')}",
-        f"kio            {locked('kio')}",
+        f"uvloop   {locked('uvloop')}",
+        f"kio      {locked('kio')}",
     ]
