@@ -73,8 +73,8 @@ def org(form: str, users: str) -> str:
     (created,) = authorized.admin(users).create_topics([NewTopic(f"{name}:", 1, 1)]).values()
     created.result(clients.SECONDS)
     allowed = AclEntry("User:alice", "*", Operation.ALL, Permission.ALLOW)
-    topics = ResourcePattern(ResourceType.TOPIC, f"{name}:", PatternType.PREFIXED)
-    groups = ResourcePattern(ResourceType.GROUP, "readers", PatternType.PREFIXED)
+    topics = ResourcePattern(ResourceType.TOPIC, PatternType.PREFIXED, f"{name}:")
+    groups = ResourcePattern(ResourceType.GROUP, PatternType.PREFIXED, "readers")
     authorized.add_acls(users, [AclBinding(one, allowed) for one in (topics, groups)])
     return name
 
