@@ -36,7 +36,7 @@ INSTALLED := tests/live/installed tests/live/clients tests/live/namespaces tests
 .NOTPARALLEL:
 
 help:  ## Show this list.
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 19
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 demo: $(STAMP)  ## Start Kafka and the gateway, show what they do, serve until Ctrl-C (ONCE=1: end).
 	@$(BIN)/python -m devkit.demo $(if $(filter-out 0,$(ONCE)),--once)
@@ -76,7 +76,7 @@ live: $(STAMP)  ## Tests on a real Kafka, which they start themselves.
 	$(PYTEST) -v -n 3 --dist loadfile --no-loadscope-reorder -m "live and not alone" $(LIVE)
 	$(PYTEST) -v -m "live and alone" $(LIVE)
 
-live-installed: $(STAMP)  ## Live tests on the gateway of each wheel, installed into an empty environment.
+live-installed: $(STAMP)  ## Live tests at the gateway of each wheel, installed.
 	@$(BIN)/python -m devkit.class_archive
 	@for form in compiled pure; do \
 		command=$$($(BIN)/python -m devkit.installed $$form) && echo "$$command" && \

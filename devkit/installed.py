@@ -13,13 +13,16 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import venv
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
 from devkit import build_tree
+from devkit.build_backend import PURE
 from devkit.build_tree import CompileError
 from devkit.paths import PROJECT_ROOT, cache_dir, one_at_a_time
 from devkit.waiting import progress
@@ -42,42 +45,70 @@ def installed_command(form: str) -> Path:
     The wheel is built by pip in isolation, from what the build backend says that it needs, so pip
     may download. Raises InstallError, WheelError, or CompileError without a compiler.
     """
+
+    def make(path: Path, temporary: Path) -> None:
+        _install(path, form, _LOCK, build_wheel(form, temporary, isolated=True))
+
+    return _environment(f"{form}-{_digest()}", make)
+
+
+def earlier_command(commit: str) -> Path:
+    """The ``kafka-gateway`` of an earlier commit of this repository, in its pure form.
+
+    Raises InstallError, also where the repository has no such commit, or WheelError.
+    """
+
+    def make(path: Path, temporary: Path) -> None:
+        source = temporary / "source"
+        source.mkdir()
+        git = ["git", "-C", str(PROJECT_ROOT), "archive", "--output"]
+        _run([*git, str(temporary / "source.tar"), commit], f"reading commit {commit}")
+        with tarfile.open(temporary / "source.tar") as archive:
+            archive.extractall(source, filter="data")
+        wheel = build_wheel(PURE, temporary, source=source)
+        _install(path, f"{commit}'s", source / "requirements" / "runtime.txt", wheel)
+
+    version = hashlib.sha256(sys.version.encode()).hexdigest()[:8]
+    return _environment(f"{commit}-{version}", make)
+
+
+def _environment(name: str, make: Callable[[Path, Path], None]) -> Path:
+    """The command of an environment, which ``make`` makes at a path if it is not there yet."""
     environments = cache_dir() / "installed"
     environments.mkdir(exist_ok=True)
     with one_at_a_time("installed"):
         _forget_old(environments)
-        path = environments / f"{form}-{_digest()}"
+        path = environments / name
         if not (path / _DONE).is_file():
             shutil.rmtree(path, ignore_errors=True)
-            _make(path, form)
+            with tempfile.TemporaryDirectory(prefix="kafka-gateway-installed-") as temporary:
+                make(path, Path(temporary))
         (path / _DONE).touch()
     return path / "bin" / "kafka-gateway"
 
 
-def _make(path: Path, form: str) -> None:
-    with tempfile.TemporaryDirectory(prefix="kafka-gateway-installed-") as temporary:
-        wheel = build_wheel(form, Path(temporary), isolated=True)
-        venv.create(path, symlinks=True)
-        with progress(f"installing the {form} wheel"):
-            _pip(path, "--require-hashes", "-r", str(_LOCK))
-            _pip(path, "--no-deps", "--no-index", str(wheel))
+def _install(path: Path, what: str, lock: Path, wheel: Path) -> None:
+    venv.create(path, symlinks=True)
+    with progress(f"installing the {what} wheel"):
+        _pip(path, "--require-hashes", "-r", str(lock))
+        _pip(path, "--no-deps", "--no-index", str(wheel))
 
 
 def _pip(path: Path, *what: str) -> None:
     """Install into an environment that has no pip itself. Raises InstallError."""
     pip = [sys.executable, "-m", "pip", "--python", str(path / "bin" / "python")]
     options = ["install", "--disable-pip-version-check", "--quiet"]
+    _run([*pip, *options, *what], f"pip install {' '.join(what)}")
+
+
+def _run(command: Sequence[str], what: str) -> None:
+    """Run a command that is not to see these sources. Raises InstallError."""
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
-        [*pip, *options, *what],
-        env=env,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
+        command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
     )
     if done.returncode:
-        raise InstallError(f"pip install {' '.join(what)} failed:\n{done.stdout}")
+        raise InstallError(f"{what} failed:\n{done.stdout}")
 
 
 def _digest() -> str:

@@ -38,6 +38,7 @@ LONGEST = (
     "tests/live/tree_of_gateways/test_three_gateways.py",
     "tests/live/moves/test_move_under_load.py",
     "tests/live/installed/test_installed_forms.py",
+    "tests/live/installed/test_rolling_upgrade.py",
     "tests/live/access/test_access_table.py",
     "tests/live/authentication/test_broker_sessions.py",
     "tests/devkit/test_report.py",

@@ -12,7 +12,7 @@ import pytest
 
 from devkit import installed
 from devkit.build_tree import CompileError, require_compiler
-from devkit.installed import InstallError, installed_command
+from devkit.installed import InstallError, earlier_command, installed_command
 from devkit.paths import PROJECT_ROOT
 from devkit.wheels import FORMS
 from gateway import version
@@ -104,11 +104,12 @@ def test_old_environments_are_forgotten(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setenv("KAFKA_GATEWAY_CACHE", str(tmp_path))
     made: list[Path] = []
 
-    def make(path: Path, form: str) -> None:
+    def install(path: Path, *_: object) -> None:
         path.mkdir()
         made.append(path)
 
-    monkeypatch.setattr(installed, "_make", make)
+    monkeypatch.setattr(installed, "build_wheel", lambda *_, **__: tmp_path / "no.whl")
+    monkeypatch.setattr(installed, "_install", install)
     first = installed_command("pure")
     assert installed_command("pure") == first
     monkeypatch.setattr(sys, "version", "another Python")
@@ -117,3 +118,9 @@ def test_old_environments_are_forgotten(monkeypatch: pytest.MonkeyPatch, tmp_pat
     assert second != first
     assert len(made) == 2
     assert not made[0].exists()
+
+
+def test_a_commit_that_is_not_there(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("KAFKA_GATEWAY_CACHE", str(tmp_path))
+    with pytest.raises(InstallError, match="reading commit 0000000 failed"):
+        earlier_command("0000000")
