@@ -47,7 +47,7 @@ def installed_command(form: str) -> Path:
     """
 
     def make(path: Path, temporary: Path) -> None:
-        _install(path, form, _LOCK, build_wheel(form, temporary, isolated=True))
+        _install(path, f"the {form} wheel", _LOCK, build_wheel(form, temporary, isolated=True))
 
     return _environment(f"{form}-{_digest()}", make)
 
@@ -66,7 +66,7 @@ def earlier_command(commit: str) -> Path:
         with tarfile.open(temporary / "source.tar") as archive:
             archive.extractall(source, filter="data")
         wheel = build_wheel(PURE, temporary, source=source)
-        _install(path, f"{commit}'s", source / "requirements" / "runtime.txt", wheel)
+        _install(path, f"the wheel of {commit}", source / "requirements" / "runtime.txt", wheel)
 
     version = hashlib.sha256(sys.version.encode()).hexdigest()[:8]
     return _environment(f"{commit}-{version}", make)
@@ -89,7 +89,7 @@ def _environment(name: str, make: Callable[[Path, Path], None]) -> Path:
 
 def _install(path: Path, what: str, lock: Path, wheel: Path) -> None:
     venv.create(path, symlinks=True)
-    with progress(f"installing the {what} wheel"):
+    with progress(f"installing {what}"):
         _pip(path, "--require-hashes", "-r", str(lock))
         _pip(path, "--no-deps", "--no-index", str(wheel))
 
