@@ -27,15 +27,18 @@ OLD ?= HEAD~50
 # all tests takes 20 s.
 LIVE := tests/live tests/devkit tests/bench
 SPARK := tests/spark
+# What is run against the gateway of each wheel: clients, namespaces, records, groups, ACLs, ends.
+INSTALLED := tests/live/installed tests/live/clients tests/live/namespaces tests/live/records tests/live/groups \
+	tests/live/access/test_acl_tools.py tests/live/operations/test_drain.py tests/live/operations/test_metrics.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-tree report test check format unit jobs soak live oracle fuzz fuzz-frames planted mirror fleet rolling dashboards \
+.PHONY: help demo demo-tree report test check format unit jobs soak live live-installed oracle fuzz fuzz-frames planted mirror fleet rolling dashboards \
 	tree-outages \
-	compiled bench bench-tree bench-spark spark wheel lock upgrade clean
+	compiled bench bench-tree bench-spark spark wheel chart lock upgrade clean
 .NOTPARALLEL:
 
 help:  ## Show this list.
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 19
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
 demo: $(STAMP)  ## Start Kafka and the gateway, show what they do, serve until Ctrl-C (ONCE=1: end).
 	@$(BIN)/python -m devkit.demo $(if $(filter-out 0,$(ONCE)),--once)
@@ -77,6 +80,14 @@ live: $(STAMP)  ## Tests on a real Kafka, which they start themselves.
 	@$(BIN)/python -m devkit.class_archive
 	$(PYTEST) -v -n 3 --dist loadfile --no-loadscope-reorder -m "live and not alone" $(LIVE)
 	$(PYTEST) -v -m "live and alone" $(LIVE)
+
+live-installed: $(STAMP)  ## Live tests at the gateway of each wheel, installed.
+	@$(BIN)/python -m devkit.class_archive
+	@for form in compiled pure; do \
+		command=$$($(BIN)/python -m devkit.installed $$form) && echo "$$command" && \
+		KAFKA_GATEWAY_COMMAND=$$command $(PYTEST) -n 3 --dist loadfile --no-loadscope-reorder \
+			-m "not alone" $(INSTALLED) || exit 1; \
+	done
 
 oracle: $(STAMP)  ## Ask a Kafka and the gateway the same, at random (CASES=100000: how often).
 	ORACLE_CASES=$(CASES) $(PYTEST) -v tests/live/oracle/test_acl_oracle_decisions.py \
@@ -120,15 +131,17 @@ bench-spark: $(SPARK_STAMP)  ## Measure the Spark jobs over 1, 10 and 50 million
 spark: $(SPARK_STAMP)  ## Add Spark to .venv (a 400 MB download), and its Kafka connector to .cache.
 	@echo "KAFKA_GATEWAY_SPARK_JARS=$$($(BIN)/python -m devkit.spark_jars)"
 
-wheel: $(STAMP)  ## Make the wheel in dist/ that spark-submit --py-files takes.
-	@rm -rf build
-	$(BIN)/python -m pip wheel --disable-pip-version-check --quiet --no-deps --no-build-isolation \
-		--wheel-dir dist .
+wheel: $(STAMP)  ## Make the wheels in dist/: compiled to install, pure for spark-submit --py-files.
+	@$(BIN)/python -m devkit.wheels dist
+
+chart: $(STAMP)  ## Lint, render and validate the Helm chart; needs helm, or Go to build it.
+	@$(BIN)/python -m devkit.chart
 
 lock: $(PIP_COMPILE) $(STAMP)  ## Write the lock files again, with the versions they have.
 	$(PIP_COMPILE) $(LOCK_FLAGS) $(UPGRADE) --extra dev --extra dashboards -o $(LOCK) pyproject.toml
 	$(PIP_COMPILE) $(LOCK_FLAGS) -c $(LOCK) -o requirements/runtime.txt pyproject.toml
 	$(PIP_COMPILE) $(LOCK_FLAGS) --extra spark -c $(LOCK) -o requirements/spark.txt pyproject.toml
+	$(PIP_COMPILE) $(LOCK_FLAGS) $(UPGRADE) -o requirements/chart.txt requirements/chart.in
 	$(BIN)/python -m devkit.maven
 
 upgrade: UPGRADE := --upgrade

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import yaml
 
@@ -35,8 +35,17 @@ class GatewayError(Exception):
     """The gateway did not start or stop as it should; the message holds the end of its log."""
 
 
+COMMAND: Final = "KAFKA_GATEWAY_COMMAND"
+"""The environment variable that names a ``kafka-gateway`` of another environment to be run."""
+
+
 def gateway_command() -> str:
-    """The installed ``kafka-gateway``. Raises GatewayError if this environment lacks it."""
+    """The installed ``kafka-gateway``: that of :data:`COMMAND`, else of this environment.
+
+    Raises GatewayError if this environment lacks it.
+    """
+    if COMMAND in os.environ:
+        return os.environ[COMMAND]
     command = Path(sys.executable).with_name("kafka-gateway")
     if not command.is_file():
         raise GatewayError(f"{command} is missing: run make, or pip install -e .")
@@ -265,6 +274,8 @@ class GatewayProcess:
             program = [str(self._interpreter), "-P", "-m", "gateway"]
         command = [*program, "serve", "--config", str(self.config_path)]
         env = {**os.environ, "PYTHONUNBUFFERED": "1", **self._environment}
+        if COMMAND in env:
+            env.pop("PYTHONPATH", None)  # else it would run these sources, not those it has
         if self._python_path is not None:
             env["PYTHONPATH"] = str(self._python_path)
         self._process = ManagedProcess("kafka-gateway", command, self._log_path, env=env)

@@ -80,6 +80,9 @@ _SUBCOMMANDS: Final = (
         "the JSON Schema of the policies in a configuration",
         "gateway.commands.policy_schema",
     ),
+    _Subcommand(
+        "version", "the version, and whether the compiled form runs", "gateway.commands.version"
+    ),
 )
 
 _EXAMPLES: Final = """\

@@ -29,6 +29,7 @@ Test: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 LONGEST = (
     "tests/devkit/test_compiled.py",
+    "tests/devkit/test_installed.py",
     "tests/scenarios/test_scenarios.py",
     "tests/live/moves/test_move_crash.py",
     "tests/live/fleet/test_killed_gateways.py",
@@ -36,6 +37,8 @@ LONGEST = (
     "tests/live/oracle/test_acl_oracle_wire.py",
     "tests/live/tree_of_gateways/test_three_gateways.py",
     "tests/live/moves/test_move_under_load.py",
+    "tests/live/installed/test_installed_forms.py",
+    "tests/live/installed/test_rolling_upgrade.py",
     "tests/live/access/test_access_table.py",
     "tests/live/authentication/test_broker_sessions.py",
     "tests/devkit/test_report.py",

@@ -9,7 +9,8 @@ from typing import Any
 from bench.targets.target import Target, TargetError, Versions, port_of
 from bench.usage import with_descendants
 from devkit.broker import BrokerError, KafkaCluster
-from devkit.compiled import CompileError, compiled_path
+from devkit.build_tree import CompileError
+from devkit.compiled import compiled_path
 from devkit.gateway_config import NODE_IDS, Listener, MountedCluster
 from devkit.gateway_process import GatewayError, GatewayProcess
 from devkit.paths import PROJECT_ROOT

@@ -1,4 +1,4 @@
-"""An API with its handlers; not compiled, since a declaration is not (``devkit.compiled``)."""
+"""An API with its handlers; not compiled, since a declaration is not (``gateway.hot_path``)."""
 
 from __future__ import annotations
 

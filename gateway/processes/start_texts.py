@@ -10,16 +10,17 @@ from gateway.config.addresses import Address
 from gateway.config.models import Cluster, Config, Listener
 from gateway.config.reach import broker_places, gateway_address
 from gateway.config.tree import TreeSettings
+from gateway.hot_path import running_form
 from gateway.names import DELIMITER
 
 
 def start_text(config: Config) -> str:
-    """What is being started, in front of which clusters."""
+    """What is being started, in which form (``compiled``, ``pure``), in front of which clusters."""
     count = config.workers
     workers = "1 worker" if count == 1 else f"{count} workers"
     metrics = Address(config.metrics.host, config.metrics.port)
     return (
-        f"kafka-gateway {version()} with {workers}, "
+        f"kafka-gateway {version()} ({running_form()}) with {workers}, "
         f"{', '.join(map(_cluster_text, config.clusters))}, "
         f"metrics at http://{metrics}/metrics"
         + ("" if config.tree is None else f", {_peers_text(config.tree)}")

@@ -156,9 +156,9 @@ async def test_init(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_all_commands_are_run() -> None:
-    known = steps(*CLIENTS, "catalog", "explain", "tree", "fleet", "init")
+    others = ("catalog", "explain", "tree", "fleet", "init", "version")
+    known = steps(*CLIENTS, *others)
     assert len(known) == sum(line.startswith("$ ") for line in PAGE.splitlines())
-    others = {"catalog", "explain", "tree", "fleet", "init"}
     assert {step.words[0] for step in known} == {*CLIENTS, *others}
 
 
@@ -173,6 +173,7 @@ def test_all_commands_are_run() -> None:
         ("tree", 5),
         ("fleet", 6),
         ("init", 7),
+        ("version", 8),
     ],
     ids=lambda value: value,
 )

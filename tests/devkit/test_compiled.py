@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from devkit.compiled import MODULES, CompileError, compiled_path, require_compiler
+from devkit.build_tree import CompileError, module_files, require_compiler
+from devkit.compiled import compiled_path
 from devkit.paths import PROJECT_ROOT
+from gateway.hot_path import MODULES
 
 FUZZ = "tests/session/test_fuzz.py"
 SUITES = (
@@ -66,10 +68,9 @@ def test_the_compiled_gateway_passes_the_tests_of_the_pure_one() -> None:
             compiled_path()
         return
     path = compiled_path()
-    names = [name.removesuffix(".py").replace("/", ".") for name in MODULES]
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
-    files = [str(path / name.removesuffix(".py")) + suffix for name in MODULES]
-    assert run_compiled(path, "-c", ORIGINS, *names).split() == files
+    files = [str(path / name.removesuffix(".py")) + suffix for name in module_files()]
+    assert run_compiled(path, "-c", ORIGINS, *MODULES).split() == files
     # Neither option may put the project's own directory in front again.
     options = ["-q", "-x", "-p", "no:cacheprovider", "--import-mode=append", "-o", "pythonpath="]
     with ThreadPoolExecutor() as pool:
@@ -94,7 +95,7 @@ def test_missing_headers_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
 
 def test_a_compiler_that_fails_is_heard(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("KAFKA_GATEWAY_CACHE", str(tmp_path))
-    monkeypatch.setattr("devkit.compiled._SETUP", "raise SystemExit('out of order')\n")
+    monkeypatch.setattr("devkit.build_tree.SETUP", "raise SystemExit('out of order')\n")
     monkeypatch.setattr("devkit.compiled.require_compiler", lambda: None)
     with pytest.raises(CompileError, match="out of order"):
         compiled_path()
@@ -105,10 +106,10 @@ def test_an_edit_makes_another_build(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setenv("KAFKA_GATEWAY_CACHE", str(tmp_path))
     monkeypatch.setattr("devkit.compiled.require_compiler", lambda: None)
     monkeypatch.setattr(
-        "devkit.compiled._SETUP", "import pathlib; pathlib.Path('build').mkdir()\n# {modules}"
+        "devkit.build_tree.SETUP", "import pathlib; pathlib.Path('build').mkdir()\n# {modules}"
     )
     sources = {"gateway/a.py": b"1\n"}
-    monkeypatch.setattr("devkit.compiled._sources", lambda: sources)
+    monkeypatch.setattr("devkit.build_tree.compiled_sources", lambda _: sources)
     first = compiled_path()
     assert (first / "gateway/a.py").read_bytes() == b"1\n"
     sources["gateway/a.py"] = b"2\n"
@@ -120,4 +121,4 @@ def test_an_edit_makes_another_build(monkeypatch: pytest.MonkeyPatch, tmp_path: 
 
 
 def test_what_is_compiled_is_there() -> None:
-    assert [name for name in MODULES if not (PROJECT_ROOT / name).is_file()] == []
+    assert [name for name in module_files() if not (PROJECT_ROOT / name).is_file()] == []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -94,3 +95,17 @@ def test_without_the_command_the_error_says_what_to_do(monkeypatch: pytest.Monke
     monkeypatch.setattr(sys, "executable", "/nowhere/python")
     with pytest.raises(GatewayError, match="run make"):
         gateway_process.gateway_command()
+
+
+def test_the_command_of_another_environment_sees_no_sources(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    command = tmp_path / "kafka-gateway"
+    command.write_text('#!/bin/sh\necho "$1, path: ${PYTHONPATH-none}"\nexit 78\n')
+    command.chmod(0o755)
+    monkeypatch.setenv(gateway_process.COMMAND, str(command))
+    monkeypatch.setenv("PYTHONPATH", "/these/sources")
+    assert gateway_process.gateway_command() == str(command)
+    gateway = GatewayProcess(f"127.0.0.1:{free_port()}", _LISTENERS, [])
+    with pytest.raises(GatewayError, match=r"(?s)ended with status 78.*serve, path: none"):
+        gateway.start()

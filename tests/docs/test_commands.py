@@ -15,11 +15,16 @@ PAGES = ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"]
 PAGES += [f"docs/{path.name}" for path in sorted(markdown.DOCS.glob("*.md"))]
 
 PROGRAMS = {"curl", "git", "kafka-gateway", "make", "pip", "python", "python3"}
+PROGRAMS |= {"docker", "helm", "install", "kubectl", "pipx", "podman", "systemctl", "useradd"}
+INSTALLED = "/opt/kafka-gateway/bin/"
+"""Where docs/install.md puts the gateway; tests/spark has the commands of docs/spark.md."""
 
 RUN_HERE = {
     "kafka-gateway check config/quickstart.yaml",
     "python -m protocol.walkers ProduceRequest 9",
 }
+
+ENVIRONMENT = "tests/devkit/test_installed.py::test_an_empty_environment"
 
 RUN_BY = {
     "kafka-gateway serve --config config/quickstart.yaml": (
@@ -56,13 +61,38 @@ RUN_BY = {
         "tests/live/fleet/test_nodes.py::test_a_gateway_that_is_forgotten_is_not_listed",
     ),
     "kafka-gateway catalog renumber": ("tests/commands/test_volumes.py::test_renumber",),
+    "python3 -m venv /opt/kafka-gateway": (ENVIRONMENT,),
+    "/opt/kafka-gateway/bin/python -m pip install --require-hashes -r requirements/runtime.txt": (
+        ENVIRONMENT,
+    ),
+    "/opt/kafka-gateway/bin/python -m pip install --no-deps .": (ENVIRONMENT,),
+    "/opt/kafka-gateway/bin/kafka-gateway version": (ENVIRONMENT,),
+    "kafka-gateway version": ("tests/commands/test_version.py::test_as_text",),
+    "pip install": (ENVIRONMENT,),
+    "pip install --verbose": (
+        "tests/devkit/test_build_backend.py::"
+        "test_without_a_compiler_the_pure_wheel_is_built_and_that_is_said",
+    ),
+    "pip install --editable": (
+        "tests/devkit/test_build_backend.py::test_an_editable_install_is_setuptools_own",
+    ),
+    "kafka-gateway check --cluster gateway.yaml": (
+        "tests/live/catalog/test_check_tree.py::test_one_kafka_at_two_mounts_and_what_one_hides",
+        "tests/live/init/test_init.py::test_from_init_to_a_client",
+    ),
+    "kafka-gateway catalog export --config gateway.yaml --output catalog.yaml": (
+        "tests/commands/test_catalog.py::test_export",
+    ),
+    "kafka-gateway catalog status --config gateway.yaml": (
+        "tests/commands/test_catalog.py::test_status",
+    ),
+    "kafka-gateway catalog upgrade --config gateway.yaml --format 3": (
+        "tests/commands/test_catalog.py::test_upgrade",
+    ),
     "kafka-gateway serve --config gateway.yaml": ("tests/live/tree/test_guide.py::test_the_guide",),
     "kafka-gateway init": (
         # The questions, and a terminal; then real brokers, and all that follows.
         "tests/commands/init/test_questions.py::test_a_terminal_and_ctrl_c",
-        "tests/live/init/test_init.py::test_from_init_to_a_client",
-    ),
-    "kafka-gateway check --cluster gateway.yaml": (
         "tests/live/init/test_init.py::test_from_init_to_a_client",
     ),
     "kafka-gateway policies schema": (
@@ -88,6 +118,46 @@ RUN_BY = {
 }
 
 
+CONTAINER = "tests/deploy/test_containerfile.py"
+UNIT = "tests/deploy/test_systemd.py"
+CHART = "tests/deploy/test_chart.py"
+
+NOT_RUN = {
+    "pipx install .": ENVIRONMENT,
+    "pipx inject kafka-namespace-gateway NAME": ENVIRONMENT,
+    "pipx uninstall kafka-namespace-gateway": ENVIRONMENT,
+    "docker build --file Containerfile": f"{CONTAINER}::test_what_is_copied_is_enough_to_build",
+    "docker run": f"{CONTAINER}::test_it_starts_the_command",
+    "podman build --tag kafka-namespace-gateway:0.1.0 .": (
+        f"{CONTAINER}::test_what_is_copied_is_enough_to_build"
+    ),
+    "podman build --format docker": f"{CONTAINER}::test_the_health_check",
+    "podman run --read-only --network host"
+    " --volume ./gateway.yaml:/etc/kafka-gateway/gateway.yaml:ro"
+    " --volume gateway-state:/var/lib/kafka-gateway kafka-namespace-gateway:0.1.0": (
+        f"{CONTAINER}::test_it_starts_the_command"
+    ),
+    "podman stop --time 20": f"{UNIT}::test_it_agrees_with_the_gateway",
+    "useradd --system --home-dir /var/lib/kafka-gateway --shell /usr/sbin/nologin kafka-gateway": (
+        f"{UNIT}::test_it_has_no_privilege_and_one_place_to_write"
+    ),
+    "install -D -m 0644 deploy/systemd/kafka-gateway.service"
+    " /etc/systemd/system/kafka-gateway.service": f"{UNIT}::test_systemd_accepts_it",
+    "systemctl daemon-reload": f"{UNIT}::test_systemd_accepts_it",
+    "systemctl enable --now kafka-gateway": f"{UNIT}::test_systemd_accepts_it",
+    "systemctl reload kafka-gateway": f"{UNIT}::test_systemd_accepts_it",
+    "systemctl restart kafka-gateway": f"{UNIT}::test_systemd_accepts_it",
+    "helm upgrade --install kafka-gateway deploy/helm/kafka-gateway --namespace kafka"
+    " --values values.yaml": f"{CHART}::test_the_gateway_accepts_the_configuration",
+    "helm upgrade kafka-gateway deploy/helm/kafka-gateway --namespace kafka"
+    " --values values.yaml": f"{CHART}::test_the_gateway_accepts_the_configuration",
+    "helm upgrade": f"{CHART}::test_the_gateway_accepts_the_configuration",
+    "helm lint --strict": f"{CHART}::test_values_are_what_the_schema_says",
+}
+"""What takes pipx, a container engine, systemd or a cluster, none of which need be here, and the
+test of what it is given. ``make chart`` has helm; what it does is in devkit/chart.py."""
+
+
 def commands() -> dict[str, str]:
     """Every command of the pages: its text without the comment, and a page that has it."""
     found = {}
@@ -98,7 +168,8 @@ def commands() -> dict[str, str]:
             command = line.partition(" #")[0].strip()
             words = command.split()
             # What holds an ellipsis is the shape of something, such as of a log line.
-            if len(words) > 1 and words[0] in PROGRAMS and "…" not in command:
+            program = words[0].removeprefix(INSTALLED) if words else ""
+            if len(words) > 1 and program in PROGRAMS and "…" not in command:
                 found[command] = page
     return found
 
@@ -108,7 +179,7 @@ MAKE = sorted(command for command in COMMANDS if command.startswith("make "))
 
 
 def test_every_command_is_run() -> None:
-    known = {*RUN_HERE, *RUN_BY, *MAKE}
+    known = {*RUN_HERE, *RUN_BY, *NOT_RUN, *MAKE}
     assert {command: page for command, page in COMMANDS.items() if command not in known} == {}
     assert known == set(COMMANDS)
     assert {"make demo", "make test"} <= set(MAKE)
@@ -124,7 +195,9 @@ def test_make_knows_the_target(command: str) -> None:
         assert re.search(pattern, makefile, re.MULTILINE), f"the Makefile has no {word}"
 
 
-@pytest.mark.parametrize("test", sorted({test for tests in RUN_BY.values() for test in tests}))
+@pytest.mark.parametrize(
+    "test", sorted({*NOT_RUN.values()} | {test for tests in RUN_BY.values() for test in tests})
+)
 def test_the_named_tests_are_there(test: str) -> None:
     path, _, name = test.partition("::")
     assert f"def {name}(" in markdown.read(path)

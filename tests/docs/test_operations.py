@@ -5,16 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from configparser import ConfigParser
 from pathlib import Path
 from types import MappingProxyType
 
-import pytest
-
-from gateway import exit_codes
 from gateway.auth.mechanisms import USER_IS_GONE
-from gateway.cli import main
-from gateway.config.models import Config
 from gateway.connections.closing import (
     INTERNAL,
     TOO_LATE,
@@ -24,11 +18,9 @@ from gateway.connections.closing import (
 from gateway.counts import METRIC_BUCKETS
 from gateway.processes.metric_families import COUNTERS, GAUGES, HISTOGRAMS, WORKER_GAUGES
 from gateway.processes.metrics import Metrics
-from gateway.processes.supervisor import Timing
 from gateway.processes.worker_channel import State
 from gateway.tls.handshake import FULL
 from tests.docs import markdown
-from tests.live.fleet.service_manager import WATCHDOG_SECONDS
 
 PAGE = markdown.read("docs/operations.md")
 GATEWAY = markdown.ROOT / "gateway"
@@ -47,7 +39,7 @@ NOT_COUNTED = {
 
 # Logged as they are: the lines of the page that the source only has as "%s".
 VERBATIM = {
-    "kafka-gateway … with … workers, cluster …",
+    "kafka-gateway … (…) with … workers, cluster …",
     "cluster … is not reachable: …",
 }
 
@@ -79,23 +71,17 @@ def test_every_metric_with_its_type_and_labels() -> None:
 # -- the unit of systemd ----------------------------------------------------------------------
 
 
-def test_the_unit_agrees_with_the_gateway(capsys: pytest.CaptureFixture[str]) -> None:
-    """systemd-analyze verify, which not every machine has, accepts it."""
-    (block,) = (block for block in markdown.blocks(PAGE) if block.language == "ini")
-    unit = ConfigParser(interpolation=None)
-    unit.optionxform = str  # type: ignore[assignment,method-assign]
-    unit.read_string(block.text)
-    service = unit["Service"]
-    assert service["Type"] == "notify"
-    assert float(service["WatchdogSec"]) == WATCHDOG_SECONDS, "as tested"
-    never = {exit_codes.USAGE, exit_codes.CONFIG}
-    assert {int(one) for one in service["RestartPreventExitStatus"].split()} == never
-    drained = Config.model_fields["drain_seconds"].default + Timing().margin
-    assert drained < float(service["TimeoutStopSec"]) <= drained + 5
-    program, *arguments = service["ExecStart"].split()
-    assert Path(program).name == "kafka-gateway"
-    assert main(arguments) == exit_codes.CONFIG, "this machine has no such file"
-    assert capsys.readouterr().err.startswith(arguments[-1])
+def test_the_settings_shown_are_the_units() -> None:
+    """tests/deploy/test_systemd.py compares the unit with the gateway."""
+    unit = markdown.read("deploy/systemd/kafka-gateway.service").splitlines()
+    rows = markdown.table(PAGE, "setting")
+    shown = {span for row in rows for span in markdown.spans(row[0]) if "=" in span}
+    assert len(shown) > 12
+
+    def is_set(one: str) -> bool:
+        return any(line == one or (one[-1] == "=" and line.startswith(one)) for line in unit)
+
+    assert [one for one in sorted(shown) if not is_set(one)] == []
 
 
 # -- what the source says ---------------------------------------------------------------------

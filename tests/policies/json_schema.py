@@ -1,4 +1,4 @@
-"""As much of JSON Schema (2020-12) as the schema of policies uses."""
+"""As much of JSON Schema as the schemas of policies and of the Helm chart's values use."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
     "array": lambda value: isinstance(value, list),
     "string": lambda value: isinstance(value, str),
     "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
+    "number": lambda value: isinstance(value, int | float) and not isinstance(value, bool),
+    "boolean": lambda value: isinstance(value, bool),
     "null": lambda value: value is None,
 }
 _ELSEWHERE = {"$schema", "$defs", "title", "description", "default"} | {
@@ -62,5 +64,8 @@ _KEEPS: dict[str, Callable[[Any, Any], bool]] = {
     "maximum": lambda value, most: not isinstance(value, int) or value <= most,
     "minLength": lambda value, least: not isinstance(value, str) or len(value) >= least,
     "maxLength": lambda value, most: not isinstance(value, str) or len(value) <= most,
+    "pattern": lambda value, text: not isinstance(value, str) or bool(re.search(text, value)),
+    "minItems": lambda value, least: not isinstance(value, list) or len(value) >= least,
+    "required": lambda value, keys: not isinstance(value, dict) or set(keys) <= set(value),
     "minProperties": lambda value, least: not isinstance(value, dict) or len(value) >= least,
 }

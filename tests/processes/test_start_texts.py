@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from gateway import version
 from gateway.config.models import Config
 from gateway.config_file.loading import load_config
 from gateway.processes.start_texts import ready_text, start_text
@@ -24,6 +25,7 @@ def with_peers(directory: Path, **tree: Any) -> Config:
 
 def test_a_gateway_without_peers_says_nothing_of_them(tmp_path: Path) -> None:
     config = config_samples.tree(tmp_path)
+    assert start_text(config).startswith(f"kafka-gateway {version()} (pure) with 1 worker, cluster")
     assert start_text(config).endswith("/metrics")
     assert "gateways of the tree" not in ready_text(config)
 

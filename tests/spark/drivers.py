@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,6 +13,7 @@ from devkit.process import ManagedProcess
 from devkit.spark_cluster import environment, spark_home
 from devkit.spark_jars import spark_jars
 from devkit.waiting import wait_until
+from devkit.wheels import build_wheel
 from tests.spark.all_jobs import SMALL
 
 SECONDS: Final = 600.0
@@ -55,7 +54,7 @@ def spark_submit(
     It is the Python that this one's environment was made from, which has pyspark from Spark alone.
     """
     command = [str(spark_home() / "bin" / "spark-submit"), "--master", master]
-    command += ["--py-files", str(_wheel(directory))]
+    command += ["--py-files", str(build_wheel("pure", directory))]
     command += ["--jars", ",".join(map(str, sorted(spark_jars().glob("*.jar"))))]
     command += [f"--conf={key}={value}" for key, value in SMALL.items()]
     command += [str(PROJECT_ROOT / "spark" / f"{job}.py"), *arguments, *_output(directory, name)]
@@ -78,17 +77,3 @@ def answers(directory: Path, name: str) -> Answers:
 
 def _output(directory: Path, name: str) -> list[str]:
     return ["--output", str(directory / name), "--format", "json", "--quiet"]
-
-
-def _wheel(directory: Path) -> Path:
-    """As ``make wheel`` makes it, of a copy: it leaves files beside what it is made of."""
-    source = directory / "project"
-    source.mkdir()
-    shutil.copy(PROJECT_ROOT / "pyproject.toml", source)
-    for package in ("gateway", "protocol", "spark"):
-        shutil.copytree(PROJECT_ROOT / package, source / package)
-    command = [sys.executable, "-m", "pip", "wheel", "--disable-pip-version-check", "--quiet"]
-    command += ["--no-deps", "--no-build-isolation", "--wheel-dir", str(directory), str(source)]
-    subprocess.run(command, check=True)
-    (made,) = directory.glob("*.whl")
-    return made

@@ -17,7 +17,7 @@ from typing import Final, Self
 from devkit.gateway_process import GatewayProcess
 
 WATCHDOG_SECONDS: Final = 5.0
-"""``WatchdogSec=`` of the unit in docs/high-availability.md."""
+"""``WatchdogSec=`` of the unit in deploy/systemd."""
 
 _LOOK_SECONDS: Final = 0.05
 

@@ -1,0 +1,1 @@
+"""deploy/ and Containerfile: what can be checked without a container engine or a cluster."""

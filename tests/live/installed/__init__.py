@@ -1,0 +1,1 @@
+"""The gateway of each wheel, installed into an environment of its own."""
