@@ -16,7 +16,7 @@ from gateway.checks.check import as_json, find_problems, find_warnings, plan, pl
 from gateway.checks.cluster import ClusterFindings, ask_clusters, found_json
 from gateway.checks.peer_findings import PeerFindings
 from gateway.checks.peers import ask_peers
-from gateway.commands import acls, configs, explain, fleet, tree
+from gateway.commands import acls, configs, explain, fleet, page_password, tree
 from gateway.commands.actions import add_client_command
 from gateway.commands.catalog import command as catalog
 from gateway.commands.groups import adopt as adopt_group
@@ -186,6 +186,7 @@ def _parser() -> argparse.ArgumentParser:
     explain.add_parser(commands)
     tree.add_parser(commands)
     fleet.add_parser(commands)
+    page_password.add_parser(commands)
     policies = commands.add_parser(
         "policies",
         help="the JSON Schema of the policies in a configuration",

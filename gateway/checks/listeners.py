@@ -7,7 +7,6 @@ without an error and take half of the connections. Binding without that option f
 from __future__ import annotations
 
 import errno
-import ipaddress
 import logging
 import socket
 from collections.abc import Iterable, Iterator
@@ -16,6 +15,7 @@ from contextlib import ExitStack
 from gateway.config.errors import Problem
 from gateway.config.models import Config, Listener
 from gateway.config.reach import volume_of
+from gateway.config.values import is_loopback
 from gateway.config_file.rules import PortClaim
 from gateway.policies.tree import Policies
 
@@ -74,7 +74,7 @@ def _bind(host: str, port: int, bound: ExitStack) -> str | None:
 def exposures(config: Config) -> Iterator[tuple[Listener, str]]:
     """Each listener that other machines reach without authentication or authorization, and why."""
     for listener in config.listeners:
-        if _is_loopback(listener.bind):
+        if is_loopback(listener.bind):
             continue
         if not authenticates(listener):
             yield listener, "clients need not authenticate"
@@ -105,10 +105,3 @@ def warn_of_exposures(config: Config) -> None:
     """Log a line for each exposed listener, once at start."""
     for listener, reason in exposures(config):
         log.warning("listener %s is open to other machines: %s", listener.name, reason)
-
-
-def _is_loopback(bind: str) -> bool:
-    try:
-        return ipaddress.ip_address(bind).is_loopback
-    except ValueError:
-        return bind.casefold() == "localhost"

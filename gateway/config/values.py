@@ -54,6 +54,14 @@ def parse_address(text: object) -> Address:
     raise ValueError(f"'{text}' is not HOST:PORT; write it like broker-1.example:9092")
 
 
+def is_loopback(host: str) -> bool:
+    """Whether an address to bind, or a name, is this machine's alone."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.casefold() == "localhost"
+
+
 def _node_id_text(value: object) -> object:
     """YAML reads a lone node id as a number."""
     return str(value) if type(value) is int else value

@@ -12,6 +12,7 @@ from gateway.config.models import Listener
 from gateway.config.security import AUDIT_TOPIC, TRAFFIC_TOPIC
 from gateway.config.values import MAX_PORT
 from gateway.config_file.mirror_rules import mirror_problems
+from gateway.config_file.page_rules import page_problems
 from gateway.config_file.parts import Parts
 from gateway.config_file.peer_rules import peer_problems
 from gateway.config_file.security_rules import (
@@ -60,6 +61,7 @@ def cross_problems(parts: Parts) -> list[Problem]:
         *_advertised(parts.listeners),
         *_ports(parts),
         *_record_topics(parts),
+        *page_problems(parts.metrics),
         *tls_problems(parts),
         *sasl_problems(parts.listeners),
         *cluster_problems(parts),

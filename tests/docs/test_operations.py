@@ -25,7 +25,7 @@ from gateway.counts import METRIC_BUCKETS
 from gateway.processes.metric_families import COUNTERS, GAUGES, HISTOGRAMS, WORKER_GAUGES
 from gateway.processes.metrics import Metrics
 from gateway.processes.supervisor import Timing
-from gateway.processes.worker_channel import State
+from gateway.processes.worker_messages import State
 from gateway.tls.handshake import FULL
 from tests.docs import markdown
 from tests.live.fleet.service_manager import WATCHDOG_SECONDS

@@ -15,7 +15,8 @@ import sys
 import time
 from pathlib import Path
 
-from gateway.processes.worker_channel import (
+from gateway.processes.worker_channel import receive_config
+from gateway.processes.worker_messages import (
     Failed,
     Increments,
     Prepare,
@@ -24,7 +25,6 @@ from gateway.processes.worker_channel import (
     State,
     decode_message,
     encode_message,
-    receive_config,
 )
 
 COUNT = encode_message(Increments([("requests", ("team-a", 0, 9), 1)]))

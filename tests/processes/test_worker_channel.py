@@ -13,19 +13,18 @@ import pytest
 
 from gateway.counts import Row
 from gateway.processes import worker_channel
-from gateway.processes.worker_channel import (
+from gateway.processes.worker_channel import WorkerChannel, receive_config
+from gateway.processes.worker_messages import (
     Failed,
     Increments,
     Message,
     Prepared,
     Ready,
     State,
-    WorkerChannel,
     WorkerReport,
     decode_message,
     encode_message,
     increments,
-    receive_config,
 )
 from tests.gateway.flow_samples import flow, metric_buckets
 from tests.waiting import eventually

@@ -10,9 +10,15 @@ import pytest
 
 from gateway.config.policies import PolicySettings
 from gateway.policies.instance import PolicyError
-from gateway.processes.worker_channel import Abort, Commit, Order, Prepare, Prepared
-from gateway.processes.worker_channel import decode_message as decode
-from gateway.processes.worker_channel import encode_message as encode
+from gateway.processes.worker_messages import (
+    Abort,
+    Commit,
+    Order,
+    Prepare,
+    Prepared,
+)
+from gateway.processes.worker_messages import decode_message as decode
+from gateway.processes.worker_messages import encode_message as encode
 from gateway.processes.worker_policies import OrderTaker, VolumePolicies
 from tests.waiting import eventually
 
