@@ -73,10 +73,10 @@ class Observed:
     """
 
     seconds: float
-    traffic: Sequence[tuple[TrafficKey, Traffic]] = ()
+    traffic: Sequence[tuple[TrafficKey, Traffic]] = field(default_factory=list)
     latency: Mapping[int, Latency] = field(default_factory=dict)
-    errors: Sequence[tuple[ErrorKey, int]] = ()
-    denials: Sequence[Item] = ()
+    errors: Sequence[tuple[ErrorKey, int]] = field(default_factory=list)
+    denials: Sequence[Item] = field(default_factory=list)
     clusters: Sequence[Item] | None = None
     form: str = ""
 
@@ -120,7 +120,7 @@ class Observed:
                     for api, gateway, broker in content["latency"]
                 },
                 [(ErrorKey(*row[:-1]), int(row[-1])) for row in content["errors"]],
-                list(content["denials"]),
+                [dict(one) for one in content["denials"]],
                 content.get("clusters"),
                 str(content["form"]),
             )

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import itemgetter
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from gateway.page.observed import (
     Buckets,
@@ -119,10 +119,16 @@ class Window:
             sums[key] = sums.get(key, 0) + count
         return sums, min(ERROR_SECONDS, self.now() - self._began)
 
-    def denials(self) -> list[Item]:
-        """The latest denials of all workers, the last first."""
-        found = [item for one in self._last() for item in one.denials]
-        return sorted(found, key=itemgetter("time"), reverse=True)
+    def denials(self) -> Sequence[Item]:
+        """The latest denials of all workers, the last first. One client may be at several workers,
+        so the same denial by several is one."""
+        found: dict[frozenset[tuple[str, Any]], dict[str, Any]] = {}
+        for item in (item for one in self._last() for item in one.denials):
+            same = frozenset(part for part in item.items() if part[0] not in ("count", "time"))
+            known = found.setdefault(same, {**item, "count": 0})
+            known["count"] += item["count"]
+            known["time"] = max(known["time"], item["time"])
+        return sorted(found.values(), key=itemgetter("time"), reverse=True)
 
     def clusters(self) -> list[Item]:
         """The clusters, as the worker that was asked told last."""

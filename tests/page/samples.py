@@ -30,7 +30,7 @@ CLIENTS = (
 SOFTWARE = "apache-kafka-java 4.1.0"
 
 
-def observed(second: int, *, dice: random.Random, busy: float = 1.0) -> Observed:
+def observed(second: int, now: int, *, dice: random.Random, busy: float = 1.0) -> Observed:
     """One second of a worker."""
     wave = busy * (1 + 0.25 * math.sin(second / 17))
     traffic = []
@@ -63,7 +63,7 @@ def observed(second: int, *, dice: random.Random, busy: float = 1.0) -> Observed
             HEARTBEAT: Latency(spread(dice, 20, 3), spread(dice, 38, 3)),
         },
         errors=errors,
-        denials=denials(),
+        denials=denials(now),
         clusters=[cluster(second)],
         form="compiled",
     )
@@ -78,9 +78,8 @@ def spread(dice: random.Random, middle: int, count: int) -> dict[int, int]:
     return found
 
 
-def denials() -> list[dict[str, Any]]:
-    """Denials of all kinds."""
-    now = int(time.time() * 1000)
+def denials(now: int) -> list[dict[str, Any]]:
+    """Denials of all kinds, the last one 4 s before ``now`` (ms since 1970)."""
     common = {"cluster": "main", "mount": None, "address": "10.1.4.22", "listener": "colon"}
     return [
         {
@@ -187,6 +186,7 @@ class SampleGateway:
         self.second = 0
         self._workers = workers
         self._dice = random.Random(7)
+        self._denied = int(time.time() * 1000)
         self._started = int(time.time() * 1000) - 4_000_000
 
     def begin(self) -> None:
@@ -198,7 +198,7 @@ class SampleGateway:
         self.asked += 1
         self.second += 1
         for worker in range(self._workers):
-            told = observed(self.second, dice=self._dice, busy=1 / (worker + 1))
+            told = observed(self.second, self._denied, dice=self._dice, busy=1 / (worker + 1))
             if self.quiet:
                 told = Observed(1.0, form="pure")
             self.window.add(worker, told)
