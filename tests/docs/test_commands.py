@@ -57,6 +57,9 @@ RUN_BY = {
     ),
     "kafka-gateway catalog renumber": ("tests/commands/test_volumes.py::test_renumber",),
     "kafka-gateway serve --config gateway.yaml": ("tests/live/tree/test_guide.py::test_the_guide",),
+    "kafka-gateway page-password alice >> page-passwords": (
+        "tests/commands/test_page_password.py::test_from_standard_input",
+    ),
     "kafka-gateway policies schema": (
         "tests/commands/test_policies.py::test_the_schema_is_printed",
     ),

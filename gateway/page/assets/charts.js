@@ -170,7 +170,7 @@ class Curves {
 
 /** Steps of an axis of bytes that are round in KiB, MiB and so on. */
 function byteInterval(plan, points) {
-  const largest = Math.max(1024, ...points.map((point) => (point.gap ? 0 : Math.max(...plan.series.map((one) => one.of(point))))));
+  const largest = Math.max(4096, ...points.map((point) => (point.gap ? 0 : Math.max(...plan.series.map((one) => one.of(point))))));
   const unit = 1024 ** Math.floor(Math.log2(largest / 4) / 10);
   const step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1024].find((each) => each * unit * 4 >= largest) * unit;
   return { interval: step, max: Math.ceil(largest / step) * step };

@@ -153,8 +153,8 @@ class Live {
     this.tree.show(state);
     this.clients.show(state.clients.rows, state.clients.more, "row");
     this.apis.show(state.latency.rows, state.latency.more, "API");
-    const seconds = formatSeconds(state.errors.seconds);
-    setText(sectionOf("errors").querySelector(".lead"), `Codes in responses to clients, in the last ${seconds} that this page was open.`);
+    const since = sinceWhen(state.errors.seconds);
+    setText(sectionOf("errors").querySelector(".lead"), `Codes in responses to clients, ${since}.`);
     this.errors.show(state.errors.rows, state.errors.more, "row");
     this.denials.show(state.denials, state.time);
     this.clusters.show(state.clusters);
@@ -173,4 +173,5 @@ function showAlerts({ problems, warnings }) {
     ([kind, text]) => element("p", { class: `notice ${kind}` }, text), () => {});
 }
 
-new Live().start();
+const LIVE = new Live();
+LIVE.start();

@@ -50,11 +50,14 @@ function keepInStep(parent, kept, items, keyOf, make, fill) {
 }
 
 const CALM_SECONDS = 5;
+const SHORT_TABLE = 5; // as page.css has it
 
 /** A table of rows. A column is { label, text(row), number, title(row), mark(row) }. */
 class LiveTable {
   constructor(section, caption, columns, keyOf, emptyText) {
     this.columns = columns;
+    // A figure that is the only one needs no place among others on a phone.
+    this.alone = columns.filter((column) => column.number).length === 1;
     this.keyOf = keyOf;
     this.kept = new Map();
     this.order = new Map();
@@ -69,7 +72,20 @@ class LiveTable {
     this.box = element("div", scrolls, this.table);
     this.empty = element("p", { class: "empty" }, emptyText);
     this.more = element("p", { class: "more", hidden: "" });
-    section.append(this.box, this.empty, this.more);
+    // On a phone a table begins short (page.css): some sections would be as long as a book.
+    this.all = element("button", { type: "button", class: "all", "aria-expanded": "false" });
+    this.all.addEventListener("click", () => {
+      const open = this.box.classList.toggle("open");
+      setAttribute(this.all, "aria-expanded", open);
+      this.sayHowMany(this.body.children.length);
+    });
+    section.append(this.box, this.all, this.empty, this.more);
+  }
+
+  sayHowMany(count) {
+    this.all.hidden = count <= SHORT_TABLE;
+    const open = this.box.classList.contains("open");
+    setText(this.all, open ? "Show fewer rows" : `Show all ${plural(count, "row")}`);
   }
 
   heading(column) {
@@ -96,12 +112,17 @@ class LiveTable {
     keepInStep(this.body, this.kept, rows, this.keyOf, () => this.makeRow(), (row, item) =>
       this.fillRow(row, item),
     );
+    this.sayHowMany(rows.length);
+  }
+
+  kind(column) {
+    if (!column.number) return null;
+    return this.alone ? "number alone" : "number";
   }
 
   makeRow() {
     const cells = this.columns.map((column) =>
-      element("td", { class: column.number ? "number" : null, "data-label": column.label },
-        element("span")),
+      element("td", { class: this.kind(column), "data-label": column.label }, element("span")),
     );
     return element("tr", {}, ...cells);
   }

@@ -5,6 +5,12 @@ function sectionOf(id) {
   return document.getElementById(id);
 }
 
+/** Errors are summed up over a minute, of which the first one is not over yet. */
+function sinceWhen(seconds) {
+  if (seconds >= 60) return "in the last minute";
+  return seconds < 2 ? "so far" : `in the last ${formatSeconds(Math.round(seconds))}`;
+}
+
 class Figures {
   constructor() {
     this.list = document.getElementById("figures");
@@ -21,7 +27,7 @@ class Figures {
       ["Requests", `${formatNumber(second.requests)}/s`, plural(connections, "connection")],
       ["Gateway, 99 %", formatMicroseconds(latency.gateway[1]), `median ${formatMicroseconds(latency.gateway[0])}`],
       ["Broker, 99 %", formatMicroseconds(latency.broker[1]), `median ${formatMicroseconds(latency.broker[0])}`],
-      ["Errors", WHOLE.format(errors), `in the last ${formatSeconds(state.errors.seconds)}`, errors > 0],
+      ["Errors", WHOLE.format(errors), sinceWhen(state.errors.seconds), errors > 0],
     ];
     keepInStep(this.list, this.kept, items, ([label]) => label, ([label]) =>
       element("div", {}, element("dt", {}, label), element("dd", {}, ""), element("dd", { class: "sub" }, "")),
@@ -121,7 +127,11 @@ function makeDenial(row) {
 }
 
 function makeCommand(text) {
-  const code = element("code", { tabindex: "0" }, text);
+  // Words stay whole where they can: "--topic" would be broken after its first sign.
+  const words = text.split(" ").flatMap((word, place) => [
+    place ? " " : "", element("span", { class: word.length < 40 ? "word" : null }, word),
+  ]);
+  const code = element("code", { tabindex: "0" }, ...words);
   const button = element("button", { type: "button", class: "copy" }, "Copy");
   button.addEventListener("click", async () => {
     try {
@@ -183,7 +193,7 @@ class Workers {
     this.about = element("p", { class: "lead" });
     section.append(this.about);
     this.workers = new LiveTable(section, "Worker processes", [
-      { label: "Worker", text: (row) => String(row.worker_id) },
+      { label: "Worker", text: (row) => `worker ${row.worker_id}` },
       { label: "State", text: (row) => (row.age > 3 ? `silent for ${formatSeconds(row.age)}` : row.state), mark: (row) => (row.state === "serves" && !(row.age > 3) ? null : "bad") },
       { label: "CPU", text: (row) => (row.cpu === null ? NOTHING : `${formatNumber(100 * row.cpu)}${SPACE}%`), number: true },
       { label: "Memory", text: (row) => (row.resident === null ? NOTHING : formatBytes(row.resident)), number: true },

@@ -164,7 +164,7 @@ class NamespaceTree {
     setAttribute(row, "aria-expanded", open);
     setAttribute(row, "tabindex", node.key === this.current ? "0" : "-1");
     const [toggle, text, tag] = row.cells[0].firstElementChild.children;
-    row.cells[0].firstElementChild.style.paddingLeft = `${(level - 1) * 1.1}rem`;
+    row.cells[0].firstElementChild.style.setProperty("--level", level - 1);
     setText(toggle, open === null ? "" : open ? "▾" : "▸");
     setText(text, node.name);
     setAttribute(row.cells[0], "title", node.kind === "topic" ? node.key.replace("::", ":") : node.key);
