@@ -7,6 +7,7 @@ import gzip
 import json
 import re
 import socket
+import tomllib
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -267,3 +268,11 @@ async def test_where_there_is_none_it_is_said_why(turned_off: bool, told: str) -
         async with session.get(f"{url}/page/events") as answer:
             assert answer.status == 404
     await runner.cleanup()
+
+
+def test_the_files_are_in_the_wheel() -> None:
+    project = tomllib.loads((PROJECT_ROOT / "pyproject.toml").read_text())
+    setuptools = project["tool"]["setuptools"]
+    assert setuptools["package-data"]["gateway"] == ["page/assets/*"]
+    folder = PROJECT_ROOT / "gateway" / "page" / "assets"
+    assert {path.name for path in folder.iterdir()} == files.NAMES - {files.ECHARTS}
