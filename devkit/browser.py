@@ -65,10 +65,11 @@ class Page:
     _answers: dict[int, asyncio.Future[dict[str, Any]]] = field(default_factory=dict)
     _events: dict[str, asyncio.Event] = field(default_factory=dict)
 
-    async def open(self, file: Path) -> None:
-        """Load a file and wait until all of it has run."""
+    async def open(self, what: Path | str) -> None:
+        """Load a file, or what is at a URL, and wait until all of it has run."""
         loaded = self._events["Page.loadEventFired"] = asyncio.Event()
-        await self.call("Page.navigate", url=file.resolve().as_uri())
+        url = what.resolve().as_uri() if isinstance(what, Path) else what
+        await self.call("Page.navigate", url=url)
         async with asyncio.timeout(_SECONDS):
             await loaded.wait()
 

@@ -81,6 +81,11 @@ _SUBCOMMANDS: Final = (
         "gateway.commands.policy_schema",
     ),
     _Subcommand(
+        "page-password",
+        "print a line for the file metrics.auth.passwords",
+        "gateway.commands.page_password",
+    ),
+    _Subcommand(
         "version", "the version, and whether the compiled form runs", "gateway.commands.version"
     ),
 )

@@ -116,6 +116,14 @@ class ReplicatedCatalog:
         return self._reader.fresh
 
     @property
+    def position(self) -> int:
+        return self._reader.position
+
+    @property
+    def age(self) -> float | None:
+        return self._reader.age
+
+    @property
     def skipped(self) -> int:
         return self._reader.skipped.total
 

@@ -80,6 +80,16 @@ class CheckedCatalog(Catalog, Protocol):
 class OwnedCatalog(CheckedCatalog, Protocol):
     """A catalog as whoever started it sees it."""
 
+    @property
+    def position(self) -> int:
+        """The offset of the next record of its log; all before it are in the snapshot."""
+        ...
+
+    @property
+    def age(self) -> float | None:
+        """Seconds since the log was last read to its end; None: it never was."""
+        ...
+
     def take_rows(self) -> Sequence[Row]:
         """Counts of skipped and mended records since the last call, for the metrics."""
         ...

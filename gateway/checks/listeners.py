@@ -9,8 +9,9 @@ from contextlib import ExitStack
 from gateway.config.errors import Problem
 from gateway.config.models import Config, Listener
 from gateway.config.reach import volume_of
+from gateway.config.values import is_loopback
 from gateway.config_file.binding import try_to_bind
-from gateway.config_file.rules import PortClaim, is_loopback
+from gateway.config_file.rules import PortClaim
 from gateway.policies.tree import Policies
 
 log = logging.getLogger(__name__)

@@ -18,10 +18,12 @@ from gateway.config.security import (
     AuditSettings,
     Authorization,
     ClusterSecurity,
+    File,
     ListenerSasl,
     ListenerTls,
     Principal,
     PrincipalSettings,
+    Secret,
     SecurityProtocol,
     StrictModel,
     TrafficTopicName,
@@ -42,6 +44,7 @@ from gateway.config.values import (
     NodeIds,
     Port,
     TreeNumber,
+    is_loopback,
     replication_factor_of,
 )
 
@@ -161,12 +164,30 @@ class Listener(StrictModel):
     )
 
 
+class PageAuthSettings(StrictModel):
+    """How whoever looks at the page authenticates: ``passwords`` is a file of users with hashes of
+    their passwords, ``token`` a bearer token; one of both is enough."""
+
+    passwords: File | None = None
+    token: Secret | None = None
+
+
 class MetricsSettings(StrictModel):
-    """The HTTP port of /metrics, /livez and /readyz, and a bound for its label values."""
+    """The HTTP port of /metrics, /livez, /readyz and the page, and a bound for its label values.
+
+    ``page``: whether there is a page at ``/``; None: on loopback, and where there is ``auth``.
+    """
 
     host: Host = "127.0.0.1"
     port: Port = 9404
     max_namespaces: Annotated[int, Field(ge=1, le=1_000_000)] = 1_000
+    page: bool | None = None
+    auth: PageAuthSettings | None = None
+
+    @property
+    def has_page(self) -> bool:
+        """Whether the page is served: never to other machines without authentication."""
+        return self.page is not False and (self.auth is not None or is_loopback(self.host))
 
 
 class TrafficLogSettings(StrictModel):

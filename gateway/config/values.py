@@ -29,6 +29,14 @@ UNLIMITED = 2_147_483_647
 _NAME = re.compile(r"[a-zA-Z0-9._-]{1,64}\Z")
 
 
+def is_loopback(host: str) -> bool:
+    """Whether an address to bind, or a name, is this machine's alone."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host.casefold() == "localhost"
+
+
 def _node_id_text(value: object) -> object:
     """YAML reads a lone node id as a number."""
     return str(value) if type(value) is int else value

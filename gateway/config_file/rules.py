@@ -12,6 +12,7 @@ from gateway.config.errors import Key, Problem, nearest
 from gateway.config.models import Listener
 from gateway.config.security import AUDIT_TOPIC, TRAFFIC_TOPIC
 from gateway.config_file.mirror_rules import mirror_problems
+from gateway.config_file.page_rules import page_problems
 from gateway.config_file.parts import Parts
 from gateway.config_file.peer_rules import peer_problems
 from gateway.config_file.security_rules import (
@@ -60,6 +61,7 @@ def cross_problems(parts: Parts) -> list[Problem]:
         *_advertised(parts.listeners),
         *_ports(parts),
         *_record_topics(parts),
+        *page_problems(parts.metrics),
         *tls_problems(parts),
         *sasl_problems(parts.listeners),
         *cluster_problems(parts),
@@ -104,14 +106,6 @@ def is_wildcard(host: str) -> bool:
         return ipaddress.ip_address(host).is_unspecified
     except ValueError:
         return False
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches what is bound to ``host``."""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host.casefold() == "localhost"
 
 
 def hosts_overlap(one: str, other: str) -> bool:

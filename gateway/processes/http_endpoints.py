@@ -1,4 +1,5 @@
-"""The supervisor's HTTP port: /metrics for Prometheus, /livez and /readyz for orchestrators."""
+"""The supervisor's HTTP port: /metrics for Prometheus, /livez and /readyz for orchestrators, and
+the page (gateway/page) for people."""
 
 from __future__ import annotations
 
@@ -28,13 +29,20 @@ class Health:
 
 
 class HttpEndpoints:
-    """The server of the three paths. ``health`` is called at each request."""
+    """The server of the three paths. ``health`` is called at each request; ``add_page`` adds what
+    else there is."""
 
-    def __init__(self, collector: Collector, health: Callable[[], Health]) -> None:
+    def __init__(
+        self,
+        collector: Collector,
+        health: Callable[[], Health],
+        add_page: Callable[[web.Application], None] = lambda _: None,
+    ) -> None:
         # A registry of its own: prometheus_client's global one tells of this process only.
         self._registry = CollectorRegistry()
         self._registry.register(collector)
         self._health = health
+        self._add_page = add_page
         self._runner: web.AppRunner | None = None
 
     async def start(self, host: str, port: int) -> int:
@@ -43,6 +51,7 @@ class HttpEndpoints:
         app.router.add_get("/metrics", self._metrics)
         app.router.add_get("/livez", self._livez)
         app.router.add_get("/readyz", self._readyz)
+        self._add_page(app)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
         await runner.setup()
         try:

@@ -33,7 +33,7 @@ from gateway.processes.metric_families import (
     Gauge,
     with_cluster,
 )
-from gateway.processes.worker_channel import State
+from gateway.processes.worker_messages import State
 from protocol.schema import UNKNOWN, api_name, error_name
 
 MAX_VALUES = 200
@@ -103,6 +103,18 @@ class Metrics(Collector):
         """A worker has ended; what it counted stays."""
         self._states.pop(worker_id, None)
 
+    def state_of(self, worker_id: int) -> State | None:
+        """The newest state of a worker; None: it has not reported yet."""
+        return self._states.get(worker_id)
+
+    def connections(self) -> dict[str, int]:
+        """Open client connections by listener."""
+        found: dict[str, int] = {}
+        for state in self._states.values():
+            for listener, count in state.connections.items():
+                found[listener] = found.get(listener, 0) + count
+        return found
+
     def gauge(self, name: str, cluster: str | None = None) -> float | None:
         """A gauge of :data:`GAUGES`, merged, in a tree that of a ``cluster``; None while no worker
         has reported it."""
@@ -140,14 +152,10 @@ class Metrics(Collector):
             value = self.gauge(name)
             if value is not None:
                 yield GaugeMetricFamily(_PREFIX + name, gauge.help, value=value)
-        connections: dict[str, int] = {}
-        for state in self._states.values():
-            for listener, count in state.connections.items():
-                connections[listener] = connections.get(listener, 0) + count
         open_now = GaugeMetricFamily(
             f"{_PREFIX}open_connections", "Client connections now", labels=["listener"]
         )
-        for listener, count in connections.items():
+        for listener, count in self.connections().items():
             open_now.add_metric([listener], count)
         yield open_now
         yield self._certificates()

@@ -18,7 +18,7 @@ from gateway.config.errors import ConfigError
 from gateway.config.models import Config
 from gateway.config.policies import PolicySettings
 from gateway.config_file.loading import load_config
-from gateway.processes.worker_channel import Prepare
+from gateway.processes.worker_messages import Prepare
 from gateway.processes.worker_process import WorkerSlot
 
 log = logging.getLogger(__name__)

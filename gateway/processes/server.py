@@ -29,7 +29,7 @@ from gateway.processes.absence import Absence
 from gateway.processes.cut_off import CutOff
 from gateway.processes.tree_peers import TreePeers
 from gateway.processes.volume import ServedVolume, open_cluster
-from gateway.processes.worker_channel import WorkerReport
+from gateway.processes.worker_messages import WorkerReport
 from gateway.processes.worker_policies import VolumePolicies
 from gateway.slices import Turns
 

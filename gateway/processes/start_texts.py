@@ -23,6 +23,7 @@ def start_text(config: Config) -> str:
         f"kafka-gateway {version()} ({running_form()}) with {workers}, "
         f"{', '.join(map(_cluster_text, config.clusters))}, "
         f"metrics at http://{metrics}/metrics"
+        + (f", page at http://{metrics}/" if config.metrics.has_page else "")
         + ("" if config.tree is None else f", {_peers_text(config.tree)}")
     )
 

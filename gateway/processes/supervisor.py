@@ -17,14 +17,23 @@ from gateway.config.addresses import Address
 from gateway.config.models import Config
 from gateway.config_file.parts import Parts
 from gateway.config_file.rules import port_claims
+from gateway.page.observed import Observed
 from gateway.processes.http_endpoints import Health, HttpEndpoints
+from gateway.processes.live_page import LivePage
 from gateway.processes.metrics import Metrics
 from gateway.processes.policy_reload import PolicyReload
 from gateway.processes.readiness import readiness
 from gateway.processes.service_manager import ServiceManager
 from gateway.processes.silence import end_silent
 from gateway.processes.start_texts import ready_text, start_text
-from gateway.processes.worker_channel import Failed, Increments, Message, Prepared, Ready, State
+from gateway.processes.worker_messages import (
+    Failed,
+    Increments,
+    Message,
+    Prepared,
+    Ready,
+    State,
+)
 from gateway.processes.worker_process import (
     WorkerCommand,
     WorkerProcess,
@@ -80,7 +89,8 @@ class Supervisor:
             self._slots,
             lambda outcome: self.metrics.count("policy_reloads", (outcome,)),
         )
-        self._http = HttpEndpoints(self.metrics, self.health)
+        self._page = LivePage(config, self._slots, self.metrics, self.health)
+        self._http = HttpEndpoints(self.metrics, self.health, self._page.add_to)
         self._starting = asyncio.Lock()
         self._stopping = asyncio.Event()
         self._ever_ready = False
@@ -105,6 +115,7 @@ class Supervisor:
             await self._run_workers()
         finally:
             living.cancel()
+            await self._page.feed.close()
             await self._http.stop()
         if self._start_failure is not None:
             raise StartError(self._start_failure)
@@ -226,6 +237,7 @@ class Supervisor:
         finally:
             slot.ended()
             self.metrics.forget_state(slot.worker_id)
+            self._page.ended(slot.worker_id)
 
     async def _pause(self, seconds: float) -> None:
         try:
@@ -248,6 +260,8 @@ class Supervisor:
                 self.metrics.add(rows)
             case Prepared():
                 slot.prepared(message)
+            case Observed():
+                self._page.received(slot.worker_id, message)
 
     def _note_ready(self) -> None:
         self._ever_ready = True

@@ -30,6 +30,7 @@ from gateway.counts import DEFAULT_NAMESPACE, Row, cluster_label, namespace_labe
 from gateway.exchanges.worker_state import WorkerState
 from gateway.flows import PolicyEvent
 from gateway.mounts import Mounts
+from gateway.page.clusters import DescribedCluster
 from gateway.places import Place
 from gateway.policies.judge import VIOLATIONS
 from gateway.processes.worker_policies import WorkerPolicies, broker_configs
@@ -185,6 +186,13 @@ class ServedVolume:
             "catalog_fresh": int(self.catalog.fresh),
             "catalog_damaged_records": self.catalog.damaged,
         }
+
+    def described(self) -> DescribedCluster:
+        """The cluster as the page shows it."""
+        place = self.state.place
+        return DescribedCluster(
+            place.cluster, place.mount, self.state.number, self.cluster, self.catalog
+        )
 
     def _placed(self, row: Row) -> Row:
         """A count of policies; of one that has a namespace, with its cluster's mount too."""

@@ -34,13 +34,13 @@ from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Config
 from gateway.policies.instance import PolicyError
 from gateway.processes.logs import set_up_logging
+from gateway.processes.observing import Observing
 from gateway.processes.server import MountedTwice, Server
-from gateway.processes.worker_channel import (
+from gateway.processes.worker_channel import WorkerChannel, receive_config
+from gateway.processes.worker_messages import (
     Failed,
     Ready,
-    WorkerChannel,
     WorkerReport,
-    receive_config,
 )
 from gateway.processes.worker_policies import OrderTaker
 from gateway.sinks.record_writer import SinkError
@@ -64,7 +64,9 @@ class Worker:
         traffic_log: TrafficLog | None,
         channel: WorkerChannel,
         stopping: asyncio.Event,
+        observing: Observing | None = None,
     ) -> None:
+        self._observing = observing or Observing(())
         self._server = server
         self._traffic_log = traffic_log
         self._channel = channel
@@ -154,6 +156,9 @@ class Worker:
             gauges["traffic_log_queued_records"] = self._traffic_log.queued
             rows += self._traffic_log.take_rows()
         self._channel.report(replace(report, gauges=gauges, rows=rows))
+        observed = self._observing.observed(report)
+        if observed is not None:
+            self._channel.observe(observed)
 
 
 def process_gauges() -> dict[str, float]:
@@ -179,8 +184,9 @@ async def serve(config: Config, worker_id: int, channel: socket.socket) -> int:
     link = await WorkerChannel.open(channel, on_closed=stopping.set)
     server = Server(config, worker_id=worker_id)
     traffic_log = open_traffic_log(config, worker_id, server.own_admin)
-    link.on_line = OrderTaker(server.policies, link.send)
-    worker = Worker(server, traffic_log, link, stopping)
+    observing = Observing([one.described() for one in server.served])
+    link.on_line = OrderTaker(server.policies, link.send, observing.take)
+    worker = Worker(server, traffic_log, link, stopping, observing)
     try:
         return await worker.run(config.drain_seconds)
     finally:

@@ -18,9 +18,10 @@ from gateway.policies.instance import PolicyError
 from gateway.policies.judge import Judge
 from gateway.policies.runner import Generation, PolicyRunner, with_class
 from gateway.policies.tree import Policies
-from gateway.processes.worker_channel import (
+from gateway.processes.worker_messages import (
     Abort,
     Commit,
+    Observe,
     Prepare,
     Prepared,
     decode_message,
@@ -155,11 +156,18 @@ class VolumePolicies:
 
 
 class OrderTaker:
-    """Does what the supervisor orders; ``answer`` sends to it. A new order ends the one before."""
+    """Does what the supervisor orders; ``answer`` sends to it, ``observe`` takes the orders for the
+    page. A new order about policies ends the one before."""
 
-    def __init__(self, policies: VolumePolicies, answer: Callable[[Prepared], None]) -> None:
+    def __init__(
+        self,
+        policies: VolumePolicies,
+        answer: Callable[[Prepared], None],
+        observe: Callable[[Observe], None] = lambda _: None,
+    ) -> None:
         self._policies = policies
         self._answer = answer
+        self._observe = observe
         self._task: asyncio.Task[None] | None = None
         self._prepared: int | None = None
 
@@ -171,6 +179,8 @@ class OrderTaker:
             log.error("the supervisor sent no order: %s", error)
             return
         match order:
+            case Observe():
+                self._observe(order)
             case Commit(number):
                 if number == self._prepared:
                     self._prepared = None

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from gateway.config.policies import PolicySettings
-from gateway.processes.worker_channel import (
-    MAX_LINE,
+from gateway.processes.worker_channel import MAX_LINE
+from gateway.processes.worker_messages import (
     Abort,
     Commit,
     Message,

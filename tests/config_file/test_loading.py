@@ -16,6 +16,7 @@ from gateway.config.errors import Problem
 from gateway.config.models import Config
 from gateway.config.policies import PolicyBlock
 from gateway.config_file.loading import with_lines
+from gateway.page.passwords import password_line
 from tests.config_file.written import MINIMAL, load, rejections, rejections_with
 
 EXAMPLES = Path(__file__).parents[2] / "config"
@@ -69,7 +70,12 @@ catalog:
   replication_factor: 32767
   security: {protocol: SSL}
   key_file: KEYS
-metrics: {host: 127.0.0.2, port: 9405, max_namespaces: 5}
+metrics:
+  host: 127.0.0.2
+  port: 9405
+  max_namespaces: 5
+  page: true
+  auth: {passwords: PASSWORDS, token: {file: TOKEN}}
 traffic_log:
   {enabled: false, directory: /log, window_seconds: 2, max_file_bytes: 5000, max_files: 3,
    max_queued_records: 100}
@@ -80,7 +86,13 @@ audit:
     )
     keys = tmp_path / "keys"
     keys.write_text(f"k1 {'11' * 32}\n")
-    config = load(tmp_path, text.replace("KEYS", str(keys)))
+    passwords, token = tmp_path / "passwords", tmp_path / "token"
+    passwords.write_text(f"{password_line('alice', 'correct horse')}\n")
+    token.write_text("0123456789abcdef\n")
+    files = {"KEYS": keys, "PASSWORDS": passwords, "TOKEN": token}
+    for name, path in files.items():
+        text = text.replace(name, str(path))
+    config = load(tmp_path, text)
     listener = config.listeners[0]
     assert listener.model_dump() == {
         "name": "colon",
@@ -115,7 +127,13 @@ audit:
     assert config.catalog.security is not None
     assert config.catalog.security.protocol == "SSL"
     assert config.catalog.key_file == keys
-    assert config.metrics.model_dump() == {"host": "127.0.0.2", "port": 9405, "max_namespaces": 5}
+    assert config.metrics.model_dump() == {
+        "host": "127.0.0.2",
+        "port": 9405,
+        "max_namespaces": 5,
+        "page": True,
+        "auth": {"passwords": passwords, "token": {"file": token, "env": None}},
+    }
     assert config.traffic_log.directory == Path("/log")
     assert config.audit.model_dump() == {
         "directory": Path("/audit"),

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from gateway.counts import METRIC_BUCKETS
 from gateway.processes.metric_families import COUNTERS, GAUGES, HISTOGRAMS, WORKER_GAUGES
 from gateway.processes.metrics import Metrics
-from gateway.processes.worker_channel import State
+from gateway.processes.worker_messages import State
 
 OF_TARGET = frozenset({"job", "instance"})
 """Labels that Prometheus adds."""

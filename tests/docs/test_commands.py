@@ -95,6 +95,9 @@ RUN_BY = {
         "tests/commands/init/test_questions.py::test_a_terminal_and_ctrl_c",
         "tests/live/init/test_init.py::test_from_init_to_a_client",
     ),
+    "kafka-gateway page-password alice >> page-passwords": (
+        "tests/commands/test_page_password.py::test_from_standard_input",
+    ),
     "kafka-gateway policies schema": (
         "tests/commands/test_policies.py::test_the_schema_is_printed",
     ),

@@ -28,7 +28,7 @@ FILES = files()
 PAGES = [name for name in FILES if name.endswith(".md")]
 
 # Hosts that may be linked to or served at. A package index is not among them: which one is used
-# is the business of whoever runs this. A JSON Schema's dialect is named by an address.
+# is the business of whoever runs this. A JSON Schema's dialect, and SVG, are named by an address.
 HOSTS = {
     "127.0.0.1",
     "echarts.apache.org",
@@ -36,6 +36,7 @@ HOSTS = {
     "json-schema.org",
     "kafka.apache.org",
     "localhost",
+    "www.w3.org",
 }
 
 # Files of others, as they were published, and their licences.

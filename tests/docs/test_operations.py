@@ -18,7 +18,7 @@ from gateway.connections.closing import (
 from gateway.counts import METRIC_BUCKETS
 from gateway.processes.metric_families import COUNTERS, GAUGES, HISTOGRAMS, WORKER_GAUGES
 from gateway.processes.metrics import Metrics
-from gateway.processes.worker_channel import State
+from gateway.processes.worker_messages import State
 from gateway.tls.handshake import FULL
 from tests.docs import markdown
 

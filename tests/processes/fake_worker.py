@@ -15,18 +15,23 @@ import sys
 import time
 from pathlib import Path
 
-from gateway.processes.worker_channel import (
+from gateway.page.observed import Observed, Traffic, TrafficKey
+from gateway.processes.worker_channel import receive_config
+from gateway.processes.worker_messages import (
     Failed,
     Increments,
+    Observe,
     Prepare,
     Prepared,
     Ready,
     State,
     decode_message,
     encode_message,
-    receive_config,
 )
 
+OBSERVED = Observed(
+    1.0, [(TrafficKey("main", "team-a", "t", "colon", "User:a", "app", ""), Traffic(requests=7))]
+)
 COUNT = encode_message(Increments([("requests", ("team-a", 0, 9), 1)]))
 _GAUGES = {"cluster_reachable": 1, "catalog_fresh": 1}
 
@@ -66,6 +71,8 @@ def obey(behaviour: str, run: int, channel: socket.socket, told: Path) -> int:
             order = decode_message(line)
             with told.open("ab") as file:
                 file.write(line)
+            if isinstance(order, Observe):
+                channel.sendall(encode_message(OBSERVED))
             if isinstance(order, Prepare):
                 if behaviour == "obeys-but-dies-first" and run == 1:
                     os.kill(os.getpid(), signal.SIGKILL)

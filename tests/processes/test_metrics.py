@@ -17,7 +17,7 @@ from gateway.processes.metric_families import COUNTERS, GAUGES, HISTOGRAMS, WORK
 from gateway.processes.metrics import MAX_VALUES, Metrics, cumulative, estimated_sum
 from gateway.processes.readiness import Readiness, readiness
 from gateway.processes.server import Server
-from gateway.processes.worker_channel import State
+from gateway.processes.worker_messages import State
 from tests.config import config_samples
 from tests.gateway.flow_samples import flow, metric_buckets, of_metric, source
 

@@ -17,7 +17,13 @@ from gateway import exit_codes
 from gateway.config_file.loading import load_config
 from gateway.processes import policy_reload
 from gateway.processes.supervisor import Supervisor
-from gateway.processes.worker_channel import Abort, Commit, Message, Prepare, decode_message
+from gateway.processes.worker_messages import (
+    Abort,
+    Commit,
+    Message,
+    Prepare,
+    decode_message,
+)
 from gateway.processes.worker_process import WorkerCommand, WorkerProcess, WorkerSlot
 from tests.config import config_samples
 from tests.processes.test_supervisor import FAST, command

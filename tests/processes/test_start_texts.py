@@ -26,7 +26,8 @@ def with_peers(directory: Path, **tree: Any) -> Config:
 def test_a_gateway_without_peers_says_nothing_of_them(tmp_path: Path) -> None:
     config = config_samples.tree(tmp_path)
     assert start_text(config).startswith(f"kafka-gateway {version()} (pure) with 1 worker, cluster")
-    assert start_text(config).endswith("/metrics")
+    port = config.metrics.port
+    assert start_text(config).endswith(f"/metrics, page at http://127.0.0.1:{port}/")
     assert "gateways of the tree" not in ready_text(config)
 
 
@@ -39,7 +40,7 @@ def test_peers_and_where_they_ask(tmp_path: Path) -> None:
         listener={"bind": "0.0.0.0", "port": 9600},  # noqa: S104
     )
     assert start_text(config).endswith(
-        "/metrics, parent 'root' at root-1.example:9500, root-2.example:9500, child 'deep' at "
+        "/, parent 'root' at root-1.example:9500, root-2.example:9500, child 'deep' at "
         "deep.example:9500 (mounted at ':la:tracking:deep')"
     )
     assert ready_text(config).endswith("; other gateways of the tree at 0.0.0.0:9600")
@@ -47,5 +48,10 @@ def test_peers_and_where_they_ask(tmp_path: Path) -> None:
 
 def test_a_tree_of_one_gateway(tmp_path: Path) -> None:
     alone = with_peers(tmp_path, parents=[], children=[], listener=None)
-    assert start_text(alone).endswith("/metrics, no other gateway of the tree")
+    assert start_text(alone).endswith("/, no other gateway of the tree")
     assert "other gateways" not in ready_text(alone)
+
+
+def test_without_a_page_there_is_no_word_of_one(tmp_path: Path) -> None:
+    open_to_all = config_samples.config(tmp_path, metrics={"host": "0.0.0.0"})  # noqa: S104
+    assert "page at" not in start_text(open_to_all)

@@ -26,13 +26,13 @@ from gateway.config.models import TrafficLogSettings
 from gateway.policies.instance import PolicyError
 from gateway.processes.server import Server
 from gateway.processes.worker import Worker, process_gauges, raise_file_limit
-from gateway.processes.worker_channel import (
+from gateway.processes.worker_channel import WorkerChannel
+from gateway.processes.worker_messages import (
     Failed,
     Increments,
     Message,
     Ready,
     State,
-    WorkerChannel,
     WorkerReport,
     decode_message,
 )

@@ -12,23 +12,25 @@ from contextlib import asynccontextmanager
 import pytest
 
 from gateway.counts import Row
+from gateway.page.observed import Latency, Observed, Traffic, TrafficKey
 from gateway.processes import worker_channel
-from gateway.processes.worker_channel import (
+from gateway.processes.worker_channel import WorkerChannel, receive_config
+from gateway.processes.worker_messages import (
     Failed,
     Increments,
     Message,
     Prepared,
     Ready,
     State,
-    WorkerChannel,
     WorkerReport,
     decode_message,
     encode_message,
     increments,
-    receive_config,
 )
 from tests.gateway.flow_samples import flow, metric_buckets
 from tests.waiting import eventually
+
+TOPIC = TrafficKey("main", "team-a", "é\n", "colon", "User:a", "app", "")
 
 MESSAGES: list[Message] = [
     Ready(),
@@ -39,6 +41,8 @@ MESSAGES: list[Message] = [
     Increments([("requests", ("team-a", 0, 9), 5), ("broker_seconds", (1,), metric_buckets(b3=1))]),
     Prepared(3),
     Prepared(4, "'acme:Naming' cannot be loaded"),
+    Observed(1.0),
+    Observed(1.0, [(TOPIC, Traffic(1, 2, 3, 4, 5, 6, 7))], {1: Latency({2: 3}, {})}, form="pure"),
 ]
 
 
@@ -108,7 +112,8 @@ class Supervisor:
         self.closed = asyncio.Event()
 
     async def messages(self) -> AsyncIterator[Message]:
-        reader, writer = await asyncio.open_unix_connection(sock=self.end)
+        limit = worker_channel.MAX_LINE
+        reader, writer = await asyncio.open_unix_connection(sock=self.end, limit=limit)
         try:
             while line := await reader.readline():
                 yield decode_message(line)
@@ -231,6 +236,37 @@ async def test_closing_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -
             opened.report(WorkerReport(gauges={"x" * 100_000: 1}))
         await opened.close()
         assert not supervisor.closed.is_set()
+
+
+async def test_what_is_observed_fits_into_a_line_whatever_names_there_are() -> None:
+    rows = [(TOPIC._replace(topic=f"{n}" + "\U0001f600" * 299), Traffic(1)) for n in range(1_000)]
+    assert len(encode_message(Observed(1.0, rows))) > worker_channel.MAX_LINE
+    async with channel() as (opened, supervisor):
+        opened.observe(Observed(1.0, rows, form="pure"))
+        opened.send(Ready())
+        found = []
+        async for message in supervisor.messages():
+            found.append(message)
+            if isinstance(message, Ready):
+                break
+    (observed, _) = found
+    assert isinstance(observed, Observed)
+    assert 100 < len(observed.traffic) < 1_000
+    assert list(observed.traffic) == rows[: len(observed.traffic)]  # the busiest, which come first
+
+
+async def test_what_is_observed_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a supervisor that does not read: it would be old news."""
+    monkeypatch.setattr(worker_channel, "WRITE_HIGH", 1_000)
+    async with channel() as (opened, supervisor):
+        while not opened.full:
+            opened.report(report(1))
+        for _ in range(1_000):
+            opened.observe(Observed(1.0))
+        closing = asyncio.create_task(opened.close())
+        found = [type(message) async for message in supervisor.messages()]
+        await closing
+    assert Observed not in found
 
 
 def test_lines_are_json_in_ascii() -> None:

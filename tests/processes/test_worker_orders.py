@@ -10,9 +10,16 @@ import pytest
 
 from gateway.config.policies import PolicySettings
 from gateway.policies.instance import PolicyError
-from gateway.processes.worker_channel import Abort, Commit, Order, Prepare, Prepared
-from gateway.processes.worker_channel import decode_message as decode
-from gateway.processes.worker_channel import encode_message as encode
+from gateway.processes.worker_messages import (
+    Abort,
+    Commit,
+    Observe,
+    Order,
+    Prepare,
+    Prepared,
+)
+from gateway.processes.worker_messages import decode_message as decode
+from gateway.processes.worker_messages import encode_message as encode
 from gateway.processes.worker_policies import OrderTaker, VolumePolicies
 from tests.waiting import eventually
 
@@ -27,7 +34,15 @@ SETTINGS = PolicySettings.model_validate(
 
 
 @pytest.mark.parametrize(
-    "order", [Prepare(1, SETTINGS), Prepare(1, SETTINGS, {"ny": SETTINGS}), Commit(2), Abort()]
+    "order",
+    [
+        Prepare(1, SETTINGS),
+        Prepare(1, SETTINGS, {"ny": SETTINGS}),
+        Commit(2),
+        Abort(),
+        Observe(3.0),
+        Observe(0.5, clusters=True),
+    ],
 )
 def test_orders_survive(order: Order) -> None:
     line = encode(order)
@@ -47,6 +62,8 @@ def test_orders_survive(order: Order) -> None:
         b'{"prepare": 1, "policies": {}, "of_clusters": {"a": 1}}',
         b'{"commit": "1"}',
         b'{"abort": false}',
+        b'{"observe": "3", "clusters_too": true}',
+        b'{"observe": 3.0}',
     ],
 )
 def test_what_is_no_order(line: bytes) -> None:
@@ -91,7 +108,10 @@ class Bench:
     def __init__(self) -> None:
         self.policies = FakePolicies()
         self.answers: list[Prepared] = []
-        self.taker = OrderTaker(cast(VolumePolicies, self.policies), self.answers.append)
+        self.observed: list[Observe] = []
+        self.taker = OrderTaker(
+            cast(VolumePolicies, self.policies), self.answers.append, self.observed.append
+        )
 
     def order(self, order: Order) -> None:
         self.taker(encode(order))
@@ -99,6 +119,17 @@ class Bench:
     async def answer(self) -> Prepared:
         await eventually(lambda: self.answers, "an answer")
         return self.answers.pop()
+
+
+async def test_looking_is_no_matter_of_policies() -> None:
+    bench = Bench()
+    bench.policies.may.clear()
+    bench.order(Prepare(1, SETTINGS))
+    await eventually(lambda: bench.policies.did == ["prepare"], "the beginning")
+    bench.order(Observe(3.0, clusters=True))
+    assert bench.observed == [Observe(3.0, clusters=True)]
+    bench.policies.may.set()
+    assert await bench.answer() == Prepared(1)
 
 
 async def test_two_steps() -> None:

@@ -6,7 +6,13 @@ import asyncio
 from typing import cast
 
 from gateway.config.policies import PolicySettings
-from gateway.processes.worker_channel import Abort, Commit, Order, Prepare, Prepared
+from gateway.processes.worker_messages import (
+    Abort,
+    Commit,
+    Order,
+    Prepare,
+    Prepared,
+)
 from gateway.processes.worker_process import WorkerProcess, WorkerSlot
 
 LATE = 20.0

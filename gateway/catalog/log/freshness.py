@@ -26,6 +26,11 @@ class Freshness:
     def __bool__(self) -> bool:
         return self._timer is not None and _now() - self.read_at <= self._max_staleness
 
+    @property
+    def age(self) -> float | None:
+        """Seconds since ``read_at``; None: nothing was read yet."""
+        return None if self.read_at == float("-inf") else _now() - self.read_at
+
     def note(self, began: float) -> bool:
         """The log as of ``began`` (loop time) is read; returns True if it was not fresh before."""
         was_fresh = bool(self)

@@ -93,6 +93,11 @@ class Reader:
         """True if the log was last read to its end less than ``max_staleness`` ago."""
         return bool(self._freshness)
 
+    @property
+    def age(self) -> float | None:
+        """Seconds since the log was last read to its end; None: it never was."""
+        return self._freshness.age
+
     def subscribe(self, changed: Callable[[], None]) -> None:
         """Call ``changed`` whenever ``snapshot`` or ``fresh`` has changed."""
         self._subscribers.append(changed)

@@ -26,7 +26,8 @@ from gateway.commands.init.writing import check_free, write_all
 from gateway.commands.output import Output
 from gateway.config.addresses import MAX_PORT, Address
 from gateway.config.security import ListenerTls
-from gateway.config_file.rules import is_loopback, is_wildcard
+from gateway.config.values import is_loopback
+from gateway.config_file.rules import is_wildcard
 from gateway.names import check_namespace
 
 _EXAMPLES: Final = """\

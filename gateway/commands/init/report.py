@@ -8,7 +8,7 @@ from gateway.commands.init.asked import Asked
 from gateway.commands.init.plan import Plan
 from gateway.commands.init.ports import shown
 from gateway.commands.output import Output, counted, shortened, table
-from gateway.config_file.rules import is_loopback
+from gateway.config.values import is_loopback
 
 _AUTHORIZER = {True: "yes", False: "no", None: "not known"}
 

@@ -1,0 +1,141 @@
+"""What a worker tells of one second while somebody looks at the page, and its form in JSON.
+
+Everything is bounded, and cut: names come from clients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple, TypeAlias
+
+MAX_TEXT: Final = 300
+"""Characters that are kept of a text of a client; a topic's name has 249 at most."""
+
+Buckets: TypeAlias = Mapping[int, int]
+"""A latency histogram: counts by the numbers of ``gateway.flows.LATENCY_BUCKETS``."""
+
+Item: TypeAlias = Mapping[str, Any]
+"""Facts of one thing by name, as the page gets them."""
+
+
+class TrafficKey(NamedTuple):
+    """One client with one topic. ``namespace`` is absolute in a tree; None: no topic is named.
+    ``topic`` is its name in there. What is beyond a bound is ``(other)``."""
+
+    cluster: str
+    namespace: str | None
+    topic: str
+    listener: str
+    principal: str
+    client_id: str
+    software: str
+
+
+class Traffic(NamedTuple):
+    """Counts of a :class:`TrafficKey`."""
+
+    requests: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+    records_in: int = 0
+    records_out: int = 0
+    errors: int = 0
+    denials: int = 0
+
+    def plus(self, more: Traffic) -> Traffic:
+        """The sums of both."""
+        return Traffic(*map(int.__add__, self, more))
+
+
+class Latency(NamedTuple):
+    """The histograms of one API: time in the gateway, and at brokers."""
+
+    gateway: Buckets
+    broker: Buckets
+
+
+class ErrorKey(NamedTuple):
+    """An error code in responses of an API; ``namespace`` as in :class:`TrafficKey`."""
+
+    cluster: str
+    namespace: str | None
+    api_key: int
+    code: int
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What one worker did in ``seconds``.
+
+    ``latency`` is by API key, ``form`` is ``compiled`` or ``pure``. ``denials`` are the latest
+    ones, older ones too, newest first; ``clusters`` are only told by the worker that is asked.
+    """
+
+    seconds: float
+    traffic: Sequence[tuple[TrafficKey, Traffic]] = field(default_factory=list)
+    latency: Mapping[int, Latency] = field(default_factory=dict)
+    errors: Sequence[tuple[ErrorKey, int]] = field(default_factory=list)
+    denials: Sequence[Item] = field(default_factory=list)
+    clusters: Sequence[Item] | None = None
+    form: str = ""
+
+    def halved(self) -> Observed:
+        """The same with half of the rows, where names are so long that they take too much room."""
+        if not (self.traffic or self.errors or self.denials):
+            return Observed(self.seconds, form=self.form)
+        return replace(
+            self,
+            traffic=self.traffic[: len(self.traffic) // 2],
+            errors=self.errors[: len(self.errors) // 2],
+            denials=self.denials[: len(self.denials) // 2],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """As plain lists and mappings."""
+        content: dict[str, Any] = {
+            "seconds": self.seconds,
+            "form": self.form,
+            "traffic": [[*key, *counts] for key, counts in self.traffic],
+            "latency": [
+                [api, _pairs(one.gateway), _pairs(one.broker)] for api, one in self.latency.items()
+            ],
+            "errors": [[*key, count] for key, count in self.errors],
+            "denials": list(self.denials),
+        }
+        if self.clusters is not None:
+            content["clusters"] = list(self.clusters)
+        return content
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Observed:
+        """The reverse of :meth:`to_json`. Raises ValueError for anything else."""
+        width = len(TrafficKey._fields)
+        try:
+            return cls(
+                float(content["seconds"]),
+                [(TrafficKey(*row[:width]), Traffic(*row[width:])) for row in content["traffic"]],
+                {
+                    int(api): Latency(_buckets(gateway), _buckets(broker))
+                    for api, gateway, broker in content["latency"]
+                },
+                [(ErrorKey(*row[:-1]), int(row[-1])) for row in content["errors"]],
+                [dict(one) for one in content["denials"]],
+                content.get("clusters"),
+                str(content["form"]),
+            )
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"an observation that is none: {error}") from error
+
+
+def cut(text: str) -> str:
+    """A text of a client, not longer than :data:`MAX_TEXT`."""
+    return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"
+
+
+def _pairs(buckets: Buckets) -> list[int]:
+    return [number for pair in buckets.items() for number in pair]
+
+
+def _buckets(pairs: Sequence[int]) -> Buckets:
+    return dict(zip(map(int, pairs[::2]), map(int, pairs[1::2]), strict=True))

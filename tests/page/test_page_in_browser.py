@@ -1,0 +1,400 @@
+"""The page in Chromium: desktop and phone, light and dark, by keyboard, and when things go wrong.
+
+KAFKA_GATEWAY_SCREENSHOTS names a folder for its pictures, to look at.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from devkit.chromium import chromium
+from gateway.page import files, serving
+from gateway.page.observed import Observed, Traffic, TrafficKey
+from tests.page.opened import DESKTOP, PHONE, Opened, opened
+from tests.page.samples import SampleGateway
+from tests.waiting import eventually
+
+HOSTILE = "<img src=x onerror='window.hacked = 1'><script>window.hacked = 2</script>"
+
+CONTRAST = """
+(() => {
+  const luminance = (color) => {
+    const parts = color.match(/[\\d.]+/g).slice(0, 3).map((one) => one / 255)
+      .map((one) => (one <= 0.03928 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+  };
+  const ratio = (one, other) => {
+    const [low, high] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+    return (high + 0.05) / (low + 0.05);
+  };
+  const surface = getComputedStyle(document.querySelector("section")).backgroundColor;
+  return Object.fromEntries(["td", ".lead", "dt", "th", "td.zero", ".bad dd", "#errors td",
+    ".facts", "code", ".badge"].map((selector) => {
+      const node = document.querySelector(selector);
+      const back = selector === "code" ? getComputedStyle(node).backgroundColor : surface;
+      return [selector, ratio(getComputedStyle(node).color, back)];
+    }));
+})()
+"""
+
+CUT_OFF = """
+[...document.querySelectorAll("main *, header *")].filter((node) => {
+  if (!node.childElementCount && node.textContent.trim() && node.tagName !== "CAPTION") {
+    const box = node.getBoundingClientRect();
+    const hidden = getComputedStyle(node.closest("thead") || node).position === "absolute";
+    return !hidden && box.width > 0 && (box.left < -1 || box.right > innerWidth + 1);
+  }
+  return false;
+}).map((node) => `${node.tagName} ${node.textContent}`)
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _browser_is_here() -> None:
+    """Fetched once, in the first test's time."""
+    chromium()
+
+
+async def keep(page: Opened, name: str) -> bytes:
+    """A picture of the whole page, kept where somebody wants to look at it."""
+    height = await page.tab.run("document.documentElement.scrollHeight")
+    width = await page.tab.run("innerWidth")
+    await page.tab.resize(width, min(height + 10, 8_000))
+    picture = await page.tab.screenshot()
+    folder = os.environ.get("KAFKA_GATEWAY_SCREENSHOTS")
+    if folder:
+        (Path(folder) / f"{name}.png").write_bytes(picture)
+    return picture
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
+async def test_everything_is_there(tmp_path: Path, size: tuple[int, int], scheme: str) -> None:
+    async with opened(tmp_path, size=size, scheme=scheme) as page:
+        await page.until("LIVE.history.points.length >= 15", "some figures")
+        assert await page.text("#status-text") == "Live"
+        assert await page.text("#gateway") == "gw"
+        if size is PHONE:
+            shown = (
+                "[...document.querySelectorAll('#clients tbody tr')].filter((r) => r.offsetParent)"
+            )
+            assert await page.tab.run(f"{shown}.length") == 5
+            await page.tab.run("document.querySelector('#clients .all').click()")
+        for section, expected in {
+            "#figures": ["MiB/s", "records/s", "71 connections"],
+            "#namespaces": ["analytics", "clicks", "sepa", "(default)", "legacy-events"],
+            "#clients": ["edge-collector", "User:spark", "shop:payments:cards:captured"],
+            "#apis": ["Produce", "Fetch", "µs", "ms"],
+            "#errors": ["LEADER_NOT_AVAILABLE", "shop:orders"],
+            "#denials": [
+                "User:sam is not allowed to WRITE topic 'shop:orders:created'.",
+                "--add --allow-principal User:sam --operation Write --topic shop:orders:created",
+                "28 times",  # 14 at each of two workers
+                "policies.namespaces.analytics",
+            ],
+            "#clusters": ["main", "Catalog offset", "1,90", "Catalog age", "Catalog format"],
+            "#workers": ["Version 0.1.0, compiled form", "4711", "31", "colon"],
+            "#fleet": ["gw-b", "gw-b.example.org:9300"],
+        }.items():
+            text = (await page.text(section)).replace("\u00a0", " ")
+            for one in expected:
+                assert one in text, (section, one, text)
+        drawn = "[...document.querySelectorAll('.chart canvas')].map((one) => one.width > 200)"
+        assert await page.tab.run(drawn) == [True] * 3
+        labels = "[...document.querySelectorAll('.chart')].map((one) => one.ariaLabel)"
+        assert all("Now: " in label for label in await page.tab.run(labels))
+        assert await page.tab.run("document.documentElement.scrollWidth <= innerWidth")
+        assert await page.tab.run(CUT_OFF) == []
+        ratios = await page.tab.run(CONTRAST)
+        assert {name: ratio for name, ratio in ratios.items() if ratio < 4.5} == {}
+        picture = await keep(page, f"page-{'desktop' if size is DESKTOP else 'phone'}-{scheme}")
+        assert len(picture) > 20_000
+
+
+@pytest.mark.parametrize("width", [1920, 1240, 1201, 1000, 800, 721, 360])
+async def test_no_width_cuts_anything_off(tmp_path: Path, width: int) -> None:
+    async with opened(tmp_path, size=(width, 900)) as page:
+        await page.until("document.querySelectorAll('#clients tbody tr').length > 5", "rows")
+        assert await page.tab.run("document.documentElement.scrollWidth <= innerWidth")
+        wide = (
+            "[...document.querySelectorAll('.table')].filter((b) => b.scrollWidth > b.clientWidth)"
+        )
+        assert await page.tab.run(f"{wide}.map((box) => box.closest('section').id)") == []
+        assert await page.tab.run(CUT_OFF) == []
+
+
+async def test_the_scheme_is_the_system_s_and_can_be_chosen(tmp_path: Path) -> None:
+    def background() -> str:
+        return "getComputedStyle(document.body).backgroundColor"
+
+    async with opened(tmp_path, scheme="dark") as page:
+        dark = await page.tab.run(background())
+        await page.tab.media(scheme="light")
+        light = await page.tab.run(background())
+        assert (light, dark) == ("rgb(244, 246, 248)", "rgb(16, 20, 26)")
+        press = "document.getElementById('theme').click()"
+        for name, expected in (("Light", light), ("Dark", dark)):
+            await page.tab.run(press)
+            assert await page.text("#theme") == name
+            assert await page.tab.run(background()) == expected
+        await page.tab.open(f"http://127.0.0.1:{page.server.port}/")
+        assert await page.text("#theme") == "Dark"
+        assert await page.tab.run(background()) == dark
+        await page.tab.run(press)
+        assert await page.text("#theme") == "Auto"
+        assert await page.tab.run(background()) == light
+
+
+ROW = "document.activeElement.closest('tr')"
+
+
+async def test_the_tree_by_keyboard(tmp_path: Path) -> None:
+    async with opened(tmp_path) as page:
+        await page.until("document.querySelectorAll('[role=treegrid] tbody tr').length > 8", "rows")
+        stops = "document.querySelectorAll('[role=treegrid] tr[tabindex=\"0\"]').length"
+        assert await page.tab.run(stops) == 1
+        await page.tab.run("document.querySelector('[role=treegrid] tr[tabindex=\"0\"]').focus()")
+
+        async def here() -> tuple[str, str, str]:
+            found = await page.tab.run(
+                f"[{ROW}.dataset.key, {ROW}.ariaLevel, {ROW}.ariaExpanded || '']"
+            )
+            key, level, expanded = found
+            return key, level, expanded
+
+        assert await here() == ("analytics", "1", "true")
+        await page.press("ArrowRight")
+        assert await here() == ("analytics:clicks", "2", "true")
+        await page.press("ArrowDown")
+        assert await here() == ("analytics:clicks::raw", "3", "")
+        await page.press("ArrowLeft")
+        assert await here() == ("analytics:clicks", "2", "true")
+        await page.press("ArrowLeft")
+        assert await here() == ("analytics:clicks", "2", "false")
+        await page.press("ArrowDown")
+        assert await here() == ("hr", "1", "")
+        await page.press("End")
+        assert (await here())[1] == "1"
+        await page.press("Home")
+        assert await here() == ("analytics", "1", "true")
+        await page.press("Enter")
+        assert await here() == ("analytics", "1", "false")
+        # The next figures change neither the focus nor what is open.
+        seen = await page.tab.run("LIVE.last.time")
+        await page.until(f"LIVE.last.time > {seen} + 400", "more figures")
+        assert await here() == ("analytics", "1", "false")
+        assert await page.tab.run(stops) == 1
+        outline = f"getComputedStyle({ROW}).outlineStyle"
+        assert await page.tab.run(outline) != "none"
+
+
+async def test_all_can_be_reached_by_tab_and_shows_that_it_is(tmp_path: Path) -> None:
+    async with opened(tmp_path) as page:
+        await page.until("document.querySelectorAll('.copy').length >= 3", "commands")
+        await page.press("Tab")
+        assert await page.tab.run("document.activeElement.className") == "skip"
+        reached: list[str] = []
+        for _ in range(60):
+            await page.press("Tab")
+            told = await page.tab.run(
+                "[document.activeElement.id || document.activeElement.tagName + ' ' +"
+                " (document.activeElement.className || document.activeElement.textContent),"
+                " getComputedStyle(document.activeElement).outlineStyle !== 'none']"
+            )
+            if told[0].startswith("BODY"):
+                break
+            reached.append(told[0])
+            assert told[1], told[0]
+        assert {"pause", "theme", "A Denials", "CODE ", "BUTTON copy"} <= {
+            "CODE " if one.startswith("CODE") else one for one in reached
+        }
+        assert reached.count("BUTTON copy") == 3
+        # A button that only a mouse can press is none.
+        odd = "document.querySelectorAll('main [onclick], main a:not([href])').length"
+        assert await page.tab.run(odd) == 0
+
+
+async def test_a_gateway_that_goes_away_and_comes_back(tmp_path: Path) -> None:
+    async with opened(tmp_path, quiet=False) as page:
+        await page.until("LIVE.history.points.length >= 3", "some figures")
+        await page.server.stop()
+        await page.until("document.body.classList.contains('stale')", "a sign that it is gone")
+        told = await page.until(
+            "/Reconnecting|does not answer/.test(document.getElementById('status-text').innerText)"
+            " && document.getElementById('status-text').innerText",
+            "a word on it",
+        )
+        assert "Figures are of" in told
+        await page.tab.run("new Promise((done) => setTimeout(() => done(1), 300))")
+        assert (
+            float(await page.tab.run("getComputedStyle(document.querySelector('main')).opacity"))
+            < 1
+        )
+        await keep(page, "page-reconnecting")
+        await asyncio.sleep(4)  # what is longer than a late state is a gap in the curves
+        await page.server.start()
+        await page.until(
+            "document.getElementById('status-text').innerText === 'Live'", "the figures"
+        )
+        assert await page.tab.run("document.body.classList.contains('stale')") is False
+        assert await page.tab.run("LIVE.history.points.some((one) => one.gap)") is True
+
+
+async def test_a_gateway_that_has_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with opened(tmp_path, quiet=False) as page:
+        page.feed._most = 0
+        await page.tab.run("(LIVE.disconnect('lost', ''), LIVE.connect(), 1)")
+        told = await page.until(
+            "document.getElementById('status').dataset.state === 'lost' &&"
+            " document.getElementById('status-text').innerText",
+            "a word on it",
+        )
+        assert told == serving._TOO_MANY.strip()
+        page.feed._most = 5
+        await page.until(
+            "document.getElementById('status-text').innerText === 'Live'", "another try"
+        )
+
+
+async def test_nothing_happens_and_it_is_said_so(tmp_path: Path) -> None:
+    gateway = SampleGateway(tmp_path)
+    gateway.quiet = True
+    async with opened(tmp_path, gateway=gateway) as page:
+        empty = await page.tab.run(
+            "[...document.querySelectorAll('.empty')].filter((one) => one.offsetParent)"
+            ".map((one) => one.textContent)"
+        )
+        assert [one.partition(".")[0] for one in empty] == [
+            "There is no namespace, and no traffic",
+            "No client has sent a request in the last ten seconds",
+            "No request in the last ten seconds",
+            "No response had an error code",
+            "Nothing was denied",
+            "No worker has told of a cluster yet",
+            "The catalog has not been read yet",
+        ]
+        assert "NaN" not in await page.text("main")
+        assert "undefined" not in await page.text("main")
+        await keep(page, "page-empty")
+
+
+async def test_problems_are_said(tmp_path: Path) -> None:
+    gateway = SampleGateway(tmp_path)
+
+    def broken(state: dict[str, Any]) -> dict[str, Any]:
+        state["gateway"]["problems"] = ["worker 1 is not running"]
+        state["gateway"]["warnings"] = ["cluster 'ny' is not known to be reachable"]
+        state["gateway"]["gateways_down"] = 1
+        state["gateway"]["workers"][1].update(state="is not running", cpu=None, resident=None)
+        for cluster in state["clusters"]:
+            cluster.update(reachable=False, fresh=False, age=91.0, damaged=2)
+        return state
+
+    gateway.change = broken
+    async with opened(tmp_path, gateway=gateway) as page:
+        await page.until("document.querySelectorAll('#clusters .card').length", "the cluster")
+        assert "worker 1 is not running" in await page.text("#alerts")
+        assert "cluster 'ny' is not known to be reachable" in await page.text("#alerts")
+        assert "not reachable" in await page.text("#clusters")
+        assert "Damaged entities" in await page.text("#clusters")
+        assert "1 other gateway accepts no connection." in await page.text("#fleet")
+        assert "is not running" in await page.text("#workers")
+        await keep(page, "page-problems")
+
+
+async def test_names_that_are_markup_are_only_names(tmp_path: Path) -> None:
+    gateway = SampleGateway(tmp_path)
+    gateway.quiet = True
+    key = TrafficKey("main", HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE)
+    odd = key._replace(namespace="__proto__", topic="constructor", client_id="\u202eabc")
+    long = key._replace(namespace="a", topic="x" * 249, client_id="y" * 300)
+    denial = {
+        "count": 1,
+        "time": 1,
+        "rule": "acl",
+        "principal": HOSTILE,
+        "listener": HOSTILE,
+        "cluster": "",
+        "mount": None,
+        "address": HOSTILE,
+        "client_id": HOSTILE,
+        "api": "Fetch",
+        "error": HOSTILE,
+        "operation": "READ",
+        "named": f"GROUP {HOSTILE}",
+        "resource": HOSTILE,
+        "message": HOSTILE,
+        "because": HOSTILE,
+    }
+    rows = [(one, Traffic(5, 6, 7, 8, 9)) for one in (key, odd, long)]
+    inner = gateway.ask
+
+    def ask() -> None:
+        inner()
+        gateway.window.add(7, Observed(1.0, rows, denials=[denial]))
+
+    gateway.ask = ask  # type: ignore[method-assign]
+    async with opened(tmp_path, gateway=gateway, size=PHONE) as page:
+        await page.until("document.querySelectorAll('#denials li').length", "the denial")
+        for section in ("#namespaces", "#clients", "#denials"):
+            assert HOSTILE in (await page.text(section)).replace("\n", ""), section
+        assert await page.tab.run("typeof window.hacked") == "undefined"
+        assert await page.tab.run("document.querySelectorAll('main img, main script').length") == 0
+        assert await page.tab.run("document.documentElement.scrollWidth <= innerWidth")
+
+
+async def test_a_page_that_stays_open_does_not_grow(tmp_path: Path) -> None:
+    async with opened(tmp_path, every=0.02) as page:
+
+        async def size(states: int) -> tuple[int, int, float]:
+            await page.until(f"(LIVE.seen_states || 0) >= {states}", f"{states} states")
+            await page.tab.call("HeapProfiler.collectGarbage")
+            heap = await page.tab.call("Runtime.getHeapUsage")
+            nodes = await page.tab.run("document.querySelectorAll('*').length")
+            points = await page.tab.run("LIVE.history.points.length")
+            return nodes, points, heap["usedSize"]
+
+        await page.tab.run(
+            "(() => { const take = LIVE.take.bind(LIVE); LIVE.seen_states = 0;"
+            " LIVE.take = (state) => { LIVE.seen_states += 1; take(state); }; })()"
+        )
+        nodes, points, heap = await size(350)
+        assert points == 300
+        later_nodes, later_points, later_heap = await size(1_050)
+        assert later_points == 300
+        assert later_nodes <= nodes + 30  # a row that had no traffic in the last ten reports
+        assert later_heap < 1.25 * heap
+
+
+async def test_who_does_not_look_asks_for_nothing(tmp_path: Path) -> None:
+    async with opened(tmp_path) as page:
+        await page.tab.run("document.getElementById('pause').click()")
+        await eventually(lambda: page.feed.open == 0, "the end of the stream")
+        assert await page.text("#status-text") == "Paused"
+        await page.tab.run("document.getElementById('pause').click()")
+        await page.until("document.getElementById('status-text').innerText === 'Live'", "figures")
+        # A page that is hidden rests after a while, and goes on when it is seen.
+        await page.tab.run(
+            "Object.defineProperty(document, 'hidden', { get: () => window.away });"
+            "window.away = true; window.setTimeout = (what) => what();"
+            "document.dispatchEvent(new Event('visibilitychange'))"
+        )
+        await eventually(lambda: page.feed.open == 0, "the end of the stream")
+        assert await page.text("#status-text") == "Paused while hidden"
+        await page.tab.run(
+            "window.away = false; document.dispatchEvent(new Event('visibilitychange'))"
+        )
+        await page.until("document.getElementById('status-text').innerText === 'Live'", "figures")
+        assert page.feed.open == 1
+
+
+async def test_without_curves_it_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "find_spec", lambda _: None)
+    async with opened(tmp_path) as page:
+        assert "ECharts is not installed" in await page.text("#chart-bytes")
+        assert "edge-collector" in await page.text("#clients")
