@@ -37,7 +37,8 @@ def _text(plan: Plan) -> str:
     clients = f"Clients: bootstrap.servers={plan.address(first)}"
     if plan.front.tls is not None:
         clients += ", with security.protocol=SSL"
-    return f"{found}\n\n{ports}\n\n{written}\nNext:\n{commands}\n{clients}"
+    page = f"Page: http://{plan.metrics}/"
+    return f"{found}\n\n{ports}\n\n{written}\nNext:\n{commands}\n{clients}\n{page}"
 
 
 def _found_rows(asked: Asked) -> list[tuple[str, str]]:

@@ -145,8 +145,9 @@ def _tls(plan: Plan, *, is_first: bool) -> str:
 
 def _metrics(plan: Plan) -> str:
     about = comment(
-        "/metrics, /livez and /readyz, for this machine alone unless `host` is another address"
-        " (docs/operations.md, docs/dashboards.md)."
+        "A page that shows what goes on, at /, and /metrics, /livez and /readyz: for this machine"
+        " alone unless `host` is another address, and then the page needs `auth` (docs/page.md,"
+        " docs/operations.md, docs/dashboards.md)."
     )
     return f"{about}\n{dump({'metrics': {'port': plan.ports.metrics}})}"
 

@@ -85,6 +85,7 @@ Next:
   kafka-gateway check --cluster gateway.yaml
   kafka-gateway serve --config gateway.yaml
 Clients: bootstrap.servers=127.0.0.1:BASE
+Page: http://127.0.0.1:METRICS/
 """
     )
     assert said.err == (
