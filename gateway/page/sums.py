@@ -5,7 +5,7 @@ Nothing here is called unless somebody looks at the page.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from operator import itemgetter
 from typing import Final
 
@@ -23,50 +23,54 @@ _A_REQUEST: Final = 1_000
 """How many bytes count as much as one request, where rows are put in order."""
 
 
-def traffic_of(flows: Iterable[Flow], most: int = MAX_ROWS) -> list[tuple[TrafficKey, Traffic]]:
-    """The traffic by client and topic, the busiest first. What is beyond the bound is summed up by
-    namespace, and where that is too much, too, in one namespace ``(other)``: no count is lost."""
-    sums: dict[TrafficKey, Traffic] = {}
-    for flow in flows:
-        _add(sums, _key_of(flow), _traffic_of(flow))
-    if len(sums) <= most:
-        return list(_busiest(sums))
-    ordered = list(_busiest(sums))
-    folded: dict[TrafficKey, Traffic] = {}
-    for key, traffic in ordered[most:]:
-        _add(folded, TrafficKey(key.cluster, key.namespace, *[OTHER] * 5), traffic)
-    if len(folded) > most:
+class FlowsOfSecond:
+    """Sums of flows, which are added in pieces."""
+
+    def __init__(self) -> None:
+        self._traffic: dict[TrafficKey, Traffic] = {}
+        self._latency: dict[int, FlowSums] = {}
+        self._errors: dict[ErrorKey, int] = {}
+
+    def add(self, flows: Iterable[Flow]) -> None:
+        """Add flows; what they have counted is not to change any more."""
+        for flow in flows:
+            _add(self._traffic, _key_of(flow), _traffic_of(flow))
+            if flow.led:
+                sums = self._latency.get(flow.api_key)
+                if sums is None:
+                    sums = self._latency[flow.api_key] = FlowSums()
+                sums.add_flow(flow)
+            for code, count in flow.errors.items():
+                cluster = flow.source.place.cluster
+                key = ErrorKey(cluster, _namespace_of(flow), flow.api_key, code)
+                self._errors[key] = self._errors.get(key, 0) + count
+
+    def traffic(self, most: int = MAX_ROWS) -> list[tuple[TrafficKey, Traffic]]:
+        """The traffic by client and topic, the busiest first. What is beyond the bound is summed up
+        by namespace, and where that is too much, too, in one namespace ``(other)``: no count is
+        lost."""
+        ordered = _busiest(self._traffic)
+        folded: dict[TrafficKey, Traffic] = {}
+        for key, traffic in ordered[most:]:
+            _add(folded, TrafficKey(key.cluster, key.namespace, *[OTHER] * 5), traffic)
         rest: dict[TrafficKey, Traffic] = {}
         for number, (key, traffic) in enumerate(_busiest(folded)):
-            where = key if number < most - 1 else TrafficKey(*[OTHER] * 7)
-            _add(rest, where, traffic)
-        folded = rest
-    return [*ordered[:most], *folded.items()]
+            kept = len(folded) <= most or number < most - 1
+            _add(rest, key if kept else TrafficKey(*[OTHER] * 7), traffic)
+        return [*ordered[:most], *rest.items()]
 
+    def latency(self) -> Mapping[int, Latency]:
+        """The latency histograms by API."""
+        return {api: Latency(one.gateway_us, one.broker_us) for api, one in self._latency.items()}
 
-def latency_of(flows: Iterable[Flow]) -> Mapping[int, Latency]:
-    """The latency histograms by API."""
-    sums: dict[int, FlowSums] = {}
-    for flow in flows:
-        if flow.led:
-            sums.setdefault(flow.api_key, FlowSums()).add_flow(flow)
-    return {api: Latency(one.gateway_us, one.broker_us) for api, one in sums.items()}
-
-
-def errors_of(flows: Iterable[Flow], most: int = MAX_ERRORS) -> list[tuple[ErrorKey, int]]:
-    """The error codes in responses; what is beyond the bound is summed up by API and code."""
-    sums: dict[ErrorKey, int] = {}
-    for flow in flows:
-        for code, count in flow.errors.items():
-            namespace = _namespace_of(flow)
-            key = ErrorKey(flow.source.place.cluster, namespace, flow.api_key, code)
-            sums[key] = sums.get(key, 0) + count
-    ordered = sorted(sums.items(), key=itemgetter(1), reverse=True)
-    folded: dict[ErrorKey, int] = {}
-    for key, count in ordered[most:]:
-        other = ErrorKey(OTHER, OTHER, key.api_key, key.code)
-        folded[other] = folded.get(other, 0) + count
-    return [*ordered[:most], *list(folded.items())[:most]]
+    def errors(self, most: int = MAX_ERRORS) -> list[tuple[ErrorKey, int]]:
+        """The error codes in responses; what is beyond the bound is summed up by API and code."""
+        ordered = sorted(self._errors.items(), key=itemgetter(1), reverse=True)
+        folded: dict[ErrorKey, int] = {}
+        for key, count in ordered[most:]:
+            other = ErrorKey(OTHER, OTHER, key.api_key, key.code)
+            folded[other] = folded.get(other, 0) + count
+        return [*ordered[:most], *list(folded.items())[:most]]
 
 
 def _add(sums: dict[TrafficKey, Traffic], key: TrafficKey, traffic: Traffic) -> None:
@@ -74,12 +78,11 @@ def _add(sums: dict[TrafficKey, Traffic], key: TrafficKey, traffic: Traffic) -> 
     sums[key] = traffic if before is None else before.plus(traffic)
 
 
-def _busiest(sums: Mapping[TrafficKey, Traffic]) -> Iterator[tuple[TrafficKey, Traffic]]:
-    yield from sorted(sums.items(), key=lambda item: weight(item[1]), reverse=True)
+def _busiest(sums: Mapping[TrafficKey, Traffic]) -> list[tuple[TrafficKey, Traffic]]:
+    return sorted(sums.items(), key=lambda item: _weight(item[1]), reverse=True)
 
 
-def weight(traffic: Traffic) -> float:
-    """How busy it is, for putting rows in order."""
+def _weight(traffic: Traffic) -> float:
     return traffic.bytes_in + traffic.bytes_out + _A_REQUEST * traffic.requests
 
 

@@ -6,15 +6,23 @@ whatever reason, is told nothing more, and the worker does nothing for it any mo
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import time
 from collections.abc import Callable, Sequence
+from typing import Final
 
 from gateway import flows
 from gateway.page.clusters import DescribedCluster
 from gateway.page.denials import RecentDenials
 from gateway.page.observed import Observed
-from gateway.page.sums import errors_of, latency_of, traffic_of
+from gateway.page.sums import FlowsOfSecond
 from gateway.processes.worker_messages import Observe, WorkerReport
+
+log = logging.getLogger(__name__)
+
+PIECE: Final = 200
+"""Flows that are summed up in one round of the event loop: some 1 ms."""
 
 
 def form() -> str:
@@ -23,36 +31,55 @@ def form() -> str:
 
 
 class Observing:
-    """What a worker tells for the page. ``now`` is a monotonic clock in seconds."""
+    """What a worker tells for the page, by ``send``. ``now`` is a monotonic clock in seconds."""
 
     def __init__(
-        self, clusters: Sequence[DescribedCluster], now: Callable[[], float] = time.monotonic
+        self,
+        clusters: Sequence[DescribedCluster],
+        send: Callable[[Observed], None],
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._clusters = clusters
+        self._send = send
         self._now = now
         self._until = float("-inf")
         self._with_clusters = False
         self._last = now()
         self._denials = RecentDenials()
+        self._telling: asyncio.Task[None] | None = None
 
     def take(self, order: Observe) -> None:
         """Somebody looks at the page."""
         self._until = self._now() + order.seconds
         self._with_clusters = order.clusters
 
-    def observed(self, report: WorkerReport) -> Observed | None:
-        """What one report has, for the page; None while nobody looks."""
+    def see(self, report: WorkerReport) -> None:
+        """Tell what one report has, if somebody looks. Clients do not wait for it: it is summed up
+        in pieces, and left out while the one before still is."""
         if report.denials or report.policies:
             self._denials.add(report.denials, report.policies)
         before, self._last = self._last, self._now()
-        if self._last > self._until:
-            return None
-        return Observed(
-            seconds=self._last - before,
-            traffic=traffic_of(report.flows),
-            latency=latency_of(report.flows),
-            errors=errors_of(report.flows),
-            denials=self._denials.items(),
-            clusters=[one.item() for one in self._clusters] if self._with_clusters else None,
-            form=form(),
-        )
+        if self._last <= self._until and (self._telling is None or self._telling.done()):
+            self._telling = asyncio.create_task(self._tell(report, self._last - before))
+
+    async def _tell(self, report: WorkerReport, seconds: float) -> None:
+        try:
+            sums = FlowsOfSecond()
+            for start in range(0, len(report.flows), PIECE):
+                sums.add(report.flows[start : start + PIECE])
+                await asyncio.sleep(0)
+            self._send(
+                Observed(
+                    seconds=seconds,
+                    traffic=sums.traffic(),
+                    latency=sums.latency(),
+                    errors=sums.errors(),
+                    denials=self._denials.items(),
+                    clusters=[one.item() for one in self._clusters]
+                    if self._with_clusters
+                    else None,
+                    form=form(),
+                )
+            )
+        except Exception:
+            log.exception("the page is not told what this worker does")

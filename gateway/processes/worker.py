@@ -66,7 +66,7 @@ class Worker:
         stopping: asyncio.Event,
         observing: Observing | None = None,
     ) -> None:
-        self._observing = observing or Observing(())
+        self._observing = observing or Observing((), channel.observe)
         self._server = server
         self._traffic_log = traffic_log
         self._channel = channel
@@ -156,9 +156,7 @@ class Worker:
             gauges["traffic_log_queued_records"] = self._traffic_log.queued
             rows += self._traffic_log.take_rows()
         self._channel.report(replace(report, gauges=gauges, rows=rows))
-        observed = self._observing.observed(report)
-        if observed is not None:
-            self._channel.observe(observed)
+        self._observing.see(report)
 
 
 def process_gauges() -> dict[str, float]:
@@ -184,7 +182,7 @@ async def serve(config: Config, worker_id: int, channel: socket.socket) -> int:
     link = await WorkerChannel.open(channel, on_closed=stopping.set)
     server = Server(config, worker_id=worker_id)
     traffic_log = open_traffic_log(config, worker_id, server.own_admin)
-    observing = Observing([one.described() for one in server.served])
+    observing = Observing([one.described() for one in server.served], link.observe)
     link.on_line = OrderTaker(server.policies, link.send, observing.take)
     worker = Worker(server, traffic_log, link, stopping, observing)
     try:

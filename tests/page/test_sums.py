@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pytest
 
 from gateway.flows import Flow
 from gateway.mounts import Mount, Mounts
 from gateway.page.observed import MAX_TEXT, ErrorKey, Latency, Observed, Traffic, TrafficKey
-from gateway.page.sums import errors_of, latency_of, traffic_of
+from gateway.page.sums import FlowsOfSecond
 from gateway.places import Place
 from tests.gateway.flow_samples import buckets, flow, source
 
 JAVA = {"software_name": "apache-kafka-java", "software_version": "4.1.0"}
+
+
+def summed(flows: Sequence[Flow]) -> FlowsOfSecond:
+    """The sums of flows that came in two pieces."""
+    made = FlowsOfSecond()
+    for part in (flows[:3], flows[3:]):
+        made.add(part)
+    return made
 
 
 def totals(rows: Iterable[tuple[TrafficKey, Traffic]]) -> Traffic:
@@ -44,14 +52,14 @@ def many(count: int, topics: int) -> list[Flow]:
 
 def test_versions_and_apis_of_a_client_and_topic_are_one_row() -> None:
     client = source(principal="User:a", **JAVA)
-    rows = traffic_of(
+    rows = summed(
         [
             flow(client, version=9, led=2, bytes_in=10, records=7, errors={3: 1}),
             flow(client, version=12, led=1, followed=1, bytes_in=5, denials={"acl": 2}),
             flow(client, api_key=1, led=1, bytes_out=100, records_out=9),
             flow(client, api_key=3, topic="", led=1, bytes_in=1),
         ]
-    )
+    ).traffic()
     key = TrafficKey(
         "main", "team-a", "orders", "colon", "User:a", "app", "apache-kafka-java 4.1.0"
     )
@@ -64,8 +72,8 @@ def test_versions_and_apis_of_a_client_and_topic_are_one_row() -> None:
 
 def test_beyond_the_bound_no_count_is_lost() -> None:
     flows = many(50, 7)
-    rows = traffic_of(flows, most=10)
-    assert totals(rows) == totals(traffic_of(flows, most=1_000))
+    rows = summed(flows).traffic(10)
+    assert totals(rows) == totals(summed(flows).traffic(1_000))
     kept, folded = rows[:10], rows[10:]
     assert [key.client_id for key, _ in kept] == [f"c{n}" for n in range(49, 39, -1)]
     assert {key.namespace for key, _ in folded} == {f"n{n}" for n in range(7)}
@@ -74,23 +82,23 @@ def test_beyond_the_bound_no_count_is_lost() -> None:
 
 def test_namespaces_are_bounded_too() -> None:
     flows = many(100, 100)
-    rows = traffic_of(flows, most=10)
+    rows = summed(flows).traffic(10)
     assert len(rows) == 20
-    assert totals(rows) == totals(traffic_of(flows, most=1_000))
+    assert totals(rows) == totals(summed(flows).traffic(1_000))
     assert rows[-1][0] == TrafficKey(*["(other)"] * 7)
 
 
 def test_names_in_a_tree_are_absolute() -> None:
     mounts = Mounts([Mount("la:tracking", 1, "la")])
     place = Place("la", "la:tracking", mounts)
-    (row,) = traffic_of([flow(source(place=place), topic="search:clicks", led=1)])
+    (row,) = summed([flow(source(place=place), topic="search:clicks", led=1)]).traffic()
     assert row[0][:3] == ("la", "la:tracking:search", "clicks")
-    (row,) = traffic_of([flow(source(place=place), topic="plain", led=1)])
+    (row,) = summed([flow(source(place=place), topic="plain", led=1)]).traffic()
     assert row[0][:3] == ("la", "la:tracking", "plain")
 
 
 def test_long_texts_are_cut() -> None:
-    (row,) = traffic_of([flow(source(client_id="x" * 5_000, principal="é" * 300), led=1)])
+    (row,) = summed([flow(source(client_id="x" * 5_000, principal="é" * 300), led=1)]).traffic()
     assert row[0].client_id == "x" * (MAX_TEXT - 1) + "…"
     assert row[0].principal == "é" * 300
 
@@ -100,20 +108,20 @@ def test_latency_is_of_requests_alone_that_lead() -> None:
     more = flow(led=1, topic="x", gateway_us=buckets(b20=1), broker_us=buckets(b40=1))
     other = flow(api_key=1, led=1, gateway_us=buckets(b9=1), broker_us=buckets(b8=1))
     followed = flow(topic="y", followed=1, bytes_in=3)
-    assert latency_of([led, more, other, followed]) == {
+    assert summed([led, more, other, followed]).latency() == {
         0: Latency({20: 2, 24: 1}, {44: 2, 40: 1}),
         1: Latency({9: 1}, {8: 1}),
     }
 
 
 def test_errors_by_namespace_api_and_code() -> None:
-    found = errors_of(
+    found = summed(
         [
             flow(errors={3: 2, 29: 1}),
             flow(version=12, errors={3: 1}),
             flow(api_key=3, topic="", errors={41: 1}),
         ]
-    )
+    ).errors()
     assert found[0] == (ErrorKey("main", "team-a", 0, 3), 3)
     assert set(found[1:]) == {
         (ErrorKey("main", "team-a", 0, 29), 1),
@@ -122,7 +130,7 @@ def test_errors_by_namespace_api_and_code() -> None:
 
 
 def test_errors_are_bounded_and_none_is_lost() -> None:
-    found = errors_of(many(100, 100), most=10)
+    found = summed(many(100, 100)).errors(10)
     assert len(found) == 11
     assert sum(count for _, count in found) == 500
     assert found[-1][0] == ErrorKey("(other)", "(other)", 0, 3)
@@ -131,9 +139,11 @@ def test_errors_are_bounded_and_none_is_lost() -> None:
 def made(rows: int) -> Observed:
     flows = many(rows, 5)
     item = {"message": "é" * 300, "time": 1}
-    errors = errors_of(flows)
+    sums = summed(flows)
     latency = {0: Latency({3: 4}, {5: 6})}
-    return Observed(1.02, traffic_of(flows), latency, errors, [item], [{"name": "main"}], "pure")
+    return Observed(
+        1.02, sums.traffic(), latency, sums.errors(), [item], [{"name": "main"}], "pure"
+    )
 
 
 def test_through_json() -> None:

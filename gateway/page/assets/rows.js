@@ -16,6 +16,12 @@ function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
+/** Set a name, which may be broken where a namespace ends. */
+function setName(node, text) {
+  if (node.textContent === text) return;
+  node.replaceChildren(...text.split(/(?<=:)/).flatMap((part, place) => (place ? [element("wbr"), part] : [part])));
+}
+
 function setAttribute(node, name, value) {
   if (value === null || value === undefined) node.removeAttribute(name);
   else if (node.getAttribute(name) !== String(value)) node.setAttribute(name, value);
@@ -131,7 +137,7 @@ class LiveTable {
     this.columns.forEach((column, index) => {
       const cell = row.cells[index];
       const text = column.text(item);
-      setText(cell.firstElementChild, text);
+      setName(cell.firstElementChild, text);
       setAttribute(cell, "title", column.title ? column.title(item) : null);
       setAttribute(cell, "data-mark", column.mark ? column.mark(item) : null);
       cell.classList.toggle("zero", Boolean(column.number) && (text === "0" || text === NOTHING));
