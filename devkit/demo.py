@@ -156,6 +156,7 @@ def _show_addresses(gateway: GatewayProcess) -> None:
         say(f"bootstrap.servers={address}  # {listener.about}")
     say(f"\nconfiguration: {gateway.config_path}")
     say(f"metrics:       {gateway.url('/metrics')}")
+    say(f"page:          {gateway.url('/')}")
     say("\nTo paste into another terminal:")
     for line in (*_lines_to_paste(gateway), *_commands(gateway)):
         say(line)

@@ -60,6 +60,9 @@ def test_the_lines_can_be_pasted_and_ctrl_c_leaves_nothing(serving: ManagedProce
     (metrics,) = re.findall(r"^metrics: +(\S+)$", text, re.MULTILINE)
     with urlopen(metrics, timeout=60) as answer:  # noqa: S310 - the demo's own, on loopback
         assert b"kafka_gateway_build_info" in answer.read()
+    (page,) = re.findall(r"^page: +(\S+)$", text, re.MULTILINE)
+    with urlopen(page, timeout=60) as answer:  # noqa: S310 - likewise
+        assert b"<html" in answer.read()
     psutil.Process(serving.command_pid).send_signal(signal.SIGINT)
     wait_until(lambda: not serving.running, "the end of the demo", 120)
     assert serving.returncode == 0, serving.tail()

@@ -90,6 +90,9 @@ RUN_BY = {
         "tests/commands/test_catalog.py::test_upgrade",
     ),
     "kafka-gateway serve --config gateway.yaml": ("tests/live/tree/test_guide.py::test_the_guide",),
+    "kafka-gateway init --bootstrap-server localhost:9092": (
+        "tests/live/installed/test_four_commands.py::test_from_the_wheel_to_a_client",
+    ),
     "kafka-gateway init": (
         # The questions, and a terminal; then real brokers, and all that follows.
         "tests/commands/init/test_questions.py::test_a_terminal_and_ctrl_c",
