@@ -35,7 +35,8 @@ CHART: Final = PROJECT_ROOT / "deploy" / "helm" / "kafka-gateway"
 _HELM: Final = "helm.sh/helm/v3/cmd/helm@v3.22.0"
 _LOCK: Final = PROJECT_ROOT / "requirements" / "chart.txt"
 _SECRETS: Final = re.compile(r"/etc/kafka-gateway-[a-z-]+(?=/)")
-_RELEASE: Final = ("demo", "--namespace", "kafka")
+# Which Kubernetes helm takes for its own depends on how it was built.
+_RELEASE: Final = ("demo", "--namespace", "kafka", "--kube-version", "1.37.0")
 
 
 class ChartError(Exception):
