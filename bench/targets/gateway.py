@@ -1,4 +1,5 @@
-"""The gateway, as ``kafka-gateway serve`` with metrics, traffic log and an authorizer on."""
+"""The gateway, as its wheel installs it: ``kafka-gateway serve`` with metrics, traffic log and an
+authorizer on."""
 
 from __future__ import annotations
 
@@ -10,11 +11,10 @@ from bench.targets.target import Target, TargetError, Versions, port_of
 from bench.usage import with_descendants
 from devkit.broker import BrokerError, KafkaCluster
 from devkit.build_tree import CompileError
-from devkit.compiled import compiled_path
 from devkit.gateway_config import NODE_IDS, Listener, MountedCluster
 from devkit.gateway_process import GatewayError, GatewayProcess
-from devkit.paths import PROJECT_ROOT
-from devkit.runtime_environment import RuntimeEnvironmentError, runtime_python
+from devkit.installed import InstallError, installed_command
+from devkit.wheels import WheelError
 
 _NAMESPACE = "team-a"
 _MOUNT, _IDLE_MOUNT = "la:tracking", "ny:tracking"
@@ -24,11 +24,11 @@ _ACLS_ON = {"authorization": {"allow.everyone.if.no.acl.found": True}}
 
 
 class Gateway(Target):
-    """One worker, with the packages that users install.
+    """One worker, with the packages that users install, and the wheel in one of its forms.
 
     What its clients say in Produce and Fetch depends on the versions they use.
 
-    ``compiled``: with the hot path compiled by mypyc (devkit/compiled.py), else as it is.
+    ``compiled``: the wheel with the hot path compiled by mypyc, else the pure one.
     ``security`` are a listener's keys, for clients that come over TLS.
     """
 
@@ -52,16 +52,17 @@ class Gateway(Target):
         """Start it, and wait until it is ready."""
         try:
             clusters = self._clusters(broker)
+            command = installed_command("compiled" if self._compiled else "pure")
             self._process = GatewayProcess(
                 clusters,
                 [self._listener],
                 [_NAMESPACE] if isinstance(clusters, str) else [],
                 overrides=_ACLS_ON,
-                python_path=compiled_path() if self._compiled else PROJECT_ROOT,
-                interpreter=runtime_python(),
+                interpreter=command.with_name("python"),
+                environment={"PYTHONPATH": ""},
             )
             self._process.start()
-        except (CompileError, GatewayError, RuntimeEnvironmentError) as error:
+        except (CompileError, GatewayError, InstallError, WheelError) as error:
             raise TargetError(str(error)) from error
 
     def _clusters(self, broker: str) -> str | list[MountedCluster]:
