@@ -130,9 +130,10 @@ async def test_what_clients_do_is_on_the_page(
         row = "document.querySelector('tr[data-key=\"shop:orders::created\"]')"
         await page.until(f"{row} && !{row}.cells[2].classList.contains('zero')", "the topic")
         await page.until("document.querySelector('#clients').innerText.includes('checkout')", "it")
+        # A namespace without traffic comes from the catalog.
+        await page.until("!!document.querySelector('tr[data-key=\"shop:idle\"]')", "the catalog")
         text: str = await page.tab.run("document.querySelector('main').innerText")
         for expected in (
-            "idle",  # a namespace without traffic, from the catalog
             "User:admin",
             TOPIC,
             "Produce",
