@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from gateway import flows
+from gateway.hot_path import running_form
 from gateway.page.clusters import DescribedCluster
 from gateway.page.denials import RecentDenials
 from gateway.page.observed import Observed
@@ -23,11 +23,6 @@ log = logging.getLogger(__name__)
 
 PIECE: Final = 200
 """Flows that are summed up in one round of the event loop: some 1 ms."""
-
-
-def form() -> str:
-    """``compiled`` if the modules that each request goes through are compiled, else ``pure``."""
-    return "pure" if str(flows.__file__).endswith(".py") else "compiled"
 
 
 class Observing:
@@ -46,6 +41,7 @@ class Observing:
         self._with_clusters = False
         self._last = now()
         self._denials = RecentDenials()
+        self._form = str(running_form())
         self._telling: asyncio.Task[None] | None = None
 
     def take(self, order: Observe) -> None:
@@ -78,7 +74,7 @@ class Observing:
                     clusters=[one.item() for one in self._clusters]
                     if self._with_clusters
                     else None,
-                    form=form(),
+                    form=self._form,
                 )
             )
         except Exception:

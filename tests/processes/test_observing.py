@@ -7,11 +7,10 @@ from typing import Any, cast
 
 import pytest
 
-from gateway import flows
 from gateway.page.clusters import DescribedCluster
 from gateway.page.observed import Observed
 from gateway.processes import observing as observing_module
-from gateway.processes.observing import PIECE, Observing, form
+from gateway.processes.observing import PIECE, Observing
 from gateway.processes.worker_messages import Observe, WorkerReport
 from tests.gateway.flow_samples import denial, flow
 
@@ -122,11 +121,3 @@ async def test_a_failure_is_logged_and_the_worker_goes_on(caplog: pytest.LogCapt
     assert "the page is not told what this worker does" in caplog.text
     bench.observing.take(Observe(3.0))
     assert len(await bench.see()) == 1
-
-
-@pytest.mark.parametrize(
-    ("file", "expected"), [("flows.py", "pure"), ("flows.cpython-311-x86_64.so", "compiled")]
-)
-def test_the_form(file: str, expected: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(flows, "__file__", file)
-    assert form() == expected
