@@ -15,6 +15,7 @@ _LOWEST = 10_240
 _LOWEST_OF_PARTS = 14_336
 _HIGHEST = 32_767
 _TRIES = 1_000
+_LARGE = 100
 
 # Calls in a row must not answer alike: the first one's process may not listen yet. The last ones,
 # in order, up to a fourth of the range: so there always are others.
@@ -44,14 +45,16 @@ def free_port() -> int:
 
 
 def free_ports(count: int) -> range:
-    """``count`` consecutive ports that nothing listens on, none of them given lately.
+    """``count`` consecutive ports that nothing listens on, none of them given lately. Of a large
+    block, which there may be none of, some may have been.
 
     Raises NoFreePortError if there is no such block.
     """
-    for _ in range(_TRIES):
+    for attempt in range(_TRIES):
         first = random.choice(_range[: len(_range) - count + 1])
         block = range(first, first + count)
-        if _given.keys().isdisjoint(block) and all(map(_is_free, block)):
+        is_new = _given.keys().isdisjoint(block) or (count >= _LARGE and attempt > _TRIES // 2)
+        if is_new and all(map(_is_free, block)):
             _give(block)
             return block
     raise NoFreePortError(f"no block of {count} free ports between {_range[0]} and {_range[-1]}")

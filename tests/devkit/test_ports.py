@@ -48,3 +48,11 @@ def test_those_who_keep_to_their_parts_never_meet(monkeypatch: pytest.MonkeyPatc
     assert given[0][0] >= ports._LOWEST_OF_PARTS
     assert given[0][-1] + 2 < given[1][0]
     assert given[1][-1] + 2 < given[2][0]
+
+
+def test_a_large_block_may_have_ports_that_were_given(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ports, "_range", range(30_000, 30_400))
+    monkeypatch.setattr(ports, "_given", dict.fromkeys(range(30_000, 30_400, 40)))
+    with pytest.raises(NoFreePortError):
+        free_ports(50)
+    assert len(free_ports(120)) == 120

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from protocol.errors import ProtocolError
@@ -65,3 +67,23 @@ def test_requests_carry_flat_names_alone(api: str, version: int) -> None:
     asked = samples.request(api, version, "team-a:orders", topic_id(1))
     pair.send(request_frame(api, version, asked))
     assert b"team-a:" not in pair.to_broker()
+
+
+@pytest.mark.parametrize("resource_type", [-1, 0, 1, 4, 8, 16, 32])
+@pytest.mark.parametrize(("api", "version"), [("DescribeConfigs", 4), ("AlterConfigs", 2)])
+def test_configs_of_what_is_no_topic_end_the_connection(
+    api: str, version: int, resource_type: int
+) -> None:
+    """None of these was forwarded, so the broker's name for it is nobody's to see."""
+    pair = Pair(topics=[samples.PLAIN, FOREIGN])
+    asked = samples.request(api, version, samples.forwarded(api, "orders"), topic_id(1))
+    pair.send(request_frame(api, version, asked))
+    assert pair.to_broker()
+    reply = samples.response(api, version, FOREIGN, topic_id(2), "")
+    (field,) = (name for name in ("results", "responses") if hasattr(reply, name))
+    odd = [replace(one, resource_type=resource_type) for one in getattr(reply, field)]
+    assert odd
+    frame = response_frame(api, version, replace(reply, **{field: tuple(odd)}))
+    with pytest.raises(ProtocolError, match="answers for what is no topic"):
+        pair.session.broker_data(frame)
+    assert FOREIGN.encode() not in pair.to_client()

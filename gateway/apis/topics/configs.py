@@ -26,6 +26,7 @@ from gateway.rules.item_lists import ConfigResource
 from gateway.rules.rename import Rejections
 from protocol import messages
 from protocol.entities import Kind
+from protocol.errors import ProtocolError
 from protocol.pausing import eased
 from protocol.splice import Edit, splice
 from protocol.walkers import Span
@@ -99,9 +100,15 @@ def request(
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Restore the topics' names and the error texts."""
-    spans = generic.response_spans(exchange.plan, buf, start, end)
-    return generic.restore(state, exchange, buf, start, end, _as_topics(spans))
+    """Restore the topics' names and the error texts.
+
+    Raises ProtocolError for any other resource, as none was forwarded: its name would be the
+    broker's own.
+    """
+    spans = _as_topics(generic.response_spans(exchange.plan, buf, start, end))
+    if any(kind == RESOURCE_NAME for kind, _, _, _ in eased(spans)):
+        raise ProtocolError(f"{exchange.plan.name}: the broker answers for what is no topic")
+    return generic.restore(state, exchange, buf, start, end, spans)
 
 
 def _rejections(denied: Mapping[ConfigResource, Denied]) -> Rejections:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from devkit.certificates import Authority
-from devkit.ports import free_port
+from devkit.ports import free_port, free_ports
 from gateway.commands.init import command as init_command
 from gateway.commands.init.questions import Questions
 from gateway.config_file.loading import load_config
@@ -22,6 +22,8 @@ from tests.commands.init.fake_brokers import FakeBrokers
 from tests.commands.running import Said, command
 
 FILE = Path("gateway.yaml")
+OF_ALL_LISTENERS = 220
+"""Ports from that of the first listener to the last of the third."""
 
 
 @pytest.fixture(autouse=True)
@@ -61,7 +63,7 @@ async def test_enter_takes_every_default(monkeypatch: pytest.MonkeyPatch) -> Non
 async def test_answers(monkeypatch: pytest.MonkeyPatch, directory: Path) -> None:
     ca = Authority(directory / "ca")
     server = ca.server(hosts=["kafka.example", "127.0.0.1"])
-    port = free_port()
+    port = free_ports(OF_ALL_LISTENERS)[0]
     files = [str(server.certificate), "", str(ca.file)]
     async with FakeBrokers() as brokers:
         answers = [brokers.address, "team-a, org:apache", "0.0.0.0", *files, "kafka.example"]  # noqa: S104
@@ -115,7 +117,11 @@ def _all_but_the_port(address: str) -> list[str]:
 
 async def test_with_enough_flags_nothing_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     async with FakeBrokers() as brokers:
-        words = [*_all_but_the_port(brokers.address), "--port", str(free_port())]
+        words = [
+            *_all_but_the_port(brokers.address),
+            "--port",
+            str(free_ports(OF_ALL_LISTENERS)[0]),
+        ]
         said = await answered(monkeypatch, [], *words)
     assert said.status == 0, said.err
     assert ": " not in said.err.partition("Found")[0]
@@ -175,9 +181,12 @@ async def test_a_terminal_and_ctrl_c() -> None:
     words = [sys.executable, "-m", "gateway", "init"]
     root = str(Path(init_command.__file__).parents[3])
     environment = {**os.environ, "PYTHONPATH": root}
+    # Where tests run in the background, SIGINT may be ignored, and programs take that over.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         words, stdin=secondary, stdout=secondary, stderr=secondary, env=environment
     )
+    signal.signal(signal.SIGINT, before)
     os.close(secondary)
     try:
         shown = b""
