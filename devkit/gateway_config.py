@@ -131,8 +131,6 @@ def plan_gateway(
     metrics, as far as nobody else has them.
     """
     overrides = dict(overrides or {})
-    (metrics_port,) = _ports(1, first_port, len(listeners))
-    metrics = {"host": HOST, "port": metrics_port, **overrides.pop("metrics", {})}
     clusters = _clusters(brokers, cluster_security)
     entries = []
     for number, listener in enumerate(listeners):
@@ -155,6 +153,8 @@ def plan_gateway(
         if "broker_names" in listener.security:
             del entry["broker_base_port"]  # one port for all brokers
         entries.append(entry | dict(listener.security))
+    (metrics_port,) = _ports(1, first_port, len(listeners))
+    metrics = {"host": HOST, "port": metrics_port, **overrides.pop("metrics", {})}
     config: dict[str, Any] = {
         "clusters": clusters,
         **({"namespaces": list(namespaces)} if isinstance(brokers, str) else {}),

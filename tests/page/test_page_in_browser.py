@@ -193,6 +193,21 @@ async def test_the_tree_by_keyboard(tmp_path: Path) -> None:
         assert await page.tab.run(outline) != "none"
 
 
+async def test_of_many_namespaces_those_with_traffic_are_open(tmp_path: Path) -> None:
+    def many(state: dict[str, Any]) -> dict[str, Any]:
+        idle = [f"idle-{number}:{tier}" for number in range(40) for tier in range(14)]
+        (cluster,) = state["clusters"]
+        return {**state, "clusters": [{**cluster, "namespaces": [*cluster["namespaces"], *idle]}]}
+
+    gateway = SampleGateway(tmp_path)
+    gateway.change = many
+    async with opened(tmp_path, gateway=gateway) as page:
+        row = "document.querySelector('tr[data-key=\"shop:payments:cards::captured\"]')"
+        await page.until(f"!!{row}", "a topic on the third level")
+        assert await page.tab.run("!!document.querySelector('tr[data-key=\"idle-7\"]')")
+        assert not await page.tab.run("!!document.querySelector('tr[data-key=\"idle-7:1\"]')")
+
+
 async def test_all_can_be_reached_by_tab_and_shows_that_it_is(tmp_path: Path) -> None:
     async with opened(tmp_path) as page:
         await page.until("document.querySelectorAll('.copy').length >= 3", "commands")

@@ -10,7 +10,7 @@ const TREE_COLUMNS = [
   { label: "Records out/s", key: "records_out", text: formatNumber, wide: true },
 ];
 const TREE_SUMS = [...TREE_COLUMNS.map((column) => column.key), "errors", "denials"];
-/** With more nodes than this a tree opens with its first level alone. */
+/** With more nodes than this a tree opens with its first level alone, and so many with traffic. */
 const OPEN_AT_FIRST = 30;
 
 function emptyNode(key, name, kind) {
@@ -74,6 +74,7 @@ function addTo(root, path, row, nodeOf) {
 class NamespaceTree {
   constructor(section) {
     this.opened = new Map();
+    this.busy = new Set();
     this.kept = new Map();
     this.current = null;
     this.body = element("tbody");
@@ -139,7 +140,10 @@ class NamespaceTree {
   isOpen(node, level) {
     const chosen = this.opened.get(node.key);
     if (chosen !== undefined) return chosen;
-    return this.count <= OPEN_AT_FIRST || (level === 1 && node.children.size <= 12);
+    if (!node.idle && this.busy.size < OPEN_AT_FIRST) this.busy.add(node.key);
+    // What was busy stays open when it is not, so that nothing jumps.
+    if (this.count <= OPEN_AT_FIRST || this.busy.has(node.key)) return true;
+    return level === 1 && node.children.size <= 12;
   }
 
   makeRow() {
