@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 import venv
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -43,32 +43,24 @@ def installed_command(form: str) -> Path:
     The wheel is built by pip in isolation, from what the build backend says that it needs, so pip
     may download. Raises InstallError, WheelError, or CompileError without a compiler.
     """
-
-    def make(path: Path, temporary: Path) -> None:
-        _install(path, f"the {form} wheel", _LOCK, build_wheel(form, temporary, isolated=True))
-
-    return _environment(f"{form}-{_digest()}", make)
-
-
-def _environment(name: str, make: Callable[[Path, Path], None]) -> Path:
-    """The command of an environment, which ``make`` makes at a path if it is not there yet."""
     environments = cache_dir() / "installed"
     environments.mkdir(exist_ok=True)
     with one_at_a_time("installed"):
         _forget_old(environments)
-        path = environments / name
+        path = environments / f"{form}-{_digest()}"
         if not (path / _DONE).is_file():
             shutil.rmtree(path, ignore_errors=True)
             with tempfile.TemporaryDirectory(prefix="kafka-gateway-installed-") as temporary:
-                make(path, Path(temporary))
+                wheel = build_wheel(form, Path(temporary), isolated=True)
+                _install(path, form, wheel)
         (path / _DONE).touch()
     return path / "bin" / "kafka-gateway"
 
 
-def _install(path: Path, what: str, lock: Path, wheel: Path) -> None:
+def _install(path: Path, form: str, wheel: Path) -> None:
     venv.create(path, symlinks=True)
-    with progress(f"installing {what}"):
-        _pip(path, "--require-hashes", "-r", str(lock))
+    with progress(f"installing the {form} wheel"):
+        _pip(path, "--require-hashes", "-r", str(_LOCK))
         _pip(path, "--no-deps", "--no-index", str(wheel))
 
 

@@ -28,12 +28,8 @@ class WheelError(Exception):
     """A wheel could not be built; the message has what pip printed."""
 
 
-def build_wheel(
-    form: str, directory: Path, *, isolated: bool = False, source: Path | None = None
-) -> Path:
+def build_wheel(form: str, directory: Path, *, isolated: bool = False) -> Path:
     """Build the wheel of a form in a directory, which is made; returns the wheel's path.
-
-    ``source`` is a source tree other than this one.
 
     It is built with the packages that are installed here or, ``isolated``, with those that the
     build backend asks for, which pip fetches, as for users. A wheel of the same name is replaced.
@@ -45,7 +41,7 @@ def build_wheel(
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="making-", dir=directory) as temporary:
         options = [] if isolated else _AS_IT_IS
-        where = ["--wheel-dir", temporary, str(source or PROJECT_ROOT)]
+        where = ["--wheel-dir", temporary, str(PROJECT_ROOT)]
         with progress(f"building the {form} wheel"):
             done = subprocess.run(
                 [sys.executable, "-m", *_PIP, *options, *where],

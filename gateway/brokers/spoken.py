@@ -21,6 +21,12 @@ from protocol import messages
 _TLS_ALERT: Final = "alert"  # as OpenSSL names what the other end of a TLS handshake has sent
 _METADATA_KEY: Final = 3
 
+NO_BROKER: Final = (
+    "is no broker, and may be a controller: it does not answer Metadata; give the address of a"
+    " broker's listener for clients"
+)
+"""The words for an address whose server is none."""
+
 
 class Spoken(NamedTuple):
     """What a broker speaks at an address. ``mechanisms`` are those of SASL, none where it has no

@@ -14,7 +14,7 @@ from gateway.brokers.connection import BrokerConnection
 from gateway.brokers.errors import BrokerError
 from gateway.brokers.reaching import unreachable
 from gateway.brokers.security import BrokerSecurity
-from gateway.brokers.spoken import Spoken, mismatch
+from gateway.brokers.spoken import NO_BROKER, Spoken, mismatch
 from gateway.config.addresses import Address
 from gateway.config.errors import Key, Problem, key_text
 from gateway.config.models import Config
@@ -85,10 +85,7 @@ async def _sentence(config: Config, server: Address, error: BrokerError, timeout
     settings = config.clusters[0].security
     spoken = await mismatch(*server, settings.protocol, error, timeout)
     if spoken is not None and not spoken.is_broker:
-        return (
-            f"'{server}' is no broker, and may be a controller: it does not answer Metadata; give"
-            " the address of a broker's listener for clients"
-        )
+        return f"'{server}' {NO_BROKER}"
     if spoken is not None:
         return f"'{server}' {spoken}; {_step(config, spoken)}"
     text = str(error)

@@ -128,6 +128,12 @@ class Observed:
             raise ValueError(f"an observation that is none: {error}") from error
 
 
+def add_traffic(sums: dict[TrafficKey, Traffic], key: TrafficKey, traffic: Traffic) -> None:
+    """Add counts to the sums of their key."""
+    before = sums.get(key)
+    sums[key] = traffic if before is None else before.plus(traffic)
+
+
 def cut(text: str) -> str:
     """A text of a client, not longer than :data:`MAX_TEXT`."""
     return text if len(text) <= MAX_TEXT else f"{text[: MAX_TEXT - 1]}…"

@@ -12,7 +12,7 @@ from typing import Final
 from gateway.counts import OTHER
 from gateway.flows import NO_TOPIC, Flow, FlowSums
 from gateway.names import DELIMITER
-from gateway.page.observed import ErrorKey, Latency, Traffic, TrafficKey, cut
+from gateway.page.observed import ErrorKey, Latency, Traffic, TrafficKey, add_traffic, cut
 
 MAX_ROWS: Final = 200
 """Clients and topics that a worker tells apart in a second: those with most traffic."""
@@ -34,7 +34,7 @@ class FlowsOfSecond:
     def add(self, flows: Iterable[Flow]) -> None:
         """Add flows; what they have counted is not to change any more."""
         for flow in flows:
-            _add(self._traffic, _key_of(flow), _traffic_of(flow))
+            add_traffic(self._traffic, _key_of(flow), _traffic_of(flow))
             if flow.led:
                 sums = self._latency.get(flow.api_key)
                 if sums is None:
@@ -52,11 +52,11 @@ class FlowsOfSecond:
         ordered = _busiest(self._traffic)
         folded: dict[TrafficKey, Traffic] = {}
         for key, traffic in ordered[most:]:
-            _add(folded, TrafficKey(key.cluster, key.namespace, *[OTHER] * 5), traffic)
+            add_traffic(folded, TrafficKey(key.cluster, key.namespace, *[OTHER] * 5), traffic)
         rest: dict[TrafficKey, Traffic] = {}
         for number, (key, traffic) in enumerate(_busiest(folded)):
             kept = len(folded) <= most or number < most - 1
-            _add(rest, key if kept else TrafficKey(*[OTHER] * 7), traffic)
+            add_traffic(rest, key if kept else TrafficKey(*[OTHER] * 7), traffic)
         return [*ordered[:most], *rest.items()]
 
     def latency(self) -> Mapping[int, Latency]:
@@ -71,11 +71,6 @@ class FlowsOfSecond:
             other = ErrorKey(OTHER, OTHER, key.api_key, key.code)
             folded[other] = folded.get(other, 0) + count
         return [*ordered[:most], *list(folded.items())[:most]]
-
-
-def _add(sums: dict[TrafficKey, Traffic], key: TrafficKey, traffic: Traffic) -> None:
-    before = sums.get(key)
-    sums[key] = traffic if before is None else before.plus(traffic)
 
 
 def _busiest(sums: Mapping[TrafficKey, Traffic]) -> list[tuple[TrafficKey, Traffic]]:

@@ -17,6 +17,7 @@ from gateway.page.observed import (
     Observed,
     Traffic,
     TrafficKey,
+    add_traffic,
 )
 
 SMOOTHED: Final = 10
@@ -82,8 +83,7 @@ class Window:
         for reports in self._reports.values():
             sums: dict[TrafficKey, Traffic] = {}
             for key, traffic in chain.from_iterable(one.traffic for one in reports):
-                before = sums.get(key)
-                sums[key] = traffic if before is None else before.plus(traffic)
+                add_traffic(sums, key, traffic)
             seconds = sum(one.seconds for one in reports) or 1.0
             for key, traffic in sums.items():
                 rates = _per_second(traffic, seconds)

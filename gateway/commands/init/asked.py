@@ -21,6 +21,7 @@ from gateway.commands.client_properties import ClientSecurity
 from gateway.commands.init.software import software_of
 from gateway.commands.init.unanswered import Unanswered, sentence
 from gateway.config.addresses import Address
+from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, SECURITY_DISABLED
 from gateway.names import decode
 from protocol.errors import ProtocolError
 from protocol.messages import Request
@@ -33,8 +34,7 @@ _METADATA: Final = "MetadataRequest"
 _DESCRIBE_ACLS: Final = "DescribeAclsRequest"
 _CLUSTER_RESOURCE: Final = 4
 _ANY: Final = 1
-_SECURITY_DISABLED: Final = 54
-_HAVE_AUTHORIZER: Final = frozenset({0, 31})  # 31: CLUSTER_AUTHORIZATION_FAILED
+_NONE: Final = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +152,6 @@ async def _has_authorizer(connection: BrokerConnection) -> bool | None:
     except (BrokerError, ProtocolError):
         return None
     code = int(response.error_code)
-    if code == _SECURITY_DISABLED:
+    if code == SECURITY_DISABLED:
         return False
-    return True if code in _HAVE_AUTHORIZER else None
+    return True if code in (_NONE, CLUSTER_AUTHORIZATION_FAILED) else None

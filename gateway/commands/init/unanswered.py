@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from gateway import exit_codes
 from gateway.brokers.errors import BrokerError, SecurityError
-from gateway.brokers.spoken import Spoken
+from gateway.brokers.spoken import NO_BROKER, Spoken
 from gateway.commands.client_properties import ClientSecurity
 from gateway.commands.errors import CommandError
 from gateway.config.addresses import Address
@@ -33,10 +33,7 @@ def sentence(
 ) -> str:
     """Why one address has not answered, and what to do."""
     if spoken is not None and not spoken.is_broker:
-        return (
-            f"{server} is no broker, and may be a controller: it does not answer Metadata; give the"
-            " address of a broker's listener for clients"
-        )
+        return f"{server} {NO_BROKER}"
     if spoken is not None:
         return f"{server} {spoken}; {_step(spoken, security)}"
     text = security.with_properties(str(error))
