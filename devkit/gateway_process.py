@@ -16,6 +16,7 @@ from typing import Any, Final, Self
 
 import yaml
 
+from devkit import http_get
 from devkit.gateway_config import GatewayPlan, Listener, MountedCluster, TreePlace, plan_gateway
 from devkit.process import ManagedProcess, ProcessError
 from devkit.waiting import DeadlineError, progress, wait_until
@@ -217,15 +218,7 @@ class GatewayProcess:
 
     def get(self, path: str) -> tuple[int, str]:
         """The status and the body that its HTTP port answers. Raises OSError if it does not."""
-        connection = http.client.HTTPConnection(
-            "127.0.0.1", self.plan.metrics_port, timeout=_ANSWER_SECONDS
-        )
-        try:
-            connection.request("GET", path)
-            response = connection.getresponse()
-            return response.status, response.read().decode()
-        finally:
-            connection.close()
+        return http_get.get(self.plan.metrics_port, path, _ANSWER_SECONDS)
 
     def _start(self, tries: int) -> None:
         assert self._directory is not None

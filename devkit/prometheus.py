@@ -17,11 +17,11 @@ from urllib.parse import urlencode
 import yaml
 
 from devkit import debian
+from devkit.http_get import HOST, get
 from devkit.ports import free_port
 from devkit.process import ManagedProcess
 from devkit.waiting import wait_until
 
-HOST: Final = "127.0.0.1"
 JOB: Final = "kafka-gateway"
 SCRAPE_SECONDS: Final = 1
 _SECONDS: Final = 120.0
@@ -116,22 +116,13 @@ class Prometheus:
         if not self._process.running:
             raise PrometheusError(f"Prometheus has ended\n{self._process.tail()}")
         try:
-            return self._request("/-/ready")[0] == 200
+            return get(self._port, "/-/ready", _SECONDS)[0] == 200
         except (OSError, http.client.HTTPException):
             return False
 
     def _get(self, path: str, arguments: Mapping[str, str]) -> Any:
-        status, body = self._request(f"{path}?{urlencode(arguments)}")
+        status, body = get(self._port, f"{path}?{urlencode(arguments)}", _SECONDS)
         answer = json.loads(body)
         if status != 200 or answer["status"] != "success":
             raise PrometheusError(f"{answer.get('error')}: {arguments}")
         return answer["data"]
-
-    def _request(self, path: str) -> tuple[int, str]:
-        connection = http.client.HTTPConnection(HOST, self._port, timeout=_SECONDS)
-        try:
-            connection.request("GET", path)
-            response = connection.getresponse()
-            return response.status, response.read().decode()
-        finally:
-            connection.close()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import re
 import shlex
 import subprocess
@@ -13,6 +12,7 @@ import pytest
 import yaml
 
 from devkit.broker import KafkaCluster
+from devkit.http_get import get
 from devkit.installed import installed_command
 from devkit.process import ManagedProcess
 from devkit.waiting import wait_until
@@ -58,11 +58,7 @@ def test_from_the_wheel_to_a_client(
 
 def _ready(gateway: ManagedProcess, port: int) -> bool:
     assert gateway.running, gateway.tail()
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     try:
-        connection.request("GET", "/readyz")
-        return connection.getresponse().status == 200
+        return get(port, "/readyz")[0] == 200
     except OSError:
         return False
-    finally:
-        connection.close()
