@@ -17,12 +17,16 @@ CASES ?= 100000
 REQUESTS ?= 1000000
 SEED ?= $(shell date +%s)
 PAGE ?= report.html
+FOLDER ?= drawn-dashboards
 KILLS ?= 10
 FRAMES ?= 200
 TRIES ?= 200
 SECONDS ?= 1800
 BROKERS ?= 3
 OLD ?= HEAD~50
+LAG ?= 250
+SUMS ?= $(CURDIR)/.cache/sums.txt
+SEQUENCES ?= 100000
 # Where tests of these marks are: each process of pytest collects what it is given, and to collect
 # all tests takes 20 s.
 LIVE := tests/live tests/devkit tests/bench
@@ -32,7 +36,7 @@ INSTALLED := tests/live/installed tests/live/clients tests/live/namespaces tests
 	tests/live/access/test_acl_tools.py tests/live/operations/test_drain.py tests/live/operations/test_metrics.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-tree report test check format unit jobs soak live live-installed oracle fuzz fuzz-frames planted mirror fleet rolling dashboards \
+.PHONY: help demo demo-tree report test check format unit jobs soak live live-installed live-lagging sums oracle callbacks fuzz fuzz-config fuzz-frames twins rights planted mirror fleet rolling dashboards drawn-dashboards log-lines \
 	tree-outages \
 	compiled bench bench-tree bench-spark spark wheel chart lock upgrade clean
 .NOTPARALLEL:
@@ -49,8 +53,14 @@ demo-tree: $(STAMP)  ## Start two Kafkas and one gateway, one tree over both (ON
 dashboards: $(STAMP)  ## Ask a real Prometheus every query of the dashboards and rules, under load.
 	@$(BIN)/python -m devkit.dashboards
 
+drawn-dashboards: $(STAMP)  ## Draw the dashboards of gateways under load as pictures (FOLDER=drawn-dashboards).
+	@$(BIN)/python -m devkit.drawn_dashboards $(FOLDER)
+
 report: $(SPARK_STAMP)  ## Let a few teams work on a Kafka; what Spark makes of it: report.html.
 	@$(BIN)/python -m devkit.report $(PAGE)
+
+log-lines: $(STAMP)  ## Write the table of log lines into docs/operations.md.
+	@$(BIN)/python -m devkit.log_lines
 
 test: check unit jobs live  ## Everything that CI runs: check, then all tests, on a real Kafka.
 
@@ -89,12 +99,37 @@ live-installed: $(STAMP)  ## Live tests at the gateway of each wheel, installed.
 			-m "not alone" $(INSTALLED) || exit 1; \
 	done
 
+live-lagging: $(STAMP)  ## Live tests at brokers that apply each change late (LAG=250: milliseconds).
+	KAFKA_LAG_MS=$(LAG) $(PYTEST) -v -n 3 --dist loadfile --no-loadscope-reorder -m "live and not alone" $(LIVE)
+
+sums: $(STAMP)  ## Live tests that compare the metrics of each gateway with its logs (SUMS=FILE: what came of it).
+	@$(BIN)/python -m devkit.class_archive
+	@rm -f $(SUMS)
+	KAFKA_GATEWAY_SUMS=$(SUMS) $(PYTEST) -v -n 3 --dist loadfile --no-loadscope-reorder -m "live and not alone" $(LIVE); \
+		status=$$?; grep -c ": agree" $(SUMS); grep -v ": agree" $(SUMS); exit $$status
+
 oracle: $(STAMP)  ## Ask a Kafka and the gateway the same, at random (CASES=100000: how often).
 	ORACLE_CASES=$(CASES) $(PYTEST) -v tests/live/oracle/test_acl_oracle_decisions.py \
-		tests/live/oracle/test_acl_oracle_wire.py tests/live/oracle/test_policy_oracle.py
+		tests/live/oracle/test_acl_oracle_wire.py tests/live/oracle/test_acl_oracle_changes.py \
+		tests/live/oracle/test_policy_oracle.py
+
+callbacks: $(STAMP)  ## Search for what holds up a worker's others longest (SECONDS=1800).
+	CALLBACK_SECONDS=$(SECONDS) CALLBACK_SEED=$(SEED) $(PYTEST) -sv --timeout=$$(($(SECONDS) + 600)) \
+		tests/session/test_callback_search.py
 
 fuzz-frames: $(STAMP)  ## Send a gateway frames that are almost right (FRAMES=200: of each API and version).
 	FUZZ_FRAMES=$(FRAMES) FUZZ_SEED=$(SEED) $(PYTEST) -v tests/live/fuzz/test_fuzz_frames.py
+
+fuzz-config: $(STAMP)  ## Give commands files that are almost valid (SECONDS=1800, SEED=...).
+	FUZZ_SECONDS=$(SECONDS) FUZZ_SEED=$(SEED) $(PYTEST) -v -s --timeout=$$(($(SECONDS) + 600)) \
+		tests/checks/fuzz
+
+twins: $(STAMP)  ## Ask what two worlds that a client may not tell apart answer (SECONDS=1800, SEED=...).
+	TWINS_SECONDS=$(SECONDS) TWINS_SEED=$(SEED) $(PYTEST) -v --timeout=$$(($(SECONDS) + 600)) \
+		tests/session/test_twins.py tests/session/test_twins_in_trees.py
+
+rights: $(STAMP)  ## Let delegates change names and ACLs at random (SEQUENCES=100000, SEED=...).
+	RIGHTS_SEQUENCES=$(SEQUENCES) RIGHTS_SEED=$(SEED) $(PYTEST) -v tests/changes/rights
 
 fuzz: $(STAMP)  ## Ask a Kafka and the gateway any API at random (REQUESTS=1000000, SEED=...).
 	FUZZ_REQUESTS=$(REQUESTS) FUZZ_SEED=$(SEED) $(PYTEST) -v tests/live/fuzz/test_differential_fuzz.py

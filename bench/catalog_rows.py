@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.report import table
+from bench.machine import provenance
+from bench.report import append_record, table
 
 _HEAD = ("unit", "value", "bar", "verdict")
 
@@ -29,6 +31,19 @@ class CatalogRow:
 def catalog_table(rows: Sequence[CatalogRow], subject: str = "catalog") -> str:
     """The table of the figures of the catalog, or of another ``subject``, in Markdown."""
     return table((subject, *_HEAD), [_line(row) for row in rows])
+
+
+def print_table(
+    measure: Callable[[Callable[[str], None]], Iterable[CatalogRow]], subject: str, *, record: bool
+) -> None:
+    """Print the table of what is measured, and its steps meanwhile on stderr. ``record``: append
+    the table to RESULTS.md."""
+    where = provenance()
+    rows = list(measure(lambda line: print(f"  {line}", file=sys.stderr)))
+    text = catalog_table(rows, subject)
+    print(text)
+    if record:
+        append_record(where, text)
 
 
 def catalog_json(rows: Sequence[CatalogRow]) -> list[dict[str, Any]]:

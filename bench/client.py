@@ -31,6 +31,11 @@ class AnswerError(Exception):
     """A target answered with an error, or not at all."""
 
 
+def port_of(address: str) -> int:
+    """The port of ``host:port``, or of the first of several."""
+    return int(address.partition(",")[0].rpartition(":")[2])
+
+
 class Client:
     """One connection to a port of this machine; every request waits for its response."""
 

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from dashboards.panels import Lines, Number, Page, Panel, Query
-from dashboards.queries import growth, highest, lowest, rate, state, total
+from typing import Final
+
+from dashboards.panels import FRESH, Lines, Number, Page, Panel, Query, States, Words
+from dashboards.queries import growth, highest, lowest, of_clusters, rate, state, total
+
+EACH: Final = "{{instance}} {{cluster}}"
 
 
 def _catalog() -> list[Panel]:
     return [
         Number(
             "Fresh",
-            "1: every worker has read the catalog within `catalog.max_staleness`.",
+            "Whether every worker has read the catalog within `catalog.max_staleness`.",
             "short",
             lowest(state("catalog_fresh")),
-            bad=1,
-            low=True,
+            words=FRESH,
         ),
         Number(
             "Damaged records",
             "Records in whose place there is junk, or nothing: the log says what to do.",
             "short",
-            highest(state("catalog_damaged_records")),
+            of_clusters("catalog_damaged_records"),
             bad=1,
         ),
         Number(
@@ -37,18 +40,25 @@ def _catalog() -> list[Panel]:
             total(growth("catalog_mended_records_total")),
             bad=1,
         ),
-        Number("Topics", "Topics of the clusters.", "short", highest(state("topics"))),
+        Number("Topics", "Topics of all clusters.", "short", of_clusters("topics")),
         Number(
             "Version",
-            "The oldest version of the catalog that a worker has.",
+            "The oldest version of each cluster's catalog that a worker has.",
             "short",
-            lowest(state("catalog_version")),
+            lowest(state("catalog_version"), "cluster"),
+            legend="{{cluster}}",
         ),
-        Lines(
+        States(
             "Freshness by gateway",
-            "Which gateway cannot read the catalog (0).",
-            "short",
-            [Query(lowest(state("catalog_fresh"), "instance"), "{{instance}}")],
+            "Which gateway cannot read which catalog.",
+            [Query(lowest(state("catalog_fresh"), "instance", "cluster"), EACH)],
+            FRESH,
+        ),
+        States(
+            "Lost by gateway",
+            "Which gateway has a catalog in memory whose topic is gone or empty: restart none.",
+            [Query(highest(state("catalog_lost"), "instance", "cluster"), EACH)],
+            Words("lost", "there", good=0),
         ),
         Lines(
             "Version by gateway",
@@ -57,20 +67,20 @@ def _catalog() -> list[Panel]:
             [
                 Query(
                     lowest(state("catalog_version"), "instance", "cluster"),
-                    "{{instance}} {{cluster}}",
+                    EACH,
                 )
             ],
         ),
         Lines(
             "Junk by kind",
             "Why records of the catalog's topic were skipped, once by each worker.",
-            "short",
+            "eps",
             [Query(total(rate("catalog_skipped_records_total"), "reason"), "{{reason}}")],
         ),
         Lines(
             "Audit events",
             "Catalog changes, denials and failed logins, by type, as the audit log has them.",
-            "short",
+            "eps",
             [Query(total(rate("audit_events_total"), "type"), "{{type}}")],
         ),
     ]
@@ -81,19 +91,19 @@ def _policies() -> list[Panel]:
         Lines(
             "Violations by rule",
             "Rules that topics did not satisfy: refused (enforce), or only reported (warn).",
-            "short",
+            "eps",
             [Query(total(rate("policy_violations_total"), "rule", "mode"), "{{rule}} {{mode}}")],
         ),
         Lines(
             "Violations by namespace",
             "Where that was asked for.",
-            "short",
+            "eps",
             [Query(total(rate("policy_violations_total"), "namespace"), "{{namespace}}")],
         ),
         Lines(
             "Failures of policy classes",
             "Calls that raised, or took too long, so that topics were refused.",
-            "short",
+            "eps",
             [
                 Query(
                     total(rate("policy_failures_total"), "class_name", "reason"),
@@ -101,17 +111,21 @@ def _policies() -> list[Panel]:
                 )
             ],
         ),
-        Lines(
+        Number(
             "Reloads",
             "Reloads of the policies in the time shown; `failed` changed nothing.",
             "short",
-            [Query(total(growth("policy_reloads_total"), "outcome"), "{{outcome}}")],
+            total(growth("policy_reloads_total"), "outcome"),
+            width=6,
+            legend="{{outcome}}",
         ),
-        Lines(
+        Number(
             "Deprecated grants",
             "ACLs made, in the time shown, that allow a deprecated operation (KIP-679).",
             "short",
-            [Query(total(growth("deprecated_grants_total"), "operation"), "{{operation}}")],
+            total(growth("deprecated_grants_total"), "operation"),
+            width=6,
+            legend="{{operation}}",
         ),
     ]
 

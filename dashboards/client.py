@@ -64,13 +64,13 @@ def _listener() -> list[Panel]:
         Lines(
             "New connections",
             "Connections accepted a second: a client that reconnects in a loop shows here.",
-            "short",
+            "eps",
             [Query(total(rate("connections_total", THERE), "listener"), "{{listener}}")],
         ),
         Lines(
             "Logins",
             "Logins and re-authentications a second: a client with a wrong password shows here.",
-            "short",
+            "eps",
             [
                 Query(
                     total(rate("authentications_total", THERE), "mechanism", "result"),
@@ -81,7 +81,7 @@ def _listener() -> list[Panel]:
         Lines(
             "Denials by ACL",
             "Items of requests that ACLs denied on these listeners.",
-            "short",
+            "eps",
             [
                 Query(
                     total(rate("authorization_denials_total", THERE), "operation", "resource_type"),
@@ -92,13 +92,13 @@ def _listener() -> list[Panel]:
         Lines(
             "Accepting paused",
             "Times a second that clients had to wait for a connection, and the limit.",
-            "short",
+            "eps",
             [Query(total(rate("accept_delays_total", THERE), "reason"), "{{reason}}")],
         ),
         Lines(
             "Closes by reason",
             "Why connections ended, on all listeners: metrics have no listener here.",
-            "short",
+            "eps",
             [Query(total(rate("connection_closes_total"), "reason"), "{{reason}}")],
         ),
     ]

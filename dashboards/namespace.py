@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboards.panels import Lines, Number, Page, Panel, Query, Variable
-from dashboards.queries import largest, rate, state, total
+from dashboards.queries import A_LITTLE, largest, rate, ratio, state, total
 
 HERE = 'namespace="$namespace"', 'cluster=~"$cluster"'
 
@@ -18,7 +18,7 @@ def _now() -> list[Panel]:
         Number(
             "Errors",
             "Error codes in responses, a second; 0 where there never was one.",
-            "short",
+            "eps",
             total(rate("errors_total", *HERE)) + " or vector(0)",
         ),
         Number(
@@ -30,7 +30,7 @@ def _now() -> list[Panel]:
         Number(
             "Policy violations",
             "Rules of policies that topics did not satisfy, a second.",
-            "short",
+            "eps",
             total(rate("policy_violations_total", *HERE)) + " or vector(0)",
         ),
     ]
@@ -67,14 +67,14 @@ def _traffic() -> list[Panel]:
         Lines(
             "Records",
             "Records a second that brokers took (Produce) and gave (Fetch).",
-            "short",
+            "recps",
             [Query(total(rate("records_total", *HERE), "api"), "{{api}}")],
         ),
         Lines(
             "Bytes a record",
             "The average of what clients write: small ones cost more for each byte.",
             "bytes",
-            [Query(f"{written} / {produced}", "written")],
+            [Query(ratio(written, produced, A_LITTLE), "written")],
         ),
         Lines(
             "Share of the gateway's bytes",
@@ -82,7 +82,7 @@ def _traffic() -> list[Panel]:
             "percentunit",
             [
                 Query(
-                    f"{total(rate('bytes_total', *HERE))} / {total(rate('bytes_total'))}",
+                    ratio(total(rate("bytes_total", *HERE)), total(rate("bytes_total")), 1),
                     "share",
                 )
             ],
@@ -95,13 +95,13 @@ def _refused() -> list[Panel]:
         Lines(
             "Errors by code",
             "Error codes in responses, by API and Kafka's name.",
-            "short",
+            "eps",
             [Query(total(rate("errors_total", *HERE), "api", "error"), "{{api}} {{error}}")],
         ),
         Lines(
             "Policy violations by rule",
             "Rules that topics did not satisfy: refused (enforce), or only reported (warn).",
-            "short",
+            "eps",
             [
                 Query(
                     total(rate("policy_violations_total", *HERE), "rule", "mode"),

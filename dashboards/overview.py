@@ -5,8 +5,19 @@ from __future__ import annotations
 from typing import Final
 
 from dashboards import serving
-from dashboards.panels import Lines, Number, Page, Panel, Query
-from dashboards.queries import growth, highest, largest, lowest, mean, quantile, rate, state, total
+from dashboards.panels import FRESH, REACHED, Lines, Number, Page, Panel, Query, Words
+from dashboards.queries import (
+    NOT_WAITING,
+    growth,
+    highest,
+    largest,
+    lowest,
+    mean,
+    quantile,
+    rate,
+    state,
+    total,
+)
 
 DEFECTS: Final = 'reason=~"internal error|a change failed"'
 
@@ -33,35 +44,32 @@ def _now() -> list[Panel]:
         ),
         Number(
             "Clusters reachable",
-            "1: every worker of every gateway reached its clusters the last time.",
+            "Whether every worker of every gateway reached its clusters the last time.",
             "short",
             lowest(state("cluster_reachable")),
-            bad=1,
-            low=True,
+            words=REACHED,
         ),
         Number(
             "Catalog fresh",
-            "1: every worker has read the catalog within `catalog.max_staleness`; at 0 clients get "
-            "errors that they try again after.",
+            "Whether every worker has read the catalog within `catalog.max_staleness`; if not, "
+            "clients get errors that they try again after.",
             "short",
             lowest(state("catalog_fresh")),
-            bad=1,
-            low=True,
+            words=FRESH,
         ),
         Number(
             "Accepting clients",
-            "1: every worker can accept clients; at 0 one has no file descriptor left.",
+            "Whether every worker can accept clients; if not, one has no file descriptor left.",
             "short",
             lowest(state("accepting")),
-            bad=1,
-            low=True,
+            words=Words("yes", "no"),
         ),
         Number(
             "Cut off",
-            "1: a worker hears nothing of its clusters, and sends its clients to another gateway.",
+            "Whether a worker hears nothing of its clusters, and refuses clients or sends them on.",
             "short",
             highest(state("cut_off")),
-            bad=1,
+            words=Words("cut off", "no", good=0),
         ),
         Number(
             "Other gateways down",
@@ -120,7 +128,7 @@ def _traffic() -> list[Panel]:
         Lines(
             "Records",
             "Records a second that brokers took (Produce) and gave (Fetch).",
-            "short",
+            "recps",
             [Query(total(rate("records_total"), "api"), "{{api}}")],
         ),
         Lines(
@@ -133,23 +141,26 @@ def _traffic() -> list[Panel]:
 
 
 def _latency() -> list[Panel]:
-    both = ("gateway_seconds", "gateway"), ("broker_seconds", "broker")
+    both = ("gateway_seconds", "gateway", ()), ("broker_seconds", "broker", (NOT_WAITING,))
     return [
         Lines(
             "Where requests spend their time",
-            "The average request: time in the gateway, and time that the broker took.",
+            "The average of all requests in the gateway, and at the broker of those that went "
+            "there, or that the gateway carried out at brokers and in the catalog (CreateTopics), "
+            "without requests that wait there for records or for other members.",
             "s",
-            [Query(mean(metric), name) for metric, name in both],
+            [Query(mean(metric, *matchers), name) for metric, name, matchers in both],
             stacked=True,
         ),
         Lines(
             "Percentiles",
-            "The median and the slowest of 100 requests, in the gateway and at the broker. Buckets "
-            "double, so a percentile is right within a factor of two.",
+            "The median and the slowest of 100 requests, in the gateway and at the broker, there "
+            "without those that wait. Buckets double, so a percentile is right within a factor of "
+            "two.",
             "s",
             [
-                Query(quantile(share, metric), f"{name} p{share * 100:g}")
-                for metric, name in both
+                Query(quantile(share, metric, matchers=matchers), f"{name} p{share * 100:g}")
+                for metric, name, matchers in both
                 for share in (0.5, 0.99)
             ],
         ),
@@ -173,25 +184,25 @@ def _refused() -> list[Panel]:
         Lines(
             "Errors by code",
             "Error codes in responses, the gateway's and the brokers', by Kafka's name.",
-            "short",
+            "eps",
             [Query(total(rate("errors_total"), "error"), "{{error}}")],
         ),
         Lines(
             "Errors by API",
             "The same by the API that was answered so.",
-            "short",
+            "eps",
             [Query(total(rate("errors_total"), "api"), "{{api}}")],
         ),
         Lines(
             "Denials by rule",
             "Items of requests that a rule of the gateway rejected; operations.md lists the rules.",
-            "short",
+            "eps",
             [Query(total(rate("denials_total"), "rule"), "{{rule}}")],
         ),
         Lines(
             "Denials by ACL",
             "Items of requests that ACLs denied, by the operation that was missing.",
-            "short",
+            "eps",
             [
                 Query(
                     total(rate("authorization_denials_total"), "operation", "resource_type"),

@@ -9,7 +9,7 @@ from typing import Final
 
 from grafana_foundation_sdk.builders import common as common_builders
 from grafana_foundation_sdk.builders import dashboard as builders
-from grafana_foundation_sdk.builders import prometheus, stat, timeseries
+from grafana_foundation_sdk.builders import prometheus, stat, statetimeline, timeseries
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
 from grafana_foundation_sdk.models import common
 from grafana_foundation_sdk.models import dashboard as models
@@ -20,6 +20,7 @@ WIDTH: Final = 24
 """Columns of Grafana's grid."""
 
 _HEIGHT_LINES, _HEIGHT_NUMBER = 8, 4
+_AREA: Final = common.BigValueGraphMode.AREA
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +45,34 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True)
+class Words:
+    """What a gauge of 0 and 1 says: ``one`` and ``zero`` in words. ``good`` is the value of all is
+    well."""
+
+    one: str
+    zero: str
+    good: int = 1
+
+
+REACHED: Final = Words("reached", "not reached")
+FRESH: Final = Words("fresh", "stale")
+
+
+@dataclass(frozen=True, slots=True)
+class States:
+    """A panel of bars over time, of gauges of 0 and 1: a line would be read as a number."""
+
+    title: str
+    about: str
+    queries: Sequence[Query]
+    words: Words
+    width: int = WIDTH // 2
+
+
+@dataclass(frozen=True, slots=True)
 class Number:
-    """A panel of the number of now. From ``bad`` on it is red; with ``low`` it is red below it."""
+    """A panel of the number of now. From ``bad`` on it is red; with ``low`` it is red below it.
+    ``words`` stand for 0 and 1."""
 
     title: str
     about: str
@@ -55,9 +82,10 @@ class Number:
     low: bool = False
     width: int = WIDTH // 6
     legend: str = "__auto"
+    words: Words | None = None
 
 
-Panel = Lines | Number
+Panel = Lines | Number | States
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +140,7 @@ def _dashboard(page: Page) -> builders.Dashboard:
     for title, panels in page.rows:
         board.with_row(builders.Row(title).id(next(numbers)))
         for panel in panels:
-            drawn = _lines(panel) if isinstance(panel, Lines) else _number(panel)
-            board.with_panel(drawn.id(next(numbers)))
+            board.with_panel(_drawn(panel).id(next(numbers)))
     return board
 
 
@@ -142,6 +169,16 @@ def _targets(queries: Sequence[Query]) -> list[prometheus.Dataquery]:
     ]
 
 
+def _drawn(panel: Panel) -> stat.Panel | statetimeline.Panel | timeseries.Panel:
+    match panel:
+        case Lines():
+            return _lines(panel)
+        case States():
+            return _states(panel)
+        case Number():
+            return _number(panel)
+
+
 def _lines(panel: Lines) -> timeseries.Panel:
     drawn = timeseries.Panel().title(panel.title).description(panel.about).unit(panel.unit)
     drawn.datasource(DATASOURCE).span(panel.width).height(_HEIGHT_LINES).min(0)
@@ -158,22 +195,56 @@ def _lines(panel: Lines) -> timeseries.Panel:
     return drawn
 
 
-def _number(panel: Number) -> stat.Panel:
-    drawn = stat.Panel().title(panel.title).description(panel.about).unit(panel.unit)
-    drawn.datasource(DATASOURCE).span(panel.width).height(_HEIGHT_NUMBER)
-    drawn.color_mode(common.BigValueColorMode.VALUE).graph_mode(common.BigValueGraphMode.AREA)
-    drawn.reduce_options(common_builders.ReduceDataOptions().calcs(["lastNotNull"]))
-    drawn.thresholds(builders.ThresholdsConfig().steps(_steps(panel)))
-    for target in _targets([Query(panel.expression, panel.legend)]):
+def _states(panel: States) -> statetimeline.Panel:
+    drawn = statetimeline.Panel().title(panel.title).description(panel.about).unit("short")
+    drawn.datasource(DATASOURCE).span(panel.width).height(_HEIGHT_LINES)
+    drawn.mappings([_mapping(panel.words)]).show_value(common.VisibilityMode.NEVER)
+    drawn.color_scheme(builders.FieldColor().mode(models.FieldColorModeId.THRESHOLDS))
+    drawn.thresholds(builders.ThresholdsConfig().steps(_steps(1, low=panel.words.good == 1)))
+    legend = common_builders.VizLegendOptions().show_legend(True)
+    legend.display_mode(common.LegendDisplayMode.LIST)
+    drawn.legend(legend.placement(common.LegendPlacement.BOTTOM))
+    for target in _targets(panel.queries):
         drawn.with_target(target)
     return drawn
 
 
-def _steps(panel: Number) -> list[models.Threshold]:
-    if panel.bad is None:
+def _mapping(words: Words) -> models.ValueMap:
+    texts = {"0": words.zero, "1": words.one}
+    return models.ValueMap(
+        {
+            value: models.ValueMappingResult(
+                text=text, color="green" if int(value) == words.good else "red", index=index
+            )
+            for index, (value, text) in enumerate(texts.items())
+        }
+    )
+
+
+def _number(panel: Number) -> stat.Panel:
+    drawn = stat.Panel().title(panel.title).description(panel.about).unit(panel.unit)
+    drawn.datasource(DATASOURCE).span(panel.width).height(_HEIGHT_NUMBER)
+    # What grew in the time shown is one number: a curve of it would be a sum that slides.
+    of_range = "$__range" in panel.expression
+    graph = common.BigValueGraphMode.NONE if of_range or panel.words else _AREA
+    drawn.color_mode(common.BigValueColorMode.VALUE).graph_mode(graph)
+    if panel.legend != "__auto":
+        # Of one series alone Grafana would leave out the name, such as the version.
+        drawn.text_mode(common.BigValueTextMode.VALUE_AND_NAME)
+    drawn.reduce_options(common_builders.ReduceDataOptions().calcs(["lastNotNull"]))
+    if panel.words is not None:
+        drawn.mappings([_mapping(panel.words)])
+        steps = _steps(1, low=panel.words.good == 1)
+    else:
+        steps = _steps(panel.bad, low=panel.low)
+    drawn.thresholds(builders.ThresholdsConfig().steps(steps))
+    for target in _targets([Query(panel.expression, panel.legend)]):
+        drawn.with_target(target.instant() if of_range else target)
+    return drawn
+
+
+def _steps(bad: float | None, *, low: bool) -> list[models.Threshold]:
+    if bad is None:
         return [models.Threshold(value=None, color="blue")]
-    first, then = ("red", "green") if panel.low else ("green", "red")
-    return [
-        models.Threshold(value=None, color=first),
-        models.Threshold(value=panel.bad, color=then),
-    ]
+    first, then = ("red", "green") if low else ("green", "red")
+    return [models.Threshold(value=None, color=first), models.Threshold(value=bad, color=then)]

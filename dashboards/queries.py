@@ -6,11 +6,18 @@ fleets of gateways. Rates are over ``$__rate_interval``, which Grafana makes of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 PREFIX: Final = "kafka_gateway_"
 OF_GATEWAYS: Final = 'job=~"$job",instance=~"$instance"'
 SPAN: Final = "$__rate_interval"
+
+NOT_WAITING: Final = 'api!~"Fetch|JoinGroup|SyncGroup"'
+"""Requests that do not wait at the broker because clients want them to, for records or members."""
+
+A_LITTLE: Final = 0.1
+"""Requests, or lookups, a second below which ratios are not shown."""
 
 
 def state(metric: str, *matchers: str) -> str:
@@ -24,7 +31,7 @@ def rate(metric: str, *matchers: str) -> str:
 
 
 def growth(metric: str, *matchers: str) -> str:
-    """By how much a counter grew in the time that the dashboard shows."""
+    """By how much a counter grew in the time that the dashboard shows: one number, no curve."""
     return f"increase({state(metric, *matchers)}[$__range])"
 
 
@@ -43,22 +50,32 @@ def highest(expression: str, *labels: str) -> str:
     return _over("max", expression, labels)
 
 
+def of_clusters(metric: str) -> str:
+    """The sum over clusters of a gauge that every gateway of a cluster reports, as far as it knows;
+    without a tree the gateways of a job share one cluster."""
+    return total(highest(state(metric), "job", "cluster"))
+
+
+def ratio(part: str, whole: str, least: float) -> str:
+    """A part of something, while there is at least so much of it: of little a share says little."""
+    return f"{part} / ({whole} >= {least:g})"
+
+
 def largest(count: int, expression: str) -> str:
     """The so many largest series at each point in time."""
     return f"topk({count}, {expression})"
 
 
-def quantile(share: float, histogram: str, *labels: str, matcher: str | None = None) -> str:
+def quantile(share: float, histogram: str, *labels: str, matchers: Sequence[str] = ()) -> str:
     """The time within which this share of the requests was done, in seconds."""
-    matchers = () if matcher is None else (matcher,)
     buckets = total(rate(f"{histogram}_bucket", *matchers), "le", *labels)
     return f"histogram_quantile({share:g}, {buckets})"
 
 
-def mean(histogram: str, *labels: str) -> str:
+def mean(histogram: str, *matchers: str) -> str:
     """The average of a histogram, in seconds."""
-    sums = total(rate(f"{histogram}_sum"), *labels)
-    return f"{sums} / {total(rate(f'{histogram}_count'), *labels)}"
+    sums = total(rate(f"{histogram}_sum", *matchers))
+    return ratio(sums, total(rate(f"{histogram}_count", *matchers)), A_LITTLE)
 
 
 def _over(function: str, expression: str, labels: tuple[str, ...]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dashboards.panels import Lines, Panel, Query
+from dashboards.panels import Lines, Number, Panel, Query
 from dashboards.queries import growth, lowest, rate, state, total
 
 
@@ -19,19 +19,19 @@ def connections() -> list[Panel]:
         Lines(
             "New connections",
             "Connections accepted a second. Many, while few are open: clients reconnect in a loop.",
-            "short",
+            "eps",
             [Query(total(rate("connections_total"), "listener"), "{{listener}}")],
         ),
         Lines(
             "Closes by reason",
             "Why connections ended; operations.md says what each reason means.",
-            "short",
+            "eps",
             [Query(total(rate("connection_closes_total"), "reason"), "{{reason}}")],
         ),
         Lines(
             "Logins",
             "Logins and re-authentications a second, by mechanism and result.",
-            "short",
+            "eps",
             [
                 Query(
                     total(rate("authentications_total"), "mechanism", "result"),
@@ -42,7 +42,7 @@ def connections() -> list[Panel]:
         Lines(
             "Accepting paused",
             "Times a second that a worker accepted no clients for a while, and the limit.",
-            "short",
+            "eps",
             [
                 Query(
                     total(rate("accept_delays_total"), "listener", "reason"),
@@ -56,12 +56,14 @@ def connections() -> list[Panel]:
             "s",
             [Query(lowest(state("certificate_expiry_seconds"), "listener"), "{{listener}}")],
         ),
-        Lines(
+        Number(
             "Brokers without a port",
             "Brokers outside `node_ids` of a listener, found in the time shown: clients cannot "
             "reach them.",
             "short",
-            [Query(total(growth("nodes_outside_ranges_total"), "listener"), "{{listener}}")],
+            total(growth("nodes_outside_ranges_total"), "listener"),
+            width=12,
+            legend="{{listener}}",
         ),
     ]
 
@@ -74,7 +76,7 @@ def workers() -> list[Panel]:
             "CPU",
             "Processors that each worker uses; one worker can use one.",
             "short",
-            [Query(f"rate({state('worker_cpu_seconds')}[$__rate_interval])", each)],
+            [Query(rate("worker_cpu_seconds_total"), each)],
         ),
         Lines(
             "Memory",
@@ -91,7 +93,7 @@ def workers() -> list[Panel]:
         Lines(
             "Restarts",
             "Workers that died and were started again, a second.",
-            "short",
+            "eps",
             [Query(total(rate("worker_restarts_total"), "instance"), "{{instance}}")],
         ),
     ]
@@ -103,7 +105,7 @@ def logs() -> list[Panel]:
         Lines(
             "Records written",
             "Records a second of the traffic log, and events of the audit log, by where they went.",
-            "short",
+            "eps",
             [
                 Query(total(rate("traffic_log_records_total"), "sink"), "traffic log, {{sink}}"),
                 Query(total(rate("audit_events_written_total"), "sink"), "audit log, {{sink}}"),
@@ -112,7 +114,7 @@ def logs() -> list[Panel]:
         Lines(
             "Records dropped",
             "Records that a log missed, and why: 0 when all is well.",
-            "short",
+            "eps",
             [
                 Query(
                     total(rate("traffic_log_dropped_total"), "sink", "reason"),
@@ -139,7 +141,7 @@ def logs() -> list[Panel]:
             "Beyond bounds",
             "Counts under `(other)`, since a label has too many values, and flows that the traffic "
             "log summed up under one client.",
-            "short",
+            "eps",
             [
                 Query(total(rate("label_overflow_total"), "label"), "label {{label}}"),
                 Query(total(rate("traffic_log_folded_total")), "traffic log"),

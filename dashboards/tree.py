@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dashboards.panels import Lines, Number, Page, Panel, Query, Variable
-from dashboards.queries import highest, lowest, quantile, rate, state, total
+from dashboards.panels import FRESH, REACHED, Lines, Number, Page, Panel, Query, Variable
+from dashboards.queries import A_LITTLE, highest, lowest, quantile, rate, ratio, state, total
 
 IN_TREE = 'cluster!=""', 'cluster=~"$cluster"'
 """What lacks a cluster is of a gateway without a tree."""
@@ -17,21 +17,19 @@ def _clusters() -> list[Panel]:
     return [
         Number(
             "Reachable",
-            "1: every worker reached the cluster the last time.",
+            "Whether every worker reached the cluster the last time.",
             "short",
             lowest(state("cluster_reachable", *IN_TREE), "cluster"),
-            bad=1,
-            low=True,
+            words=REACHED,
             width=12,
             legend=each,
         ),
         Number(
             "Catalog fresh",
-            "1: every worker has read the cluster's catalog within `catalog.max_staleness`.",
+            "Whether every worker has read the cluster's catalog within `catalog.max_staleness`.",
             "short",
             lowest(state("catalog_fresh", *IN_TREE), "cluster"),
-            bad=1,
-            low=True,
+            words=FRESH,
             width=12,
             legend=each,
         ),
@@ -52,13 +50,13 @@ def _clusters() -> list[Panel]:
         Lines(
             "Records by cluster",
             "Records a second, written and read.",
-            "short",
+            "recps",
             [Query(total(rate("records_total", *IN_TREE), "cluster"), each)],
         ),
         Lines(
             "Errors by cluster",
             "Error codes in responses, by cluster and Kafka's name.",
-            "short",
+            "eps",
             [Query(total(rate("errors_total", *IN_TREE), "cluster", "error"), each + " {{error}}")],
         ),
         Lines(
@@ -88,15 +86,26 @@ def _lookups() -> list[Panel]:
         Lines(
             "Lookups by peer",
             "Questions a second to each other gateway of the tree.",
-            "short",
+            "eps",
             [Query(total(lookups, "peer"), "{{peer}}")],
         ),
         Lines(
             "Lookups by outcome",
             "What came of them: `unreachable` is an outage, `denied` and `lied` are for the peer's "
             "operator.",
-            "short",
+            "eps",
             [Query(total(lookups, "peer", "outcome"), "{{peer}}: {{outcome}}")],
+        ),
+        Lines(
+            "Mounts with one number",
+            "Answers that were dropped since another mount has their number: correct one of both.",
+            "eps",
+            [
+                Query(
+                    total(rate("tree_number_conflicts_total"), "number", "mount", "holder"),
+                    "{{mount}} and {{holder}}: {{number}}",
+                )
+            ],
         ),
         Lines(
             "Lookups that failed",
@@ -104,15 +113,18 @@ def _lookups() -> list[Panel]:
             "percentunit",
             [
                 Query(
-                    total(
-                        rate(
-                            "tree_lookups_total",
-                            'peer=~"$peer"',
-                            'outcome=~"unreachable|denied|rejected|lied"',
+                    ratio(
+                        total(
+                            rate(
+                                "tree_lookups_total",
+                                'peer=~"$peer"',
+                                'outcome=~"unreachable|denied|rejected|lied|number_conflict"',
+                            ),
+                            "peer",
                         ),
-                        "peer",
-                    )
-                    + f" / {total(lookups, 'peer')}",
+                        total(lookups, "peer"),
+                        A_LITTLE,
+                    ),
                     "{{peer}}",
                 )
             ],
@@ -123,8 +135,12 @@ def _lookups() -> list[Panel]:
             "other gateways.",
             "s",
             [
-                Query(quantile(0.99, "gateway_seconds", "api", matcher=NAMING), "{{api}}, gateway"),
-                Query(quantile(0.99, "broker_seconds", "api", matcher=NAMING), "{{api}}, others"),
+                Query(
+                    quantile(0.99, "gateway_seconds", "api", matchers=[NAMING]), "{{api}}, gateway"
+                ),
+                Query(
+                    quantile(0.99, "broker_seconds", "api", matchers=[NAMING]), "{{api}}, others"
+                ),
             ],
         ),
     ]

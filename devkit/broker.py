@@ -20,7 +20,7 @@ from typing import Self
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
-from devkit.broker_config import NodePlan, properties_text, server_properties
+from devkit.broker_config import MISSED_QUICKLY, NodePlan, properties_text, server_properties
 from devkit.broker_program import BrokerProgram
 from devkit.broker_security import BrokerSecurity
 from devkit.ports import free_port
@@ -49,10 +49,11 @@ class KafkaCluster:
     ``nodes`` brokers have the ids 1 and up. Ports are chosen free, data lies in a temporary
     directory that goes away with ``stop``, which also runs at exit. ``overrides`` are broker
     settings. ``quick_start`` gives up half of Java's top speed for a quicker start: the bench
-    turns it off. ``security`` adds listeners with TLS or SASL, users and an authorizer; its
-    absence means PLAINTEXT for all. ``jar_set`` is another Kafka's, ``classes`` what is before it
-    on the class path, ``archive_classes`` where a broker writes its class data when it ends. Not
-    thread-safe; nothing here needs an event loop.
+    turns it off. ``missed_quickly``: brokers may be killed, and are fenced 3 s later; without it
+    a busy machine may stop them for two minutes. ``security`` adds listeners with TLS or SASL,
+    users and an authorizer; its absence means PLAINTEXT for all. ``jar_set`` is another Kafka's,
+    ``classes`` what is before it on the class path, ``archive_classes`` where a broker writes its
+    class data when it ends. Not thread-safe; nothing here needs an event loop.
     """
 
     def __init__(
@@ -63,12 +64,14 @@ class KafkaCluster:
         security: BrokerSecurity | None = None,
         heap: str = "512m",
         quick_start: bool = True,
+        missed_quickly: bool = False,
         jar_set: str = "kafka",
         classes: Path | None = None,
         archive_classes: Path | None = None,
     ) -> None:
         self._first_ids = range(1, nodes + 1)
-        self._overrides = dict(overrides or {})
+        self._missed_quickly = missed_quickly
+        self._overrides = (MISSED_QUICKLY if missed_quickly else {}) | dict(overrides or {})
         self._security = security
         self._program = BrokerProgram(jar_set, classes, heap, quick_start, archive_classes)
         self._cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
@@ -124,7 +127,10 @@ class KafkaCluster:
             self._processes.pop(node_id).terminate(seconds=_STOP_SECONDS)
 
     def kill_broker(self, node_id: int) -> None:
-        """End a broker with no warning, as ``kill -9`` does."""
+        """End a broker with no warning, as ``kill -9`` does. Raises ValueError without
+        ``missed_quickly``: the cluster would go on with it for minutes."""
+        if not self._missed_quickly:
+            raise ValueError("brokers are killed in a cluster with missed_quickly=True")
         self._reject_controller(node_id)
         self._processes.pop(node_id).kill()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from devkit.class_archive import archive_options
 from devkit.java import fetch_java, java_command
+from devkit.lagging import lag_options
 from devkit.maven import ENDPOINTS
 
 # The serial collector stays small, the C1 compiler starts fastest; the log says when.
@@ -56,7 +57,7 @@ class BrokerProgram:
         return java_command(
             "kafka.Kafka",
             [str(properties_path)],
-            options=(f"-Xmx{self.heap}", *_OPTIONS, *quick),
+            options=(f"-Xmx{self.heap}", *_OPTIONS, *quick, *lag_options()),
             jar_set=self.jar_set,
             classes=self.classes,
         )

@@ -26,6 +26,11 @@ _SECONDS: Final = 240.0
 _PORT_FILE: Final = "DevToolsActivePort"
 _LARGEST: Final = 256 * 2**20
 
+_LOADED: Final = (
+    "document.readyState === 'complete'"
+    " || new Promise(done => addEventListener('load', () => done(true)))"
+)
+
 # No sandbox: it needs rights that containers and root lack, and the pages are our own.
 # The rest keeps the browser from calling home.
 _FLAGS: Final = (
@@ -72,6 +77,8 @@ class Page:
         await self.call("Page.navigate", url=url)
         async with asyncio.timeout(_SECONDS):
             await loaded.wait()
+            # That may have been the empty page of a new tab, of which the browser tells late.
+            await self.run(_LOADED)
 
     async def run(self, script: str) -> Any:
         """The value of an expression in the page, awaited if it is a promise.

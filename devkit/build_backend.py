@@ -14,8 +14,10 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Mapping
-from contextlib import chdir
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import chdir, contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -50,6 +52,10 @@ VARIABLE: Final = "KAFKA_GATEWAY_BUILD"
 COMPILED: Final = "compiled"
 PURE: Final = "pure"
 
+_CHOICE: Final = f"{VARIABLE}={PURE} makes the pure form, in seconds and without a compiler"
+_INTERVAL: Final = 30.0
+_TERMINAL: Final = Path("/dev/tty")
+
 _PACKAGES: Final = ("gateway", "protocol", "spark")
 _REQUIREMENTS: Final = PROJECT_ROOT / "requirements"
 _PINNED: Final = re.compile(r"^([A-Za-z0-9._-]+==[^\s;\\]+)", re.MULTILINE)
@@ -81,7 +87,7 @@ def build_wheel(
     metadata = None if metadata_directory is None else str(Path(metadata_directory).resolve())
     chosen, reason = _form()
     if reason:
-        print(f"kafka-gateway: building the pure form, which is slower: {reason}", file=sys.stderr)
+        _say(f"building the pure form, which is slower: {reason}")
     with tempfile.TemporaryDirectory(prefix="kafka-gateway-wheel-") as temporary:
         tree = Path(temporary) / "build"
         if chosen == COMPILED:
@@ -91,8 +97,48 @@ def build_wheel(
             build_tree.write(tree, build_tree.sources(_PACKAGES))
         project = (PROJECT_ROOT / "pyproject.toml").read_bytes()
         build_tree.write(tree, {"pyproject.toml": project})
-        with chdir(tree):
+        with chdir(tree), _told(chosen):
             return str(build_meta.build_wheel(destination, config_settings, metadata))
+
+
+@contextmanager
+def _told(form: str) -> Iterator[None]:
+    """Say that the hot path is compiled, how long that has taken, and what else could be done; at
+    once and when it fails. The pure form takes no time worth a word."""
+    if form != COMPILED:
+        yield
+        return
+    _say(f"compiling the hot path, which takes minutes; {_CHOICE}")
+    ended = threading.Event()
+
+    def report() -> None:
+        started = time.monotonic()
+        while not ended.wait(_INTERVAL):
+            _say(f"still compiling ({time.monotonic() - started:.0f} s so far)")
+
+    reporting = threading.Thread(target=report, daemon=True)
+    reporting.start()
+    try:
+        try:
+            yield
+        finally:
+            ended.set()
+            reporting.join()
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # setuptools ends by SystemExit, too
+        _say(f"the hot path was not compiled; {_CHOICE}")
+        raise
+
+
+def _say(text: str) -> None:
+    """Print a line where somebody sees it: pip keeps what a build prints, and shows it only if the
+    build fails, or with -v, so a terminal is written to directly."""
+    line = f"kafka-gateway: {text}"
+    print(line, file=sys.stderr, flush=True)
+    if not sys.stderr.isatty():
+        with suppress(OSError), _TERMINAL.open("a") as terminal:
+            terminal.write(f"\n{line}\n")
 
 
 def _form() -> tuple[str, str]:

@@ -24,7 +24,15 @@ from struct import error as StructError
 from typing import Any, Final
 
 from protocol.errors import ProtocolError, TruncatedError
-from protocol.primitives import compact, nullable_compact, read_uvarint, reject_length, skip_tags
+from protocol.primitives import (
+    compact,
+    compact_text,
+    nullable_compact,
+    nullable_compact_text,
+    read_uvarint,
+    reject_length,
+    skip_tags,
+)
 
 Span = tuple[int, int, int, Any]
 Function = Callable[[bytes, int, int, list[Span]], int]
@@ -56,7 +64,7 @@ def prebuilt_sources() -> Iterator[str]:
         if api.name not in _APIS:
             continue
         request, response = f"{api.name}Request", f"{api.name}Response"
-        kinds = response_kinds(api.name)
+        kinds = response_kinds(api)
         for version in range(api.first, api.last + 1):
             yield walker_source(request, version, REQUEST_KINDS, whole=True)
             yield walker_source(response, version, kinds)

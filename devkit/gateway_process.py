@@ -16,8 +16,9 @@ from typing import Any, Final, Self
 
 import yaml
 
-from devkit import http_get
+from devkit import http_get, sums
 from devkit.gateway_config import GatewayPlan, Listener, MountedCluster, TreePlace, plan_gateway
+from devkit.paths import PROJECT_ROOT
 from devkit.process import ManagedProcess, ProcessError
 from devkit.waiting import DeadlineError, progress, wait_until
 
@@ -95,6 +96,10 @@ class GatewayProcess:
         self._directory: Path | None = None
         self._plan: GatewayPlan | None = None
         self._process: ManagedProcess | None = None
+        # What it has counted is compared when it is stopped: see devkit.sums.
+        own = not (python_path or interpreter or COMMAND in os.environ)
+        self._summed = own and sums.asked_for()
+        self._logs: sums.Logs | None = None
 
     def start(self) -> Self:
         """Start it and wait until /readyz says that it serves. Raises GatewayError."""
@@ -121,6 +126,9 @@ class GatewayProcess:
         """End the supervisor and its workers at once, as ``kill -9`` does; the files stay."""
         process, self._process = self._process, None
         if process is not None:
+            if self._summed:
+                sums.note("not compared: what it counted last is lost, it was killed")
+                self._summed = False
             process.kill()
 
     def start_again(self, python_path: Path | None = None) -> None:
@@ -229,6 +237,8 @@ class GatewayProcess:
         if (place := self._tree_place) is not None:
             own = {"gateway_id": place.name, "tree": place.section(self._directory / "tree")}
             overrides = own | overrides
+        if self._summed:
+            overrides = sums.with_audit(overrides, self._directory / "audit")
         self._plan = plan_gateway(
             brokers,
             self._listeners,
@@ -239,6 +249,8 @@ class GatewayProcess:
             overrides=overrides,
             first_port=self._first_port,
         )
+        if self._summed:
+            self._logs = sums.logs_of(self._plan.config)
         self.config_path.write_text(yaml.safe_dump(self._plan.config, sort_keys=False))
         self._launch()
         try:
@@ -261,6 +273,11 @@ class GatewayProcess:
         assert self._directory is not None
         return self._directory / "gateway.log"
 
+    @property
+    def _final_metrics(self) -> Path:
+        assert self._directory is not None
+        return self._directory / "final-metrics"
+
     def _launch(self) -> None:
         program = [gateway_command()]
         if self._interpreter is not None:
@@ -271,6 +288,11 @@ class GatewayProcess:
             env.pop("PYTHONPATH", None)  # else it would run these sources, not those it has
         if self._python_path is not None:
             env["PYTHONPATH"] = str(self._python_path)
+        if self._summed:
+            command[:1] = [sys.executable, "-m", sums.PROGRAM]
+            env[sums.FILE] = str(self._final_metrics)
+            paths = (str(PROJECT_ROOT), os.environ.get("PYTHONPATH", ""))
+            env["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
         self._process = ManagedProcess("kafka-gateway", command, self._log_path, env=env)
 
     def _await_ready(self) -> None:
@@ -297,3 +319,14 @@ class GatewayProcess:
             raise GatewayError(str(error)) from error
         if status != 0:
             raise GatewayError(f"kafka-gateway ended with status {status}\n{process.tail()}")
+        if self._summed:
+            self._compare()
+
+    def _compare(self) -> None:
+        """Compare what it has counted with its logs. Raises GatewayError if they differ."""
+        assert self._logs is not None
+        found = sums.compare(self._final_metrics.read_text(), self._logs)
+        text = "\n  ".join([found.summary, *found.differences])
+        sums.note(text)
+        if found.differences:
+            raise GatewayError(f"the metrics and the logs differ: {text}")

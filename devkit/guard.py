@@ -26,9 +26,12 @@ def main(command: list[str]) -> int:
         signal.signal(signum, lambda signum, _frame: early.append(signum))
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True)
 
-    def kill_group() -> None:
+    def kill_session() -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
+        for pid in in_session(process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
     def pass_on(signum: int, _frame: FrameType | None) -> None:
         process.send_signal(signum)
@@ -36,7 +39,7 @@ def main(command: list[str]) -> int:
     def kill_when_the_starter_is_gone() -> None:
         while os.read(0, 4096):
             pass
-        kill_group()
+        kill_session()
 
     for signum in (signal.SIGTERM, signal.SIGINT):
         signal.signal(signum, pass_on)
@@ -44,8 +47,21 @@ def main(command: list[str]) -> int:
         process.send_signal(came_early)
     threading.Thread(target=kill_when_the_starter_is_gone, daemon=True).start()
     status = process.wait()
-    kill_group()
+    kill_session()
     return status if status >= 0 else 128 - status
+
+
+def in_session(session: int) -> list[int]:
+    """The processes of a session, whichever groups they lead; none where there is no /proc."""
+    from pathlib import Path  # the start waits for no import that it can do without
+
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has ended meanwhile
+            # pid (name) state parent group session ...
+            if int(stat.read_text().rpartition(")")[2].split()[3]) == session:
+                found.append(int(stat.parent.name))
+    return found
 
 
 if __name__ == "__main__":

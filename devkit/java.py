@@ -27,6 +27,9 @@ TOPICS = "org.apache.kafka.tools.TopicCommand"
 CONFIGS = "kafka.admin.ConfigCommand"
 ACLS = "org.apache.kafka.tools.AclCommand"
 CONSUMER_GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+GET_OFFSETS = "org.apache.kafka.tools.GetOffsetShell"
+TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
+STREAMS_RESET = "org.apache.kafka.tools.StreamsResetter"
 LOG_DIRS = "org.apache.kafka.tools.LogDirsCommand"
 CONSOLE_PRODUCER = "org.apache.kafka.tools.ConsoleProducer"
 CONSOLE_CONSUMER = "org.apache.kafka.tools.consumer.ConsoleConsumer"
@@ -38,6 +41,7 @@ TOOL_SCRIPTS = {
     "kafka-configs": CONFIGS,
     "kafka-acls": ACLS,
     "kafka-consumer-groups": CONSUMER_GROUPS,
+    "kafka-get-offsets": GET_OFFSETS,
     "kafka-log-dirs": LOG_DIRS,
     "kafka-console-producer": CONSOLE_PRODUCER,
     "kafka-console-consumer": CONSOLE_CONSUMER,

@@ -8,10 +8,12 @@ names. Nothing is resolved then, and an archive of another hash is not used.
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import logging
 import sys
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
@@ -52,13 +54,22 @@ ENDPOINTS = {
         "org.apache.kafka:connect-mirror-client:3.9.1",
         "org.slf4j:slf4j-simple:1.7.36",
     ),
+    # Kafka Streams, with stores in memory alone.
+    "streams": (
+        "org.apache.kafka:kafka-streams:4.3.1",
+        "org.slf4j:slf4j-simple:1.7.36",
+    ),
     "ecj": ("org.eclipse.jdt:ecj:3.44.0",),
+    # Makes brokers slow in one place (devkit/lagging.py).
+    "byteman": ("org.jboss.byteman:byteman:4.0.26",),
     # Of the version that pyproject.toml has of pyspark.
     "spark-kafka": ("org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0",),
 }
 
 # What a set runs beside brings these itself; a second one of another version would be in its way.
+# RocksDB (70 MB) is here because Streams loads it for persistent stores alone.
 PROVIDED = {
+    "streams": frozenset({"org.rocksdb:rocksdbjni"}),
     "spark-kafka": frozenset(
         {
             "com.google.code.findbugs:jsr305",
@@ -71,7 +82,7 @@ PROVIDED = {
             "org.slf4j:slf4j-api",
             "org.xerial.snappy:snappy-java",
         }
-    )
+    ),
 }
 
 _TRIES = 4
@@ -118,7 +129,8 @@ def jars(name: str) -> tuple[Path, ...]:
     with one_at_a_time("maven"):
         missing = [jar for jar in wanted if not jar.is_here()]
         if missing:
-            _fetch_all(missing)
+            with _left_open():
+                _fetch_all(missing)
     return tuple(jar.path for jar in wanted)
 
 
@@ -150,6 +162,18 @@ def _certificates_of_the_system() -> Iterator[None]:
         yield
     finally:
         truststore.extract_from_ssl()
+
+
+@contextmanager
+def _left_open() -> Iterator[None]:
+    """Collect what jgo leaves open, without a warning: sockets of responses, of which else the
+    garbage collector warns in any test that comes later, and that one fails."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        try:
+            yield
+        finally:
+            gc.collect()
 
 
 def _fetch_all(missing: Sequence[Jar]) -> None:

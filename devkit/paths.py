@@ -24,7 +24,7 @@ def cache_dir() -> Path:
 
 @contextmanager
 def one_at_a_time(what: str) -> Iterator[None]:
-    """Wait until no other thread or process fills ``what`` of the cache, and keep others out."""
+    """Wait until no other thread or process of this checkout has ``what``, and keep others out."""
     with (cache_dir() / f"{what}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

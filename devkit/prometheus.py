@@ -107,6 +107,23 @@ class Prometheus:
         found = self._get("/api/v1/query", {"query": expression})
         return any(not math.isnan(float(one["value"][1])) for one in found["result"])
 
+    def series(
+        self, expression: str, end: float, seconds: int, instant: bool
+    ) -> list[tuple[Mapping[str, str], list[tuple[float, float]]]]:
+        """Labels and points (seconds since 1970, number) of each series in the ``seconds`` before
+        ``end``; ``instant``: of the end alone. Raises PrometheusError if it is not valid."""
+        if instant:
+            found = self._get("/api/v1/query", {"query": expression, "time": str(end)})
+            rows = [(one["metric"], [one["value"]]) for one in found["result"]]
+        else:
+            span = {"start": str(end - seconds), "end": str(end), "step": "2"}
+            found = self._get("/api/v1/query_range", {"query": expression, **span})
+            rows = [(one["metric"], one["values"]) for one in found["result"]]
+        return [
+            (labels, [(float(at), float(v)) for at, v in points if not math.isnan(float(v))])
+            for labels, points in rows
+        ]
+
     def rules(self) -> list[dict[str, Any]]:
         """Every rule as it is now: ``name``, ``health`` (``ok``, ``err``, ``unknown``), ..."""
         groups = self._get("/api/v1/rules", {})["groups"]

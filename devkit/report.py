@@ -28,6 +28,7 @@ from devkit.gateway_process import GatewayError, GatewayProcess
 from devkit.java import JavaError
 from devkit.maven import MavenError
 from devkit.paths import PROJECT_ROOT
+from devkit.topics import create_topics
 from devkit.waiting import DeadlineError, progress, wait_until
 
 POLICIES: Final = {"everywhere": {"partitions": {"max": 6}}}
@@ -122,9 +123,8 @@ def _work(servers: str, team: Team) -> None:
 def _create(servers: str, topic: NewTopic) -> str:
     """Make a topic; why it was not made, empty if it was."""
     admin = AdminClient({"bootstrap.servers": servers, "client.id": "platform", "log_level": 3})
-    [made] = admin.create_topics([topic]).values()
     try:
-        made.result(_SECONDS)
+        create_topics(admin, [topic], _SECONDS)
     except KafkaException as error:
         return str(error)  # the error itself would keep its client alive
     return ""

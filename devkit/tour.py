@@ -14,6 +14,7 @@ from confluent_kafka import Consumer, KafkaError, Message, Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
+from devkit.topics import create_topics
 from devkit.waiting import progress, wait_until
 
 _SECONDS = 120.0
@@ -34,9 +35,7 @@ class ConsumedTopic:
 
 def create_topic(servers: str, topic: str) -> None:
     """Create a topic with one partition through ``servers``. Raises KafkaException."""
-    admin = _admin(servers)
-    for future in admin.create_topics([NewTopic(topic, 1)]).values():
-        future.result(_SECONDS)
+    create_topics(_admin(servers), [NewTopic(topic, 1)], _SECONDS)
 
 
 def list_topics(servers: str) -> set[str]:

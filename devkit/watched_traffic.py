@@ -24,6 +24,7 @@ from confluent_kafka.admin import (
 )
 
 from devkit.gateway_config import HOST
+from devkit.topics import create_topics
 from devkit.waiting import wait_until
 from devkit.watched import ADS, NAMESPACES, PASSWORD, SEARCH, USER, Watched
 
@@ -83,9 +84,7 @@ def _prepare(watched: Watched) -> None:
     topics += [NewTopic(f"{name}:topic", 1) for name in NAMESPACES if name not in {SEARCH, ADS}]
     for servers, wanted in ((root, topics), (la, [NewTopic(f"{SEARCH}:far", 1)])):
         admin = _admin(servers)
-        for future in admin.create_topics(wanted).values():
-            future.result(_SECONDS)
-        names = {topic.topic for topic in wanted}
+        names = create_topics(admin, wanted, _SECONDS)
 
         def listed(admin: AdminClient = admin, names: set[str] = names) -> bool:
             return names <= set(admin.list_topics(timeout=_SECONDS).topics)

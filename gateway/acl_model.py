@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, NamedTuple
 
-from gateway.names import DELIMITER
+from gateway.names import DELIMITER, owner_of_id
 
 WILDCARD: Final = "*"
 """As a resource name every resource of its type; as a host every host."""
@@ -127,6 +127,26 @@ class ResourcePattern:
 
     def __str__(self) -> str:
         return f"{self.type.name}:{self.pattern_type.name}:{self.name}"
+
+
+_IDS: Final = frozenset({ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID})
+_REST: Final = "t"
+"""Stands for the rest of an id: the beginning of one is only read with it."""
+
+
+def decided_as(pattern: ResourcePattern) -> ResourcePattern:
+    """The pattern by which ids are decided: of ids as brokers know them, ``team-a..app``, that of
+    ``team-a:app``, which :func:`gateway.names.owner_of_id` reads them as. Every other one is its
+    own. Where it was written there may not have been such a namespace."""
+    if pattern.type not in _IDS:
+        return pattern
+    prefixed = pattern.pattern_type is PatternType.PREFIXED
+    owned = owner_of_id(pattern.name + _REST if prefixed else pattern.name)
+    if owned is None:
+        return pattern
+    name = DELIMITER.join(owned)
+    name = name.removesuffix(_REST) if prefixed else name
+    return ResourcePattern(pattern.type, pattern.pattern_type, name)
 
 
 def pattern_of(text: str) -> ResourcePattern:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
-from importlib import import_module
+from pathlib import Path
+from traceback import extract_tb
 from typing import Any, Final, NamedTuple
 
 from gateway import exit_codes, version
+from gateway.commands.errors import print_failure
+from gateway.commands.parser import Parser
 from gateway.config.errors import ConfigError
+from gateway.foreign_text import raised_text
+
+_PLACES: Final = 5
+"""Lines of code that are named for a defect, the innermost first."""
 
 
 class _Subcommand(NamedTuple):
@@ -32,7 +40,7 @@ _SUBCOMMANDS: Final = (
     _Subcommand(
         "check",
         "check a configuration: resolve its names, bind its ports, read its certificates,"
-        " load its policy classes",
+        " load its classes, try its directories",
         "gateway.checks.command",
     ),
     _Subcommand(
@@ -76,6 +84,11 @@ _SUBCOMMANDS: Final = (
         "gateway.commands.fleet",
     ),
     _Subcommand(
+        "leave",
+        "plan how clients go on at the brokers, without a gateway",
+        "gateway.commands.leave.command",
+    ),
+    _Subcommand(
         "policies",
         "the JSON Schema of the policies in a configuration",
         "gateway.commands.policy_schema",
@@ -84,6 +97,11 @@ _SUBCOMMANDS: Final = (
         "page-password",
         "print a line for the file metrics.auth.passwords",
         "gateway.commands.page_password",
+    ),
+    _Subcommand(
+        "completion",
+        "print a script for bash, zsh or fish that completes commands and flags",
+        "gateway.commands.completion",
     ),
     _Subcommand(
         "version", "the version, and whether the compiled form runs", "gateway.commands.version"
@@ -95,6 +113,7 @@ examples:
   kafka-gateway check config/quickstart.yaml
   kafka-gateway check config/quickstart.yaml --json
   kafka-gateway serve --config config/quickstart.yaml
+  kafka-gateway serve --config config/quickstart.yaml --dry-run
   kafka-gateway topics --help
 
 exit status:
@@ -103,38 +122,9 @@ exit status:
       serve: a worker did not end cleanly
    2  the command line cannot be understood
   69  no gateway, or no cluster, responds
-  78  the configuration is not valid, or an address in it cannot be bound
+  78  the configuration is not valid, or an address in it cannot be bound; serve: it cannot start
  130  interrupted (Ctrl-C)
 """
-
-
-class Parser(argparse.ArgumentParser):
-    """A parser, of a subcommand too, that reports unknown flags with its own usage.
-
-    One with a ``module`` is filled by that module's ``fill``, imported when the parser is used.
-    """
-
-    def __init__(self, module: str | None = None, **options: Any) -> None:
-        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **options)
-        self._module = module
-
-    def filled(self) -> Parser:
-        """This parser with its description and flags."""
-        module, self._module = self._module, None
-        if module is not None:
-            import_module(module).fill(self)
-        return self
-
-    def parse_known_args(  # type: ignore[override]
-        self,
-        args: Sequence[str] | None = None,
-        namespace: argparse.Namespace | None = None,
-    ) -> tuple[argparse.Namespace, list[str]]:
-        self.filled()
-        found, unknown = super().parse_known_args(args, namespace)
-        if unknown:
-            self.error(f"unrecognized arguments: {' '.join(unknown)}")
-        return found, unknown
 
 
 class _Version(argparse.Action):
@@ -150,13 +140,18 @@ class _Version(argparse.Action):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status. Errors go to standard error, a line each."""
-    options = parser().parse_args(arguments)
+    for stream in (sys.stdout, sys.stderr):
+        # A name that the terminal's encoding lacks is shown as an escape.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    words = sys.argv[1:] if arguments is None else arguments
+    options = parser().parse_args(words)
     run: Callable[[argparse.Namespace], int] = options.run
     try:
         status = run(options)
         sys.stdout.flush()
     except ConfigError as error:
-        print(error, file=sys.stderr)
+        _say(str(error), options)
         return exit_codes.CONFIG
     except KeyboardInterrupt:
         return exit_codes.INTERRUPTED
@@ -164,7 +159,32 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # The reader has closed the pipe. The interpreter flushes once more when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exit_codes.FAILED
+    except OSError as error:
+        _say(f"kafka-gateway: {raised_text(error)}", options)
+        return exit_codes.FAILED
+    # No input of an operator's may get here: what does is a defect, and told in one line.
+    except Exception as error:  # noqa: BLE001
+        _say(f"kafka-gateway: {_defect(error)}", options)
+        return exit_codes.FAILED
     return status
+
+
+def _say(text: str, options: argparse.Namespace) -> None:
+    """Print why a command failed, for programs too if they asked. A command that sets
+    ``options.say`` has lines of its own for it."""
+    say: Callable[[str], None] | None = getattr(options, "say", None)
+    if say is not None:
+        say(text)
+        return
+    print(text, file=sys.stderr)
+    if getattr(options, "json", False):
+        print_failure(text)
+
+
+def _defect(error: Exception) -> str:
+    places = [f"{Path(one.filename).name}:{one.lineno}" for one in extract_tb(error.__traceback__)]
+    where = " < ".join(places[: -_PLACES - 1 : -1])
+    return f"internal error: {raised_text(error)} ({where}); this is a defect, please report it"
 
 
 def parser() -> Parser:
@@ -178,4 +198,5 @@ def parser() -> Parser:
     commands = made.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for one in _SUBCOMMANDS:
         commands.add_parser(one.name, help=one.help, module=one.module)
+    made.set_defaults(parser=made)
     return made

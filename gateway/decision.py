@@ -42,8 +42,10 @@ class Denied:
 
     ``message`` is a sentence for the client, in logical names only; it reaches the client where
     the response has a field for it, and the log always. ``rule`` names the rule that decided.
-    A denial by ACLs also has, for the audit log, the ``operation``, the ``resource`` (type and
-    logical name), and ``because`` of which ACL, or for want of one, it was denied.
+    A denial by ACLs or by the producer guarantee also has, for the audit log, the ``operation`` and
+    the ``resource`` (type and logical name), and one by ACLs ``because`` of which ACL, or for want
+    of one, it was denied. ``right`` is the resource on which the operation would allow the item,
+    where on ``resource`` it would not.
     ``illegal``: no topic can ever have this name here; most APIs treat it as any other unknown
     name, and some as :meth:`for_description` does.
     """
@@ -55,6 +57,7 @@ class Denied:
     resource: str = ""
     because: str = ""
     illegal: bool = False
+    right: str = ""
 
     def for_description(self) -> Denied:
         """The denial for APIs that describe or configure topics: INVALID_TOPIC_EXCEPTION for an

@@ -30,7 +30,7 @@ _BROKER_AT_FIRST: Final = 56
 buckets would cost more than a flow of a few requests does."""
 
 NO_TOPIC: Final = "(none)"
-"""The namespace label of a request that names no topic."""
+"""The namespace label of a request that concerns no namespace that exists."""
 
 
 @dataclass(slots=True)
@@ -141,7 +141,9 @@ class Flow(FlowCounts):
     """Counts since the last collection, for one (source, api, version, topic).
 
     ``gateway_us`` and ``broker_us`` are histograms as :data:`LATENCY_BUCKETS` says, filled for
-    ``led`` requests only.
+    ``led`` requests only, the second for those of them that a broker answered or that the gateway
+    carried out. Without a topic (``logical`` and ``flat`` are empty) it counts what concerns the
+    ``namespace``, or, as :data:`NO_TOPIC`, no namespace.
     """
 
     __slots__ = (
@@ -240,9 +242,10 @@ def weak_labels(key: str) -> tuple[str, str]:
 class Denial:
     """One item of a request rejected by a rule: an event of its own, never aggregated.
 
-    ``resource`` is what the client asked for, as it spelled it. Of what ACLs reject, ``operation``
-    and ``named`` (``TOPIC org:orders``) say what was to be done with what, in logical names, and
-    ``because`` by which ACL, or for want of one; elsewhere they are empty. ``namespace`` is what
+    ``resource`` is what the client asked for, as it spelled it. Of what ACLs or the producer
+    guarantee reject, ``operation`` and ``named`` (``TOPIC org:orders``) say what was to be done
+    with what, in logical names, and of what ACLs reject ``because`` by which ACL, or for want of
+    one; elsewhere they are empty. ``namespace`` is what
     the resource would be in (empty: the default one), None for what is in none.
     """
 
@@ -257,6 +260,7 @@ class Denial:
     named: str = ""
     because: str = ""
     namespace: str | None = None
+    right: str = ""
 
     @property
     def path(self) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import traceback
 import unicodedata
+from collections.abc import Callable
 from typing import Final
 
 MAX_SHOWN: Final = 1_000
@@ -20,13 +21,18 @@ _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Unicode's categories of control and formatting characters, surrogates and line separators."""
 
 
+def unicode_escaped(text: str) -> str:
+    """The text in Python's escapes."""
+    return text.encode("unicode_escape").decode()
+
+
 def one_line(text: str) -> str:
     """The text with every control character as an escape.
 
     >>> one_line("a\\nb")
     'a\\\\nb'
     """
-    return _CONTROL.sub(_escaped, text)
+    return _CONTROL.sub(lambda found: unicode_escaped(found[0]), text)
 
 
 def shown_text(value: object, most: int) -> str:
@@ -42,7 +48,16 @@ def shown_text(value: object, most: int) -> str:
     # SystemExit as well: a __str__ is code like any other.
     except BaseException:  # noqa: BLE001
         return ""
-    return _MAY_HIDE.sub(_escaped_if_hidden, plain)[:most]
+    return printable(plain)[:most]
+
+
+def printable(text: str, escaped: Callable[[str], str] = unicode_escaped) -> str:
+    """The text with every control and formatting character, and every half of a surrogate pair, as
+    an escape: by default as Python writes it."""
+    return _MAY_HIDE.sub(
+        lambda found: escaped(found[0]) if unicodedata.category(found[0]) in _HIDDEN else found[0],
+        text,
+    )
 
 
 def raised_text(error: BaseException) -> str:
@@ -54,11 +69,3 @@ def raised_text(error: BaseException) -> str:
     except BaseException:  # noqa: BLE001
         line = type.__dict__["__name__"].__get__(type(error))
     return shown_text(line, MAX_SHOWN)
-
-
-def _escaped(found: re.Match[str]) -> str:
-    return found[0].encode("unicode_escape").decode()
-
-
-def _escaped_if_hidden(found: re.Match[str]) -> str:
-    return _escaped(found) if unicodedata.category(found[0]) in _HIDDEN else found[0]

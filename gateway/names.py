@@ -31,8 +31,21 @@ TIER = re.compile(r"[a-zA-Z0-9.-]+\Z")
 TOPIC = re.compile(r"[a-zA-Z0-9._-]+\Z")
 """Characters that Kafka allows in a topic name; ``.`` and ``..`` alone are rejected as well."""
 
-RESERVED_TOPICS = frozenset({"__consumer_offsets", "__transaction_state", "__share_group_state"})
+RESERVED_TOPICS = frozenset(
+    {"__consumer_offsets", "__transaction_state", "__share_group_state", "__cluster_metadata"}
+)
+"""Kafka's own topics (org.apache.kafka.common.internals.Topic: INTERNAL_TOPICS and
+CLUSTER_METADATA_TOPIC_NAME)."""
 RESERVED_PREFIX = "__kafka_gateway"
+"""How the gateway's own topics and ids begin."""
+
+END_TOPIC = f"{RESERVED_PREFIX}_end_"
+"""How, in its namespace, an end topic begins (gateway/changes/jobs/end_topic.py)."""
+
+_END_TOPIC = re.compile(re.escape(f"{END_OF_NAMESPACE}{END_TOPIC}") + r"[0-9]+\Z")
+
+_ANY_TOPIC = "t"
+"""Stands for a topic: a namespace's flat prefix can only be decoded with one."""
 
 _PLAIN_TIERS = re.compile(r"[a-zA-Z0-9]+(?:[.-][a-zA-Z0-9]+)*")
 _DASHES = re.compile(r"-+")
@@ -59,8 +72,26 @@ class LogicalName(NamedTuple):
 
 
 def is_reserved(name: str) -> bool:
-    """Whether a flat topic name, group or transactional id is the gateway's or Kafka's own."""
+    """Whether a flat topic name is the gateway's or Kafka's own."""
+    return is_reserved_id(name) or is_end_topic(name)
+
+
+def is_reserved_id(name: str) -> bool:
+    """Whether a group or transactional id is the gateway's own, or has the name of a topic of
+    Kafka's."""
     return name in RESERVED_TOPICS or name.startswith(RESERVED_PREFIX)
+
+
+def is_end_topic(flat: str) -> bool:
+    """Whether a flat name is an end topic's, of a namespace that exists or not."""
+    return END_TOPIC in flat and _END_TOPIC.search(flat) is not None
+
+
+def is_reserved_name(name: LogicalName) -> bool:
+    """Whether no topic is known by a logical name, and none gets it, since it is the gateway's or
+    Kafka's own in the default namespace. In every namespace, because a tool at a home reads
+    ``__consumer_offsets`` there as the brokers' and finds no group in it."""
+    return is_reserved(name.topic)
 
 
 def check_namespace(namespace: str) -> None:
@@ -148,6 +179,24 @@ def decode(flat: str) -> LogicalName:
     if not TOPIC.match(rest) or rest in {".", ".."}:
         return LogicalName("", flat)
     return LogicalName(namespace, rest)
+
+
+def owner_of_id(text: str) -> tuple[str, str] | None:
+    """Namespace and rest of an absolute group or transactional id, by how it is written alone:
+    ``team-a..app`` is ``app`` of home team-a, and ``team-a..`` its empty group id. Ids may hold any
+    character, so only the prefix is parsed.
+
+    Whether that namespace exists is not asked: what an id's clients may do would tell it to them.
+    """
+    at = text.find(END_OF_NAMESPACE, 0, MAX_FLAT_LENGTH)
+    while at > 0:
+        prefix, rest = text[: at + len(END_OF_NAMESPACE)], text[at + len(END_OF_NAMESPACE) :]
+        # A tier may end in a dot, so the first two dots are not always the end.
+        namespace = decode(prefix + _ANY_TOPIC).namespace
+        if namespace and flat_prefix(namespace) == prefix:
+            return namespace, rest
+        at = text.find(END_OF_NAMESPACE, at + 1, MAX_FLAT_LENGTH)
+    return None
 
 
 def may_be_captured(topic: str) -> bool:

@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections import deque
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Callable, Coroutine, Generator, Iterable
 from contextvars import copy_context
 from functools import partial
 from time import monotonic, perf_counter
@@ -96,13 +96,14 @@ class Slices(Generic[T]):
     """One piece of work, done slice by slice; within another one it is done as a part of that.
     ``paused`` says that one slice was not enough."""
 
-    __slots__ = ("_error", "_greenlet", "_result", "_work", "done", "paused")
+    __slots__ = ("_error", "_greenlet", "_result", "_thrown", "_work", "done", "paused")
 
     def __init__(self, work: Callable[[], T]) -> None:
         self._work: Callable[[], T] | None = work
         self._greenlet: greenlet | None = None
         self._result: T | None = None
         self._error: BaseException | None = None
+        self._thrown: BaseException | None = None
         self.done = False
         self.paused = False
 
@@ -120,8 +121,12 @@ class Slices(Generic[T]):
             seconds = FIRST_SECONDS
         pausing.on_pause(_pause)
         _until = perf_counter() + seconds
+        thrown, self._thrown = self._thrown, None
         try:
-            runner.switch(self)
+            if thrown is None:
+                runner.switch(self)
+            else:
+                runner.throw(thrown)
         finally:
             pausing.on_pause(None)
         if not self.done and not self.paused:
@@ -139,6 +144,10 @@ class Slices(Generic[T]):
         if self._error is not None:
             raise self._error
         return self._result  # type: ignore[return-value]
+
+    def interrupt(self, error: BaseException) -> None:
+        """Let paused work go on with an exception, which its pause point raises."""
+        self._thrown = error
 
     def abandon(self) -> None:
         """End work that is not done, and free what it holds.
@@ -221,17 +230,34 @@ class Turns:
             loop.call_soon(self._tick, loop)
 
 
-async def in_slices(turns: Turns, work: Slices[T]) -> T:
-    """The result of a piece of work, done in slices. Raises the work's exception."""
+async def in_slices(turns: Turns, work: Slices[T], *, raised_inside: bool = False) -> T:
+    """The result of a piece of work, done in slices. Raises the work's exception.
+
+    Where the caller is cancelled the work is abandoned; if ``raised_inside``, the CancelledError is
+    raised where the work has paused, as in a coroutine that awaits something there: so a time-out
+    of its own ends the work, and not the task that it is done in.
+    """
+    placed = False
     try:
-        if not work.done and not work.step():
-            async with turns.places:
+        while not work.done and not work.step():
+            try:
+                if not placed:
+                    placed = await turns.places.acquire()
                 await turns.next()
-                while not work.step():
-                    await turns.next()
+            except asyncio.CancelledError as error:
+                if not raised_inside:
+                    raise
+                work.interrupt(error)
     finally:
+        if placed:
+            turns.places.release()
         work.abandon()
     return work.result()
+
+
+async def sliced(turns: Turns | None, work: Callable[[], T]) -> T:
+    """The result of a piece of work, done in slices; at once where there are no turns to take."""
+    return work() if turns is None else await in_slices(turns, Slices(work))
 
 
 class InSlices(Generic[T]):
@@ -249,7 +275,8 @@ class InSlices(Generic[T]):
         try:
             while True:
                 slices = Slices(partial(_advance, go_on))
-                ended, value = yield from in_slices(self._turns, slices).__await__()
+                working = in_slices(self._turns, slices, raised_inside=True)
+                ended, value = yield from working.__await__()
                 if slices.paused and not paused:
                     paused = True
                     COLLECTOR.hold()  # what it has read may be there until it ends
@@ -263,6 +290,12 @@ class InSlices(Generic[T]):
             self._coroutine.close()
             if paused:
                 COLLECTOR.release()
+
+
+async def all_in_slices(turns: Turns, works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """The results of coroutines that are under way at once, each with its steps done in slices: a
+    task of its own has none of the slices of the work that begins it."""
+    return await asyncio.gather(*(InSlices(turns, work) for work in works))
 
 
 def _advance(go_on: Callable[[], Any]) -> tuple[bool, Any]:

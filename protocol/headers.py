@@ -27,6 +27,11 @@ _REQUEST: Final = Struct(">hhih")
 _CORRELATION_ID: Final = Struct(">i")
 
 
+MAX_HEADER_TAGS: Final = 4 * 1024
+"""Bytes of tagged fields in a request header, which Kafka knows none of: millions of empty ones
+would be skipped before anything is decided, all in one go."""
+
+
 def frame(*parts: bytes) -> bytes:
     """One frame of the payload that ``parts`` make when joined."""
     return SIZE_PREFIX.pack(sum(map(len, parts))) + b"".join(parts)
@@ -73,7 +78,7 @@ def read_request_header(buf: bytes, pos: int, end: int) -> tuple[int, int, int, 
         if pos < end and not buf[pos]:
             pos += 1
         else:
-            pos = skip_tags(buf, pos, end)
+            pos = skip_tags(buf, pos, min(end, pos + MAX_HEADER_TAGS))
     return api_key, version, correlation_id, client_id, pos
 
 

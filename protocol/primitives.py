@@ -4,8 +4,8 @@
 bytes and arrays; -1 is null), "compact" how flexible ones do (KIP-482: an unsigned varint of
 the length + 1; 0 is null).
 
-Generated walkers call ``reject_length``, ``compact``, ``nullable_compact`` and ``skip_tags`` for
-what they do not handle inline; ``path`` names the field in error messages. Like the walkers these
+Generated walkers call ``reject_length``, ``skip_tags`` and the readers of compact lengths for what
+they do not handle inline; ``path`` names the field in error messages. Like the walkers these
 read ``buf[:end]`` only as far as lengths go: the caller checks the returned position against
 ``end`` before it slices or emits.
 """
@@ -103,6 +103,25 @@ def nullable_compact(buf: bytes, pos: int, end: int, path: str) -> tuple[int, in
     """Read the compact length of a field that may be null (then -1): (length, position after)."""
     value, pos = read_uvarint(buf, pos, end)
     return value - 1, pos
+
+
+def compact_text(buf: bytes, pos: int, end: int, path: str) -> tuple[int, int]:
+    """Read the compact length of a string as :func:`compact` does. Raises ProtocolError over
+    32,767 bytes, as Kafka's generated readers do (MessageDataGenerator)."""
+    length, pos = compact(buf, pos, end, path)
+    return _of_text(length, path), pos
+
+
+def nullable_compact_text(buf: bytes, pos: int, end: int, path: str) -> tuple[int, int]:
+    """The same of a string that may be null (then -1)."""
+    length, pos = nullable_compact(buf, pos, end, path)
+    return _of_text(length, path), pos
+
+
+def _of_text(length: int, path: str) -> int:
+    if length > MAX_INT16:
+        reject_length(length, path)
+    return length
 
 
 def skip_tags(buf: bytes, pos: int, end: int) -> int:

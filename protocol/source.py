@@ -131,7 +131,7 @@ def sized_field(
 ) -> None:
     """A string or bytes field, or an element of an array of them; emitted as ``kind`` if given."""
     if flexible:
-        _compact(source, field.path, nullable, kind)
+        _compact(source, field, nullable, kind)
     else:
         _legacy(source, field, nullable, kind)
 
@@ -222,11 +222,14 @@ def _compact_records_length(source: Source, field: FieldSpec) -> None:
         source.line(f'    raise ProtocolError("{field.path} is null")')
 
 
-def _compact(source: Source, path: str, nullable: bool, kind: Kind | None) -> None:
-    if kind is None:
-        _skip_compact(source, path, nullable)
-        return
+def _compact(source: Source, field: FieldSpec, nullable: bool, kind: Kind | None) -> None:
+    path = field.path
+    # Only lengths of two bytes and more are read by a function, which bounds those of strings.
     reader = "nullable_compact" if nullable else "compact"
+    reader += "_text" if field.type == "string" else ""
+    if kind is None:
+        _skip_compact(source, path, nullable, reader)
+        return
     source.line(f"s = {source.at()}")
     source.line("n = buf[s]")
     source.line("if 0 < n < 128:")
@@ -244,21 +247,21 @@ def _compact(source: Source, path: str, nullable: bool, kind: Kind | None) -> No
     source.emit(kind, "s", "pos", "buf[v:pos] if n >= 0 else None" if nullable else "buf[v:pos]")
 
 
-def _skip_compact(source: Source, path: str, nullable: bool) -> None:
+def _skip_compact(source: Source, path: str, nullable: bool, reader: str) -> None:
     here = source.at()
     source.line(f"n = buf[{here}]")
     if nullable:
         source.line("if n < 128:")
         source.line(f"    pos += {_sum('(n or 1)', source.ahead())}")
         source.line("else:")
-        source.line(f'    n, pos = nullable_compact(buf, {here}, {source.end}, "{path}")')
+        source.line(f'    n, pos = {reader}(buf, {here}, {source.end}, "{path}")')
         source.line("    if n > 0:")
         source.line("        pos += n")
     else:
         source.line("if 0 < n < 128:")
         source.line(f"    pos += {_sum('n', source.ahead())}")
         source.line("else:")
-        source.line(f'    n, pos = compact(buf, {here}, {source.end}, "{path}")')
+        source.line(f'    n, pos = {reader}(buf, {here}, {source.end}, "{path}")')
         source.line("    pos += n")
     source.landed()
 

@@ -25,7 +25,15 @@ from protocol.entities import ALL_KINDS, Kind
 from protocol.errors import ProtocolError, TruncatedError
 from protocol.pausing import pause_point
 from protocol.prebuilt import PREBUILT
-from protocol.primitives import compact, nullable_compact, read_uvarint, reject_length, skip_tags
+from protocol.primitives import (
+    compact,
+    compact_text,
+    nullable_compact,
+    nullable_compact_text,
+    read_uvarint,
+    reject_length,
+    skip_tags,
+)
 from protocol.schema import FieldSpec, StructSpec, message_spec
 from protocol.source import Source
 
@@ -41,7 +49,9 @@ _GLOBALS = {
     "StructError": StructError,
     "TruncatedError": TruncatedError,
     "compact": compact,
+    "compact_text": compact_text,
     "nullable_compact": nullable_compact,
+    "nullable_compact_text": nullable_compact_text,
     "pause_point": pause_point,
     "read_uvarint": read_uvarint,
     "reject_length": reject_length,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import logging
 import os
 from collections.abc import Callable, Coroutine, Generator, Iterator
 from typing import Any, TypeAlias
@@ -35,6 +36,7 @@ LONGEST = (
     "tests/live/fleet/test_killed_gateways.py",
     "tests/live/fuzz/test_differential_fuzz.py",
     "tests/live/oracle/test_acl_oracle_wire.py",
+    "tests/live/oracle/test_acl_oracle_changes.py",
     "tests/live/tree_of_gateways/test_three_gateways.py",
     "tests/live/moves/test_move_under_load.py",
     "tests/live/installed/test_installed_forms.py",
@@ -82,11 +84,30 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     return report
 
 
+@pytest.hookimpl(wrapper=True, trylast=True)
+def pytest_runtest_call() -> Generator[None]:
+    """A test that sets logging up, as a process of its own does, leaves it to the next as it was:
+    which tests run behind it in this process is chance."""
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    try:
+        return (yield)
+    finally:
+        logging.captureWarnings(capture=False)
+        root.handlers[:] = handlers
+        root.setLevel(level)
+
+
 @pytest.fixture
 def pace() -> Iterator[Pace]:
-    """Watches the machine while the test runs, and stretches its bounds on time."""
-    with Pace() as watched:
-        yield watched
+    """Watches the machine while the test runs, and stretches its bounds on time. The garbage
+    collector rests meanwhile: what it takes is by all that this process has tested before."""
+    gc.disable()
+    try:
+        with Pace() as watched:
+            yield watched
+    finally:
+        gc.enable()
 
 
 @pytest.fixture(params=[uvloop.new_event_loop, asyncio.new_event_loop], ids=["uvloop", "asyncio"])

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from gateway.acl_model import (
-    ANY_USER,
     WILDCARD,
     AclBinding,
     AclEntry,
@@ -29,11 +28,12 @@ from gateway.acl_model import (
     namespace_of,
     resource,
 )
-from gateway.acls.grants import canonical_host
+from gateway.acls.grants import binds
 from gateway.catalog.snapshot import Snapshot
 from gateway.config.security import Authorization
 from gateway.flows import NeededAcl
-from gateway.foreign_text import MAX_SHOWN, shown_text
+from gateway.foreign_text import MAX_SHOWN, raised_text, shown_text
+from gateway.names import parents
 from gateway.places import Place
 
 _MAX_RULE: Final = 8_000
@@ -55,6 +55,10 @@ class Verdict:
         """The ACL that decided, or what stands for one, as text that is safe to show, whoever
         wrote the authorizer."""
         return shown_text(self.because, _MAX_RULE) or "the authorizer gives no reason"
+
+
+NO_ACL_FOUND: Final = Verdict(True, "allow.everyone.if.no.acl.found")
+"""The verdict on what no ACL is about, where everyone is allowed that."""
 
 
 class Authorizer(ABC):
@@ -98,6 +102,25 @@ class Authorizer(ABC):
         named = Resource(ResourceType.TOPIC, namespace, "")
         return self.authorize(principal, host, Operation.ALTER, named).allowed
 
+    def denying(
+        self, principal: str, host: str, operation: Operation, resource: Resource
+    ) -> Verdict | None:
+        """The DENY that forbids ``operation`` on a topic, on the topic itself or on a namespace
+        that it is in, whatever is allowed; None: there is none. It binds under the topic's links
+        as well.
+
+        This goes by :meth:`acls` alone. Authorizers that know better override it.
+        """
+        tiers = [Resource(resource.type, path, "") for path in parents(resource.namespace)]
+        for one in (*tiers, resource):
+            wanted = AclFilter(resource.type, one.text, PatternType.MATCH)
+            for found in self.acls(wanted):
+                if found.entry.permission is Permission.DENY and binds(
+                    found.entry, principal, host, operation
+                ):
+                    return Verdict(False, found)
+        return None
+
     def authorize_any(
         self, principal: str, host: str, operation: Operation, resource_type: ResourceType
     ) -> Verdict:
@@ -118,9 +141,7 @@ class Authorizer(ABC):
             one
             for one in self.acls(AclFilter(resource_type))
             if one.pattern.pattern_type in (PatternType.LITERAL, PatternType.PREFIXED)
-            and one.entry.principal in (principal, ANY_USER)
-            and canonical_host(one.entry.host) in (canonical_host(host), WILDCARD)
-            and one.entry.operation in (operation, Operation.ALL)
+            and binds(one.entry, principal, host, operation)
         ]
         denies = [one for one in found if one.entry.permission is Permission.DENY]
         for one in denies:
@@ -161,15 +182,20 @@ def load_authorizer(
         return None
     dotted = settings.authorizer
     module, _, name = dotted.rpartition(".")
+    if not module or not name:
+        raise AuthorizerError(f"authorizer.class.name '{dotted}' is no class; write module.Class")
     try:
-        made = getattr(importlib.import_module(module), name)()
-    except (ImportError, AttributeError, ValueError, TypeError) as error:
-        why = shown_text(error, MAX_SHOWN)
+        found: object = getattr(importlib.import_module(module), name)
+        if not (isinstance(found, type) and issubclass(found, Authorizer)):
+            text = "is no gateway.acls.authorizer.Authorizer"
+            raise AuthorizerError(f"authorizer.class.name '{dotted}' {text}")
+        made = found()
+    except AuthorizerError:
+        raise
+    # An exception of a foreign module, SystemExit and SyntaxError too, concerns that module alone.
+    except BaseException as error:  # noqa: BLE001
+        why = raised_text(error)
         raise AuthorizerError(f"authorizer.class.name '{dotted}' cannot be made: {why}") from None
-    if not isinstance(made, Authorizer):
-        raise AuthorizerError(
-            f"authorizer.class.name '{dotted}' is no gateway.acls.authorizer.Authorizer"
-        )
     try:
         made.configure(
             {
@@ -181,6 +207,10 @@ def load_authorizer(
         )
     except ValueError as error:
         raise AuthorizerError(f"authorization: {shown_text(error, MAX_SHOWN)}") from None
+    except BaseException as error:  # noqa: BLE001
+        why = raised_text(error)
+        text = f"authorizer.class.name '{dotted}' cannot be configured: {why}"
+        raise AuthorizerError(text) from None
     return made
 
 

@@ -22,6 +22,7 @@ from gateway.acl_model import (
     ResourcePattern,
     ResourceType,
     anything_in,
+    decided_as,
     is_namespace,
     name_of,
     tiers_of,
@@ -101,13 +102,32 @@ class AclEvaluator:
             found = self._anywhere[operation, kind] = self._somewhere(operation, kind)
         return found
 
+    def denying(self, operation: Operation, kind: ResourceType, name: Name) -> AclBinding | None:
+        """The DENY of an operation that covers a resource, or a namespace that it is in; None:
+        there is none. It is looked up each time."""
+        return self._first(Permission.DENY, 1 << operation, kind, name, with_tiers=True)
+
     def deciding(
         self, permission: Permission, wanted: int, kind: ResourceType, name: Name
     ) -> AclBinding | None:
         """The ACL that allows, or denies, an operation on a resource whose namespace is open."""
+        with_tiers = permission is Permission.ALLOW  # a DENY on a tier closes it as a gate
+        return self._first(permission, wanted, kind, name, with_tiers=with_tiers)
+
+    def _first(
+        self,
+        permission: Permission,
+        wanted: int,
+        kind: ResourceType,
+        name: Name,
+        *,
+        with_tiers: bool,
+    ) -> AclBinding | None:
+        """The first ACL of some operations that covers a resource; ``with_tiers``: or one of the
+        namespaces that it is in."""
         tiers = tiers_of(name.head)
         grants = [each for rules in self._of(kind) for each in rules.covering(name, tiers)]
-        if permission is Permission.ALLOW:
+        if with_tiers:
             for rules in self._of(_TOPIC):
                 grants += [rules.literals[tier] for tier in tiers if tier in rules.literals]
         found = (grant.deciding(permission, wanted, self.host) for grant in grants)
@@ -143,12 +163,10 @@ class AclEvaluator:
     def _of(self, kind: ResourceType) -> tuple[Rules, ...]:
         rules = self._rules.get(kind)
         if rules is None:
-            own, every = self._index.rules(kind, self.principal)
-            if own is None:
-                rules = () if every is None else (every,)
-            else:
-                rules = (own,) if every is None else (own, every)
-                self._wide = self._wide or own.wide > 0
+            rules = self._index.own_rules(kind, self.principal)
+            self._wide = self._wide or any(own.wide > 0 for own in rules)
+            if self.principal != ANY_USER:
+                rules += self._index.own_rules(kind, ANY_USER)
             self._rules[kind] = rules
         return rules
 
@@ -254,6 +272,7 @@ def _witness(kind: ResourceType, pattern: ResourcePattern) -> Name:
     For a LITERAL pattern it is its own name; for others a name that no LITERAL pattern has. A
     namespace stands for the names in it.
     """
+    pattern = decided_as(pattern)
     name = pattern.name
     prefixed = pattern.pattern_type is PatternType.PREFIXED
     if (prefixed or pattern.type is _TOPIC) and is_namespace(pattern):

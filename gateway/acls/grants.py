@@ -10,7 +10,15 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Final
 
-from gateway.acl_model import WILDCARD, AclBinding, AclEntry, Operation, Permission, ResourcePattern
+from gateway.acl_model import (
+    ANY_USER,
+    WILDCARD,
+    AclBinding,
+    AclEntry,
+    Operation,
+    Permission,
+    ResourcePattern,
+)
 
 _ALLOW: Final = Permission.ALLOW
 _ALL: Final = Operation.ALL
@@ -45,6 +53,16 @@ DENIES: Final[Mapping[Operation, int]] = {
     _ALL: EVERYTHING,
 }
 """The bits that a DENY of an operation stands for."""
+
+
+def binds(entry: AclEntry, principal: str, host: str, operation: Operation) -> bool:
+    """Whether an entry, ALLOW or DENY, is about an operation of a principal at a host: it names
+    the operation or ALL, and implies none."""
+    return (
+        entry.principal in (principal, ANY_USER)
+        and canonical_host(entry.host) in (canonical_host(host), WILDCARD)
+        and entry.operation in (operation, _ALL)
+    )
 
 
 class Grant:

@@ -1,6 +1,7 @@
 """An index of ACLs by principal and pattern, which follows the catalog change by change.
 
-It has one :class:`Rules` for each principal and type of resource.
+It has one :class:`Rules` for each principal and type of resource, and another one for what is
+decided by another pattern than it is written as (``decided_as``).
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from gateway.acl_model import (
     PatternType,
     ResourcePattern,
     ResourceType,
+    decided_as,
     name_of,
     tiers_of,
 )
@@ -30,6 +32,9 @@ from gateway.names import DELIMITER
 
 Acls = Mapping[ResourcePattern, ResourceAcls]
 
+_Key = tuple[ResourceType, str, bool]
+"""Type of resource, principal, and whether the patterns are decided by as they are written."""
+
 
 class AclIndex:
     """The ACLs of one state of the catalog."""
@@ -38,14 +43,15 @@ class AclIndex:
         self.acls: Acls = {}
         self.own_acls: set[str] = set()
         """The namespaces, each with its final ``:``, that have ACLs of their own."""
-        self._rules: dict[tuple[ResourceType, str], Rules] = {}
+        self._rules: dict[_Key, Rules] = {}
         self._present = {kind: Presence(kind) for kind in ResourceType}
+        self._decided = {kind: Presence(kind) for kind in ResourceType}
 
     def see(self, acls: Acls) -> Collection[str] | None:
         """Follow the catalog to another state, change by change. Returns the principals whose
         ACLs have changed; None: those of all."""
         gates = set(self.own_acls)
-        touched: dict[tuple[ResourceType, str], Rules] = {}
+        touched: dict[_Key, Rules] = {}
         for before, after in differing(self.acls, acls):
             self._change(before, after, touched)
         for key, rules in touched.items():
@@ -53,41 +59,45 @@ class AclIndex:
             if not rules:
                 del self._rules[key]
         self.acls = acls
-        principals = {principal for _, principal in touched}
+        principals = {principal for _, principal, _ in touched}
         return None if ANY_USER in principals or gates != self.own_acls else principals
 
-    def rules(self, kind: ResourceType, principal: str) -> tuple[Rules | None, Rules | None]:
-        """The grants that apply to a principal: its own, and those of every user."""
-        return self._rules.get((kind, principal)), self._rules.get((kind, ANY_USER))
-
-    def own_rules(self, kind: ResourceType, principal: str) -> Rules | None:
+    def own_rules(self, kind: ResourceType, principal: str) -> tuple[Rules, ...]:
         """The grants whose entries name this principal, ``User:*`` for every user."""
-        return self._rules.get((kind, principal))
+        found = (self._rules.get((kind, principal, written)) for written in (True, False))
+        return tuple(rules for rules in found if rules is not None)
 
     def present(self, kind: ResourceType) -> Presence:
-        """The patterns of a type that have ACLs, for any principal."""
+        """The patterns of a type that have ACLs, for any principal, as they are written."""
         return self._present[kind]
+
+    def covers(self, kind: ResourceType, text: str) -> bool:
+        """Whether a pattern with ACLs, for any principal, covers a name."""
+        return self._present[kind].covers(text) or self._decided[kind].covers(text)
 
     def _change(
         self,
         before: ResourceAcls | None,
         after: ResourceAcls | None,
-        touched: dict[tuple[ResourceType, str], Rules],
+        touched: dict[_Key, Rules],
     ) -> None:
         old: frozenset[AclEntry] = frozenset() if before is None else before.entries
         new: frozenset[AclEntry] = frozenset() if after is None else after.entries
         known = after or before
         assert known is not None
         pattern = known.pattern
+        decided = decided_as(pattern)
         for principal, entries in _by_principal(new, {each.principal for each in old ^ new}):
-            key = pattern.type, principal
+            key = pattern.type, principal, decided == pattern
             rules = self._rules.get(key)
             if rules is None:
                 rules = self._rules[key] = Rules()
-            rules.put(pattern, Grant(pattern, entries) if entries else None)
+            rules.put(decided, Grant(pattern, entries) if entries else None)
             touched[key] = rules
         if bool(old) is not bool(new):
             self._appear(pattern, there=bool(new))
+            if decided != pattern:
+                self._decided[pattern.type].put(decided, there=bool(new))
 
     def _appear(self, pattern: ResourcePattern, *, there: bool) -> None:
         self._present[pattern.type].put(pattern, there=there)
@@ -149,9 +159,9 @@ def _candidates(
                 yield pattern, found.entries
     elif matching.principal is not None:
         for kind in kinds:
-            rules = index.own_rules(kind, matching.principal)
-            for grant in () if rules is None else list(rules.grants()):
-                yield grant.pattern, grant.entries
+            for rules in index.own_rules(kind, matching.principal):
+                for grant in list(rules.grants()):
+                    yield grant.pattern, grant.entries
     else:
         for acls in index.acls.values():
             yield acls.pattern, acls.entries

@@ -24,7 +24,7 @@ from gateway.acl_model import (
     namespace_of,
     tiers_of,
 )
-from gateway.acls.authorizer import Authorizer, Verdict
+from gateway.acls.authorizer import NO_ACL_FOUND, Authorizer, Verdict
 from gateway.acls.evaluator import PROBE, AclEvaluators
 from gateway.acls.grants import canonical_host
 from gateway.acls.index import AclIndex, matching_acls
@@ -33,7 +33,6 @@ from gateway.names import DELIMITER
 
 _SUPER_USER: Final = Verdict(True, "super.users")
 _NO_ACL: Final = Verdict(False, "no ACL allows it")
-_NO_ACL_FOUND: Final = Verdict(True, "allow.everyone.if.no.acl.found")
 
 
 class StandardAuthorizer(Authorizer):
@@ -70,8 +69,17 @@ class StandardAuthorizer(Authorizer):
         if verdict is not None:
             return verdict
         if self._allow_everyone and not self._found(kind, text):
-            return _NO_ACL_FOUND
+            return NO_ACL_FOUND
         return _NO_ACL
+
+    def denying(
+        self, principal: str, host: str, operation: Operation, resource: Resource
+    ) -> Verdict | None:
+        if principal in self._super_users:
+            return None
+        evaluator = self._evaluators.of(principal, canonical_host(host))
+        found = evaluator.denying(operation, resource.type, name_of(resource.type, resource.text))
+        return None if found is None else Verdict(False, found)
 
     def authorize_any(
         self, principal: str, host: str, operation: Operation, resource_type: ResourceType
@@ -86,7 +94,7 @@ class StandardAuthorizer(Authorizer):
         if verdict is not None:
             return verdict
         if self._allow_everyone and not self._found(resource_type, PROBE.text):
-            return _NO_ACL_FOUND
+            return NO_ACL_FOUND
         return Verdict(False, f"no ACL allows {operation.name} on any {resource_type.name}")
 
     def may_manage(self, principal: str, host: str, pattern: ResourcePattern) -> bool:
@@ -112,4 +120,4 @@ class StandardAuthorizer(Authorizer):
         """Whether any principal has an ACL on a resource, or on a namespace above it."""
         if kind in NAMESPACED and not self._index.own_acls.isdisjoint(tiers_of(text)):
             return True
-        return self._index.present(kind).covers(text)
+        return self._index.covers(kind, text)

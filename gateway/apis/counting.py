@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
+from collections.abc import Iterable
 from itertools import islice
 from typing import Final
 
+from gateway.catalog.freezes import FROZEN
 from gateway.decision import Denied
 from gateway.exchanges.exchange import Exchange, Part
 from gateway.exchanges.state import ConnectionState
-from gateway.flows import Denial, Flow
+from gateway.flows import NO_TOPIC, Denial, Flow
+from gateway.log_details import details
 from gateway.names import DELIMITER
 from gateway.rules.rename import Rejections
+from gateway.topic_ids import ID_LENGTH
 from protocol.entities import Kind
 from protocol.pausing import eased, paced
 from protocol.records import batch_facts, is_older_format
@@ -24,9 +29,23 @@ PRODUCE: Final = 0
 TOPIC_NAME: Final = int(Kind.TOPIC_NAME)
 TOPIC_ID: Final = int(Kind.TOPIC_ID)
 ERROR_CODE: Final = int(Kind.ERROR_CODE)
+RESOURCE_TYPE: Final = int(Kind.RESOURCE_TYPE)
+RESOURCE_NAME: Final = int(Kind.RESOURCE_NAME)
+
+TOPIC_RESOURCE: Final = 2
+"""The type of a topic among resources (ConfigResource.Type, ResourceType)."""
 
 BEING_CREATED: Final = "being_created"
 """The rule of a topic that is answered as unknown while it is created, which is no denial."""
+
+MISSING: Final = "missing"
+"""The rule of a topic that a request without auto-creation looks for, which is no denial."""
+
+REPLICA: Final = "replica"
+"""The rule of a Fetch that poses as a broker's, which concerns no namespace."""
+
+NO_DENIALS: Final = frozenset({BEING_CREATED, FROZEN, MISSING})
+"""The rules of what is not there at the moment."""
 
 MAX_SHOWN: Final = 300
 """Bytes of a denied name that are logged."""
@@ -38,42 +57,153 @@ MAX_COUNTED_TOPICS: Final = 100
 def note_denials(state: ConnectionState, exchange: Exchange, rejections: Rejections) -> None:
     """Report denials: a count on the flow and an event for the traffic log each time, and a line in
     the log for the first of a connection, since clients repeat denied requests."""
-    plan = exchange.plan
     for items in (rejections.topics, rejections.ids):
-        for resource, denied in paced(items.items()):
-            flow = state.flow(plan.api_key, plan.version, b"")  # it may be another after a pause
-            flow.errors[denied.code] = flow.errors.get(denied.code, 0) + 1
-            if denied.rule == BEING_CREATED:
-                continue
-            flow.denials[denied.rule] = flow.denials.get(denied.rule, 0) + 1
-            shown = _shown(resource)
-            event = Denial(
-                state.source,
-                plan.api_key,
-                plan.version,
-                denied.rule,
-                denied.code,
-                shown,
-                denied.message,
-                denied.operation,
-                denied.resource,
-                denied.because,
-                _namespace(state, resource, denied),
-            )
-            if state.worker.denied(event) and state.first_denial(resource):
-                client = state.source.client_address
-                log.warning("%s denied %s of %r: %s", client, plan.name, shown, denied.message)
+        if items:
+            note_denied(state, exchange, items.items())
 
 
-def _namespace(state: ConnectionState, resource: bytes, denied: Denied) -> str | None:
+def note_denied(
+    state: ConnectionState,
+    exchange: Exchange,
+    items: Iterable[tuple[bytes, Denied]],
+    *,
+    named: bool = True,
+) -> None:
+    """Report denied items, each with its name: see :func:`note_denials`. ``named``: they have the
+    names of topics, or ids of what is in namespaces.
+
+    Each counts under its namespace, and so does a request of which the broker is asked nothing:
+    under that of the item denied first.
+    """
+    if exchange.checked:
+        return
+    if exchange.undecided is not None:
+        exchange.undecided += [(resource, denied, named) for resource, denied in paced(items)]
+        return
+    for resource, denied in paced(items):
+        _report(state, exchange, resource, denied, named=named)
+
+
+def report_denied(
+    state: ConnectionState, exchange: Exchange, told: Counter[tuple[bytes, int]]
+) -> None:
+    """Report what was denied of a request while nothing was decided for good, but for what was
+    ``told`` before, when it was decided before: how often which name was denied with which code."""
+    undecided, exchange.undecided = exchange.undecided, None
+    before = told.copy()
+    for resource, denied, named in paced(undecided or ()):
+        key = (resource, denied.code)
+        again = before[key] > 0
+        if again:
+            before[key] -= 1
+        else:
+            told[key] += 1
+        _report(state, exchange, resource, denied, named=named, told=again)
+
+
+def _report(
+    state: ConnectionState,
+    exchange: Exchange,
+    resource: bytes,
+    denied: Denied,
+    *,
+    named: bool,
+    told: bool = False,
+) -> None:
+    plan = exchange.plan
+    namespace = _namespace(state, resource, denied, named=named)
+    # After a pause it may be another.
+    flow = state.flow_of(plan.api_key, plan.version, namespace)
+    if exchange.flow is None or exchange.flow.namespace == NO_TOPIC:
+        exchange.flow = flow
+    if told:
+        return
+    flow.errors[denied.code] = flow.errors.get(denied.code, 0) + 1
+    if denied.rule in NO_DENIALS:
+        return
+    flow.denials[denied.rule] = flow.denials.get(denied.rule, 0) + 1
+    event = Denial(
+        state.source,
+        plan.api_key,
+        plan.version,
+        denied.rule,
+        denied.code,
+        _shown(resource),
+        denied.message,
+        denied.operation,
+        denied.resource,
+        denied.because,
+        namespace,
+        denied.right,
+    )
+    if state.worker.denied(event) and state.first_denial(resource):
+        _log(event, plan.name)
+
+
+def _log(event: Denial, api: str) -> None:
+    source = event.source
+    log.warning(
+        "%s denied %s of %r: %s (client id %r, listener %s, principal %s, rule %s)",
+        source.client_address,
+        api,
+        event.resource,
+        event.message,
+        source.client_id,
+        source.listener,
+        source.principal,
+        event.rule,
+        extra=details(
+            client_address=source.client_address,
+            api=api,
+            resource=event.resource,
+            client_id=source.client_id,
+            listener=source.listener,
+            principal=source.principal,
+            rule=event.rule,
+            code=event.code,
+            namespace=event.namespace,
+        ),
+    )
+
+
+def _namespace(
+    state: ConnectionState, resource: bytes, denied: Denied, *, named: bool
+) -> str | None:
     """The namespace that a denied item would be in, whether or not it exists."""
     kind, _, name = denied.resource.partition(" ")
-    if kind == "CLUSTER":
+    if kind == "CLUSTER" or denied.rule == REPLICA:
         return None
     if name:
         return name.rpartition(DELIMITER)[0]
-    named = state.access.topic_resource(resource)
-    return None if named is None else named.namespace
+    return namespace_of(state, resource) if named else None
+
+
+def namespace_of(state: ConnectionState, resource: bytes) -> str | None:
+    """The namespace of a topic, by the name or the topic id that a client uses: that which it is
+    in, or would be; None if it can be in none."""
+    if len(resource) == ID_LENGTH:
+        flat = state.view.flat_of_id(resource, state.worker.cluster.index)
+        if flat is not None:
+            return state.view.snapshot.owner(flat.decode(errors="replace")).namespace
+    topic = state.access.topic_resource(resource)
+    return None if topic is None else topic.namespace
+
+
+def count_first_topic(state: ConnectionState, exchange: Exchange, spans: Iterable[Span]) -> bool:
+    """Set the flow of a request that the gateway answers or carries out itself: that of the
+    namespace of the topic (or of the config resource that is one) which it names first. Returns
+    whether it names any."""
+    plan = exchange.plan
+    in_configs = False
+    for kind, _, _, value in spans:
+        if kind == RESOURCE_TYPE:
+            in_configs = value == TOPIC_RESOURCE
+        elif value and (kind in (TOPIC_NAME, TOPIC_ID) or (kind == RESOURCE_NAME and in_configs)):
+            namespace = namespace_of(state, value)
+            exchange.flow = state.flow_of(plan.api_key, plan.version, namespace)
+            return True
+    exchange.flow = state.flow(plan.api_key, plan.version, b"")
+    return False
 
 
 def count_topics(state: ConnectionState, exchange: Exchange) -> None:

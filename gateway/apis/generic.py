@@ -11,7 +11,14 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from gateway.apis.counting import TOPIC_ID, TOPIC_NAME, count_errors, count_topics, note_denials
+from gateway.apis.counting import (
+    TOPIC_ID,
+    TOPIC_NAME,
+    count_errors,
+    count_topics,
+    note_denials,
+    note_denied,
+)
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.exchanges.exchange import (
@@ -35,13 +42,13 @@ from gateway.rules.rename import Rejections, RequestRenamer
 from gateway.rules.restore import ResponseRenamer, endpoint_edits
 from gateway.rules.shadows import Far
 from gateway.rules.topic_entries import NO_ALIASES
+from gateway.views.names_of_view import NAMESPACE_RULE
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
-from protocol.pausing import eased, let_go
+from protocol.pausing import eased, let_go, may_pause
 from protocol.splice import Edit, splice
 from protocol.walkers import Span, Walker
 
-NAMESPACE_RULE: Final = "namespace"
 SIZED: Final = int(Kind.SIZED)
 
 MAX_SPANS: Final = 100_000
@@ -69,11 +76,32 @@ class TrailingBytes(ProtocolError):
         self.stop = stop
 
 
+class ManyItems(ProtocolError):
+    """A short request has so many items that it is to be decided in slices, as long ones are."""
+
+    def __init__(self) -> None:
+        super().__init__("a request has many items")
+
+
+def in_slices(exchange: Exchange) -> None:
+    """Go on with a request in slices alone, since it may take a while. Raises ManyItems, but where
+    it is decided in slices already, or was decided before."""
+    if not exchange.checked and not may_pause():
+        raise ManyItems
+
+
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
     """Rewrite the names in a request; the handler of every API without one of its own."""
     spans = request_spans(exchange.plan, buf, start, end)
+    return request_of(state, exchange, buf, start, end, spans)
+
+
+def request_of(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int, spans: list[Span]
+) -> Outcome:
+    """The same as :func:`request`, for spans that the caller has walked."""
     renamer = renamer_for(state, exchange)
     renamer.add(spans)
     if renamer.far is not None and (first := prepare(renamer.far)) is not None:
@@ -117,8 +145,12 @@ def restore(
     end: int,
     spans: list[Span],
     protocol_type: bytes | None = b"consumer",
+    far: Far | None = None,
+    *,
+    remembered: bool = False,
 ) -> list[Edit] | bytes:
-    """The same as :func:`response`, for spans that the caller has walked."""
+    """The same as :func:`response`, for spans that the caller has walked. ``far`` are the topics of
+    other volumes; None: they are made here. ``remembered`` as for :class:`ResponseRenamer`."""
     plan = exchange.plan
     renamer = ResponseRenamer(
         state.access,
@@ -126,8 +158,8 @@ def restore(
         plan.flexible,
         exchange.spelled,
         exchange.spelled_ids,
-        of_others=plan.api.of_others,
-        far=None if state.tree is None else far_topics(state, exchange),
+        far=far or (None if state.tree is None else far_topics(state, exchange)),
+        remembered=remembered,
     )
     renamer.add(spans, protocol_type)
     if renamer.errors:
@@ -142,7 +174,7 @@ def restore(
         let_go(spans)
         return renamer.edits
     edits = renamer.edits + endpoint_edits(spans, state.addresses, plan.flexible)
-    facts = TextFacts(renamer.in_text, state.view, exchange.spelled or {})
+    facts = TextFacts(renamer.shown, state.view, exchange.spelled or {})
     edits += text_edits(spans, plan.flexible, facts)
     edits.sort()
     sized = [(span[1], span[2], span[3]) for span in eased(spans) if span[0] == SIZED]
@@ -195,15 +227,20 @@ def response_spans(
     return spans
 
 
-def renamer_for(state: ConnectionState, exchange: Exchange) -> RequestRenamer:
-    """A renamer for this request; the exchange keeps its spellings for the response."""
+def renamer_for(
+    state: ConnectionState, exchange: Exchange, *, thawed: bool = False
+) -> RequestRenamer:
+    """A renamer for this request; the exchange keeps its spellings for the response. ``thawed``:
+    nothing counts as frozen."""
+    access = state.access.thawed() if thawed else state.access
     spelled: dict[bytes, bytes] = {}
     exchange.spelled = spelled
     index = state.worker.cluster.index
     plan = exchange.plan
     far = None if state.tree is None else far_topics(state, exchange)
-    renamer = RequestRenamer(state.access, plan.needs, index, plan.flexible, spelled, far)
+    renamer = RequestRenamer(access, plan.needs, index, plan.flexible, spelled, far)
     exchange.spelled_ids = renamer.spelled_ids
+    exchange.ids = renamer.ids
     return renamer
 
 
@@ -235,7 +272,7 @@ def reject(
         if plan.api.item_shape(plan.version) is None:
             denied = next(iter(rejections.ids.values()), SPELLED_TWICE)
             return answer_error(exchange, body, denied)
-        left = without_items(exchange, body, rejections.ids, rejections.id_aliases)
+        left = without_items(state, exchange, body, rejections.ids, rejections.id_aliases)
         if isinstance(left, Answer):
             return left
         return redecide(state, exchange, left, plan.on_request)
@@ -244,24 +281,41 @@ def reject(
         _reject_missing(state, exchange, rejections)
     if rejections.aliases and state.view.has_topic_ids:
         exchange.then(lambda answer: _ids_of_aliases(state, plan, answer, rejections.aliases))
-    left = without_topics(exchange, body, rejections.topics, rejections.aliases)
+    left = without_topics(state, exchange, body, rejections.topics, rejections.aliases)
     return left if isinstance(left, Answer) else forward_renamed(state, exchange, left)
 
 
 def without_topics(
+    state: ConnectionState,
     exchange: Exchange,
     body: bytes,
     denied: Mapping[bytes, Denied],
     aliases: Mapping[bytes, bytes] = NO_ALIASES,
 ) -> bytes | Answer:
     """A request without its ``denied`` topics and the ``aliases`` of others; the response gets
-    their errors and copies. The whole answer where nothing is left to request."""
-    plan = exchange.plan
-    split = partial.split(plan.api, plan.version, body, denied, aliases)
+    their errors and copies. The whole answer where nothing is left to request. Second spellings
+    that contradict the first are denials of their own."""
+    split = split_topics(state, exchange, body, denied, aliases)
     return _left(exchange, split, partial.merge)
 
 
+def split_topics(
+    state: ConnectionState,
+    exchange: Exchange,
+    body: bytes,
+    denied: Mapping[bytes, Denied],
+    aliases: Mapping[bytes, bytes],
+) -> partial.Split:
+    """A request divided as :func:`without_topics` does; the denials that it finds are reported."""
+    plan = exchange.plan
+    split = partial.split(plan.api, plan.version, body, denied, aliases)
+    if aliases:
+        note_denied(state, exchange, partial.contradictions(split.kept, aliases))
+    return split
+
+
 def without_items(
+    state: ConnectionState,
     exchange: Exchange,
     body: bytes,
     denied: Mapping[Key, Denied],
@@ -270,6 +324,8 @@ def without_items(
     """The same as :func:`without_topics` for groups, coordinator keys and config resources."""
     plan = exchange.plan
     split = item_lists.split_items(plan.api, plan.version, body, denied, aliases)
+    if aliases:
+        note_denied(state, exchange, item_lists.contradictions(split.kept, aliases))
     return _left(exchange, split, item_lists.merge_items)
 
 
@@ -330,8 +386,9 @@ def look_again(exchange: Exchange, rejections: Rejections) -> Refresh | None:
 
 
 def forward_renamed(state: ConnectionState, exchange: Exchange, body: bytes) -> Forward:
-    """Forward a body in logical names, of which nothing is denied any more."""
-    renamer = renamer_for(state, exchange)
+    """Forward a body in logical names, of which nothing is denied any more. Names of a listing may
+    be frozen: until they change hands their topics are shown to those who see them now."""
+    renamer = renamer_for(state, exchange, thawed=True)
     # "All topics" was expanded to names, however many there are.
     spans = request_spans(exchange.plan, body, 0, len(body), most=math.inf)
     if exchange.plan.key == _METADATA_V0:

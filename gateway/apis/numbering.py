@@ -5,11 +5,10 @@ The handlers inside see the cluster's own node ids, in requests and in responses
 
 from __future__ import annotations
 
-from typing import Final
-
 from gateway.apis import generic
 from gateway.exchanges.exchange import Exchange, Outcome, RequestHandler, ResponseHandler
 from gateway.exchanges.state import ConnectionState
+from gateway.rules.declaration import Declaration, Records
 from gateway.rules.node_numbers import (
     has_nodes,
     number_edits,
@@ -19,15 +18,13 @@ from gateway.rules.node_numbers import (
 from gateway.rules.node_numbers import node_spans as spans_of
 from protocol.splice import Edit, splice
 
-BY_THEMSELVES: Final = frozenset({"Produce", "Fetch"})
-"""APIs whose handlers put virtual node ids themselves: no request waits there for another call."""
 
-
-def request_of(api: str, version: int, handler: RequestHandler) -> RequestHandler:
+def request_of(api: Declaration, version: int, handler: RequestHandler) -> RequestHandler:
     """The handler of an API's requests, in a tree given the cluster's own node ids; the very same
-    one where requests hold none."""
-    message = f"{api}Request"
-    if api in BY_THEMSELVES or not has_nodes(message, version):
+    one where requests hold none, and where records pass: no request waits there for another call,
+    so those handlers put virtual node ids themselves."""
+    message = f"{api.name}Request"
+    if api.records is not Records.NONE or not has_nodes(message, version):
         return handler
 
     def request(
@@ -46,11 +43,11 @@ def request_of(api: str, version: int, handler: RequestHandler) -> RequestHandle
     return request
 
 
-def response_of(api: str, version: int, handler: ResponseHandler) -> ResponseHandler:
+def response_of(api: Declaration, version: int, handler: ResponseHandler) -> ResponseHandler:
     """The handler of an API's responses, which in a tree get virtual node ids at last; the very
-    same one where responses hold none."""
-    message = f"{api}Response"
-    if api in BY_THEMSELVES or not has_nodes(message, version):
+    same one where responses hold none, and where records pass."""
+    message = f"{api.name}Response"
+    if api.records is not Records.NONE or not has_nodes(message, version):
         return handler
 
     def response(

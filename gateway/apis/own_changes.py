@@ -8,12 +8,22 @@ are rare, so messages are always parsed whole.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import Final
 
 from gateway.apis import generic
-from gateway.apis.counting import ERROR_CODE, TOPIC_ID, TOPIC_NAME, count_errors, note_denials
+from gateway.apis.counting import (
+    ERROR_CODE,
+    TOPIC_ID,
+    TOPIC_NAME,
+    count_errors,
+    count_first_topic,
+    note_denials,
+    note_denied,
+)
+from gateway.brokers.throttling import with_throttle_ms
 from gateway.changes.base.context import Answered
 from gateway.decision import Denied
 from gateway.exchanges.exchange import Answer, Exchange, RequestHandler, Work
@@ -65,19 +75,7 @@ def without_denied(
     if not forbidden:
         return body
     note_denials(state, exchange, Rejections(topics=forbidden))
-    return generic.without_topics(exchange, body, forbidden)
-
-
-def name_rejections(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied]:
-    """The names that denote neither a topic in this view nor a namespace."""
-    rejected: dict[bytes, Denied] = {}
-    for kind, _, _, value in eased(spans):
-        if kind == TOPIC_NAME and value:
-            found = state.view.resolve(value)
-            namespace = state.view.ends_as_namespace(value.decode(errors="replace"))
-            if isinstance(found, Denied) and not namespace:
-                rejected[value] = found
-    return rejected
+    return generic.without_topics(state, exchange, body, forbidden)
 
 
 def change(
@@ -85,23 +83,23 @@ def change(
     exchange: Exchange,
     change: Change,
     body: bytes,
-    rejected: dict[bytes, Denied],
 ) -> Work:
     """Carry out a request by ``change``, which gives the response. Its errors are counted as a
-    broker's. The names that a rule ``refused`` are reported as denials if the response still has
-    their errors, and so is what the change itself denied."""
+    broker's, under the namespace of the topic that the request names first, but for the items that
+    it denied, which are reported as denials, each under its own."""
     plan = exchange.plan
-    exchange.flow = state.flow(plan.api_key, plan.version, b"")
+    spans = generic.request_spans(plan, body, 0, len(body), most=math.inf)
+    topics = count_first_topic(state, exchange, spans)
 
     async def run() -> bytes:
         answered = await change(state.access, plan.version, body)
-        answer = answered.body
+        # KIP-599: after THROTTLING_QUOTA_EXCEEDED clients wait for as long as the response says.
+        answer = with_throttle_ms(plan.api_key, plan.version, answered.body, answered.throttle_ms)
         spans = generic.response_spans(plan, answer, 0, len(answer))
         codes = Counter(span[3] for span in eased(spans) if span[0] == ERROR_CODE)
-        denied = {name: why for name, why in paced(rejected.items()) if why.code in codes}
-        denied |= {name.encode(): why for name, why in paced(answered.denied.items())}
-        note_denials(state, exchange, Rejections(topics=denied))
-        codes -= Counter(why.code for why in paced(denied.values()))  # counted with the denials
+        denied = ((name.encode(), why) for name, why in answered.denied)
+        note_denied(state, exchange, denied, named=topics)
+        codes -= Counter(why.code for _, why in paced(answered.denied))  # counted with the denials
         count_errors(exchange, list(codes.elements()))
         return answer
 
@@ -115,7 +113,7 @@ def answered_by(change_of: Callable[[Changes], Change]) -> RequestHandler:
         state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
     ) -> Work:
         generic.request_spans(exchange.plan, buf, start, end)
-        return change(state, exchange, change_of(state.worker.changes), buf[start:end], {})
+        return change(state, exchange, change_of(state.worker.changes), buf[start:end])
 
     return request
 

@@ -29,7 +29,7 @@ from protocol.headers import read_request_header, response_header, response_head
 from protocol.messages import has_field, make
 from protocol.schema import API_NAMES, response_name
 
-__all__ = ["APIS", "PLANS", "any_plan", "plan_of", "prepare", "unsupported"]
+__all__ = ["APIS", "DIVIDED", "PLANS", "any_plan", "plan_of", "prepare", "unsupported"]
 
 API_VERSIONS: Final = 18
 
@@ -56,6 +56,9 @@ def _declare_all() -> None:
 
 _declare_all()
 
+DIVIDED: Final = frozenset(api.key for api in APIS.values() if api.division is not None)
+"""The keys of the APIs whose requests are divided by volume in a tree."""
+
 
 def plan_of(api_key: int, version: int) -> Plan | None:
     """The plan of one API at one version; None when the gateway does not serve it."""
@@ -67,12 +70,12 @@ def _make(api_key: int, version: int) -> Plan | None:
     api = APIS.get(api_key)
     if api is None or not api.first <= version <= api.last:
         return None
-    on_request = numbering.request_of(api.name, version, api.request or generic.request)
-    on_response = numbering.response_of(api.name, version, api.response or generic.response)
+    on_request = numbering.request_of(api, version, api.request or generic.request)
+    on_response = numbering.response_of(api, version, api.response or generic.response)
     on_request = gateway_nodes.request_of(api, splitting(api, on_request))
     on_request = sought_again.request_of(api, on_request)
-    on_response = gateway_nodes.response_of(api.name, version, on_response)
-    plan = Plan(api, version, on_request, on_response, plan_of)
+    on_response = gateway_nodes.response_of(api, version, on_response)
+    plan = Plan(api, version, on_request, on_response, plan_of, api.on_change)
     PLANS[plan.key] = plan
     return plan
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Final
@@ -23,13 +24,16 @@ from gateway.identity import ANONYMOUS
 from gateway.places import NO_PLACE, Place
 from gateway.sinks.record_writer import RecordSink
 
+MAX_FAILURES: Final = 200
+"""Failed logins that are kept between two calls of :meth:`Audit.take_failures`."""
+
 STOP_SECONDS: Final = 2.0
 """For what still waits at the end: a worker is killed 5 s after its drain."""
 
 
 class Audit:
-    """Writes what happened in one process to ``sinks``; without any it keeps and counts nothing.
-    ``clock`` gives seconds since 1970."""
+    """Writes what happened in one process to ``sinks``; without any it counts nothing, and
+    keeps the latest failed logins alone. ``clock`` gives seconds since 1970."""
 
     def __init__(
         self,
@@ -42,6 +46,7 @@ class Audit:
         self._run = secrets.token_hex(8)
         self._numbers = count(1)
         self._events = dict.fromkeys(TYPES, 0)
+        self._failures: deque[AuthenticationFailure] = deque(maxlen=MAX_FAILURES)
 
     async def start(self) -> None:
         """Begin to write. Raises SinkError, and OSError when the cluster does not answer."""
@@ -72,7 +77,15 @@ class Audit:
         (empty: not known), ``reason`` a sentence for operators, without secrets. ``principal`` is
         that of the connection before, where it authenticates again.
         """
-        self._put(AuthenticationFailure(listener, address, mechanism, user, reason, principal))
+        failure = AuthenticationFailure(listener, address, mechanism, user, reason, principal)
+        self._failures.append(failure)
+        self._put(failure)
+
+    def take_failures(self) -> Sequence[AuthenticationFailure]:
+        """The failed logins since the last call, the latest :data:`MAX_FAILURES`."""
+        taken = list(self._failures)
+        self._failures.clear()
+        return taken
 
     def connection_revoked(self, source: FlowSource, reason: str) -> None:
         """An admitted client's connection is closed: its right to stay has ended."""

@@ -53,8 +53,11 @@ class CatalogChange:
 
 
 def changes_of(change: Committed, place: Place = NO_PLACE) -> Iterator[CatalogChange]:
-    """A committed change as events: mostly one, more where it lists more than ``MAX_LISTED``."""
+    """A committed change as events: mostly one, more where it lists more than ``MAX_LISTED``;
+    none of a kind that is not audited."""
     kind = KINDS[change.key[0]]
+    if not kind.audited:
+        return
     present = change.after if change.after is not None else change.before
     assert present is not None
     action: Action = "altered"

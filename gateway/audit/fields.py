@@ -111,14 +111,14 @@ FIELDS: Final[tuple[Field, ...]] = (
         "operation",
         "string",
         _DENIED,
-        "the operation, such as `WRITE`; null: no ACL was involved",
+        "the operation, such as `WRITE`, that ACLs or the producer guarantee denied; else null",
         nullable=True,
     ),
     Field(
         "resource_type",
         "string",
         ("denied", "changed"),
-        "denied: `TOPIC`, `GROUP`, `CLUSTER`, `TRANSACTIONAL_ID`, null: no ACL was involved; "
+        "denied: `TOPIC`, `GROUP`, `CLUSTER`, `TRANSACTIONAL_ID`, null where `operation` is; "
         "changed: the catalog's kind, such as `namespace` or `acl`",
         nullable=True,
     ),
@@ -126,7 +126,7 @@ FIELDS: Final[tuple[Field, ...]] = (
         "resource",
         "string",
         ("denied", "changed"),
-        "its logical name (a namespace's ends in `:`); if no ACL was involved, as it was spelled",
+        "its logical name (a namespace's ends in `:`); if `operation` is null, as it was spelled",
     ),
     Field(
         "path",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias
 
-from gateway.acl_model import ANY_USER
-from gateway.identity import Identity
+from gateway.identity import Identity, InvalidPrincipal, check_principal
 
 
 class AuthenticationFailed(Exception):
@@ -42,6 +42,11 @@ class Exchange(Protocol):
     user: str
     identity: Identity | None
 
+    def work(self, token: bytes) -> Callable[[], None] | None:
+        """What takes milliseconds of a step with this token, to be done in a thread before it;
+        None: nothing does. Raises nothing for any token, nor does the work."""
+        ...
+
     def step(self, token: bytes) -> bytes:
         """The challenge, or outcome, for a client's token. Raises AuthenticationFailed or
         CannotTell, and nothing else, for any token."""
@@ -49,14 +54,39 @@ class Exchange(Protocol):
 
 
 def is_name(user: str) -> bool:
-    """Whether a name from outside may be a user's: ``User:*`` is everyone in ACLs, and logs would
-    not show characters that cannot be printed."""
-    return principal_of(user) != ANY_USER and user.isprintable()
+    """Whether a name from outside may be a user's (:func:`gateway.identity.check_principal`)."""
+    try:
+        check_principal(principal_of(user))
+    except InvalidPrincipal:
+        return False
+    return True
+
+
+def proved(
+    user: str, mechanism: str, expires: float | None = None, *, here: bool = False
+) -> Identity:
+    """The identity that a SASL mechanism has proved, until ``expires`` (seconds since
+    the epoch). ``here``: by a credential of this gateway's. Raises AuthenticationFailed."""
+    try:
+        return Identity(principal_of(user), mechanism, expires, user if here else None)
+    except InvalidPrincipal as error:
+        raise AuthenticationFailed(str(error)) from None
 
 
 def principal_of(user: str) -> str:
     """The principal that a user name of SASL stands for (KafkaPrincipal)."""
     return f"User:{user}"
+
+
+MAX_TOKEN: Final = 64 * 1024
+"""Bytes of the longest token that is looked at; passwords may be tokens of identity providers."""
+
+
+def check_size(token: bytes, most: int = MAX_TOKEN) -> None:
+    """Reject a token before a library sees it: a client that nobody knows yet must not cost more
+    than a message of that length. Raises AuthenticationFailed."""
+    if len(token) > most:
+        raise AuthenticationFailed(f"a token of {len(token)} bytes, of at most {most}")
 
 
 def utf8(data: bytes) -> str:
@@ -86,6 +116,6 @@ def file_stamp(path: Path) -> FileStamp | None:
     """The stamp of a file, by which its changes are noticed; None: it cannot be read."""
     try:
         status = os.stat(path)  # noqa: PTH116 - every user's, every second
-    except OSError:
+    except (OSError, ValueError):
         return None
     return status.st_ino, status.st_size, status.st_mtime_ns

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import json
 import logging
+import re
+from ipaddress import ip_address
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol
+from urllib.parse import urlsplit
 
 from gateway.auth.exchange import CredentialsError, FileStamp, file_stamp
+from gateway.files import UnreadableFile, read_file
 
 if TYPE_CHECKING:
     import jwt
@@ -25,6 +29,8 @@ MAX_BYTES: Final = 1024 * 1024
 URLS: Final = ("http://", "https://")
 """The beginnings of a key set's location that is no file."""
 
+_HOST: Final = re.compile(r"[A-Za-z0-9._-]{1,253}")
+
 KEY_TYPES: Final = {
     **dict.fromkeys(("RS256", "RS384", "RS512", "PS256", "PS384", "PS512"), ("RSA", None)),
     "ES256": ("EC", "P-256"),
@@ -33,6 +39,23 @@ KEY_TYPES: Final = {
     "EdDSA": ("OKP", "Ed25519"),
 }
 """The algorithms that are accepted, all asymmetric: the key type and curve of each."""
+
+
+def check_url(url: str) -> None:
+    """Raise ValueError, with a reason, for what can never be fetched as a key set."""
+    if any(letter.isspace() or not letter.isprintable() for letter in url):
+        raise ValueError("it has a space or a control character")
+    parts = urlsplit(url)
+    host = parts.hostname
+    if not host:
+        raise ValueError("it has no host")
+    if parts.port == 0:
+        raise ValueError("port 0 is no port")
+    if "[" in parts.netloc:
+        ip_address(host)
+    # Names in DNS have no underscores, and those of containers do.
+    elif not _HOST.fullmatch(host.encode("idna").decode()):
+        raise ValueError(f"'{host}' is no host name")
 
 
 class KeySet:
@@ -139,12 +162,9 @@ class FileKeys:
 
     def _read(self) -> KeySet:
         try:
-            with self._path.open("rb") as file:
-                text = file.read(MAX_BYTES + 1)
-        except OSError as error:
-            raise ValueError(error.strerror or "it cannot be read") from None
-        if len(text) > MAX_BYTES:
-            raise ValueError(f"it has more than {MAX_BYTES} bytes")
+            text = read_file(self._path, MAX_BYTES)
+        except UnreadableFile as error:
+            raise ValueError(str(error)) from None
         return KeySet.parse(text)
 
 

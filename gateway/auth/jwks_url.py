@@ -6,11 +6,14 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+import socket
 from typing import Final
 
 import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
 
 from gateway.auth.jwks import MAX_BYTES, KeySet
+from gateway.brokers.lookups import LOOKUPS
 
 log = logging.getLogger(__name__)
 
@@ -86,7 +89,11 @@ class UrlKeys:
     async def _text(self) -> bytes:
         timeout = aiohttp.ClientTimeout(total=TIMEOUT_SECONDS)
         async with (
-            aiohttp.ClientSession(timeout=timeout, trust_env=True) as session,
+            aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(resolver=_Resolver()),
+                timeout=timeout,
+                trust_env=True,
+            ) as session,
             session.get(self._url) as response,
         ):
             if response.status != 200:
@@ -114,6 +121,30 @@ class UrlKeys:
             doubled = FIRST_RETRY_SECONDS * 2.0 ** min(self._failures - 1, 16)
             delay = min(doubled, MAX_RETRY_SECONDS, delay)
         return delay * random.uniform(0.9, 1.1)  # noqa: S311 - nothing secret
+
+
+class _Resolver(AbstractResolver):
+    """The lookups of this process: aiohttp's own run on the few threads of the event loop."""
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        """The addresses of a host. Raises OSError."""
+        return [
+            ResolveResult(
+                hostname=host,
+                host=address[0],
+                port=port,
+                family=found_family,
+                proto=protocol,
+                flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV,
+            )
+            for found_family, _, protocol, _, address in await LOOKUPS.addresses(host, port)
+            if family in (socket.AF_UNSPEC, found_family)
+        ]
+
+    async def close(self) -> None:
+        """Nothing is held."""
 
 
 def _reason(error: Exception) -> str:

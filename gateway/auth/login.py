@@ -35,6 +35,10 @@ from protocol.schema import api_key_of
 MIN_REQUEST: Final = 10
 """Bytes: API key, version, correlation id and the client id's length."""
 
+MAX_VERSION_TRIES: Final = 16
+"""Requests for the API versions in a version that is not served. Clients send one: 64 KiB of them
+in one read would take the event loop 0.2 s."""
+
 _SIZE: Final = Struct(">i")
 _HEAD: Final = Struct(">hhi")
 
@@ -91,7 +95,8 @@ class Login:
 
     ``to_client`` holds the frames to write; the writer clears it. Once ``identity`` is set,
     ``rest`` are the bytes that the client sent after its login; once ``failed`` is, nothing more is
-    read. ``mechanism`` and ``user`` are the client's claims so far. ``to_broker`` and
+    read. ``work`` is to be done in a thread, and then :meth:`worked` to be called; what comes
+    meanwhile is held. ``mechanism`` and ``user`` are the client's claims so far. ``to_broker`` and
     ``wants_broker`` are for logins that a broker decides on: never set here.
     """
 
@@ -106,15 +111,24 @@ class Login:
         self.rest = b""
         self.mechanism = ""
         self.user = ""
+        self.work: Callable[[], None] | None = None
         self.software = api_versions.UNKNOWN_SOFTWARE
         self._accepts = accepts
         self._versions = versions
         self._left = max_bytes
+        self._tries = MAX_VERSION_TRIES
         self._max_bytes = max_bytes
         self._state = State.START
         self._waits = False
         self._held = bytearray()
         self._exchange: Exchange | None = None
+        self._taken: tuple[Request | None, bytes] = None, b""
+
+    def worked(self) -> None:
+        """``work`` is done: go on with the token that it was for."""
+        self.work = None
+        self._step(*self._taken)
+        self._go_on()
 
     def data(self, data: bytes) -> None:
         """Take bytes from the client. Raises ProtocolError for bytes that no client may send."""
@@ -139,6 +153,15 @@ class Login:
 
     def _token(self, request: Request | None, token: bytes) -> None:
         """Take a token of a SaslAuthenticate request, or a bare one."""
+        assert self._exchange is not None
+        self.work = self._exchange.work(token)
+        if self.work is None:
+            self._step(request, token)
+        else:
+            self._waits = True
+            self._taken = request, token
+
+    def _step(self, request: Request | None, token: bytes) -> None:
         exchange = self._exchange
         assert exchange is not None
         try:
@@ -186,7 +209,7 @@ class Login:
     # -- requests ----------------------------------------------------------------------------------
 
     def _go_on(self) -> None:
-        """Continue to read after a step that waited for the broker (``_waits``)."""
+        """Continue to read after a step that waited (``_waits``)."""
         self._waits = False
         self._read()
 
@@ -230,6 +253,9 @@ class Login:
             if api_key != API_VERSIONS:
                 raise ProtocolError(f"API key {api_key} version {version} during login")
             # KIP-511: a client that is too new gets a response of version 0, and tries again.
+            self._tries -= 1
+            if self._tries < 0:
+                raise ProtocolError(f"API versions asked for in over {MAX_VERSION_TRIES} versions")
             request = Request(api_key, version, correlation_id, b"")
             self.to_client.append(request.reply(api_versions.unsupported_version()))
             return

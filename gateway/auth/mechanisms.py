@@ -14,12 +14,11 @@ from gateway.auth.oauthbearer import OAUTHBEARER, OAuthBearerExchange, TokenChec
 from gateway.auth.passwords import (
     PLAIN,
     SCRAM,
-    Credentials,
     PlainExchange,
     PlainUsers,
     ScramExchange,
-    UnknownUsers,
 )
+from gateway.auth.unknown_users import Credentials, UnknownUsers
 from gateway.config.security import ListenerSasl, OAuthBearer
 from gateway.identity import Identity
 
@@ -67,8 +66,14 @@ class Mechanisms:
         if self._keys is not None:
             self._keys.load()
 
+    def prepare(self) -> None:
+        """Do what the first logins would wait for, now that there is a catalog."""
+        self._unknown.catch_up(self._credentials())
+
     def look_again(self) -> bool:
-        """Read the users and keys whose files have changed; True if a user is gone."""
+        """Read the users and keys whose files have changed; True if a user is gone. Goes on with
+        what follows the catalog's credentials."""
+        self._unknown.follow(self._credentials())
         if self._keys is not None:
             self._keys.look_again()
         return self._users.look_again()

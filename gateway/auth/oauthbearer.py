@@ -12,8 +12,9 @@ from gateway.auth.exchange import (
     AuthenticationFailed,
     CannotTell,
     check_authzid,
+    check_size,
     is_name,
-    principal_of,
+    proved,
     sasl_name,
 )
 from gateway.auth.jwks import KEY_TYPES, Keys, KeySet
@@ -45,22 +46,43 @@ class OAuthBearerExchange:
     def __init__(self, tokens: TokenChecker) -> None:
         self._tokens = tokens
         self._failure: AuthenticationFailed | None = None
+        self._begun: tuple[str, Verification] | None = None
         self.user = ""
         self.identity: Identity | None = None
+
+    def work(self, token: bytes) -> Callable[[], None] | None:
+        """The verification of the token's signature."""
+        if self._failure is not None:
+            return None
+        try:
+            check_size(token)
+            authzid, bearer = parse_response(token)
+            verification = self._tokens.begin(bearer)
+        except (AuthenticationFailed, CannotTell):
+            return None  # the step is rejected before it comes to that
+        self._begun = authzid, verification
+        return verification.run
 
     def step(self, token: bytes) -> bytes:
         if self._failure is not None:
             if token != AFTER_CHALLENGE:
                 raise AuthenticationFailed("what answers a challenge is \\x01 (RFC 7628)")
             raise self._failure
-        authzid, bearer = parse_response(token)
+        begun, self._begun = self._begun, None
+        if begun is None:
+            check_size(token)
+            authzid, bearer = parse_response(token)
         try:
-            self.user, expires = self._tokens.check(bearer)
+            if begun is None:
+                self.user, expires = self._tokens.check(bearer)
+            else:
+                authzid, verification = begun
+                self.user, expires = self._tokens.finish(verification)
             check_authzid(authzid, self.user)
         except AuthenticationFailed as failure:
             self._failure = failure
             return b'{"status":"invalid_token"}'
-        self.identity = Identity(principal_of(self.user), OAUTHBEARER, expires)
+        self.identity = proved(self.user, OAUTHBEARER, expires)
         return b""
 
 
@@ -98,6 +120,56 @@ class Token(NamedTuple):
     expires: float
 
 
+class Verification:
+    """The signature of one token, and the claims that PyJWT checks with it: ``run`` needs nothing
+    that the event loop changes, so a thread may do it."""
+
+    def __init__(self, token: str, candidates: list[jwt.PyJWK], settings: OAuthBearer) -> None:
+        self._token = token
+        self._candidates = candidates
+        self._settings = settings
+        self._claims: dict[str, Any] = {}
+        self._failure: AuthenticationFailed | None = None
+
+    def run(self) -> None:
+        """Verify it."""
+        try:
+            self._claims = self._verified()
+        except AuthenticationFailed as failure:
+            self._failure = failure
+
+    def claims(self) -> dict[str, Any]:
+        """The claims, after ``run``. Raises AuthenticationFailed."""
+        if self._failure is not None:
+            raise self._failure
+        return self._claims
+
+    def _verified(self) -> dict[str, Any]:
+        """The claims; PyJWT has checked those that it knows."""
+        import jwt
+
+        for key in self._candidates:
+            try:
+                claims: dict[str, Any] = jwt.decode(
+                    self._token,
+                    key,
+                    algorithms=[key.algorithm_name],
+                    audience=self._settings.audience,
+                    issuer=self._settings.issuer,
+                    leeway=self._settings.clock_skew_seconds,
+                    options={"require": ["exp"], "enforce_minimum_key_length": True},
+                )
+            except (jwt.InvalidSignatureError, jwt.InvalidKeyError):
+                continue
+            except jwt.InvalidTokenError as error:
+                reason = _REASONS.get(type(error).__name__, _OTHER_REASON)
+                raise AuthenticationFailed(reason, reason) from None
+            except (jwt.PyJWTError, ValueError, TypeError):
+                raise AuthenticationFailed("it is no JSON Web Token") from None
+            return claims
+        raise AuthenticationFailed(_NOT_SIGNED)
+
+
 class TokenChecker:
     """Checks the tokens of one listener. ``now`` is seconds since the epoch."""
 
@@ -110,10 +182,20 @@ class TokenChecker:
 
     def check(self, token: str) -> Token:
         """Verify a token. Raises AuthenticationFailed, CannotTell."""
+        verification = self.begin(token)
+        verification.run()
+        return self.finish(verification)
+
+    def begin(self, token: str) -> Verification:
+        """What is to be verified of a token. Raises AuthenticationFailed, CannotTell."""
         keys = self._keys.current
         if keys is None:
             raise CannotTell("no keys to check tokens with")
-        claims = self._verified(token, self._candidates(token, keys))
+        return Verification(token, self._candidates(token, keys), self._settings)
+
+    def finish(self, verification: Verification) -> Token:
+        """The user of a token that has been verified. Raises AuthenticationFailed."""
+        claims = verification.claims()
         self._check_required(claims)
         return Token(self._user(claims), self._expires(claims))
 
@@ -135,31 +217,6 @@ class TokenChecker:
         if not candidates:
             raise AuthenticationFailed(_NOT_SIGNED)
         return candidates
-
-    def _verified(self, token: str, candidates: list[jwt.PyJWK]) -> dict[str, Any]:
-        """The claims of a token; PyJWT has checked those that it knows."""
-        import jwt
-
-        for key in candidates:
-            try:
-                claims: dict[str, Any] = jwt.decode(
-                    token,
-                    key,
-                    algorithms=[key.algorithm_name],
-                    audience=self._settings.audience,
-                    issuer=self._settings.issuer,
-                    leeway=self._settings.clock_skew_seconds,
-                    options={"require": ["exp"], "enforce_minimum_key_length": True},
-                )
-            except (jwt.InvalidSignatureError, jwt.InvalidKeyError):
-                continue
-            except jwt.InvalidTokenError as error:
-                reason = _REASONS.get(type(error).__name__, _OTHER_REASON)
-                raise AuthenticationFailed(reason, reason) from None
-            except (jwt.PyJWTError, ValueError, TypeError):
-                raise AuthenticationFailed("it is no JSON Web Token") from None
-            return claims
-        raise AuthenticationFailed(_NOT_SIGNED)
 
     def _check_required(self, claims: dict[str, Any]) -> None:
         for name, wanted in self._settings.required_claims.items():

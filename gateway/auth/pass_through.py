@@ -15,7 +15,7 @@ from struct import Struct
 from typing import Any, Final, NamedTuple
 
 from gateway.auth.claims import DEFAULT_CLAIM, Claim, claim_of
-from gateway.auth.exchange import AuthenticationFailed, principal_of
+from gateway.auth.exchange import AuthenticationFailed, proved
 from gateway.auth.login import Accepts, Failure, Login, Request
 from gateway.auth.mechanisms import Session
 from gateway.auth.messages import handshake_answer
@@ -34,7 +34,6 @@ from gateway.brokers.messages import (
 )
 from gateway.config.security import ListenerSasl
 from gateway.error_codes import UNSUPPORTED_SASL_MECHANISM
-from gateway.identity import Identity
 from protocol import messages
 from protocol.errors import ProtocolError
 
@@ -126,7 +125,7 @@ class PassThrough:
             return None
         lasts = answer.session_lifetime.total_seconds()
         expires = self.now() + lasts if lasts > 0 else None
-        return self.accepts.session(Identity(principal_of(claim.user), mechanism, expires))
+        return self.accepts.session(proved(claim.user, mechanism, expires))
 
 
 class PassThroughLogin(Login):

@@ -15,7 +15,6 @@ import hashlib
 import hmac
 import logging
 import secrets
-from bisect import bisect
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,12 +23,13 @@ from gateway.auth.exchange import (
     CredentialsError,
     FileStamp,
     check_authzid,
+    check_size,
     file_stamp,
-    principal_of,
+    proved,
     sasl_name,
     utf8,
 )
-from gateway.catalog.entities import ScramCredential
+from gateway.auth.unknown_users import Credentials, UnknownUsers
 from gateway.config.connecting import SecretError
 from gateway.config.security import Secret
 from gateway.identity import Identity
@@ -42,18 +42,13 @@ log = logging.getLogger(__name__)
 PLAIN: Final = "PLAIN"
 SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 
-DEFAULT_ITERATIONS: Final = 4_096
-_WORD: Final = b"0123456789abcdefghijklmnopqrstuvwxyz"
-_KEY_SIZES: Final = {"SCRAM-SHA-256": 32, "SCRAM-SHA-512": 64}
-_SALT_SIZE: Final = 26
+MAX_MESSAGE: Final = 2 * 1024
+"""Bytes of a SCRAM message: names are prepared (RFC 4013) a character at a time, 2 us each."""
 
 _PARTS: Final = 3
 """authzid, authcid, passwd"""
 _TOKENS: Final = "delegation tokens are not served"
 _SHOWN: Final = 200
-
-Credentials = Mapping[tuple[str, str], ScramCredential]
-"""The catalog's credentials, by mechanism and user."""
 
 
 class PlainUsers:
@@ -127,7 +122,11 @@ class PlainExchange:
         self.user = ""
         self.identity: Identity | None = None
 
+    def work(self, token: bytes) -> None:
+        """Nothing: a keyed hash takes microseconds."""
+
     def step(self, token: bytes) -> bytes:
+        check_size(token)
         parts = token.split(b"\0")
         if len(parts) != _PARTS:
             raise AuthenticationFailed(f"PLAIN takes {_PARTS} parts, not {len(parts)} (RFC 4616)")
@@ -139,7 +138,7 @@ class PlainExchange:
             known = user in self._users
             raise AuthenticationFailed("wrong password" if known else "there is no such user")
         check_authzid(authzid, user)
-        self.identity = Identity(principal_of(user), PLAIN, user=user)
+        self.identity = proved(user, PLAIN, here=True)
         return b""
 
 
@@ -166,9 +165,13 @@ class ScramExchange:
         # scramp does not know that it is typed.
         self._server: Any = ScramMechanism(mechanism).make_server(self._look_up, s_nonce=nonce)
 
+    def work(self, token: bytes) -> None:
+        """Nothing: the server's side is a few HMACs, and the iterations are the client's."""
+
     def step(self, token: bytes) -> bytes:
         from scramp import ScramException
 
+        check_size(token, MAX_MESSAGE)
         text = utf8(token)
         try:
             if not self._begun:
@@ -191,7 +194,7 @@ class ScramExchange:
         outcome = str(self._server.get_server_final()).encode()
         if not self._known:
             raise AuthenticationFailed("there is no such user")
-        self.identity = Identity(principal_of(self.user), self._mechanism, user=self.user)
+        self.identity = proved(self.user, self._mechanism, here=True)
         return outcome
 
     def _look_up(self, _prepared: str) -> tuple[bytes, bytes, bytes, int]:
@@ -214,49 +217,3 @@ def _user_name(bare: str) -> str:
     if not attribute.startswith("n="):
         return ""
     return sasl_name(attribute[2:])
-
-
-class UnknownUsers:
-    """Makes up credentials for unknown users that look like those of the catalog."""
-
-    def __init__(self) -> None:
-        self._credentials: Credentials = {}
-        self._rings: dict[str, list[tuple[bytes, ScramCredential]]] = {}
-        self._secret = secrets.token_bytes(32)
-
-    def credential(self, known: Credentials, mechanism: str, user: str) -> ScramCredential:
-        """The credential of a user that is not among the ``known``; no proof fits its keys."""
-        size = _KEY_SIZES[mechanism]
-        like = self._next(known, mechanism, _place(mechanism, user))
-        if like is None:  # there is no credential to look like
-            key, iterations, length, alphabet = self._secret, DEFAULT_ITERATIONS, _SALT_SIZE, _WORD
-        else:
-            key, iterations, length = like.server_key, like.iterations, len(like.salt)
-            alphabet = _WORD if like.salt.isalnum() else b""
-        salt = hashlib.shake_256(hmac.digest(key, _place(mechanism, user), "sha256")).digest(length)
-        if alphabet:
-            salt = bytes(alphabet[byte % len(alphabet)] for byte in salt)
-        return ScramCredential(
-            user, mechanism, iterations, salt, secrets.token_bytes(size), secrets.token_bytes(size)
-        )
-
-    def _next(self, known: Credentials, mechanism: str, place: bytes) -> ScramCredential | None:
-        if known is not self._credentials:
-            self._credentials, self._rings = known, {}
-        ring = self._rings.get(mechanism)
-        if ring is None:
-            ring = self._rings[mechanism] = sorted(
-                (
-                    (_place(mechanism, user), credential)
-                    for (kind, user), credential in known.items()
-                    if kind == mechanism
-                ),
-                key=lambda entry: entry[0],
-            )
-        if not ring:
-            return None
-        return ring[bisect(ring, place, key=lambda entry: entry[0]) % len(ring)][1]
-
-
-def _place(mechanism: str, user: str) -> bytes:
-    return hashlib.sha256(f"{mechanism}/{user}".encode(errors="replace")).digest()

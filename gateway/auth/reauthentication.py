@@ -6,6 +6,8 @@ reconnect. Principal and mechanism have to stay the same.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from gateway.auth.exchange import AuthenticationFailed, CannotTell, principal_of
 from gateway.auth.login import Accepts
 from gateway.auth.messages import authenticate_answer, authenticate_rejection, handshake_answer
@@ -58,6 +60,10 @@ class Reauthentication(_Attempt):
     def user(self) -> str:
         """The name that the client has claimed so far."""
         return self._exchange.user
+
+    def work(self, token: bytes) -> Callable[[], None] | None:
+        """What is to be done in a thread before :meth:`step`."""
+        return self._exchange.work(token)
 
     def step(self, version: int, token: bytes) -> bytes:
         """The body of the response to SaslAuthenticate with this token; empty: there is none."""

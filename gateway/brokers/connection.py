@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any, Self
 
+from gateway.brokers.dialing import dial_streams
 from gateway.brokers.errors import BrokerError, SecurityError
 from gateway.brokers.login_exchange import authenticate_version, log_in
 from gateway.brokers.messages import (
@@ -25,6 +26,7 @@ from gateway.brokers.messages import (
     response_body,
     response_entity,
 )
+from gateway.brokers.resets import reset
 from gateway.brokers.security import SESSION_USE, BrokerSecurity
 from protocol import messages
 from protocol.errors import ProtocolError
@@ -52,8 +54,8 @@ class BrokerConnection:
 
     Where the broker ends sessions (KIP-368), ``is_open`` turns False some time before: who asks
     now and then connects anew, which is simpler than to re-authenticate. Whatever goes wrong
-    while a request is under way (also that its caller is cancelled) closes the connection: what
-    the next bytes belong to is not certain any more.
+    while a request is under way (also that its caller is cancelled) resets the connection: what
+    the next bytes belong to is not certain any more, and nobody waits for what is done late.
     """
 
     def __init__(
@@ -99,7 +101,7 @@ class BrokerConnection:
         options = security.socket_options(host)
         try:
             async with asyncio.timeout(timeout):
-                reader, writer = await asyncio.open_connection(host, port, **options)
+                reader, writer = await dial_streams(host, port, **options)
         except TimeoutError:
             raise BrokerError(f"no connection within {timeout:g} s") from None
         # A host that is no host name, or a port that is none, is a ValueError or OverflowError.
@@ -189,16 +191,23 @@ class BrokerConnection:
         """
         return await self._in_turn(name, lambda: self._exchange(name, version, entity))
 
-    async def forward(self, request: bytes, what: str = "a client's request") -> bytes:
+    async def forward(
+        self,
+        request: bytes,
+        what: str = "a client's request",
+        *,
+        ready: Callable[[], Awaitable[None]] | None = None,
+    ) -> bytes:
         """Sends a client's request frame and returns the response frame, sizes and headers
         included, which only its sender can read; otherwise as :meth:`exchange`. Errors name it by
-        ``what``."""
+        ``what``. ``ready`` is awaited when the turn has come; the request is sent at once then, and
+        not if it raises anything, which is raised here. The time-out begins after it."""
 
         async def exchange() -> bytes:
             response = await self._send(request)
             return len(response).to_bytes(SIZE_BYTES, "big") + response
 
-        return await self._in_turn(what, exchange)
+        return await self._in_turn(what, exchange, ready)
 
     async def ping(self) -> None:
         """Asks for the API versions again. Raises BrokerError, and the connection is closed then
@@ -213,8 +222,15 @@ class BrokerConnection:
                 await self._reader.read(1)
             self.close()
 
-    async def _in_turn(self, name: str, exchange: Callable[[], Awaitable[bytes]]) -> bytes:
+    async def _in_turn(
+        self,
+        name: str,
+        exchange: Callable[[], Awaitable[bytes]],
+        ready: Callable[[], Awaitable[None]] | None = None,
+    ) -> bytes:
         async with self._turn:
+            if ready is not None:
+                await ready()
             answered = False
             try:
                 async with asyncio.timeout(self._timeout):
@@ -232,7 +248,7 @@ class BrokerConnection:
                 raise self._failure(f"the answer to {name} makes no sense: {error}") from None
             finally:
                 if not answered:
-                    self.close()
+                    self.reset()
 
     def _failure(self, text: str) -> BrokerError:
         return BrokerError(text) if self._spoken else NotSpoken(text)
@@ -240,6 +256,10 @@ class BrokerConnection:
     def close(self) -> None:
         """Closes the connection at once. May be called again."""
         self._writer.transport.abort()
+
+    def reset(self) -> None:
+        """Closes it at once, so that the broker drops what it has not begun with."""
+        reset(self._writer.transport)
 
     async def _exchange(self, name: str, version: int, entity: Any) -> bytes:
         self._correlation_id = self._correlation_id % MAX_CORRELATION_ID + 1

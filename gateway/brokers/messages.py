@@ -38,6 +38,17 @@ class ClusterAdmin(Protocol):
         ...
 
 
+class CoordinatorAdmin(ClusterAdmin, Protocol):
+    """Asks one broker, too: each knows the groups and transactional ids that it coordinates."""
+
+    async def ask_at(
+        self, address: tuple[str, int], request: Request, *, within: float | None = None
+    ) -> Any:
+        """The response entity of the broker at this address. Raises an OSError if there is none;
+        ``within`` so many seconds from when the question had its turn."""
+        ...
+
+
 def describe_configs(
     names: Iterable[str],
     keys: Sequence[str] | None,

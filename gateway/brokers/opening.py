@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any, Final, cast
 
+from gateway.brokers.dialing import dial
 from gateway.brokers.errors import BrokerError, LoginError
 from gateway.brokers.login_exchange import authenticate_version, log_in
 from gateway.brokers.messages import (
@@ -44,10 +45,9 @@ async def open_transport(
     """
     login = security.login() if log_in_first else None
     options = security.socket_options(host)
-    loop = asyncio.get_running_loop()
     make = take_over if login is None else _LoggingIn
     try:
-        transport, protocol = await loop.create_connection(make, host, port, **options)
+        transport, protocol = await dial(make, host, port, **options)
     except (OSError, ValueError, OverflowError) as error:
         raise BrokerError(f"cannot connect: {security.reason(error)}") from None
     if login is None:

@@ -177,6 +177,46 @@ class Member(Entity):
 
 
 @dataclass(frozen=True, slots=True)
+class Worker(Entity):
+    """A worker process of a gateway, which others wait for before names change: one record for each
+    ``run``, an id that no other process has.
+
+    ``number`` is the worker's in its gateway. ``has_read`` are the ids of the freezes that it has
+    read, and for which nothing is under way any more. ``gone`` is when it was found to have ended
+    without a word (0: it runs): what it had sent may be under way for a while. ``unheard`` is when
+    a freeze was begun that it did not answer in time (0: it answers)."""
+
+    KIND = "worker"
+    KEY = ("run",)
+
+    run: str
+    gateway_id: str
+    number: int
+    has_read: tuple[str, ...] = ()
+    gone: int = 0
+    unheard: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Freeze(Entity):
+    """Names that are about to lead elsewhere, or nowhere: nobody can use them until the change is
+    made or given up.
+
+    ``names`` are logical names of topics and links (``org:orders``), ``namespaces`` the paths of
+    namespaces with all in and below them. ``run`` is the worker that makes the change; a freeze
+    that has lasted longer than ``until`` is ended by any other."""
+
+    KIND = "freeze"
+    KEY = ("freeze_id",)
+
+    freeze_id: str
+    run: str
+    until: int
+    names: tuple[str, ...] = ()
+    namespaces: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class CatalogFormat(Entity):
     """The format of the catalog's records: nothing that needs a newer format is written."""
 
@@ -252,8 +292,9 @@ Key = tuple[str, str]
 """Kind and identity of an entity: ``("namespace", "org:apache")``, ``("topic", flat name)``,
 ``("link", logical name)``,
 ``("acl", pattern as text)``, ``("scram", "SCRAM-SHA-256/alice")``, ``("home", "User:alice")``,
-``("gateway", gateway id)``, ``("member", gateway id)``, ``("format", "")``, ``("signing", "")``,
-``("volume", "")``, ``("seeds", "")``."""
+``("gateway", gateway id)``, ``("member", gateway id)``, ``("worker", run)``,
+``("freeze", its id)``, ``("format", "")``, ``("signing", "")``, ``("volume", "")``,
+``("seeds", "")``."""
 
 
 @dataclass(frozen=True, slots=True)

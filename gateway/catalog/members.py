@@ -14,6 +14,8 @@ from gateway.catalog.entities import (
     Seeds,
     Signing,
     Volume,
+    Worker,
+    key_of,
 )
 from gateway.catalog.log.records import FORMAT
 from gateway.catalog.snapshot import Snapshot
@@ -48,12 +50,16 @@ def register(gateway_id: str, software: str, reads: int = FORMAT) -> Decide:
 
 
 def forget(gateway_id: str) -> Decide:
-    """A gateway takes part no more, so that nothing has to wait for its upgrade, and is no member
-    of the fleet."""
+    """A gateway takes part no more, so that nothing has to wait for its upgrade or its workers, and
+    is no member of the fleet."""
 
     def decide(snapshot: Snapshot) -> Sequence[Change]:
         known = {"gateway": snapshot.gateways, "member": snapshot.members}
-        return [Removal((kind, gateway_id)) for kind, ids in known.items() if gateway_id in ids]
+        workers = snapshot.of_kind(Worker.KIND).values()
+        return [
+            *(Removal((kind, gateway_id)) for kind, ids in known.items() if gateway_id in ids),
+            *(Removal(key_of(one)) for one in workers if one.gateway_id == gateway_id),
+        ]
 
     return decide
 
@@ -86,6 +92,16 @@ def raise_format(level: int) -> Decide:
 def who_cannot_read(snapshot: Snapshot, level: int) -> list[Gateway]:
     """The registered gateways that cannot read a catalog of this format."""
     return [gateway for gateway in snapshot.gateways.values() if gateway.format < level]
+
+
+def raise_to(level: int) -> Decide:
+    """As an operator asks for it: :func:`raise_format`, and nothing to write where the catalog has
+    a newer format already."""
+
+    def decide(snapshot: Snapshot) -> Sequence[Change]:
+        return [] if snapshot.format > level else raise_format(level)(snapshot)
+
+    return decide
 
 
 def at_least(level: int) -> Decide:
@@ -147,7 +163,27 @@ def mount_decisions(number: int) -> tuple[Decide, Decide]:
     return reads_numbers, keeps
 
 
+def takes_its_place(number: int) -> Decide:
+    """Reject a gateway whose file gives the cluster another place in the tree than its catalog: it
+    comes before all that the gateway writes. ``number`` 0: the file has no ``mount``. Nothing to
+    write; raises NumberRejected."""
+
+    def decide(snapshot: Snapshot) -> Sequence[Change]:
+        _check_number(snapshot, number)
+        return []
+
+    return decide
+
+
 def _check_number(snapshot: Snapshot, number: int) -> None:
+    if snapshot.number and not number:
+        raise NumberRejected(
+            f"the cluster has number {snapshot.number} in a tree, as its catalog says, and this"
+            " configuration gives it no mount, so that its brokers would have other node ids here"
+            f" than at its other gateways: write its mount, and number: {snapshot.number}. If the"
+            " cluster has left the tree, stop every gateway of the cluster and run kafka-gateway"
+            " catalog renumber with this configuration"
+        )
     if snapshot.number not in (0, number):
         raise NumberRejected(
             f"the cluster has number {snapshot.number} in the tree, as its catalog says, and this"
@@ -159,6 +195,7 @@ def _check_number(snapshot: Snapshot, number: int) -> None:
 
 def renumber(number: int) -> Decide:
     """Give the cluster another number in the tree, whatever it was; nothing to write if it has it.
+    0: it is in no tree any more.
 
     Clients know brokers by the number, so no gateway of the cluster may run meanwhile.
     """

@@ -15,14 +15,24 @@ from gateway.catalog.entities import Change, Signing
 from gateway.catalog.log.kafka_partition import KafkaPartition
 from gateway.catalog.log.kafka_transactions import KafkaTransactions
 from gateway.catalog.log.reader import Reader
-from gateway.catalog.log.records import LogError, Partition, Transactions
+from gateway.catalog.log.records import LogError, LogLost, Partition, Transactions
 from gateway.catalog.log.signatures import KeyFile
 from gateway.catalog.log.skipped import Damage
-from gateway.catalog.log.topics import CATALOG_TOPIC, check_topic, ensure_topic
+from gateway.catalog.log.topics import (
+    CATALOG_TOPIC,
+    CatalogLost,
+    NotInTime,
+    TopicError,
+    check_topic,
+    ensure_topic,
+    leave_mark,
+    mark_of,
+)
 from gateway.catalog.log.writer import CHANGE_SECONDS, Writer
 from gateway.catalog.members import signed
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide, Observer
+from gateway.catalog.validity import Validity
 from gateway.config.errors import key_text
 from gateway.config.models import Config
 from gateway.counts import Row
@@ -56,8 +66,12 @@ class ReplicatedCatalog:
         transactions: Transactions | None = None,
         observer: Observer | None = None,
         keys: KeyFile | None = None,
+        anew: bool = False,
+        cluster: str = "",
     ) -> None:
-        """``admin`` makes and checks the topic; a tool that only reads has none.
+        """``admin`` makes and checks the topic; a tool that only reads has none. With ``anew`` an
+        empty catalog begins also where the cluster had one that is gone. ``cluster`` is its name in
+        the configuration, if there is one.
 
         Times are seconds; ``replication_factor`` -1 is the broker's default. ``security`` is how
         brokers are connected to.
@@ -65,10 +79,13 @@ class ReplicatedCatalog:
         of every change that this process commits. ``keys`` are what records are signed with.
         """
         self._admin = admin
+        self._cluster = cluster
         self._keys = keys
         self._topic = topic
         self._replication_factor = replication_factor
         self._start_seconds = start_seconds
+        self._anew = anew
+        self._marked = admin is None
         self._reader = Reader(
             partition or KafkaPartition(bootstrap_servers, topic, security),
             max_staleness=max_staleness,
@@ -88,15 +105,31 @@ class ReplicatedCatalog:
         """Read to the end, and follow the log from then on.
 
         The topic is made if it is missing, and checked, unless this is ``read_only``: then
-        nothing is ever written. Raises CatalogTopicError, KeyFileError, UnreadableCatalog,
-        CatalogUnavailable.
+        nothing is ever written. Raises CatalogLost, CatalogTopicError, KeyFileError,
+        UnreadableCatalog, CatalogUnavailable.
         """
         if self._keys is not None:
             self._keys.load()
+        marked = False
         if self._admin is not None and not read_only:
-            await ensure_topic(self._admin, self._topic, self._replication_factor)
+            marked = await ensure_topic(
+                self._admin,
+                self._topic,
+                self._replication_factor,
+                anew=self._anew,
+                cluster=self._cluster,
+            )
         await self._reader.start(self._start_seconds)
+        known = bool(self.snapshot.version)
+        if marked and not known and not self._anew:
+            await self._reader.stop()
+            raise CatalogLost(f"the catalog's topic '{self._topic}' is empty", self._cluster)
+        if known and self._anew:
+            log.warning("--new-catalog changes nothing: there is a catalog; leave it out")
+        self._marked = self._marked or marked
         if not read_only:
+            if known:
+                await self._leave_mark()
             self._writer.start()
             self._mender.start()
 
@@ -114,6 +147,14 @@ class ReplicatedCatalog:
     @property
     def fresh(self) -> bool:
         return self._reader.fresh
+
+    @property
+    def validity(self) -> Validity:
+        return self._reader.validity
+
+    @property
+    def lost(self) -> bool:
+        return self._reader.lost
 
     @property
     def position(self) -> int:
@@ -145,7 +186,27 @@ class ReplicatedCatalog:
     async def change(self, decide: Decide) -> Snapshot:
         """As in Catalog; CatalogUnavailable is raised after about ``change_seconds``, and says so
         where the outcome is not known."""
-        return await self._writer.change(decide)
+        snapshot = await self._writer.change(decide)
+        await self._leave_mark()
+        return snapshot
+
+    async def _leave_mark(self) -> None:
+        """Say outside of the topic that there is a catalog, once it holds something: a gateway that
+        is killed before that has lost nothing, and the next one makes the mark."""
+        if self._marked or self._admin is None:
+            return
+        self._marked = True
+        try:
+            await leave_mark(self._admin, self._topic, self._replication_factor)
+        except (NotInTime, OSError):
+            self._marked = False  # with the next change
+        except TopicError as error:
+            log.warning(
+                "topic '%s' cannot be made (%s): a gateway that starts after the catalog's topic"
+                " was deleted begins an empty catalog",
+                mark_of(self._topic),
+                error,
+            )
 
     async def mend(self) -> int:
         mended, written = 0, 1
@@ -165,7 +226,7 @@ class ReplicatedCatalog:
         assert self._admin is not None
         try:
             if not await check_topic(self._admin, self._topic):
-                raise LogError("its topic is not there")
+                raise LogLost("its topic is not there")
         except CatalogUnavailable as error:
             raise LogError("no broker answers") from error
 
@@ -262,8 +323,10 @@ def open_catalog(
     observer: Observer,
     *,
     start_seconds: float = START_SECONDS,
+    anew: bool = False,
 ) -> ReplicatedCatalog:
-    """The catalog, not started yet. ``admin`` asks, and ``security`` connects, as its identity."""
+    """The catalog, not started yet. ``admin`` asks, and ``security`` connects, as its identity.
+    ``anew``: see :class:`ReplicatedCatalog`."""
     settings = config.catalog
     return ReplicatedCatalog(
         config.clusters[0].bootstrap_servers,
@@ -274,4 +337,6 @@ def open_catalog(
         start_seconds=start_seconds,
         observer=observer,
         keys=None if settings.key_file is None else KeyFile(settings.key_file),
+        anew=anew,
+        cluster=config.clusters[0].name,
     )

@@ -28,6 +28,7 @@ from gateway.catalog.entities import (
     Volume,
 )
 from gateway.catalog.schema.table import KINDS, kind_of
+from gateway.catalog.tallies import NO_TALLIES, TALLIED, Tally, tally_difference
 from gateway.names import (
     DELIMITER,
     END_OF_NAMESPACE,
@@ -66,6 +67,9 @@ class Snapshot:
         default_factory=dict, repr=False, compare=False
     )
     _prefixes: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    _tallies: Mapping[Tally, int] = field(
+        default_factory=lambda: NO_TALLIES, repr=False, compare=False
+    )
     deleting: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
     """The namespaces that are marked for deletion themselves."""
 
@@ -112,6 +116,12 @@ class Snapshot:
     def size(self) -> int:
         """The number of entities, without those that describe the catalog itself."""
         return sum(len(self.of_kind(kind.name)) for kind in KINDS.values() if kind.counted)
+
+    def tally(self, what: str, tier: str | None) -> int:
+        """How many ``namespaces``, ``ACLs``, ``links`` or ``aliases`` there are in a tier and below
+        it: an ACL is where its pattern is, a namespace in the one above it. ``""``: in the default
+        namespace alone; None: in the whole catalog."""
+        return self._tallies.get((what, tier), 0)
 
     # -- by kind: looked up often, so found once ------------------------------------------------
 
@@ -328,7 +338,10 @@ class _Draft:
             self._index_topic(place, entity)
         elif kind.name == Link.KIND:
             self._index_link(place, entity)
-        _put(self._copy(kind.name), place, entity)
+        held = self._copy(kind.name)
+        if kind.name in TALLIED:
+            self._tally(held.get(place), entity)
+        _put(held, place, entity)
 
     def snapshot(self, version: int) -> Snapshot:
         held = {**self._base.held, **self._copies}
@@ -384,6 +397,11 @@ class _Draft:
         of[link.flat] = tuple(sorted({*of.get(link.flat, ()), name}))
         if link.flat in self._held(TopicEntry.KIND):
             ids[link.topic_id] = link.flat, name
+
+    def _tally(self, former: Entity | None, entity: Entity | None) -> None:
+        for tally, more in tally_difference(former, entity):
+            tallies = self._index("_tallies")
+            _put(tallies, tally, tallies.get(tally, 0) + more or None)
 
     def _links_of(self, flat: str) -> tuple[LogicalName, ...]:
         of = self._indexes.get("_links_of", self._base._links_of)

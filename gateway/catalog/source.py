@@ -10,6 +10,7 @@ from typing import Final, Protocol, TypeAlias
 from gateway.catalog.entities import Change, Entity, Key, Removal, key_of
 from gateway.catalog.schema.table import kind_of
 from gateway.catalog.snapshot import Snapshot
+from gateway.catalog.validity import Validity
 from gateway.counts import Row
 from protocol.pausing import paced
 
@@ -79,6 +80,16 @@ class CheckedCatalog(Catalog, Protocol):
 
 class OwnedCatalog(CheckedCatalog, Protocol):
     """A catalog as whoever started it sees it."""
+
+    @property
+    def validity(self) -> Validity:
+        """Until when it is fresh, if nothing more is read."""
+        ...
+
+    @property
+    def lost(self) -> bool:
+        """True while its log is not there, or is empty, and was there before."""
+        ...
 
     @property
     def position(self) -> int:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
+from gateway.brokers.throttling import OneClientsAdmin
 from gateway.changes.acls.acl_requests import create_acls, delete_acls, describe_acls
 from gateway.changes.acls.scram_credentials import (
     alter_user_scram_credentials,
@@ -13,7 +16,7 @@ from gateway.changes.acls.scram_credentials import (
 from gateway.changes.base.context import Answered, Context
 from gateway.changes.configs.alter_configs import alter_configs, incremental_alter_configs
 from gateway.changes.configs.describe_configs import describe_configs
-from gateway.changes.jobs.background import deletion_task
+from gateway.changes.jobs.namespace_deletion import deletion_task
 from gateway.changes.jobs.runner import Task
 from gateway.changes.topics.create_partitions import create_partitions
 from gateway.changes.topics.create_topics import create_topics
@@ -24,7 +27,7 @@ Change = Callable[[Context, Access, int, bytes], Coroutine[Any, Any, Answered]]
 
 
 def _bound(change: Change) -> Callable[[NamespaceChanges, Access, int, bytes], Any]:
-    return lambda self, access, version, body: change(self.context, access, version, body)
+    return lambda self, access, version, body: self.carry_out(change, access, version, body)
 
 
 class NamespaceChanges:
@@ -48,7 +51,16 @@ class NamespaceChanges:
 
     async def delete_topics(self, access: Access, version: int, body: bytes) -> Answered:
         """DeleteTopics; the deletion of the namespaces that it marks begins at once."""
-        return await delete_topics(self.context, access, version, body, marked=self._marked)
+        change = partial(delete_topics, marked=self._marked)
+        return await self.carry_out(change, access, version, body)
+
+    async def carry_out(
+        self, change: Change, access: Access, version: int, body: bytes
+    ) -> Answered:
+        """A change, with the throttle time of what it asks of brokers."""
+        admin = OneClientsAdmin(self.context.admin)
+        answered = await change(replace(self.context, admin=admin), access, version, body)
+        return replace(answered, throttle_ms=admin.throttle_ms)
 
     def take_deprecated_grants(self) -> dict[str, int]:
         """The number of ACLs made since the last call that allow a deprecated operation, by it."""

@@ -6,12 +6,12 @@ Each is tried once, so that a wrong one is reported at once, with what is spoken
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from gateway.brokers.connection import BrokerConnection
 from gateway.brokers.errors import BrokerError
+from gateway.brokers.lookups import LOOKUPS
 from gateway.brokers.reaching import unreachable
 from gateway.brokers.security import BrokerSecurity
 from gateway.brokers.spoken import NO_BROKER, Spoken, mismatch
@@ -106,7 +106,7 @@ def _step(config: Config, spoken: Spoken) -> str:
 
 async def _resolves(server: Address) -> bool:
     try:
-        await asyncio.get_running_loop().getaddrinfo(*server, type=socket.SOCK_STREAM)
+        await LOOKUPS.addresses(*server)
     except (OSError, UnicodeError):
         return False
     return True

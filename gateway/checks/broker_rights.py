@@ -5,12 +5,17 @@ The brokers respond which operations are authorized (KIP-430); nothing is change
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Final, NamedTuple
 
 from gateway.acl_model import Operation
 from gateway.brokers.messages import ClusterAdmin
-from gateway.catalog.log.topics import CATALOG_TOPIC
+from gateway.catalog.log.topics import (
+    CATALOG_TOPIC,
+    NotAuthorized,
+    TopicError,
+    validate_creation,
+)
 from gateway.config.errors import Key, Problem
 from protocol.messages import Request
 
@@ -121,4 +126,26 @@ def lacking(own: Rights, key: Key) -> Iterator[Problem]:
             key,
             f"the catalog's identity may not use the transactional id {CATALOG_TOPIC}; allow it"
             " WRITE on transactional ids that begin with __kafka_gateway",
+        )
+
+
+async def not_creatable(
+    admin: ClusterAdmin, replication_factor: int, key: Key
+) -> AsyncIterator[Problem]:
+    """A problem if the cluster would not make the catalog's topic, which it does not have yet:
+    ``serve`` would end with it. ``key`` is where the file says how the catalog's identity connects.
+    Raises OSError."""
+    try:
+        await validate_creation(admin, replication_factor)
+    except NotAuthorized:
+        yield Problem(
+            key,
+            f"the catalog's identity may not CREATE {CATALOG_TOPIC}; allow it what docs/brokers.md"
+            " says",
+        )
+    except TopicError as error:
+        yield Problem(
+            ("catalog",),
+            f"the brokers would not make the topic {CATALOG_TOPIC}: {error}; correct"
+            " catalog.replication_factor, or make it with 1 partition and cleanup.policy=compact",
         )

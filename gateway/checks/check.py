@@ -1,8 +1,10 @@
 """``kafka-gateway check FILE``: whether a configuration would work on this machine.
 
 ``load_config`` finds the file's own mistakes. This resolves every name in it, binds every port,
-reads every certificate and loads every policy class. It connects to nothing (see
-``checks/cluster.py`` and ``checks/peers.py`` for that).
+reads every certificate, loads every class and tries every directory that is written to: what a
+worker does before it meets a broker. ``serve --dry-run`` does the same. It connects to nothing but
+the HTTP port of a gateway that runs from this very file (``checks/running.py``; see
+``checks/cluster.py`` and ``checks/peers.py`` for what connects).
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import json
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -21,9 +24,11 @@ from gateway.checks.certificates import (
     certificate_problems,
     certificate_warnings,
 )
-from gateway.checks.listeners import exposures, probe
+from gateway.checks.listeners import closed_to_everybody, exposures, probe
+from gateway.checks.running import RunningGateway
+from gateway.checks.starting import start_problems
 from gateway.config.addresses import Address
-from gateway.config.errors import Key, Problem, nearest
+from gateway.config.errors import MAX_PROBLEMS, Key, Problem, nearest
 from gateway.config.models import Config
 from gateway.config.policies import PolicyBlock, PolicySettings
 from gateway.config.reach import gateway_address
@@ -51,8 +56,11 @@ class ListenerPlan(NamedTuple):
     gateway: Address | None = None
 
 
-def find_problems(config: Config) -> list[Problem]:
-    """Everything that would not work on this machine."""
+def find_problems(
+    config: Config, running: RunningGateway | None = None, *, bind: bool = True
+) -> list[Problem]:
+    """Everything that would not work on this machine. Ports that ``running`` holds count as free;
+    without ``bind`` no port is tried."""
     unresolved = _unresolved(config)
     # A bind address that does not resolve is a problem already.
     unknown = {problem.key[:-1] for problem in unresolved if problem.key[-1] in {"bind", "host"}}
@@ -61,7 +69,8 @@ def find_problems(config: Config) -> list[Problem]:
         *unresolved,
         *certificate_problems(config),
         *policy_problems(config),
-        *probe(claims),
+        *start_problems(config),
+        *(probe(claims, running) if bind else ()),
     ]
 
 
@@ -72,6 +81,7 @@ def find_warnings(config: Config, *, of_cluster: bool = False) -> list[Problem]:
         *certificate_warnings(config),
         *_unresolved_names(config),
         *_exposed(config),
+        *_closed(config),
         *(() if of_cluster else homes_not_seeded(config)),
     ]
 
@@ -204,6 +214,12 @@ def _exposed(config: Config) -> Iterator[Problem]:
         yield Problem(key, f"'{listener.bind}' is open to other machines: {reason}")
 
 
+def _closed(config: Config) -> Iterator[Problem]:
+    for listener, reason in closed_to_everybody(config):
+        key = ("listeners", config.listeners.index(listener), "security_protocol")
+        yield Problem(key, f"'{listener.security_protocol}': {reason}")
+
+
 def _reasons(hosts: Iterable[str]) -> dict[str, str | None]:
     """Why names do not resolve; None: they do. All are looked up at once: each may take seconds."""
     names = sorted(set(hosts))
@@ -243,15 +259,18 @@ def homes_not_seeded(config: Config) -> Iterator[Problem]:
     volumes = map(config.of_volume, config.clusters)
     seeded = (namespace for volume in volumes for namespace in volume.namespaces)
     known = {tier for namespace in seeded for tier in parents(namespace)}
-    for principal, settings in config.principals.items():
-        if settings.home not in known:
-            near = nearest(settings.home, sorted(known))
-            hint = f"did you mean '{near}'?" if near else "add it there, or make it before"
-            yield Problem(
-                ("principals", principal, "home"),
-                f"'{settings.home}' is not among the namespaces of this file, and a principal"
-                f" without its home reaches nothing; {hint} (check --cluster looks in the catalog)",
-            )
+    in_order = sorted(known)
+    homes = ((name, each.home) for name, each in config.principals.items())
+    missing = ((name, home) for name, home in homes if home not in known)
+    # One more than are told, so that it is told that there are more.
+    for principal, home in islice(missing, MAX_PROBLEMS + 1):
+        near = nearest(home, in_order)
+        hint = f"did you mean '{near}'?" if near else "add it there, or make it before"
+        yield Problem(
+            ("principals", principal, "home"),
+            f"'{home}' is not among the namespaces of this file, and a principal"
+            f" without its home reaches nothing; {hint} (check --cluster looks in the catalog)",
+        )
 
 
 def policy_problems(config: Config) -> Iterator[Problem]:

@@ -10,13 +10,13 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gateway.brokers.messages import ClusterAdmin, describe_configs
 from gateway.catalog.log.records import FORMAT
 from gateway.catalog.snapshot import Snapshot
 from gateway.checks.bootstrap import ask_bootstrap, unreachable_brokers
-from gateway.checks.broker_rights import Rights, exposure, lacking, rights_of
+from gateway.checks.broker_rights import Rights, exposure, lacking, not_creatable, rights_of
 from gateway.checks.volumes import (
     broker_warnings,
     number_problems,
@@ -32,6 +32,9 @@ from gateway.config.models import Cluster, Config
 from gateway.names import DELIMITER, LogicalName, is_reserved, parents
 from gateway.policies.applied import MIN_ISR, is_hollow
 from gateway.policies.tree import BUILT_IN, Policies
+
+if TYPE_CHECKING:
+    from gateway.checks.lock_out import LockOut
 
 _BATCH: Final = 500
 _SHOWN: Final = 4
@@ -61,6 +64,8 @@ class ClusterFindings:
     catalog: CatalogFacts | None = None
     cluster_id: str | None = None
     cluster: Cluster | None = None
+    lock_out: LockOut | None = None
+    dry_run: bool = False
 
     def as_json(self) -> dict[str, object]:
         """The findings for programs, without problems and warnings."""
@@ -89,7 +94,11 @@ class ClusterFindings:
             "clients_identity": None if self.clients is None else self.clients.as_json(),
             "catalog_identity": None if self.own is None else self.own.as_json(),
             "catalog": catalog,
+            **({"lock_out": self._lock_out_json()} if self.dry_run else {}),
         }
+
+    def _lock_out_json(self) -> dict[str, object] | None:
+        return None if self.lock_out is None else self.lock_out.as_json()
 
     def rows(self) -> list[tuple[str, str]]:
         """The findings for people, without problems and warnings."""
@@ -114,9 +123,14 @@ class ClusterFindings:
             ("damaged records", f"{damaged:,}"),
         ]
 
-    def tables(self) -> list[list[tuple[str, str]]]:
-        """The rows, as the one table of a cluster."""
-        return [self.rows()]
+    def tables(self) -> list[list[tuple[str, ...]]]:
+        """The rows of a cluster, and with ``dry_run`` who would be locked out of it."""
+        found: list[list[tuple[str, ...]]] = [[*self.rows()]]
+        if self.lock_out is not None:
+            found.append(self.lock_out.rows())
+        elif self.dry_run:
+            found.append([("locked out", "nobody: no authorization is compared")])
+        return found
 
 
 def found_json(found: Sequence[ClusterFindings]) -> dict[str, object]:
@@ -126,10 +140,11 @@ def found_json(found: Sequence[ClusterFindings]) -> dict[str, object]:
     return {"cluster": found[0].as_json()} if found else {}
 
 
-async def ask_clusters(config: Config) -> list[ClusterFindings]:
-    """Query every cluster, and compare them with each other."""
+async def ask_clusters(config: Config, *, dry_run: bool = False) -> list[ClusterFindings]:
+    """Query every cluster, and compare them with each other. ``dry_run``: find out, too, who could
+    not do with this configuration what they do today."""
     volumes = map(config.of_volume, config.clusters)
-    found = await asyncio.gather(*map(ask_cluster, volumes))
+    found = await asyncio.gather(*(ask_cluster(one, dry_run=dry_run) for one in volumes))
     ids = [one.cluster_id for one in found]
     for problem in repeated_problems(ids):
         found[int(problem.key[1])].problems.append(problem)
@@ -144,11 +159,11 @@ async def ask_clusters(config: Config) -> list[ClusterFindings]:
     return found
 
 
-async def ask_cluster(config: Config) -> ClusterFindings:
+async def ask_cluster(config: Config, *, dry_run: bool = False) -> ClusterFindings:
     """Connect to the first cluster and query it. Failures are problems among the findings."""
     # They are reported once, so not in the log.
     logging.getLogger().addHandler(logging.NullHandler())
-    found = ClusterFindings(cluster=config.clusters[0])
+    found = ClusterFindings(cluster=config.clusters[0], dry_run=dry_run)
     bootstrap = await ask_bootstrap(config)
     if not bootstrap.answers:
         found.problems += bootstrap.problems
@@ -183,6 +198,13 @@ async def ask_cluster(config: Config) -> ClusterFindings:
             )
             found.warnings += homes_not_there(config, snapshot)
             found.warnings += mirrors_not_there(config, snapshot)
+            if dry_run:
+                # Imported with its flag: it takes the declarations of all APIs.
+                from gateway.checks.lock_out import find_lock_out
+
+                found.lock_out = await find_lock_out(config, opened)
+                if found.lock_out is not None:
+                    found.warnings += found.lock_out.warnings()
     except (CommandError, ClusterUnreachable) as error:
         text = str(error)
         where = key_text(config.cluster_key)
@@ -193,12 +215,15 @@ async def ask_cluster(config: Config) -> ClusterFindings:
 
 async def _ask_rights(config: Config, found: ClusterFindings) -> None:
     """Query the rights before the catalog is read, which needs them."""
-    async with backend.open_cluster(config) as opened:
-        found.clients = await rights_of(opened.admin)
-        found.own = await rights_of(opened.own_admin)
     one_identity = config.catalog.security is None
     clients = (*config.cluster_key, "security")
     own = clients if one_identity else (*config.key_of("catalog"), "security")
+    async with backend.open_cluster(config) as opened:
+        found.clients = await rights_of(opened.admin)
+        found.own = await rights_of(opened.own_admin)
+        if not found.own.exists:
+            factor = config.catalog.replication_factor
+            found.problems += [one async for one in not_creatable(opened.own_admin, factor, own)]
     found.problems += lacking(found.own, own)
     found.warnings += exposure(found.clients, clients, one_identity=one_identity)
 
@@ -300,9 +325,10 @@ async def hollow_topics(
 
 
 def _hollow_warning(key: Key, source: str, names: Sequence[str]) -> Problem:
-    subject = "namespaces ask" if source == BUILT_IN else f"{source} asks"
+    place = "in namespaces" if source == BUILT_IN else f"subject to {source}"
     return Problem(
         () if source == BUILT_IN else key,
-        f"{subject} for acks=all, which one replica alone answers where {MIN_ISR} is 1:"
-        f" {shortened(names, _SHOWN)}; make it 2 there (with 3 replicas), or at the brokers",
+        f"producers {place} have to use acks=all, but if {MIN_ISR} is 1 the leader may acknowledge"
+        f" a record that no other replica has: {shortened(names, _SHOWN)}; set {MIN_ISR}=2 there"
+        " (with 3 replicas), or at the brokers",
     )

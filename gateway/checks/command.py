@@ -5,28 +5,35 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Protocol
 
 from gateway import exit_codes
 from gateway.checks.check import as_json, find_problems, find_warnings, plan, plan_rows
-from gateway.commands.flags import examples
+from gateway.checks.running import RunningGateway, running_gateway
+from gateway.commands.errors import Colour, painted, with_address
+from gateway.commands.flags import examples, take_config
 from gateway.commands.output import table
 from gateway.config.errors import Problem
 from gateway.config.models import Config
-from gateway.config_file.loading import load_config, with_lines
+from gateway.config_file.loading import load_file
 
 
 def fill(parser: argparse.ArgumentParser) -> None:
     """Fill the parser of the subcommand; its options' ``run`` returns the exit status."""
-    parser.description = "Check whether a configuration would work on this machine."
+    parser.description = (
+        "Check whether a configuration would work on this machine: what it accepts starts. Files of"
+        " up to 2 MiB; whatever is in one, each problem is a line FILE:LINE: key: problem."
+    )
     parser.epilog = examples(
         "check gateway.yaml",
         "check gateway.yaml --json",
         "check --cluster gateway.yaml",
+        "check --cluster --dry-run gateway.yaml",
         "check --peers gateway.yaml",
+        "check --no-bind gateway.yaml",
+        "check -",
     )
-    parser.add_argument("config", type=Path, metavar="FILE", help="YAML file")
+    take_config(parser)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
         "--cluster",
@@ -38,6 +45,18 @@ def fill(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="ask the gateways in `tree`, too, and compare their mounts and listeners with the"
         " file; nothing is changed",
+    )
+    parser.add_argument(
+        "--dry-run",
+        action="store_true",
+        help="with --cluster: list who could not do with this file what they do today, by the"
+        " traffic log and by groups with members; nothing is changed",
+    )
+    parser.add_argument(
+        "--no-bind",
+        action="store_true",
+        help="try no port: for the file of another machine. A gateway that runs from this file"
+        " needs no such flag: its ports count as free",
     )
     parser.set_defaults(run=_check)
 
@@ -54,26 +73,50 @@ class _Findings(Protocol):
 
 
 def _check(options: argparse.Namespace) -> int:
-    config, path = load_config(options.config), options.config
+    if options.dry_run and not options.cluster:
+        print(
+            "kafka-gateway: --dry-run goes with --cluster: it compares the file with what is"
+            " done at the cluster; add --cluster",
+            file=sys.stderr,
+        )
+        return exit_codes.USAGE
+    file = load_file(options.config)
+    config = file.config
     found: list[_Findings] = []
     content: dict[str, object] = {}
     for findings, their_content in _asked(config, options):
         found += findings
         content |= their_content
-    problems = [*find_problems(config), *(one for each in found for one in each.problems)]
+    running = None if options.no_bind else running_gateway(config, options.config)
+    problems = find_problems(config, running, bind=not options.no_bind)
+    problems += [one for each in found for one in each.problems]
     warnings = find_warnings(config, of_cluster=options.cluster)
     warnings += [one for each in found for one in each.warnings]
-    errors = str(with_lines(path, problems)).splitlines()
-    warned = [f"warning: {line}" for line in str(with_lines(path, warnings)).splitlines()]
+    errors = with_address(str(file.error(problems)), options).splitlines()
+    lines = with_address(str(file.error(warnings)), options).splitlines()
+    warned = [f"warning: {line}" for line in lines]
+    if running is not None:
+        content["running"] = {"gateway_id": running.gateway_id, "pid": running.pid}
     if options.json:
         print(as_json(errors, plan(config), warned, **content))
     elif not problems:
         print(table(plan_rows(plan(config))))
         for rows in (rows for each in found for rows in each.tables()):
             print(f"\n{table(rows)}")
-    for line in [*errors, *warned]:
-        print(line, file=sys.stderr)
+        if running is not None:
+            print(f"\n{_running_text(running)}")
+    for line in errors:
+        print(painted(line, Colour.RED), file=sys.stderr)
+    for line in lines:
+        print(painted("warning:", Colour.YELLOW), line, file=sys.stderr)
     return exit_codes.FAILED if problems else exit_codes.OK
+
+
+def _running_text(running: RunningGateway) -> str:
+    return (
+        f"The gateway '{running.gateway_id}' (process {running.pid}) runs from this file: the ports"
+        " that it has bound count as free."
+    )
 
 
 def _asked(
@@ -89,7 +132,7 @@ def _asked(
     if options.cluster:
         from gateway.checks.cluster import ask_clusters, found_json
 
-        clusters = asyncio.run(ask_clusters(config))
+        clusters = asyncio.run(ask_clusters(config, dry_run=options.dry_run))
         yield clusters, found_json(clusters)
     if options.peers:
         from gateway.checks.peers import ask_peers

@@ -5,27 +5,41 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from typing import Final
 
+from gateway.checks.running import RunningGateway
 from gateway.config.errors import Problem
 from gateway.config.models import Config, Listener
 from gateway.config.reach import volume_of
+from gateway.config.security import STANDARD_AUTHORIZER
 from gateway.config.values import is_loopback
-from gateway.config_file.binding import try_to_bind
+from gateway.config_file.binding import IN_USE, try_to_bind
 from gateway.config_file.rules import PortClaim
+from gateway.identity import ANONYMOUS
 from gateway.policies.tree import Policies
 
 log = logging.getLogger(__name__)
 
 
-def probe(claims: Iterable[PortClaim]) -> list[Problem]:
+_IS_ANONYMOUS: Final = (
+    f"every client that does not log in is {ANONYMOUS.principal}, which `authorization` lets do"
+    " only what ACLs allow it or User:*, and no super user can come this way. So a restart locks"
+    " out applications that run today, unless there are such ACLs; let clients log in, or see who"
+    " it would be: check --cluster --dry-run"
+)
+
+
+def probe(claims: Iterable[PortClaim], running: RunningGateway | None = None) -> list[Problem]:
     """Bind all ports at once, as the workers will, and release them. Returns a problem for each
-    claim with ports that cannot be bound."""
+    claim with ports that cannot be bound; those in use by ``running`` can be, once it has ended."""
     problems: list[Problem] = []
     with ExitStack() as bound:
         for claim in claims:
             unbound: dict[str, list[int]] = {}
             for port in range(claim.first, claim.last + 1):
                 reason = try_to_bind(claim.host, port, bound)
+                if reason == IN_USE and running is not None and running.holds(claim.host, port):
+                    continue
                 if reason is not None:
                     unbound.setdefault(reason, []).append(port)
             for reason, ports in unbound.items():
@@ -63,6 +77,20 @@ def _without_authorization(config: Config, listener: Listener) -> str:
         f"{rights}: there is no authorization, and the brokers' ACLs on clients do not cover the"
         " requests of the gateway's own"
     )
+
+
+def closed_to_everybody(config: Config) -> Iterator[tuple[Listener, str]]:
+    """Each listener whose clients cannot be told apart although there are ACLs, and what that
+    means. Where no client needs an ACL, or the class of the authorizer is foreign, there is nothing
+    to say."""
+    settings = config.authorization
+    if settings is None or settings.authorizer != STANDARD_AUTHORIZER or settings.allow_everyone:
+        return
+    if ANONYMOUS.principal in settings.super_users:
+        return
+    for listener in config.listeners:
+        if not authenticates(listener):
+            yield listener, _IS_ANONYMOUS
 
 
 def authenticates(listener: Listener) -> bool:

@@ -183,7 +183,7 @@ async def _look_elsewhere(
             locations=Locations(
                 expiry_seconds=tree.expiry_seconds, unknown_seconds=tree.unknown_seconds
             ),
-            numbers=Numbers(own),
+            numbers=Numbers(own, settled=tree.numbers),
             max_hops=tree.max_hops,
         )
         questions = (_question(Kind.DESCRIBE, path, hops=tree.max_hops) for path in paths)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from gateway.catalog.members import NumberRejected, mount_decisions
+from gateway.catalog.members import NumberRejected, takes_its_place
 from gateway.catalog.snapshot import Snapshot
 from gateway.commands.output import counted, shortened
 from gateway.config.errors import Problem
@@ -38,15 +38,14 @@ def repeated_problems(ids: Sequence[str | None]) -> Iterator[Problem]:
 
 
 def number_problems(config: Config, snapshot: Snapshot) -> Iterator[Problem]:
-    """A problem if the catalog keeps another number than the file gives the cluster."""
+    """A problem if the catalog keeps another number than the file gives the cluster, or keeps one
+    and the file has none."""
     number = config.clusters[0].number
-    if number is None:
-        return
-    _, keeps = mount_decisions(number)
     try:
-        keeps(snapshot)
+        takes_its_place(number or 0)(snapshot)
     except NumberRejected as error:
-        yield Problem((*config.cluster_key, "number"), str(error))
+        key = config.cluster_key if number is None else (*config.cluster_key, "number")
+        yield Problem(key, str(error))
 
 
 def broker_warnings(config: Config, node_ids: Iterable[int]) -> Iterator[Problem]:

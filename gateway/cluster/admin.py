@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any, Final, TypeVar
+from functools import partial
+from typing import Any, Final, Generic, NamedTuple, TypeVar
 
 from gateway.brokers.connection import BrokerConnection
 from gateway.brokers.errors import BrokerError
+from gateway.brokers.messages import SIZE_BYTES
 from gateway.brokers.security import BrokerSecurity
+from gateway.brokers.throttling import throttle_ms
 from gateway.cluster.cluster import Cluster
 from gateway.cluster.link import ClusterLink, ClusterUnreachable
 from protocol import messages
+from protocol.headers import response_body_pos, response_header_version
 from protocol.messages import Request
 from protocol.schema import api_key_of, response_name
 
@@ -27,8 +31,30 @@ MAX_CONNECTIONS: Final = 4
 TURN_TIMEOUT: Final = 20.0
 """Seconds for which a question waits for its turn."""
 
+SILENT_SECONDS: Final = 0.25
+"""Seconds after which a broker counts as silent whose answer nobody waits for any more: before that
+whoever asks may be gone for reasons of its own."""
+
+MOST_RESTING: Final = 4
+"""Connections kept while the broker throttles them; of more, those that rest longest are closed."""
+
 ASK_TIMEOUT: Final = 35.0
 """Seconds for one answer: more than the 30 s that admin clients give a broker by default."""
+
+
+_KEY_AND_VERSION: Final = (4, 6)
+"""Where both begin in a request frame."""
+
+
+Ready = Callable[[BrokerConnection], Awaitable[None]]
+"""Awaited when a connection is about to send a request."""
+
+
+class Answered(NamedTuple, Generic[_Answer]):
+    """An answer, and for how long the broker throttles the connection that it came over."""
+
+    answer: _Answer
+    throttle_ms: int
 
 
 class BrokerAdmin:
@@ -57,25 +83,59 @@ class BrokerAdmin:
         A question that ``changes`` nothing is asked again elsewhere when its
         broker is lost. Raises ClusterUnreachable, and ProtocolError for an unwritable request.
         """
-        return await self._ask_some(lambda at: _ask(at, request, changes))
+        answer, _ = await self._ask_some(lambda at: _ask(at, request, changes))
+        return answer
 
-    async def forward(self, request: bytes, *, changes: bool) -> bytes:
-        """The response frame to a client's request frame; otherwise as :meth:`ask`."""
-        return await self._ask_some(lambda at: _forward(at, request, changes))
+    async def ask_at(
+        self, address: tuple[str, int], request: Request, *, within: float | None = None
+    ) -> Any:
+        """The response entity of the broker at this address, and of no other: what a coordinator
+        is asked. Raises ClusterUnreachable, and ProtocolError for an unwritable request.
+
+        A broker that has not answered ``within`` so many seconds is given up. The time until the
+        question has its turn does not count: that is not the broker's.
+        """
+        link = ClusterLink(
+            self.cluster.name, [address], timeout=self._timeout, security=self._security
+        )
+        await self._take_turn()
+        try:
+            async with asyncio.timeout(within):
+                answered = await link.ask(lambda at: _ask(at, request, False))
+            if isinstance(answered, BrokerError):
+                raise ClusterUnreachable(self.cluster.name, str(answered))
+            return answered.answer
+        except TimeoutError:
+            self.cluster.note_silent(address)
+            reason = {address: f"no answer within {within} s"}
+            raise ClusterUnreachable(self.cluster.name, reason) from None
+        finally:
+            link.close()
+            self._turns.release()
+
+    async def forward(self, request: bytes, *, changes: bool, ready: Ready) -> bytes:
+        """The response frame to a client's request frame, sent as soon as the connection is
+        ``ready``; raises what that raises, otherwise as :meth:`ask`."""
+        answer, _ = await self._ask_some(lambda at: _forward(at, request, changes, ready))
+        return answer
 
     async def _ask_some(
-        self, question: Callable[[BrokerConnection], Awaitable[_Answer | BrokerError]]
-    ) -> _Answer:
+        self, question: Callable[[BrokerConnection], Awaitable[Answered[_Answer] | BrokerError]]
+    ) -> Answered[_Answer]:
         await self._take_turn()
-        link = self._free.pop() if self._free else self._new_link()
+        link = self._take_link()
+        began = asyncio.get_running_loop().time()
         try:
             self._leave_silent(link)
             link.know(self._in_order())
             answer = await link.ask(question)
             if isinstance(answer, BrokerError):
                 link.close()  # the connection is gone; it is not to be asked again
+            elif answer.throttle_ms:
+                link.rest(answer.throttle_ms)
         except asyncio.CancelledError:
-            if link.address is not None:
+            waited = asyncio.get_running_loop().time() - began
+            if link.address is not None and waited >= SILENT_SECONDS:
                 self.cluster.note_silent(link.address)
             link.close()
             raise
@@ -98,6 +158,18 @@ class BrokerAdmin:
         """Close the idle connections."""
         while self._free:
             self._free.pop().close()
+
+    def _take_link(self) -> ClusterLink:
+        """The connection used last, or a new one. One that a broker throttles rests: whoever is
+        next is not the client whose requests were too many."""
+        resting = [link for link in self._free if link.rests]
+        ready = [link for link in self._free if not link.rests]
+        for link in resting[:-MOST_RESTING]:
+            link.close()
+            resting.remove(link)
+        link = ready.pop() if ready else self._new_link()
+        self._free = [*resting, *ready]
+        return link
 
     def _new_link(self) -> ClusterLink:
         return ClusterLink(
@@ -124,17 +196,23 @@ class BrokerAdmin:
 
 
 async def _forward(
-    connection: BrokerConnection, request: bytes, changes: bool
-) -> bytes | BrokerError:
+    connection: BrokerConnection, request: bytes, changes: bool, ready: Ready
+) -> Answered[bytes] | BrokerError:
     try:
-        return await connection.forward(request)
+        response = await connection.forward(request, ready=partial(ready, connection))
     except BrokerError as error:
         if changes:
             return error
         raise
+    api_key, version = (int.from_bytes(request[at : at + 2], "big") for at in _KEY_AND_VERSION)
+    header = response_header_version(api_key, version)
+    body = response[response_body_pos(response, SIZE_BYTES, len(response), header) :]
+    return Answered(response, throttle_ms(api_key, version, body))
 
 
-async def _ask(connection: BrokerConnection, request: Request, changes: bool) -> Any:
+async def _ask(
+    connection: BrokerConnection, request: Request, changes: bool
+) -> Answered[Any] | BrokerError:
     name = request.name
     version = connection.version_for(name, request.at_most)
     entity = request.entity(version)
@@ -144,4 +222,6 @@ async def _ask(connection: BrokerConnection, request: Request, changes: bool) ->
         if changes:
             return error
         raise
-    return messages.parse(response_name(api_key_of(name)), version, body)
+    api_key = api_key_of(name)
+    answer = messages.parse(response_name(api_key), version, body)
+    return Answered(answer, throttle_ms(api_key, version, body))

@@ -13,6 +13,7 @@ import random
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import count
+from time import thread_time
 from typing import Any
 
 from gateway.brokers.connection import BrokerConnection
@@ -41,7 +42,8 @@ class Cluster:
     them, and ``racks`` to their racks; while the whole cluster is gone the last lists stay.
     ``api_versions`` maps API keys to the (lowest, highest) version of the broker asked last, and
     ``served`` is its whole ApiVersionsResponse. ``reachable`` tells whether the last listing came
-    through, ``suspected`` whether a request has failed since (``suspect``). ``brokers`` and
+    through, ``suspected`` whether a request has failed since (``suspect``), ``awaited`` whether a
+    broker is being waited for now, that was asked for a listing. ``brokers`` and
     ``api_versions`` are never changed but replaced.
 
     The functions in ``on_change`` are called, without arguments, after a listing, if brokers or
@@ -79,6 +81,7 @@ class Cluster:
         self.controller_id = -1
         self.reachable = False
         self.suspected = False
+        self.awaited = False
         self.on_change: list[Callable[[], None]] = []
         self._poll_interval = poll_interval
         self._min_refresh_interval = min_refresh_interval
@@ -92,6 +95,7 @@ class Cluster:
         self._asked = asyncio.Event()
         self._waiting: asyncio.Future[None] | None = None
         self._not_before = 0.0
+        self._waited = 0.0
         self._failures = 0
         self._failure: ClusterUnreachable | None = None
         self._turns = count()
@@ -217,7 +221,6 @@ class Cluster:
 
     async def _try_to_list(self) -> ClusterUnreachable | None:
         """One listing, from whoever gives it; returns why there is none."""
-        started = _now()
         try:
             await self._link.ask(self._list)
         except ClusterUnreachable as failure:
@@ -229,14 +232,20 @@ class Cluster:
         else:
             self._set_failure(None)
             self._announce()
-        work = _now() - started
-        self._not_before = started + max(self._min_refresh_interval, _REST_PER_WORK * work)
         return self._failure
 
     async def _list(self, connection: BrokerConnection) -> None:
+        began, worked = _now(), thread_time()
         version = connection.version_for("MetadataRequest")
         mark = self.index.mark()
-        body = await connection.exchange("MetadataRequest", version, all_topics_request(version))
+        self.awaited = True
+        try:
+            body = await connection.exchange(
+                "MetadataRequest", version, all_topics_request(version)
+            )
+        finally:
+            self.awaited = False
+        waited = _now() - began
         try:
             reading = Slices(partial(self._reader.read, version, body))
             listing = await in_slices(self._slices, reading)
@@ -250,6 +259,12 @@ class Cluster:
         self.controller_id = listing.controller_id
         self.racks = listing.racks
         self._set_brokers(listing.brokers)
+        # Only work puts the next listing off. What a broker takes to answer is its work as far as
+        # it takes that again and again: one that was stopped has not worked meanwhile. Work of
+        # this process is its CPU time, for the same reason.
+        work = min(waited, self._waited) + thread_time() - worked
+        self._waited = waited
+        self._not_before = began + max(self._min_refresh_interval, _REST_PER_WORK * work)
 
     def _check(self, listing: Listing) -> None:
         """Rejects what cannot be this cluster, or is a broker that knows nothing yet."""

@@ -10,6 +10,7 @@ from typing import TypeVar
 from gateway.brokers.connection import BrokerConnection, NotSpoken
 from gateway.brokers.errors import BrokerError
 from gateway.brokers.security import BrokerSecurity
+from gateway.brokers.staggered import first_of
 from gateway.cluster.listing import Address
 
 log = logging.getLogger(__name__)
@@ -56,6 +57,7 @@ class ClusterLink:
         self._connection: BrokerConnection | None = None
         self._address: Address | None = None
         self._failed_at: dict[Address, float] = {}
+        self._rests_until = 0.0
 
     def know(self, brokers: Collection[Address]) -> None:
         """Sets the addresses to try before the bootstrap servers."""
@@ -68,6 +70,15 @@ class ClusterLink:
         """The address that it is connected to, or was asked last where the caller was
         cancelled."""
         return self._address
+
+    def rest(self, ms: int) -> None:
+        """The broker reads nothing of this connection for so long: it has throttled it."""
+        self._rests_until = asyncio.get_running_loop().time() + ms / 1000
+
+    @property
+    def rests(self) -> bool:
+        """Whether a question on this connection would wait for the end of a throttle time."""
+        return asyncio.get_running_loop().time() < self._rests_until
 
     def note_failure(self, address: Address) -> None:
         """This address did not take a connection, now."""
@@ -94,11 +105,13 @@ class ClusterLink:
                 return await question(self._connection)
             except BrokerError as error:
                 self._failed(self._address, error, reasons)
-        for address in self._in_order():
+        left = self._in_order()
+        while (made := await self._first_connected(left, reasons)) is not None:
+            address, connection = self._address, self._connection = made
             try:
-                connection = await self._connect(address)
                 answer = await question(connection)
             except BrokerError as error:
+                left.remove(address)
                 self._failed(address, error, reasons)
             else:
                 self._failed_at.pop(address, None)
@@ -111,13 +124,35 @@ class ClusterLink:
         if self._connection is not None:
             self._connection.close()
         self._connection = self._address = None
+        self._rests_until = 0.0  # another connection is not throttled
 
-    async def _connect(self, address: Address) -> BrokerConnection:
-        self._address = address
-        self._connection = await BrokerConnection.connect(
+    async def _first_connected(
+        self, left: list[Address], reasons: dict[Address, str]
+    ) -> tuple[Address, BrokerConnection] | None:
+        """A connection to the address that gives one first, of those ``left``; None: none does.
+        Addresses that fail are not left. The next one is tried beside one that is silent, as many
+        brokers are silent at once."""
+
+        def failed(address: Address, error: Exception) -> None:
+            if not isinstance(error, BrokerError):
+                raise error
+            left.remove(address)
+            self._failed(address, error, reasons)
+            self._address = left[0] if left else None
+
+        self._address = left[0] if left else None
+        return await first_of(
+            tuple(left),
+            self._connect,
+            timeout=self._timeout,
+            failed=failed,
+            discard=lambda late: late[1].close(),
+        )
+
+    async def _connect(self, address: Address) -> tuple[Address, BrokerConnection]:
+        return address, await BrokerConnection.connect(
             *address, timeout=self._timeout, security=self._security
         )
-        return self._connection
 
     def _failed(self, address: Address, error: BrokerError, reasons: dict[Address, str]) -> None:
         self.close()

@@ -24,6 +24,7 @@ from gateway.acl_model import (
 )
 from gateway.commands.errors import UsageError
 from gateway.commands.namespaces import ROOT, is_default, namespace_resource
+from gateway.commands.spelling import shown, with_colons
 from gateway.names import DELIMITER
 
 _O = Operation
@@ -208,15 +209,17 @@ def _name(kind: ResourceType, name: str, namespace: str | None) -> str:
     if namespace is None:
         return name
     flag = "--" + kind.name.lower().replace("_", "-")
-    if DELIMITER in name:
+    of_topic = kind is ResourceType.TOPIC
+    if DELIMITER in (with_colons(name) if of_topic else name):
         raise UsageError(
             f"{flag} '{name}' says its namespace, and --namespace says '{namespace}'; keep one"
         )
-    if not namespace or (namespace == ROOT and kind is not ResourceType.TOPIC):
+    if not namespace or (namespace == ROOT and not of_topic):
         return name
     if name == WILDCARD:
         raise UsageError(
             f"{flag} '*' is every one there is; for all in a namespace and below it leave out"
             f" {flag} and give --resource-pattern-type prefixed"
         )
-    return ROOT + name if namespace == ROOT else f"{namespace}{DELIMITER}{name}"
+    written = ROOT + name if namespace == ROOT else f"{namespace}{DELIMITER}{name}"
+    return shown(written) if of_topic else written

@@ -29,6 +29,7 @@ from gateway.commands.errors import CommandError, Outcome, print_error, rejectio
 from gateway.commands.flags import Flag
 from gateway.commands.namespaces import namespace_argument
 from gateway.commands.output import Output, Progress, confirmed, counted, table
+from gateway.commands.spelling import with_colons
 from gateway.names import DELIMITER
 from protocol.messages import Request
 
@@ -54,6 +55,8 @@ async def _add(admin: Admin, options: argparse.Namespace) -> Output:
     deprecated = Operation.IDEMPOTENT_WRITE, Permission.ALLOW
     if any((one.entry.operation, one.entry.permission) == deprecated for one in acls):
         print_error(_DEPRECATED)
+    await admin.learn()
+    acls = in_order(acls_to_add(options))
     async with Progress(f"adding {counted(len(acls), 'ACL')}"):
         outcomes = list(zip(acls, await create_acls(admin, acls), strict=True))
     added = [one for one, outcome in outcomes if not outcome.code]
@@ -74,12 +77,16 @@ async def _add(admin: Admin, options: argparse.Namespace) -> Output:
 
 
 async def _list(admin: Admin, options: argparse.Namespace) -> Output:
+    filters_to_list(options)
+    await admin.learn()
     found = await _described(admin, filters_to_list(options))
     text = _table(found) if found else "There is no such ACL."
     return Output({"acls": list(map(_as_json, found))}, text)
 
 
 async def _remove(admin: Admin, options: argparse.Namespace) -> Output:
+    filters_to_remove(options)
+    await admin.learn()
     filters = filters_to_remove(options)
     if not options.force:
         found = await _described(admin, filters)
@@ -124,7 +131,7 @@ def _table(acls: Sequence[AclBinding]) -> str:
     rows: list[tuple[str, ...]] = [head]
     for kind, name, pattern_type, principal, *entry in (_as_json(one).values() for one in acls):
         # A topic resource whose name ends in a colon is a namespace.
-        is_namespace = kind == ResourceType.TOPIC.name and name.endswith(DELIMITER)
+        is_namespace = kind == ResourceType.TOPIC.name and with_colons(name).endswith(DELIMITER)
         resource = "namespace" if is_namespace else kind.lower().replace("_", " ")
         rows.append((resource, name, pattern_type.lower(), principal, *entry))
     return table(rows)

@@ -6,17 +6,23 @@ import argparse
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path
 from typing import Final, NamedTuple, TypeAlias
 
 from gateway import exit_codes
 from gateway.commands.admin import Admin
 from gateway.commands.client import DEFAULT_TIMEOUT, GatewayClient
 from gateway.commands.client_properties import ClientSecurity
-from gateway.commands.errors import CommandError, UsageError, print_error, with_address
+from gateway.commands.errors import (
+    CommandError,
+    UsageError,
+    print_error,
+    print_failure,
+    with_address,
+)
 from gateway.commands.flags import CLIENT_STATUS, Flag, add_flags
 from gateway.commands.output import Output, print_json
 from gateway.config.addresses import Address, parse_address
+from gateway.files import input_path
 
 Run: TypeAlias = Callable[[Admin, argparse.Namespace], Awaitable[Output]]
 
@@ -72,12 +78,12 @@ _CLIENT_FLAGS: Final = (
         "--command-config",
         "FILE",
         "a properties file with the login, as for Kafka's tools",
-        {"type": Path},
+        {"type": input_path},
     ),
     Flag("--json", "", "print JSON"),
 )
 _ALWAYS: Final = frozenset(
-    {"action", "bootstrap_server", "command", "command_config", "json", "run", "timeout"}
+    {"action", "bootstrap_server", "command", "command_config", "json", "parser", "run", "timeout"}
 )
 
 
@@ -114,7 +120,10 @@ def finish(command: Callable[[], Output], options: argparse.Namespace) -> int:
     try:
         output = command()
     except CommandError as error:
-        print_error(with_address(str(error), options))
+        text = with_address(str(error), options)
+        print_error(text)
+        if getattr(options, "json", False):
+            print_failure(text)
         return error.status
     if getattr(options, "json", False):
         print_json(output.content)

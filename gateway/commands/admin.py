@@ -21,6 +21,13 @@ from gateway.commands.answers import (
 )
 from gateway.commands.client import Answer, GatewayClient
 from gateway.commands.errors import Outcome
+from gateway.commands.spelling import (
+    AUTHORIZATION,
+    SPELLING,
+    Listener,
+    connected_to,
+    shown,
+)
 from gateway.error_codes import INVALID_TOPIC_EXCEPTION, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import DELIMITER
 from protocol.messages import Request
@@ -47,6 +54,19 @@ class Admin:
     def __init__(self, client: GatewayClient) -> None:
         self.client = client
         self._checked = False
+        self._learned = False
+
+    async def learn(self) -> None:
+        """Learn how the listener writes names, once, before the first request is written."""
+        if self._learned:
+            return
+        self._learned = True
+        request = describe_configs([_ROOT], [SPELLING, AUTHORIZATION])
+        answer = await self.client.ask(request, lambda response: response.results)
+        found = {one.name: one.value for result in answer.entity.results for one in result.configs}
+        authorizes = found.get(AUTHORIZATION)
+        known = Listener(found.get(SPELLING), None if authorizes is None else authorizes == "true")
+        connected_to(known)
 
     async def create(
         self,
@@ -58,6 +78,8 @@ class Admin:
         validate_only: bool = False,
     ) -> Created:
         """CreateTopics of one topic, or of the namespace ``org:``; None: the broker's default."""
+        await self.learn()
+        name = shown(name)
         topic = {
             "name": name,
             "num_partitions": _BROKER_DEFAULT if partitions is None else partitions,
@@ -80,6 +102,8 @@ class Admin:
     async def delete(self, names: Sequence[str]) -> list[Outcome]:
         """DeleteTopics of topics and namespaces, all in one request, since a namespace goes only
         along with all below it. One outcome for each name, in their order."""
+        await self.learn()
+        names = [*map(shown, names)]
         values = {
             "topics": [{"name": name} for name in names],
             "topic_names": names,  # before v6
@@ -95,6 +119,8 @@ class Admin:
         self, names: Sequence[str], keys: Sequence[str] | None = None, *, synonyms: bool = False
     ) -> list[Described]:
         """DescribeConfigs of topics and namespaces, in their order. ``keys`` None: all."""
+        await self.learn()
+        names = [*map(shown, names)]
         found: list[Described] = []
         for start in range(0, len(names), BATCH):
             part = names[start : start + BATCH]
@@ -111,6 +137,8 @@ class Admin:
     ) -> Outcome:
         """IncrementalAlterConfigs of one topic or namespace: (key, SET, DELETE or APPEND,
         value)."""
+        await self.learn()
+        name = shown(name)
         resource = {
             "resource_type": TOPIC_RESOURCE,
             "resource_name": name,
@@ -130,7 +158,8 @@ class Admin:
         """Metadata of these topics, or of every one (None), which has no errors then."""
         if names is not None and len(names) > BATCH:
             return [*await self.topics(names[:BATCH]), *await self.topics(names[BATCH:])]
-        topics = None if names is None else [{"name": name} for name in names]
+        await self.learn()
+        topics = None if names is None else [{"name": shown(name)} for name in names]
         request = Request(
             "MetadataRequest", 13, {"allow_auto_topic_creation": False, "topics": topics}
         )

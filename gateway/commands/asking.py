@@ -72,7 +72,7 @@ class Asker:
             locations=Locations(
                 expiry_seconds=tree.expiry_seconds, unknown_seconds=tree.unknown_seconds
             ),
-            numbers=Numbers(GatewayDescription.of_config(config).numbers),
+            numbers=Numbers(GatewayDescription.of_config(config).numbers, settled=tree.numbers),
             max_hops=tree.max_hops,
         )
 

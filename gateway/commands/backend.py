@@ -16,7 +16,13 @@ from gateway.audit.setup import COMMANDS, open_audit
 from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.log.records import UnreadableCatalog
 from gateway.catalog.log.signatures import KeyFileError
-from gateway.catalog.log.topics import CATALOG_TOPIC, CatalogTopicError, check_topic
+from gateway.catalog.log.topics import (
+    CATALOG_TOPIC,
+    CatalogLost,
+    CatalogTopicError,
+    FoundTopic,
+    find_topic,
+)
 from gateway.catalog.replicated import open_catalog, own_security
 from gateway.catalog.source import Actor, CatalogUnavailable, CheckedCatalog
 from gateway.cluster.admin import BrokerAdmin
@@ -77,11 +83,12 @@ async def open_cluster(config: Config) -> AsyncIterator[OpenedCluster]:
 
 @asynccontextmanager
 async def open_backend(
-    config: Config, *, read_only: bool, or_empty: bool = False
+    config: Config, *, read_only: bool, or_empty: bool = False, anew: bool = False
 ) -> AsyncIterator[Backend]:
     """Open the backend of a configuration; creates the catalog's topic unless ``read_only``.
 
-    ``or_empty`` stands in for a catalog that does not exist: its snapshot holds nothing.
+    ``or_empty`` stands in for a catalog that does not exist: its snapshot holds nothing. With
+    ``anew`` it may also be one that is lost.
 
     Raises NoCatalog, and CommandError for every failure of cluster or catalog meanwhile.
     """
@@ -103,8 +110,12 @@ async def open_backend(
                 own,
                 partial(audit.catalog_changed, place=place),
                 start_seconds=START_SECONDS,
+                anew=anew,
             )
-            if read_only and not await check_topic(own_admin, CATALOG_TOPIC):
+            topic = await find_topic(own_admin, CATALOG_TOPIC) if read_only else FoundTopic(True)
+            if not topic.there:
+                if topic.marked and not anew:
+                    raise CatalogLost(f"its topic '{CATALOG_TOPIC}' is not there", name)
                 if or_empty:
                     yield Backend(cluster, admin, catalog)
                     return
@@ -116,6 +127,8 @@ async def open_backend(
             try:
                 await catalog.start(read_only=read_only)
                 try:
+                    if topic.marked and not catalog.snapshot.version and not anew:
+                        raise CatalogLost(f"its topic '{CATALOG_TOPIC}' is empty", name)
                     yield Backend(cluster, admin, catalog)
                 finally:
                     await catalog.stop()

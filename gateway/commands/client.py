@@ -58,6 +58,7 @@ class GatewayClient:
         self._connection: BrokerConnection | None = None
         self._was_connected = False
         self._was_answered = False
+        self._closed = 0
         self._connected_to = self._servers[0]
 
     async def ask(
@@ -84,8 +85,9 @@ class GatewayClient:
                 self._was_answered = True
             except BrokerError as error:
                 self.close()
+                rejected = self._closed_again(error)
                 # Nothing has answered so far: the address may be wrong, and waiting no use.
-                if not self._was_connected or _now() + backoff > deadline:
+                if not self._was_connected or rejected or _now() + backoff > deadline:
                     if answer is None:
                         raise self._unavailable(str(error)) from None
                     return answer
@@ -142,6 +144,14 @@ class GatewayClient:
                 self._connected_to = server
                 return self._connection
         raise BrokerError("; ".join(reasons))
+
+    def _closed_again(self, error: BrokerError) -> bool:
+        """Whether the first request has ended its connection for the second time: a listener that
+        asks for a login answers ApiVersions before it, and closes what sends anything else."""
+        if self._was_answered or "closed the connection" not in str(error):
+            return False
+        self._closed += 1
+        return self._closed > 1
 
     def _unavailable(self, reason: str) -> Unavailable:
         where = ",".join(map(str, self._servers))

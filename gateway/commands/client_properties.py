@@ -14,6 +14,9 @@ from typing import Final
 from gateway.brokers.security import BrokerSecurity
 from gateway.commands.errors import UsageError
 from gateway.config.connecting import SaslValues, SecurityValues, TlsValues
+from gateway.files import UnreadableFile, read_input, read_text
+
+MAX_FILE_BYTES: Final = 1024 * 1024
 
 KEY: Final = "COMMAND_CONFIG"
 """Stands for the file in the error texts of :class:`BrokerSecurity`."""
@@ -137,10 +140,9 @@ def _unescaped(text: str) -> str:
 def _settings(path: Path) -> SecurityValues:
     """Raises UsageError."""
     try:
-        values = read_properties(path.read_text())
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text"
-        raise UsageError(f"--command-config '{path}' cannot be read: {reason}") from None
+        values = read_properties(read_text(path, MAX_FILE_BYTES, read_input))
+    except UnreadableFile as error:
+        raise UsageError(f"--command-config '{path}' cannot be read: {error}") from None
     for key in values:
         if key.startswith(("sasl.", "ssl.", "security.")) and key not in KNOWN:
             raise UsageError(

@@ -20,6 +20,7 @@ from gateway.commands.namespaces import (
     topic_argument,
 )
 from gateway.commands.output import Output, Progress
+from gateway.commands.spelling import shown
 
 _SET_SOMEWHERE = frozenset(
     {ConfigSource.DYNAMIC_TOPIC_CONFIG, ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG}
@@ -38,6 +39,7 @@ class _Resource(NamedTuple):
 
 
 def _resource(options: argparse.Namespace) -> _Resource:
+    """Raises UsageError. Its names are as the listener writes them, once that is known."""
     namespace = options.namespace
     if options.topic is not None:
         name = topic_argument(options.topic, namespace)
@@ -46,12 +48,14 @@ def _resource(options: argparse.Namespace) -> _Resource:
         raise UsageError(
             "give --namespace, --topic or both; the default namespace has the cluster's configs"
         )
-    return _Resource("namespace", namespace, namespace_resource(namespace))
+    return _Resource("namespace", shown(namespace), namespace_resource(namespace))
 
 
 async def _describe(admin: Admin, options: argparse.Namespace) -> Output:
     resource = _resource(options)
     async with Progress(f"describing {resource}"):
+        await admin.learn()
+        resource = _resource(options)
         (described,) = await admin.describe([resource.written], synonyms=True)
     if described.outcome.code:
         raise CommandError(rejection(str(resource), "described", described.outcome))
@@ -78,6 +82,8 @@ async def _alter(admin: Admin, options: argparse.Namespace) -> Output:
     changes: list[tuple[str, int, str | None]] = [(key, SET, added[key]) for key in added]
     changes += [(key, DELETE, None) for key in dict.fromkeys(deleted)]
     async with Progress(f"altering {resource}"):
+        await admin.learn()
+        resource = _resource(options)
         if deleted:
             (described,) = await admin.describe([resource.written])
             if described.outcome.code:

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
+import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from enum import Enum
+from typing import Final, TextIO
 
 from gateway import exit_codes
+from gateway.foreign_text import printable
 
 _NEXT_STEPS: Final[Mapping[str, str]] = {
     "CLUSTER_AUTHORIZATION_FAILED": "ask whoever manages the cluster's permissions",
@@ -23,6 +27,8 @@ _NEXT_STEPS: Final[Mapping[str, str]] = {
 }
 _MESSAGES: Final[Mapping[str, str]] = {"UNKNOWN_TOPIC_OR_PARTITION": "it does not exist"}
 _HINT: Final = re.compile(r"kafka-gateway (topics|configs|acls|adopt) (?=--)")
+
+_OPERATOR_HINT: Final = re.compile(r"kafka-gateway (?:catalog [a-z]+|explain|fleet|serve|tree)\b")
 
 
 class CommandError(Exception):
@@ -69,7 +75,12 @@ def rejection(thing: str, done: str, outcome: Outcome, step: str = "") -> str:
 
 
 def with_address(text: str, options: argparse.Namespace) -> str:
-    """A text whose commands have the address and login of this one, so that they can be copied."""
+    """A text whose commands have the address and login, or the configuration, of this one, so that
+    they can be copied."""
+    config = getattr(options, "config", None)
+    if config is not None:
+        path = shlex.quote(str(config))
+        return _OPERATOR_HINT.sub(lambda hint: f"{hint[0]} --config {path}", text)
     servers = getattr(options, "bootstrap_server", None)
     if servers is None:
         return text
@@ -80,6 +91,37 @@ def with_address(text: str, options: argparse.Namespace) -> str:
 
 
 def print_error(text: str) -> None:
-    """Print each line of a text on standard error, with the command before it."""
-    for line in text.splitlines():
-        print(f"kafka-gateway: {line}", file=sys.stderr, flush=True)
+    """Print each line of a text on standard error, with the command before it, and its next step
+    on a line of its own."""
+    for line in map(printable, text.splitlines()):
+        problem, _, step = line.rpartition("; ")
+        start = painted("kafka-gateway:", Colour.RED)
+        print(start, problem or step, file=sys.stderr, flush=True)
+        if problem:
+            print(f"  {painted(step, Colour.BOLD)}", file=sys.stderr, flush=True)
+
+
+class Colour(Enum):
+    """What ECMA-48's SGR makes of a text on a terminal."""
+
+    BOLD = 1
+    RED = 31
+    YELLOW = 33
+
+
+def painted(text: str, colour: Colour, stream: TextIO | None = None) -> str:
+    """A text in a colour if ``stream``, standard error by default, is a terminal that has any, and
+    the user does not object (NO_COLOR)."""
+    shown_on = sys.stderr if stream is None else stream
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb"
+    if plain or not shown_on.isatty():
+        return text
+    return f"\x1b[{colour.value}m{text}\x1b[0m"
+
+
+def print_failure(text: str) -> None:
+    """The document of ``--json`` of a command that failed as a whole: the lines of standard error,
+    on standard output."""
+    from gateway.commands.output import print_json
+
+    print_json({"ok": False, "problems": text.splitlines()})

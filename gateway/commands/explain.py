@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from gateway.acl_model import Operation
-from gateway.acls.authorizer import load_authorizer
+from gateway.acls.authorizer import AuthorizerError, load_authorizer
 from gateway.commands.actions import run
 from gateway.commands.errors import CommandError, UsageError
 from gateway.commands.explain_far import FarName, explain_far
 from gateway.commands.explanation import Explained, explain_name
 from gateway.commands.flags import Flag, fill_operator_parser
-from gateway.commands.output import Output, Progress, table
+from gateway.commands.output import Output, Progress, counted, table
 from gateway.commands.policies import policies_json, policy_table
 from gateway.commands.resolution import resolution
 from gateway.commands.viewed import viewed
@@ -23,7 +23,7 @@ from gateway.config.errors import key_text
 from gateway.config.models import Config, Listener
 from gateway.config.reach import mounts_of
 from gateway.config_file.loading import load_config
-from gateway.identity import ANONYMOUS
+from gateway.identity import ANONYMOUS, InvalidPrincipal, check_principal
 from gateway.names import InvalidName
 from gateway.policies.applied import MIN_ISR, applied_rules, is_hollow
 from gateway.policies.applied_text import AppliedRule
@@ -43,12 +43,12 @@ examples:
 """
 _ANONYMOUS: Final = ANONYMOUS.principal
 _FLAGS: Final = (
-    Flag("--config", "FILE", "YAML file", {"type": Path, "required": True}),
     CLUSTER_FLAG._replace(help="the cluster whose view is used (default: that of the name)"),
     Flag("--name", "N", "a topic, or a namespace such as org:apache:", {"required": True}),
     Flag("--principal", "P", "the client's (default: %(default)s)", {"default": _ANONYMOUS}),
     Flag("--host", "H", "the client's address (default: %(default)s)", {"default": "127.0.0.1"}),
     Flag("--listener", "L", "the listener it connects to (default: the first one, of the cluster)"),
+    Flag("--all", "", "show configs that have Kafka's default, too (JSON has them always)"),
     Flag("--json", "", "print JSON"),
 )
 
@@ -75,6 +75,10 @@ async def _explain(whole: Config, options: argparse.Namespace) -> Output:
     listener = _listener(whole, options)
     if not options.name:
         raise UsageError("--name is empty; give it like org:orders")
+    try:
+        check_principal(options.principal)
+    except InvalidPrincipal as error:
+        raise UsageError(f"--principal: {error}") from None
     async with Progress("explaining") as progress, viewed(whole, listener, options) as seen:
         if isinstance(seen, FarName):
             return await explain_far(whole, listener, options, seen, progress)
@@ -109,18 +113,27 @@ async def _explain(whole: Config, options: argparse.Namespace) -> Output:
         *_mirror_rows(view, options.name),
         *explained.rows(),
     ]
-    parts = [table(facts)]
-    if explained.configs:
-        parts.append(table([("config", "value", "source"), *explained.configs]))
-    if policies:
-        parts.append(policy_table(_with_file(row, config, options.config) for row in policies))
+    parts = [explained.answer(config.clusters[0].name), table(facts)]
     if permitted is not None:
         verdicts = [
             (one.operation, "allowed" if one.allowed else "denied", one.rule) for one in permitted
         ]
         parts.append(table([("operation", "is", "because"), *verdicts]))
+    parts += _config_parts(explained, everything=options.all)
+    if policies:
+        parts.append(policy_table(_with_file(row, config, options.config) for row in policies))
     parts += [f"warning: {warning}" for warning in warnings]
     return Output(content, "\n\n".join(parts))
+
+
+def _config_parts(explained: Explained, *, everything: bool) -> list[str]:
+    """The configs that somebody has set, with ``everything`` also Kafka's defaults."""
+    shown = [one for one in explained.configs if everything or not one.is_default]
+    left_out = len(explained.configs) - len(shown)
+    parts = [table([("config", "value", "source"), *shown])] if shown else []
+    if left_out:
+        parts.append(f"{counted(left_out, 'config')} at Kafka's default, shown by --all")
+    return parts
 
 
 def mirror_named(view: View, name: str) -> Mirror | None:
@@ -161,8 +174,8 @@ def _warnings(config: Config, explained: Explained) -> list[str]:
     if namespace is None or not is_hollow(Policies(config.policies), namespace, replicas):
         return []
     return [
-        f"its producers are held to acks=all, which one replica alone answers as {MIN_ISR} is"
-        f" {replicas}; make it 2 (with 3 replicas)"
+        f"its producers have to use acks=all, but {MIN_ISR} is {replicas}, so the leader may"
+        f" acknowledge a record that no other replica has; set {MIN_ISR}=2 (with 3 replicas)"
     ]
 
 
@@ -176,7 +189,10 @@ class Permitted(NamedTuple):
 
 def _permitted(config: Config, view: View, options: argparse.Namespace) -> list[Permitted] | None:
     """The operations that the principal may do; None: there are no ACLs."""
-    authorizer = load_authorizer(config.authorization, lambda: None)
+    try:
+        authorizer = load_authorizer(config.authorization, lambda: None)
+    except AuthorizerError as error:
+        raise CommandError(f"{error}; correct the configuration") from None
     if authorizer is None:
         return None
     authorizer.see(view.snapshot)
@@ -189,7 +205,7 @@ def _permitted(config: Config, view: View, options: argparse.Namespace) -> list[
         return []
     found = []
     for operation in TOPIC_OPERATIONS:
-        verdict = authorizer.authorize(principal, options.host, operation, named)
+        verdict = access.verdict(operation, named)
         found.append(Permitted(operation.name, verdict.allowed, verdict.rule))
     return found
 

@@ -10,6 +10,7 @@ from gateway.brokers.messages import ClusterAdmin, describe_configs
 from gateway.catalog.entities import Alias, Link, TopicEntry
 from gateway.catalog.schema.yaml_values import time_text
 from gateway.catalog.snapshot import Snapshot
+from gateway.changes.base.config_values import is_same_value
 from gateway.commands.answers import ConfigSource, source_name
 from gateway.commands.errors import CommandError
 from gateway.commands.topics.describe import id_text
@@ -22,6 +23,13 @@ from gateway.views.view import View
 _ORDINARY: Final = Verdict("user", replicated=True, was_replicated=True)
 
 
+def _of_broker(source: int) -> str:
+    return f"broker ({source_name(source)})"
+
+
+_DEFAULT: Final = _of_broker(ConfigSource.DEFAULT_CONFIG)
+
+
 class ExplainedConfig(NamedTuple):
     """A config that holds, and ``source``: ``topic``, ``namespace org``, or ``broker`` with the
     name that Kafka has for where the broker took it from."""
@@ -29,6 +37,11 @@ class ExplainedConfig(NamedTuple):
     key: str
     value: str
     source: str
+
+    @property
+    def is_default(self) -> bool:
+        """Whether nobody has set it, neither here nor at the brokers."""
+        return self.source == _DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +75,22 @@ class Explained:
         if self.kind is None:
             return None
         return self.namespace if self.entry is None else self.entry.name.namespace
+
+    def answer(self, cluster: str) -> str:
+        """The explanation in a sentence."""
+        if self.kind is None:
+            return f"It is no name here: {self.rejection}"
+        if self.rejection is not None:
+            return f"Clients cannot use {self.kind} '{self.logical}': {self.rejection}"
+        if self.kind == "namespace":
+            name = f"Namespace '{self.logical}'" if self.logical else "The default namespace"
+            return f"{name} {'exists' if self.exists else 'does not exist'}."
+        if self.flat is None:
+            return f"Topic '{self.logical}' does not exist; its stored name is another topic's."
+        if not self.exists:
+            stored = f"it would be stored as '{self.flat}' in cluster '{cluster}'"
+            return f"Topic '{self.logical}' does not exist; {stored}."
+        return f"Topic '{self.logical}' is stored as '{self.flat}' in cluster '{cluster}'."
 
     def rows(self) -> list[tuple[str, str]]:
         """The explanation for people, a row for each fact."""
@@ -207,8 +236,8 @@ async def _effective(
     for config in result.configs:
         key, value, source = str(config.name), config.value, int(config.config_source)
         if source != ConfigSource.DYNAMIC_TOPIC_CONFIG:
-            where = f"broker ({source_name(source)})"
-        elif key not in own and inherited.get(key, (None, ""))[0] == value:
+            where = _of_broker(source)
+        elif key not in own and is_same_value(inherited.get(key, (None, ""))[0], value):
             where = f"namespace {inherited[key][1]}"
         else:
             where = "topic"

@@ -1,10 +1,14 @@
-"""The parsers of subcommands: their flags, examples and exit statuses. Imports argparse alone."""
+"""The parsers of subcommands: their flags, examples and exit statuses. Imports little more than
+argparse."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
+
+from gateway.commands.parser import Parser
+from gateway.files import input_path
 
 _EXIT_STATUS: Final = """
 exit status:
@@ -31,6 +35,15 @@ class Flag(NamedTuple):
     options: Mapping[str, Any] = {}
 
 
+CONFIG_FLAG: Final = Flag(
+    "--config",
+    "FILE",
+    "the configuration, a YAML file; - is standard input",
+    {"type": input_path, "required": True},
+)
+"""The configuration of a command that has another file, so that a FILE alone would be that."""
+
+
 def add_flags(parser: argparse.ArgumentParser, flags: Sequence[Flag]) -> None:
     """Add flags to a command's parser."""
     for flag in flags:
@@ -43,6 +56,21 @@ def examples(*commands: str) -> str:
     return "".join(["examples:\n", *(f"  kafka-gateway {command}\n" for command in commands)])
 
 
+def take_config(parser: argparse.ArgumentParser) -> None:
+    """Let a command take its configuration, as ``--config FILE`` or as ``FILE``."""
+    assert isinstance(parser, Parser)
+    parser.take_config()
+
+
+def add_config_flags(parser: argparse.ArgumentParser, flags: Sequence[Flag]) -> None:
+    """Add flags to a command's parser, behind the one for its configuration."""
+    if any(not flag.name.startswith("-") for flag in flags):
+        add_flags(parser, (CONFIG_FLAG,))
+    else:
+        take_config(parser)
+    add_flags(parser, flags)
+
+
 def fill_operator_parser(
     parser: argparse.ArgumentParser,
     flags: Sequence[Flag],
@@ -50,11 +78,15 @@ def fill_operator_parser(
     *,
     description: str,
     examples: str,
+    reads_config: bool = True,
 ) -> None:
-    """Fill the parser of a subcommand that reads a configuration; ``run`` returns the exit
-    status."""
+    """Fill the parser of an operator's subcommand; ``run`` returns the exit status. The flag for
+    its configuration is not among ``flags``; one that ``reads_config`` not has none."""
     parser.description = description
     parser.epilog = examples + OPERATOR_STATUS
     parser.allow_abbrev = False
-    add_flags(parser, flags)
+    if reads_config:
+        add_config_flags(parser, flags)
+    else:
+        add_flags(parser, flags)
     parser.set_defaults(run=run)

@@ -13,8 +13,9 @@ from typing import Final
 from gateway.commands.admin import Admin
 from gateway.commands.answers import Described, Topic
 from gateway.commands.errors import CommandError, UsageError, rejection
+from gateway.commands.spelling import listener, shown, with_colons
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
-from gateway.names import DELIMITER, END_OF_NAMESPACE, LogicalName, decode
+from gateway.names import DELIMITER, END_OF_NAMESPACE, LogicalName, decode, parents
 
 SUB_NAMESPACES: Final = "gateway.namespaces"
 TOPICS: Final = "gateway.topics"
@@ -46,13 +47,13 @@ async def require_namespace(admin: Admin, path: str) -> None:
     found = (await describe_namespaces(admin, [path])).get(path)
     if found is None:
         raise CommandError(
-            f"InvalidNamespaceException: namespace '{path}' does not exist; create it first: "
-            f"kafka-gateway topics --create --namespace {path}"
+            f"InvalidNamespaceException: namespace '{shown(path)}' does not exist; create it first:"
+            f" kafka-gateway topics --create --namespace {shown(path)}"
         )
     if found.value(DELETING):
         raise CommandError(
-            f"InvalidNamespaceException: namespace '{path}' is being deleted; wait until it is "
-            "gone, then create it anew"
+            f"InvalidNamespaceException: namespace '{shown(path)}' is being deleted; wait until it"
+            " is gone, then create it anew"
         )
 
 
@@ -78,7 +79,11 @@ async def namespaces_below(admin: Admin, path: str) -> dict[str, bool]:
 async def topics_by_namespace(admin: Admin) -> dict[str, dict[str, Topic]]:
     """Every topic that the listener lists, by namespace and by name in it, both sorted."""
     topics = await admin.topics()
-    existing = await existing_namespaces(admin, [topic.name for topic in topics])
+    names = [topic.name for topic in topics]
+    if listener().spelling in ("colon", "slash"):
+        # A listing there has no legal spellings. What it writes from the root may look like one.
+        names = [name for name in names if with_colons(name).startswith(ROOT)]
+    existing = await existing_namespaces(admin, names)
     named = ((name, topic) for topic in topics if (name := name_of_listed(topic.name, existing)))
     found: dict[str, dict[str, Topic]] = {}
     for name, topic in sorted(named, key=lambda pair: pair[0]):
@@ -87,8 +92,21 @@ async def topics_by_namespace(admin: Admin) -> dict[str, dict[str, Topic]]:
 
 
 async def existing_namespaces(admin: Admin, names: Iterable[str]) -> set[str]:
-    """Of the namespaces that legal spellings among ``names`` may stand for, those that exist."""
-    return set(await describe_namespaces(admin, sorted(possible_namespaces(names))))
+    """Of the namespaces that legal spellings among ``names`` may stand for, those that exist and
+    may be described.
+
+    They are looked for from the outermost namespace down, each in the list of the one above it,
+    because the gateway denies, logs and audits a description of what does not exist.
+    """
+    wanted = {path: parents(path) for path in possible_namespaces(names)}
+    found: set[str] = set()
+    level = {""} if wanted else set()
+    while level:
+        described = await describe_namespaces(admin, sorted(level))
+        inside = {path for one in described.values() for path in sub_namespaces(one)}
+        found |= inside & wanted.keys()
+        level = {tier for path, tiers in wanted.items() for tier in tiers[:-1] if tier in inside}
+    return found
 
 
 def sub_namespaces(described: Described) -> list[str]:
@@ -117,19 +135,20 @@ class Name(LogicalName):
     __slots__ = ()
 
     def __str__(self) -> str:
-        return ROOT + self.topic if self.namespace == ROOT else super().__str__()
+        written = ROOT + self.topic if self.namespace == ROOT else super().__str__()
+        return shown(written)
 
 
 def namespace_resource(path: str) -> str:
     """The resource name of a namespace: ``org:``, and ``:`` for what holds the outermost ones."""
-    return path + DELIMITER
+    return shown(path + DELIMITER)
 
 
 def namespace_text(path: str) -> str:
     """A namespace in a sentence."""
     if path == ROOT:
         return "the root's default namespace"
-    return f"namespace '{path}'" if path else "the default namespace"
+    return f"namespace '{shown(path)}'" if path else "the default namespace"
 
 
 def is_default(path: str) -> bool:
@@ -140,7 +159,7 @@ def is_default(path: str) -> bool:
 
 def possible_namespaces(listed: Iterable[str]) -> set[str]:
     """The namespaces that legal spellings among listed names may stand for."""
-    bare = (name.removeprefix(DELIMITER) for name in listed)
+    bare = (with_colons(name).removeprefix(DELIMITER) for name in listed)
     found = (_legal(name).namespace for name in bare if DELIMITER not in name)
     return {namespace for namespace in found if namespace}
 
@@ -151,6 +170,7 @@ def name_of_listed(listed: str, namespaces: Collection[str]) -> Name | None:
     None: it is a namespace, which listings may hold as well. A colon before a name that would
     read as a topic of such a namespace only says that it is none; any other leads to the root.
     """
+    listed = with_colons(listed)
     if DELIMITER in listed.removeprefix(ROOT):
         namespace, _, topic = listed.rpartition(DELIMITER)
         return Name(namespace, topic) if topic else None
@@ -167,14 +187,13 @@ def request_name(name: LogicalName, namespaces: Collection[str] = ()) -> str:
     """A logical name for a request. ``namespaces`` are those known to exist: what would read as
     a topic of one of them, though it is none, gets a colon before it."""
     if not name.namespace and _legal(name.topic).namespace in namespaces:
-        return DELIMITER + name.topic
+        return shown(DELIMITER + name.topic)
     return str(name)
 
 
 def namespace_argument(text: str) -> str:
-    """The path that a ``--namespace`` names: a final colon is allowed, a leading one is kept. No
-    tier has a slash, so those of the directory spelling stand for colons."""
-    path = text.replace("/", DELIMITER)
+    """The path that a ``--namespace`` names: a final colon is allowed, a leading one is kept."""
+    path = with_colons(text)
     return path if path == ROOT else path.removesuffix(DELIMITER)
 
 
@@ -183,7 +202,7 @@ def topic_argument(topic: str, namespace: str | None) -> Name:
 
     Raises UsageError where both are given, or where it names a namespace.
     """
-    inside, colon, last = topic.rpartition(DELIMITER)
+    inside, colon, last = with_colons(topic).rpartition(DELIMITER)
     if colon and not inside:
         inside = ROOT
     if not last:

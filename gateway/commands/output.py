@@ -10,6 +10,8 @@ from contextlib import suppress
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
+from gateway.foreign_text import printable
+
 
 class Output(NamedTuple):
     """The result of a command: ``content`` is printed with ``--json``, else ``text``, then
@@ -23,13 +25,24 @@ class Output(NamedTuple):
 
 def print_json(content: Any) -> None:
     """One JSON document on standard output."""
-    print(json.dumps(content, indent=2, ensure_ascii=False))
+    print(json_text(content), flush=True)
+
+
+def json_text(content: Any) -> str:
+    """A JSON document for programs and for people, whose terminals obey nothing in it: what JSON
+    lets strings hold as it is, but terminals take for controls, are escapes, too."""
+    text = json.dumps(content, indent=2, ensure_ascii=False)
+    return "\n".join(
+        printable(line, lambda one: json.dumps(one)[1:-1]) for line in text.split("\n")
+    )
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Rows as left-aligned columns, two blanks apart; a line each."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
+    """Rows as left-aligned columns, two blanks apart; a line each, whatever the names in them are:
+    clients choose those of groups and users."""
+    shown = [tuple(map(printable, row)) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in shown)
     return "\n".join(lines)
 
 

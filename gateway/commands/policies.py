@@ -12,9 +12,9 @@ from gateway.commands.answers import Described
 from gateway.commands.errors import rejection
 from gateway.commands.namespaces import (
     ROOT,
+    existing_namespaces,
     namespace_resource,
     namespace_text,
-    possible_namespaces,
 )
 from gateway.commands.output import counted, table
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
@@ -48,7 +48,7 @@ async def of_topic(admin: Admin, name: LogicalName) -> Applied:
         return Applied(ROOT, None, why=why)
     if name.namespace:
         return await _of_first(admin, [name.namespace])
-    return await _of_first(admin, [*possible_namespaces([name.topic]), ""])
+    return await _of_first(admin, [*await existing_namespaces(admin, [name.topic]), ""])
 
 
 async def of_namespace(admin: Admin, path: str) -> Applied:

@@ -6,7 +6,6 @@ import argparse
 import asyncio
 import re
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from gateway.commands import backend, log_dirs
@@ -39,7 +38,6 @@ def _depth(text: str) -> int:
 
 
 _FLAGS: Final = (
-    Flag("--config", "FILE", "YAML file", {"type": Path, "required": True}),
     Flag("--depth", "N", "levels to draw (default: all)", {"type": _depth, "default": _MOST}),
     Flag("--all", "", "ask the other gateways of the tree, too, what is mounted where"),
     Flag("--json", "", "print JSON"),

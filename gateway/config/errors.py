@@ -7,10 +7,22 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
+from gateway.foreign_text import one_line
+
 Key: TypeAlias = tuple[str | int, ...]
 """The path of a value: names of keys and indices of list items, outermost first."""
 
+MAX_PROBLEMS = 200
+"""Problems that are told of one file: nobody reads more, and to find the words takes time."""
+
 _MAX_SHOWN = 60
+_MAX_LINE = 2_000
+"""Characters of a line: a value that is named may have a million."""
+
+
+_MAX_NAME = 100
+_MAX_KNOWN = 200
+"""Characters of a name, and names, that are compared to find what was meant: 20 us each."""
 
 
 class Problem(NamedTuple):
@@ -22,17 +34,27 @@ class Problem(NamedTuple):
 
 
 class ConfigError(Exception):
-    """A file that is rejected. Its text has a line for each problem, in the file's order."""
+    """A file that is rejected. Its text has a line for each problem, in the file's order.
+    ``log_format`` is what the file says of the format that such lines are logged in."""
 
-    def __init__(self, path: Path, problems: Sequence[Problem]) -> None:
+    def __init__(
+        self, path: Path, problems: Sequence[Problem], *, log_format: str = "text"
+    ) -> None:
         self.path = path
+        self.log_format = log_format
         self.problems = sorted(dict.fromkeys(problems), key=lambda problem: problem.line)
-        super().__init__("\n".join(map(self._told, self.problems)))
+        lines = [*map(self._told, self.problems[:MAX_PROBLEMS])]
+        if len(self.problems) > MAX_PROBLEMS:
+            more = len(self.problems) - MAX_PROBLEMS
+            lines.append(f"{self.path}: {more:,} more problems; correct these first")
+        super().__init__("\n".join(lines))
 
     def _told(self, problem: Problem) -> str:
         where = f"{self.path}:{problem.line}" if problem.line else str(self.path)
         key = key_text(problem.key)
-        return f"{where}: {key}: {problem.text}" if key else f"{where}: {problem.text}"
+        told = f"{where}: {key}: {problem.text}" if key else f"{where}: {problem.text}"
+        line = one_line(told)
+        return line if len(line) <= _MAX_LINE else f"{line[:_MAX_LINE]}..."
 
 
 def key_text(key: Key) -> str:
@@ -62,7 +84,9 @@ def shown(value: object) -> str:
 
 def nearest(name: str, known: Sequence[str]) -> str | None:
     """The known key that ``name`` was most likely meant to be."""
-    plain = {_plain(key): key for key in known}
+    if len(name) > _MAX_NAME:
+        return None
+    plain = {_plain(key): key for key in known[:_MAX_KNOWN] if len(key) <= _MAX_NAME}
     near = difflib.get_close_matches(_plain(name), plain, n=1, cutoff=0.6)
     return plain[near[0]] if near else None
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any, Final, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from gateway.config.errors import Key, Problem, key_text, nearest, shown
+from gateway.config.errors import MAX_PROBLEMS, Key, Problem, key_text, nearest, shown
 
 _ANY_NAME: Final = "*"
 """In the keys of a model: a name that people choose, such as that of a namespace."""
@@ -17,12 +18,13 @@ _OF_A_NAME = "[key]"  # what pydantic puts behind a name that is rejected itself
 
 
 def problems_of(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
-    """Everything that pydantic found, in the words of this project."""
+    """What pydantic found, in the words of this project: no more than anybody reads."""
     known = dict(_keys_of(model, ()))
+    told = (details for details in error.errors(include_url=False) if not _follows(details))
     return [
         Problem(_written(details["loc"]), _sentence(details, known))
-        for details in error.errors(include_url=False)
-        if not _follows(details)
+        # One more than are told, so that it is told that there are more.
+        for details in islice(told, MAX_PROBLEMS + 1)
     ]
 
 
@@ -73,6 +75,7 @@ _SENTENCES: dict[str, Callable[[str, dict[str, Any]], str]] = {
         f"must be at least {ctx['ge']:g}, not {value}; raise it"
     ),
     "less_than_equal": lambda value, ctx: f"must be at most {ctx['le']:,}, not {value}; lower it",
+    "too_long": lambda _, ctx: f"holds more than {ctx['max_length']:,}; leave some out",
     "too_short": lambda _, __: "is an empty list; add an item",
     "string_too_short": lambda _, __: "is empty; give it or leave it out",
     "string_too_long": lambda _, ctx: f"has over {ctx['max_length']} characters; shorten it",

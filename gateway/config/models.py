@@ -19,6 +19,7 @@ from gateway.config.security import (
     Authorization,
     ClusterSecurity,
     File,
+    IncompleteRequests,
     ListenerSasl,
     ListenerTls,
     Principal,
@@ -36,6 +37,7 @@ from gateway.config.values import (
     BootstrapServer,
     ConnectionCount,
     Directory,
+    FleetUrl,
     Host,
     IpAddress,
     Mount,
@@ -48,10 +50,16 @@ from gateway.config.values import (
     replication_factor_of,
 )
 
+MAX_LISTENERS = 1_000
+MAX_CLUSTERS = 1_000
+MAX_MIRRORS = 1_000
+"""Of mirrors at one listener. Rules compare each with each, or each listener with each cluster."""
+
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9._-]")
 
 
-def _default_gateway_id() -> str:
+def default_gateway_id() -> str:
+    """The host's name, as far as it can be an id."""
     return _NOT_IN_NAMES.sub("-", socket.gethostname())[:64] or "gateway"
 
 
@@ -140,9 +148,9 @@ class Listener(StrictModel):
     list_namespaces: bool = False
     list_subtree: bool | None = None
     volume: Mount | None = None
-    reach: Annotated[tuple[Mount, ...], Field(min_length=1)] | None = None
+    reach: Annotated[tuple[Mount, ...], Field(min_length=1, max_length=MAX_CLUSTERS)] | None = None
     list_tree: bool = False
-    mirrors: dict[str, Namespace] = Field(default_factory=dict)
+    mirrors: dict[str, Namespace] = Field(default_factory=dict, max_length=MAX_MIRRORS)
     mirror_separator: str = "."
     security_protocol: SecurityProtocol = "PLAINTEXT"
     tls: ListenerTls | None = None
@@ -175,13 +183,18 @@ class PageAuthSettings(StrictModel):
 class MetricsSettings(StrictModel):
     """The HTTP port of /metrics, /livez, /readyz and the page, and a bound for its label values.
 
-    ``page``: whether there is a page at ``/``; None: on loopback, and where there is ``auth``.
+    ``max_connections`` are those that are open at a time; fewer where the process has too few
+    descriptors. ``page``: whether there is a page at ``/``; None: on loopback, and where there is
+    ``auth``. ``fleet_url`` is where the ports of the whole fleet are found: the page links to those
+    of other gateways, and sums up what they do.
     """
 
     host: Host = "127.0.0.1"
     port: Port = 9404
+    max_connections: Annotated[int, Field(ge=1, le=10_000)] = 128
     max_namespaces: Annotated[int, Field(ge=1, le=1_000_000)] = 1_000
     page: bool | None = None
+    fleet_url: FleetUrl | None = None
     auth: PageAuthSettings | None = None
 
     @property
@@ -205,13 +218,19 @@ class TrafficLogSettings(StrictModel):
     max_queued_records: Annotated[int, Field(ge=100)] = 50_000
 
 
+class LogSettings(StrictModel):
+    """What is written to standard error."""
+
+    format: Literal["text", "json"] = "text"
+
+
 class Config(StrictModel):
     """The configuration of one gateway, shared by its worker processes."""
 
-    gateway_id: Name = Field(default_factory=_default_gateway_id)
-    clusters: Annotated[tuple[Cluster, ...], Field(min_length=1)]
+    gateway_id: Name = Field(default_factory=default_gateway_id)
+    clusters: Annotated[tuple[Cluster, ...], Field(min_length=1, max_length=MAX_CLUSTERS)]
     namespaces: tuple[Namespace, ...] = ()
-    listeners: Annotated[tuple[Listener, ...], Field(min_length=1)]
+    listeners: Annotated[tuple[Listener, ...], Field(min_length=1, max_length=MAX_LISTENERS)]
     workers: Annotated[int, Field(ge=1, le=256)] = 1
     max_request_bytes: Annotated[int, Field(ge=1_024, le=2**31 - 1)] = Field(
         100 * 1024 * 1024, alias="socket.request.max.bytes"
@@ -222,8 +241,10 @@ class Config(StrictModel):
     traffic_log: TrafficLogSettings = TrafficLogSettings()
     principals: dict[Principal, PrincipalSettings] = Field(default_factory=dict)
     unauthenticated: Unauthenticated = Unauthenticated()
+    incomplete_requests: IncompleteRequests = IncompleteRequests()
     authorization: Authorization | None = None
     audit: AuditSettings = AuditSettings()
+    log: LogSettings = LogSettings()
     policies: PolicySettings = PolicySettings()
     tree: TreeSettings | None = None
     _place: int = PrivateAttr(default=0)

@@ -35,6 +35,14 @@ MAX_NAME_PATTERN = 1_000
 MAX_COMPILED_BYTES = 1 << 20
 """A compiled ``name_pattern`` that would take more is rejected."""
 
+CATALOG_LIMITS = (
+    "max_namespaces_in_tree",
+    "max_acls_in_tree",
+    "max_links_in_tree",
+    "max_aliases_in_tree",
+)
+"""The limits on what the catalog holds besides topics."""
+
 _NAMESPACE_PATTERN = "^[a-zA-Z0-9.-]+(:[a-zA-Z0-9.-]+)*$"
 
 AcksGuarantee = Literal["require", "upgrade", "observe"]
@@ -216,6 +224,16 @@ class PolicyBlock(StrictModel):
     max_partitions_in_tree: Count | None = _unset(
         "Partitions in the namespace of the block and all below it, together."
     )
+    max_namespaces_in_tree: Count | None = _unset("Namespaces below the one of the block.")
+    max_acls_in_tree: Count | None = _unset(
+        "ACLs of the namespace of the block and of all that is in or below it."
+    )
+    max_links_in_tree: Count | None = _unset(
+        "Links in the namespace of the block and all below it, together."
+    )
+    max_aliases_in_tree: Count | None = _unset(
+        "Aliases in the namespace of the block and all below it, together."
+    )
     producer: ProducerGuarantee = Field(
         default=ProducerGuarantee(), description="The guarantee that producers are held to."
     )
@@ -237,9 +255,8 @@ class PolicyBlock(StrictModel):
     def judges_topics(self) -> bool:
         """Whether the block has rules for creating and altering topics."""
         unset = PolicyBlock()
-        mine: Any = self.model_copy(
-            update={"producer": unset.producer, "mode": unset.mode, "timeout_ms": unset.timeout_ms}
-        )
+        others = ("producer", "mode", "timeout_ms", *CATALOG_LIMITS)
+        mine: Any = self.model_copy(update={key: getattr(unset, key) for key in others})
         return bool(mine != unset)
 
     def counts_topics(self) -> bool:

@@ -13,6 +13,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from gateway.config.connecting import SecretError
+from gateway.files import UnreadableFile, read_text
+from gateway.identity import check_principal
 from gateway.names import (
     MAX_FLAT_LENGTH,
     RESERVED_PREFIX,
@@ -32,6 +34,10 @@ TRAFFIC_TOPIC = f"{RESERVED_PREFIX}_traffic"
 """Topics for the gateway's own records, which no client reaches through a gateway."""
 
 
+MAX_SECRET_BYTES = 64 * 1024
+"""Bytes of the largest file that a secret is the first line of."""
+
+
 class StrictModel(BaseModel):
     """A part of the configuration. ``yes`` is no number and ``5`` no name, so that YAML's guesses
     surface."""
@@ -40,9 +46,7 @@ class StrictModel(BaseModel):
 
 
 def _principal(value: str) -> str:
-    kind, colon, name = value.partition(":")
-    if not (kind and colon and name):
-        raise ValueError(f"'{value}' is no principal; write it like User:alice")
+    check_principal(value)
     return value
 
 
@@ -96,13 +100,14 @@ class Secret(StrictModel):
             value = os.environ.get(self.env)
             if not value:
                 raise SecretError(f"environment variable {self.env} is not set; set it")
+            if not value.isascii() and any("\ud800" <= each <= "\udfff" for each in value):
+                raise SecretError(f"environment variable {self.env} is not UTF-8 text; correct it")
             return value
         assert self.file is not None
         try:
-            lines = self.file.read_text().splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is not text"
-            raise SecretError(f"'{self.file}' cannot be read: {reason}") from None
+            lines = read_text(self.file, MAX_SECRET_BYTES).splitlines()
+        except UnreadableFile as error:
+            raise SecretError(f"'{self.file}' cannot be read: {error}") from None
         if not lines or not lines[0]:
             raise SecretError(f"'{self.file}' is empty; its first line is to be the secret")
         return lines[0]
@@ -196,6 +201,14 @@ class Unauthenticated(StrictModel):
     max_connections: Annotated[int, Field(ge=1, le=1_000_000)] = 1_000
     max_share_per_ip: Annotated[float, Field(gt=0, le=1)] = 0.5
     failure_delay_seconds: Annotated[float, Field(ge=0, le=10)] = 0.1
+
+
+class IncompleteRequests(StrictModel):
+    """Bytes of requests over 16 KiB that have not arrived whole, in each worker: ``max_bytes`` of a
+    listener, ``max_bytes_per_ip`` of one address at it. One request always has room."""
+
+    max_bytes: Annotated[int, Field(ge=1_048_576)] = 512 * 1024 * 1024
+    max_bytes_per_ip: Annotated[int, Field(ge=1_048_576)] = 256 * 1024 * 1024
 
 
 class Authorization(StrictModel):

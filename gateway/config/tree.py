@@ -8,10 +8,11 @@ A gateway knows its own mounts, its direct parents and its children, and nothing
 
 from typing import Annotated, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from gateway.config.security import ClientTls, ClusterSecurity, ListenerTls, Principal, StrictModel
 from gateway.config.values import BootstrapServer, Directory, Host, Mount, Name, Port
+from gateway.mounts import MAX_NUMBER
 
 ALL: Literal["all"] = "all"
 """In place of a mapping of principals: all are believed, as what they are at the peer."""
@@ -56,13 +57,15 @@ class TreeSettings(StrictModel):
     that of theirs. ``listener`` is where they ask; without one nobody does. ``directory`` keeps
     what was last known of clusters behind other gateways over a restart.
     ``expiry_seconds``: how long it is remembered who has a mount, ``unknown_seconds``: how long
-    that nobody has it. ``max_hops``: gateways that a question may pass.
+    that nobody has it. ``max_hops``: gateways that a question may pass. ``numbers`` are those of
+    mounts of other gateways: the word of no gateway counts for them, nor for these numbers.
     """
 
     tls: ClientTls
     listener: PeerListener | None = None
     parents: tuple[Peer, ...] = ()
     children: tuple[Child, ...] = ()
+    numbers: dict[Mount, Annotated[int, Field(ge=1, le=MAX_NUMBER)]] = Field(default_factory=dict)
     directory: Directory | None = None
     expiry_seconds: Annotated[float, Field(ge=0.1, le=3_600)] = 30.0
     unknown_seconds: Annotated[float, Field(ge=0.1, le=3_600)] = 5.0
@@ -74,6 +77,17 @@ class TreeSettings(StrictModel):
             if getattr(self.tls, key) is None:
                 raise ValueError(f"tls lacks {key}: peers know each other by certificates; give it")
         return self
+
+    @field_validator("numbers")
+    @classmethod
+    def _each_once(cls, numbers: dict[str, int]) -> dict[str, int]:
+        for number in numbers.values():
+            same = [mount for mount, each in numbers.items() if each == number]
+            if len(same) > 1:
+                raise ValueError(
+                    f"{number} is the number of {' and '.join(same)}; give each its own"
+                )
+        return numbers
 
     @property
     def peers(self) -> tuple[Peer, ...]:

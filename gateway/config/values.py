@@ -9,6 +9,7 @@ import re
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BeforeValidator, Field, PlainSerializer, PlainValidator
 
@@ -22,6 +23,9 @@ BROKERS_DEFAULT = -1
 """In place of a replication factor: the brokers' own ``default.replication.factor``."""
 
 MAX_REPLICATION_FACTOR = 32_767
+
+GATEWAY_ID = "{gateway_id}"
+"""What stands in a URL of a fleet for the id of a gateway."""
 
 UNLIMITED = 2_147_483_647
 """Kafka's default for the limits of connections."""
@@ -93,6 +97,20 @@ def _mount(value: str) -> str:
     return path
 
 
+def _fleet_url(value: str) -> str:
+    """An address with the place of a gateway's id in it, without user, query or fragment."""
+    address = urlsplit(value)
+    if address.scheme not in ("http", "https") or not address.hostname:
+        raise ValueError(
+            f"'{value}' is no URL; write it like https://{GATEWAY_ID}.example.org:9404"
+        )
+    if GATEWAY_ID not in value:
+        raise ValueError(f"'{value}' is one page for all; say where {GATEWAY_ID} stands in it")
+    if "@" in address.netloc or address.query or address.fragment:
+        raise ValueError(f"'{value}' has more than host, port and path; remove that")
+    return value
+
+
 BootstrapServer = Annotated[Address, PlainValidator(parse_address), PlainSerializer(str)]
 NodeId = Annotated[str, BeforeValidator(_node_id_text)]
 NodeIds = Annotated[tuple[NodeId, ...], AfterValidator(_node_ids)]
@@ -104,4 +122,5 @@ Host = Annotated[str, Field(min_length=1, max_length=253)]
 Port = Annotated[int, AfterValidator(_port)]
 IpAddress = Annotated[str, AfterValidator(_ip_address)]
 ConnectionCount = Annotated[int, Field(ge=0, le=UNLIMITED)]
+FleetUrl = Annotated[str, Field(max_length=500), AfterValidator(_fleet_url)]
 Directory = Annotated[Path, Field(strict=False)]

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
 from gateway.config.errors import ConfigError, Problem
 from gateway.config.model_problems import problems_of
 from gateway.config.models import (
+    MAX_CLUSTERS,
+    MAX_LISTENERS,
     CatalogSettings,
     Config,
     Listener,
+    LogSettings,
     MetricsSettings,
     TrafficLogSettings,
     Trust,
@@ -21,9 +24,11 @@ from gateway.config.models import (
 from gateway.config.security import AuditSettings, ClusterSecurity
 from gateway.config.tree import TreeSettings
 from gateway.config.values import Mount, Name, Namespace, NodeIds, TreeNumber
+from gateway.config.yaml_nodes import UnreadableError
 from gateway.config_file.parts import ClusterParts, Parts
 from gateway.config_file.rules import cross_problems
-from gateway.config_file.yaml_lines import Document, UnreadableError, read_document
+from gateway.config_file.yaml_lines import Document, read_document
+from gateway.files import Reader, read_input
 from gateway.node_ids import NodeIdRanges
 
 _Value = TypeVar("_Value")
@@ -36,17 +41,35 @@ _NUMBER: TypeAdapter[int] = TypeAdapter(TreeNumber)
 _TRUST: TypeAdapter[Trust] = TypeAdapter(Trust)
 _CATALOG: TypeAdapter[CatalogSettings] = TypeAdapter(CatalogSettings)
 _SECURITY: TypeAdapter[ClusterSecurity] = TypeAdapter(ClusterSecurity)
+_LOG: TypeAdapter[LogSettings] = TypeAdapter(LogSettings)
 _TREE: TypeAdapter[TreeSettings] = TypeAdapter(TreeSettings)
 
 
-def load_config(path: Path) -> Config:
+class ConfigFile(NamedTuple):
+    """A configuration's file that has been read, once, since it may be a pipe."""
+
+    path: Path
+    config: Config
+    document: Document
+
+    def error(self, problems: Sequence[Problem]) -> ConfigError:
+        """Problems that were found after it was read, with the lines of their keys."""
+        return ConfigError(self.path, [_placed(problem, self.document) for problem in problems])
+
+
+def load_config(path: Path, read: Reader = read_input) -> Config:
+    """The configuration of :func:`load_file`."""
+    return load_file(path, read).config
+
+
+def load_file(path: Path, read: Reader = read_input) -> ConfigFile:
     """Read and check a file.
 
     Raises :class:`ConfigError` with every problem found, a line each:
     ``FILE:LINE: key.path: what is wrong; what to do``.
     """
     try:
-        document = read_document(path)
+        document = read_document(path, read)
     except UnreadableError as error:
         raise ConfigError(path, [error.problem]) from error
     problems = list(document.problems)
@@ -57,19 +80,10 @@ def load_config(path: Path) -> Config:
         problems += problems_of(error, Config)
     problems += cross_problems(_parts(document.value))
     if problems or config is None:
-        raise ConfigError(path, [_placed(problem, document) for problem in problems])
-    return config
-
-
-def with_lines(path: Path, problems: Sequence[Problem]) -> ConfigError:
-    """Problems of a file that was read before, with the lines of their keys."""
-    if not problems:
-        return ConfigError(path, ())
-    try:
-        document = read_document(path)
-    except UnreadableError:
-        return ConfigError(path, problems)
-    return ConfigError(path, [_placed(problem, document) for problem in problems])
+        placed = [_placed(problem, document) for problem in problems]
+        logs = _valid(_LOG, document.value.get("log", {})) or LogSettings()
+        raise ConfigError(path, placed, log_format=logs.format)
+    return ConfigFile(path, config, document)
 
 
 def _placed(problem: Problem, document: Document) -> Problem:
@@ -79,10 +93,11 @@ def _placed(problem: Problem, document: Document) -> Problem:
 
 def _parts(values: dict[str, Any]) -> Parts:
     """The valid parts of a file, so that a mistake in one part hides none in another."""
-    listeners = _items(values.get("listeners"))
+    listeners = _items(values.get("listeners"))[:MAX_LISTENERS]
+    clusters = _items(values.get("clusters"))[:MAX_CLUSTERS]
     read = ((index, _valid(TypeAdapter(Listener), item)) for index, item in enumerate(listeners))
     return Parts(
-        clusters=dict(enumerate(map(_cluster, _items(values.get("clusters"))))),
+        clusters=dict(enumerate(map(_cluster, clusters))),
         namespaces=_valid(_NAMESPACES, values.get("namespaces", ())),
         listeners={index: listener for index, listener in read if listener is not None},
         metrics=_valid(TypeAdapter(MetricsSettings), values.get("metrics", {})),
@@ -90,7 +105,7 @@ def _parts(values: dict[str, Any]) -> Parts:
         traffic_log=_valid(TypeAdapter(TrafficLogSettings), values.get("traffic_log", {})),
         catalog=_valid(_CATALOG, values.get("catalog", {})),
         authorizes=values.get("authorization") is not None,
-        written=frozenset(values),
+        written=_written(values),
         listeners_written=len(listeners),
         tree=_valid(_TREE, values.get("tree")),
         has_peers=values.get("tree") is not None,
@@ -111,8 +126,13 @@ def _cluster(value: object) -> ClusterParts:
         catalog=_valid(_CATALOG, value.get("catalog")),
         namespaces=_valid(_NAMESPACES, value.get("namespaces")),
         trust={place: one for place, one in trust if one is not None},
-        written=frozenset(value),
+        written=_written(value),
     )
+
+
+def _written(values: dict[str, Any]) -> frozenset[str]:
+    """The keys that have a value: one that is null is as good as none."""
+    return frozenset(key for key, value in values.items() if value is not None)
 
 
 def _items(value: object) -> tuple[Any, ...]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import combinations
 from typing import Final
 
 from gateway.config.errors import Problem
@@ -55,13 +54,20 @@ def _listener(listener: Listener) -> Iterator[tuple[tuple[str, ...], str]]:
                 " or below it, written from the root of the volume"
             )
             yield key, text
-    for (alias, one), (other_alias, other) in combinations(listener.mirrors.items(), 2):
-        if _is_within(one, other) or _is_within(other, one):
+    before: dict[str, str] = {}
+    for other_alias, other in listener.mirrors.items():
+        met = next((one for one in before.items() if _overlap(one[1], other)), None)
+        before[other_alias] = other
+        if met is not None:
             text = (
-                f"'{other}' and '{one}' of alias '{alias}' overlap; give each alias a namespace of"
-                " its own"
+                f"'{other}' and '{met[1]}' of alias '{met[0]}' overlap; give each alias a"
+                " namespace of its own"
             )
             yield ("mirrors", other_alias), text
+
+
+def _overlap(one: str, other: str) -> bool:
+    return _is_within(one, other) or _is_within(other, one)
 
 
 def _is_within(namespace: str, other: str) -> bool:

@@ -7,6 +7,7 @@ namespaces are elsewhere.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain
 from typing import Final, TypeAlias
 
 from gateway.config.errors import Key, Problem, key_text, nearest
@@ -33,7 +34,8 @@ def peer_problems(parts: Parts) -> Iterator[Problem]:
         yield Problem(("tree",), f"{text}, or remove tree")
     if parts.tree is not None:
         tree = parts.tree
-        for key, text in (*_names(tree), *_subjects(tree), *_mounts(parts, tree), *_tls(tree)):
+        rules = (_names(tree), _subjects(tree), _mounts(parts, tree), _numbers(parts, tree))
+        for key, text in (*chain(*rules), *_tls(tree)):
             yield Problem(("tree", *key), text)
     for index, listener in parts.listeners.items():
         for key, text in _listener(parts, listener):
@@ -97,6 +99,19 @@ def _mounts(parts: Parts, tree: TreeSettings) -> _Found:
                 f"{_shown(child.mount)} is the mount of tree.children[{before}] too; gateways that"
             )
             yield key, f"{text} stand in for each other are one child with several addresses"
+
+
+def _numbers(parts: Parts, tree: TreeSettings) -> _Found:
+    """The numbers of this gateway's own clusters are in ``clusters``, and are no other one's."""
+    own = {one.mount: index for index, one in parts.clusters.items() if one.mount is not None}
+    taken = {one.number: index for index, one in parts.clusters.items() if one.number is not None}
+    for mount, number in tree.numbers.items():
+        if mount in own:
+            text = f"{_shown(mount)} is the mount of clusters[{own[mount]}], which has its number"
+            yield ("numbers",), f"{text}; remove it here"
+        elif number in taken:
+            text = f"{number} is the number of clusters[{taken[number]}]"
+            yield ("numbers",), f"{text}; give {_shown(mount)} its own"
 
 
 def _tls(tree: TreeSettings) -> _Found:

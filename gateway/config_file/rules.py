@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterator, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from functools import cache
+from operator import itemgetter
 
 from gateway.config.addresses import MAX_PORT
 from gateway.config.errors import Key, Problem, nearest
@@ -100,6 +102,7 @@ def port_claims(parts: Parts) -> list[PortClaim]:
     return claims
 
 
+@cache
 def is_wildcard(host: str) -> bool:
     """Whether binding to ``host`` binds to every address of the machine."""
     try:
@@ -117,6 +120,7 @@ def hosts_overlap(one: str, other: str) -> bool:
     return same or is_wildcard(one) or is_wildcard(other)
 
 
+@cache
 def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
         return ipaddress.ip_address("127.0.0.1" if host.casefold() == "localhost" else host)
@@ -134,20 +138,30 @@ def _repeated_names(listeners: Mapping[int, Listener]) -> Iterator[Problem]:
 
 
 def _homes(parts: Parts) -> Iterator[Problem]:
+    tiers: dict[int, list[str]] = {}
     for index, listener in parts.listeners.items():
         if parts.is_far(listener.volume):
             continue  # it has neither: peer_rules
         namespaces = _namespaces_of(parts, listener)
-        known = {tier for namespace in namespaces or () for tier in parents(namespace)}
+        # Once for each list of namespaces, of which most listeners have the same.
+        known = tiers.get(id(namespaces))
+        if known is None:
+            found = {tier for namespace in namespaces or () for tier in parents(namespace)}
+            known = tiers[id(namespaces)] = sorted(found)
         if listener.home is None:
             if listener.escape:
                 text = "means nothing without a home; remove it or give home"
                 yield Problem(("listeners", index, "escape"), text)
-        elif namespaces is not None and listener.home not in known:
-            near = nearest(listener.home, sorted(known))
+        elif namespaces is not None and not _is_in(listener.home, known):
+            near = nearest(listener.home, known)
             hint = f"did you mean '{near}'?" if near else f"add it {_place(parts, listener)}"
             text = f"'{listener.home}' is not among the namespaces; {hint}"
             yield Problem(("listeners", index, "home"), text)
+
+
+def _is_in(text: str, in_order: Sequence[str]) -> bool:
+    place = bisect_left(in_order, text)
+    return place < len(in_order) and in_order[place] == text
 
 
 def _place(parts: Parts, listener: Listener) -> str:
@@ -203,11 +217,32 @@ def _ports(parts: Parts) -> Iterator[Problem]:
                 "choose a lower base port or fewer node_ids"
             )
             yield Problem(claim.key, text)
-    for one, other in combinations(claims, 2):
-        if one.meets(other):
-            text = f"{other.text} and {one.text} overlap; move one of them"
-            yield Problem(other.key, text)
+    overlapping = set()
+    for one, other in _pairs(claims, PortClaim.meets):
+        text = f"{other.text} and {one.text} overlap; move one of them"
+        yield Problem(other.key, text)
+        overlapping.add(other)
+    claims = [claim for claim in claims if claim not in overlapping]
     yield from _advertised_twice(parts, claims)
+
+
+def _pairs(
+    claims: Sequence[PortClaim], collide: Callable[[PortClaim, PortClaim], bool]
+) -> list[tuple[PortClaim, PortClaim]]:
+    """Claims that share ports and collide, in their order: each claim with the first other one.
+
+    Few claims share ports, so they are compared in the order of those.
+    """
+    found: list[tuple[int, int]] = []
+    running: list[int] = []
+    for place in sorted(range(len(claims)), key=lambda each: claims[each].first):
+        claim = claims[place]
+        running = [other for other in running if claims[other].last >= claim.first]
+        met = next((other for other in running if collide(claim, claims[other])), None)
+        if met is not None:
+            found.append((min(place, met), max(place, met)))
+        running.append(place)
+    return [(claims[one], claims[other]) for one, other in sorted(found, key=itemgetter(1, 0))]
 
 
 def _advertised_twice(parts: Parts, claims: Sequence[PortClaim]) -> Iterator[Problem]:
@@ -223,9 +258,11 @@ def _advertised_twice(parts: Parts, claims: Sequence[PortClaim]) -> Iterator[Pro
                 shown.append((listener.advertised_host.casefold(), claim))
             elif claim.key == ("listeners", index, "port") and names is not None:
                 shown.append((names.casefold(), claim))
-    for (one_host, one), (other_host, other) in combinations(shown, 2):
-        shared = one_host == other_host and one.shares_ports(other)
-        if shared and not one.meets(other):
+    by_host: dict[str, list[PortClaim]] = {}
+    for host, claim in shown:
+        by_host.setdefault(host, []).append(claim)
+    for one_host, each in by_host.items():
+        for one, other in _pairs(each, lambda one, other: not one.meets(other)):
             verb = "is" if one.first == one.last else "are"
             text = f"{one.text} {verb} advertised at '{one_host}' too; choose another"
             use = "base port" if other.key[-1] == "broker_base_port" else "port"

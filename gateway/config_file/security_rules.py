@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from gateway.auth.exchange import CredentialsError
-from gateway.auth.jwks import URLS, FileKeys
+from gateway.auth.jwks import URLS, FileKeys, check_url
 from gateway.broker_names import BrokerNames, is_host_name
 from gateway.brokers.errors import LoginError
 from gateway.brokers.login import BrokerLogin
@@ -18,6 +18,7 @@ from gateway.config.errors import Key, Problem
 from gateway.config.models import CatalogSettings, Listener
 from gateway.config.security import ClusterSecurity, ListenerSasl, Secret
 from gateway.config_file.parts import Parts
+from gateway.identity import InvalidPrincipal, check_principal
 from gateway.node_ids import NodeIdRanges, virtual_node_id
 from gateway.tls.contexts import TlsError, client_context, server_context
 from gateway.tls.principal_mapping import InvalidRules, PrincipalMapping
@@ -157,8 +158,13 @@ def _users(sasl: ListenerSasl) -> _Found:
     if not sasl.users:
         yield key, "is missing, as PLAIN is among the mechanisms; give name and secret"
     for user, secret in sasl.users.items():
-        if not user or "\0" in user:
-            yield key, "has a user without a name that PLAIN can carry; give it one"
+        if not user:
+            yield key, "has a user without a name; give it one"
+            continue
+        try:
+            check_principal(f"User:{user}")
+        except InvalidPrincipal as error:
+            yield key, f"has a user who could not log in: {error}"
         _, problem = _read(secret)
         if problem:
             yield ("users", user), problem
@@ -182,8 +188,16 @@ def _oauthbearer(sasl: ListenerSasl) -> _Found:
         for name in ("jwks", "audience"):
             if not getattr(settings, name):
                 yield (name,), "is missing; add it"
-        if settings.jwks is not None and not settings.jwks.startswith(URLS):
-            yield from _jwks_file(settings.jwks)
+        if settings.jwks is not None:
+            is_url = settings.jwks.startswith(URLS)
+            yield from _jwks_url(settings.jwks) if is_url else _jwks_file(settings.jwks)
+
+
+def _jwks_url(jwks: str) -> _Found:
+    try:
+        check_url(jwks)
+    except ValueError as error:
+        yield ("jwks",), f"'{jwks}' is no URL: {error}; correct it"
 
 
 def _jwks_file(jwks: str) -> _Found:

@@ -8,30 +8,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from gateway.config.errors import Key, Problem
+from gateway.config.yaml_nodes import TAGS, Limits, parse_nodes, read_nodes, scalar, unreadable
+from gateway.files import Reader, read_input
 
-MAX_VALUES = 100_000
+MAX_VALUES: Final = 100_000
 """Aliases can make a small file huge; no real one comes near."""
 
-MAX_DEPTH = 100
-"""Lists and mappings within each other; a real file has no ten."""
+LIMITS: Final = Limits(file_bytes=2 * 1024 * 1024, values=MAX_VALUES)
 
-_TAGS = "tag:yaml.org,2002:"
-_MERGE = f"{_TAGS}merge"
-_TEXT = f"{_TAGS}str"
-
-
-class UnreadableError(Exception):
-    """The file cannot be read as YAML at all."""
-
-    def __init__(self, problem: Problem) -> None:
-        super().__init__(problem.text)
-        self.problem = problem
+_MERGE: Final = f"{TAGS}merge"
+_TEXT: Final = f"{TAGS}str"
 
 
 @dataclass(slots=True)
@@ -49,42 +41,23 @@ class Document:
         return self.lines.get(key, 1)
 
 
-def read_document(path: Path) -> Document:
-    """Raises :class:`UnreadableError` when there is nothing to look at further."""
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise _unreadable(0, f"cannot be read: {reason}; give the path of a YAML file") from error
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        raise _unreadable(line, "is not UTF-8 text; save it as UTF-8") from error
-    return parse_document(text)
+def read_document(path: Path, read: Reader = read_input) -> Document:
+    """Raises UnreadableError when there is nothing to look at further."""
+    return _document(read_nodes(path, LIMITS, read))
 
 
 def parse_document(text: str) -> Document:
     """Like :func:`read_document`, of a text."""
-    try:
-        loader = yaml.SafeLoader(text)
-    except yaml.YAMLError as error:
-        raise _unreadable(*_told(error, text)) from error
-    try:
-        return _parse(loader, text)
-    except RecursionError as error:  # PyYAML calls itself for each level
-        raise _too_deep(loader.line + 1) from error
+    return _document(parse_nodes(text, LIMITS))
 
 
-def _parse(loader: yaml.SafeLoader, text: str) -> Document:
-    try:
-        root = loader.get_single_node()
-    except yaml.YAMLError as error:
-        raise _unreadable(*_told(error, text)) from error
+def _document(root: Node | None) -> Document:
     if root is None:
-        raise _unreadable(1, "is empty; config/quickstart.yaml is an example to start from")
+        raise unreadable(1, "is empty; config/quickstart.yaml is an example to start from")
     if not isinstance(root, MappingNode):
         line = root.start_mark.line + 1
-        raise _unreadable(line, "holds no settings; write them as `key: value` lines")
-    reader = _Reader(loader)
+        raise unreadable(line, "holds no settings; write them as `key: value` lines")
+    reader = _Reader()
     value = reader.read(root, ())
     reader.document.value = value if isinstance(value, dict) else {}
     return reader.document
@@ -93,31 +66,16 @@ def _parse(loader: yaml.SafeLoader, text: str) -> Document:
 class _Reader:
     """Turns nodes into values and notes where they stood."""
 
-    def __init__(self, loader: yaml.SafeLoader) -> None:
+    def __init__(self) -> None:
         self.document = Document()
-        self._loader = loader
-        self._open: set[int] = set()
-        self._values = 0
+        self._merger = yaml.SafeLoader("")
 
     def read(self, node: Node, key: Key) -> Any:
-        self._values += 1
-        if self._values > MAX_VALUES:
-            line = node.start_mark.line + 1
-            raise _unreadable(line, f"holds more than {MAX_VALUES} values; shorten it")
-        if len(key) > MAX_DEPTH:
-            raise _too_deep(node.start_mark.line + 1)
-        if id(node) in self._open:
-            self._problem(node, key, "contains itself; write it out without the alias")
-            return None
-        self._open.add(id(node))
-        try:
-            if isinstance(node, MappingNode):
-                return self._read_mapping(node, key)
-            if isinstance(node, SequenceNode):
-                return tuple(self._read_item(item, (*key, i)) for i, item in enumerate(node.value))
-            return self._read_scalar(node, key)
-        finally:
-            self._open.discard(id(node))
+        if isinstance(node, MappingNode):
+            return self._read_mapping(node, key)
+        if isinstance(node, SequenceNode):
+            return tuple(self._read_item(item, (*key, i)) for i, item in enumerate(node.value))
+        return self._read_scalar(node, key)
 
     def _read_item(self, node: Node, key: Key) -> Any:
         self.document.lines[key] = node.start_mark.line + 1
@@ -125,7 +83,7 @@ class _Reader:
 
     def _read_mapping(self, node: MappingNode, key: Key) -> dict[str, Any]:
         self._find_duplicates(node, key)
-        self._loader.flatten_mapping(node)  # `<<: *alias`; what the mapping itself says comes last
+        self._merge(node, key)
         values: dict[str, Any] = {}
         for name_node, value_node in node.value:
             name = name_node.value if isinstance(name_node, ScalarNode) else None
@@ -136,6 +94,14 @@ class _Reader:
             self.document.lines[inner] = name_node.start_mark.line + 1
             values[name] = self.read(value_node, inner)
         return values
+
+    def _merge(self, node: MappingNode, key: Key) -> None:
+        """Replace `<<: *alias` by what the alias holds; what the mapping itself says comes last."""
+        try:
+            self._merger.flatten_mapping(node)
+        except yaml.constructor.ConstructorError:
+            text = "merges something else than mappings; write it like <<: *name"
+            self._problem(node, (*key, "<<"), text)
 
     def _find_duplicates(self, node: MappingNode, key: Key) -> None:
         first: dict[str, int] = {}
@@ -150,30 +116,10 @@ class _Reader:
 
     def _read_scalar(self, node: Node, key: Key) -> Any:
         try:
-            return self._loader.construct_object(node)
-        except (yaml.YAMLError, ValueError, OverflowError):
-            text = f"cannot be read as {node.tag.removeprefix(_TAGS)}; put it in quotes"
-            self._problem(node, key, text)
+            return scalar(node)
+        except ValueError as error:
+            self._problem(node, key, f"cannot be read as {error}; put it in quotes")
             return None
 
     def _problem(self, node: Node, key: Key, text: str) -> None:
         self.document.problems.append(Problem(key, text, node.start_mark.line + 1))
-
-
-def _told(error: yaml.YAMLError, text: str) -> tuple[int, str]:
-    """The line of a syntax error, and a sentence."""
-    if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
-        what = f"{error.problem or error.context}".replace("\n", " ")
-        return error.problem_mark.line + 1, f"is not YAML: {what}; correct it here or just before"
-    if isinstance(error, yaml.reader.ReaderError):
-        line = text.count("\n", 0, error.position) + 1
-        return line, f"is not YAML: {error.reason}; remove that character"
-    return 1, "is not YAML; correct it"
-
-
-def _too_deep(line: int) -> UnreadableError:
-    return _unreadable(line, f"is nested too deeply; write at most {MAX_DEPTH} levels")
-
-
-def _unreadable(line: int, text: str) -> UnreadableError:
-    return UnreadableError(Problem((), text, line))

@@ -15,11 +15,14 @@ import asyncio
 import logging
 import os
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from time import monotonic
+from types import MappingProxyType
 from typing import Final
 
+from gateway.brokers.lookups import LOOKUPS
 from gateway.config.models import Listener
+from gateway.config.values import UNLIMITED
 from gateway.connections.closing import TOO_MANY_OF_ONE, internal_error
 from gateway.counts import Counts
 from gateway.peers import address_text, host_text
@@ -46,20 +49,38 @@ DESCRIPTORS_A_CLIENT: Final = 2
 
 
 class ConnectionQuota:
-    """The quota of one listener. ``on_room`` are called when it was full and a connection has
-    closed."""
+    """The quota of one port: ``most`` connections, ``per_ip`` of one address, ``rate`` new ones a
+    second. ``on_room`` are called when it was full and a connection has closed."""
 
-    def __init__(self, listener: Listener, now: Callable[[], float] = monotonic) -> None:
-        self._most = listener.max_connections
-        self._per_ip = listener.max_connections_per_ip
-        self._overrides = listener.max_connections_per_ip_overrides
-        self._rate = listener.max_connection_creation_rate
+    def __init__(
+        self,
+        most: int,
+        per_ip: int = UNLIMITED,
+        overrides: Mapping[str, int] = MappingProxyType({}),
+        rate: int = UNLIMITED,
+        now: Callable[[], float] = monotonic,
+    ) -> None:
+        self._most = most
+        self._per_ip = per_ip
+        self._overrides = overrides
+        self._rate = rate
         self._now = now
         self._allowance = float(self._rate)
         self._counted_at = now()
         self._by_host: dict[str, int] = {}
         self.count = 0
         self.on_room: list[Callable[[], None]] = []
+
+    @classmethod
+    def of(cls, listener: Listener, now: Callable[[], float] = monotonic) -> ConnectionQuota:
+        """The quota that a listener is configured with."""
+        return cls(
+            listener.max_connections,
+            listener.max_connections_per_ip,
+            listener.max_connections_per_ip_overrides,
+            listener.max_connection_creation_rate,
+            now,
+        )
 
     @property
     def full(self) -> bool:
@@ -261,17 +282,16 @@ class Acceptor:
             self._accept()
 
 
-async def listening_sockets(host: str, port: int) -> list[socket.socket]:
-    """A socket for each address of the host, shared with the other workers (SO_REUSEPORT).
+async def listening_sockets(host: str, port: int, *, shared: bool = True) -> list[socket.socket]:
+    """A socket for each address of the host; ``shared`` with the other workers (SO_REUSEPORT).
 
     Raises OSError with the address that cannot be bound.
     """
-    loop = asyncio.get_running_loop()
-    found = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    found = await LOOKUPS.addresses(host, port)
     sockets: list[socket.socket] = []
     try:
         for family, address in dict.fromkeys((family, address) for family, *_, address in found):
-            made = socket.create_server(address, family=family, backlog=BACKLOG, reuse_port=True)
+            made = socket.create_server(address, family=family, backlog=BACKLOG, reuse_port=shared)
             made.setblocking(False)
             sockets.append(made)
     except BaseException:

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 from gateway.apis.table import APIS
 from gateway.auth.login import Login
 from gateway.auth.pass_through import PassThrough, PassThroughLogin, principal_claim
-from gateway.auth.passwords import Credentials
+from gateway.auth.unknown_users import Credentials
 from gateway.config.models import Config, Listener
 from gateway.connections.closing import guard
 from gateway.connections.connection import Connection, Hub
@@ -88,6 +88,7 @@ class Admission:
         for volume in volumes:
             volume.state.sasl = self.logins.sasl
             volume.state.pass_through = self._pass_through
+            volume.state.verify = self.logins.signatures.run
 
     # -- coming in ---------------------------------------------------------------------------------
 
@@ -166,6 +167,10 @@ class Admission:
         now."""
         for connection in list(self._hub.connections):
             guard(connection, partial(self._review, connection))
+        for lane in list(self._hub.under_way.lanes):
+            guard(lane, lane.see)
+            if lane.sent and lane.session.doubted:
+                self._hub.spawn(lane, lane.check_doubted(self._hub.turns))
 
     def _review(self, connection: Connection) -> None:
         state = connection.session.state
@@ -177,12 +182,12 @@ class Admission:
         if access.view.settings.home != state.view.settings.home:
             self.revoke(connection, HOME_CHANGED)
         elif state.access is not access:
-            connection.session.see(access)
+            connection.see(access)
 
     def revoke(self, connection: Connection, reason: str) -> None:
         """Close a connection whose right to stay has ended."""
         self._audit.connection_revoked(connection.session.state.source, reason)
-        connection.close(reason)
+        connection.reset(reason)
 
     def reauthenticated(self, connection: Connection) -> None:
         """A re-authentication has gone on, and perhaps ended (KIP-368)."""

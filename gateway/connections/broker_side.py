@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import Final, Protocol, cast
 
-from gateway.connections.closing import guarded
+from gateway.brokers.resets import reset
+from gateway.connections.closing import TOO_MANY_LINGERING, guarded
 from gateway.connections.transports import WRITE_HIGH, write
 from gateway.exchanges.framing import Buffer
+from gateway.identity import ANONYMOUS
 from gateway.session.session import Session
 
 LINGER_SECONDS: Final = 60.0
@@ -22,12 +25,14 @@ class ClientSide(Protocol):
     """The client's side, as far as the broker's side calls it (``connection.Connection``)."""
 
     session: Session
+    host: str
 
     def broker_connected(self, broker: BrokerSide) -> None: ...
     def broker_data(self, data: bytes) -> None: ...
     def broker_full(self, full: bool) -> None: ...
     def broker_lost(self, exc: Exception | None) -> None: ...
     def lingered(self) -> None: ...
+    def reset(self, reason: str) -> None: ...
     def fail(self, error: Exception) -> None: ...
 
 
@@ -36,6 +41,8 @@ class BrokerSide(asyncio.Protocol):
 
     It may outlive the client's: a producer that wants no responses (acks=0) sends and leaves, but a
     broker reads no further once it cannot write a response, which it has to where acks were raised.
+    And a topic that is moved or deleted waits for what was sent to it: a response tells when that
+    is done, an end does not.
     """
 
     __slots__ = ("_client", "_held", "_lingering", "_transport")
@@ -56,7 +63,7 @@ class BrokerSide(asyncio.Protocol):
         """Responses, or pieces of them."""
         self._client.broker_data(data)
         if self._lingering is not None:
-            self._end_if_answered()
+            self.end_if_answered()
 
     @guarded
     def connection_lost(self, exc: Exception | None) -> None:
@@ -91,6 +98,13 @@ class BrokerSide(asyncio.Protocol):
         if self._transport is not None and self._lingering is None:
             self._transport.close()
 
+    @guarded
+    def reset(self) -> None:
+        """End the connection so that the broker drops the requests that it has not begun with."""
+        if self._transport is not None:
+            reset(self._transport)
+        self.abort()
+
     def abort(self) -> None:
         """Close it at once, lingering or not."""
         lingering, self._lingering = self._lingering, None
@@ -112,14 +126,28 @@ class BrokerSide(asyncio.Protocol):
         return self._lingering is not None
 
     def linger(self) -> None:
-        """The client is gone: read the responses that the broker still owes, then close."""
+        """The client is gone: read the responses that the broker still owes, and send what is held
+        behind them; then close."""
         self.hold(False)
         loop = asyncio.get_running_loop()
-        self._lingering = loop.call_later(LINGER_SECONDS, self.end_lingering)
+        self._lingering = loop.call_later(LINGER_SECONDS, self.reset)
+
+    def prove(self) -> bool:
+        """Ask for a response behind requests that have none; see ``Requests.prove``."""
+        session = self._client.session
+        asked = session.prove()
+        if asked:
+            self.write(session.to_broker)
+            session.to_broker.clear()
+        return asked
 
     @guarded
-    def _end_if_answered(self) -> None:
-        if not self._client.session.owing:
+    def end_if_answered(self) -> None:
+        """Close it, if it lingers, unless there is still something to wait for."""
+        session = self._client.session
+        if session.owing or session.waiting is not None:
+            return
+        if self._lingering is None or not self.prove():
             self.end_lingering()
 
     @guarded
@@ -137,19 +165,23 @@ class Lingering:
 
     def __init__(self, most: int = MAX_LINGERING) -> None:
         self._most = most
-        self._clients: set[ClientSide] = set()
+        self._clients: dict[ClientSide, None] = {}
 
-    def linger(self, client: ClientSide, broker: BrokerSide | None) -> bool:
-        """Let the broker's side of a connection that closes linger, if the broker owes responses;
-        False: it had to linger, and too many do."""
-        if broker is None or broker.lingering or not client.session.owing:
-            return True
-        if len(self._clients) >= self._most:
-            return False
-        self._clients.add(client)
-        broker.linger()
-        return True
+    def add(self, client: ClientSide) -> None:
+        """The broker's side of a connection goes on alone. Where too many do, the oldest one ends
+        of the principal, or address, that has most of them."""
+        self._clients[client] = None
+        if len(self._clients) > self._most:
+            whose, _ = Counter(map(_whose, self._clients)).most_common(1)[0]
+            oldest = next(each for each in self._clients if _whose(each) == whose)
+            oldest.reset(f"{TOO_MANY_LINGERING}: what the client has left behind may not be done")
 
     def ended(self, client: ClientSide) -> None:
         """Stop tracking a connection; does nothing if it was not tracked."""
-        self._clients.discard(client)
+        self._clients.pop(client, None)
+
+
+def _whose(client: ClientSide) -> tuple[str, str]:
+    """The principal of a client; without a login, which all share one, the address as well."""
+    principal = client.session.state.identity.principal
+    return principal, client.host if principal == ANONYMOUS.principal else ""

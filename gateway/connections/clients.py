@@ -21,13 +21,15 @@ from gateway.connections.broker_sessions import BrokerSessions, open_broker
 from gateway.connections.broker_side import BrokerSide, Lingering
 from gateway.connections.closing import CloseLog, guard
 from gateway.connections.connection import DRAINED, Connection, Waiting
+from gateway.connections.incomplete import IncompleteBytes
 from gateway.connections.listeners import Listeners
 from gateway.connections.login_connection import LoginBroker, LoginConnection
 from gateway.connections.tasks import Tasks
+from gateway.connections.under_way import UnderWay
 from gateway.connections.volumes import Volumes
 from gateway.connections.waiting_clients import SilentClients
 from gateway.counts import Counts
-from gateway.exchanges.exchange import Interlude, Prepare, Refresh
+from gateway.exchanges.exchange import Interlude, Prepare, Refresh, Turn
 from gateway.exchanges.worker_state import WorkerState
 from gateway.flows import Flow, NeededAcl
 from gateway.session.deciding import Deciding
@@ -68,8 +70,13 @@ class Clients:
         self.spawn = tasks.spawn
         self.busy: set[Connection] = set()
         self.connections: set[Connection] = set()
+        self.under_way = UnderWay(self.connections)
         self.lingering = Lingering()
         self._silent = SilentClients()
+        self._incomplete = {
+            name: IncompleteBytes(config.incomplete_requests, config.max_request_bytes)
+            for name in self._listener_names
+        }
         self._broker_sessions = BrokerSessions()
         self._close_log = CloseLog(counts)
         self.admission = Admission(self, config, volumes, counts)
@@ -99,7 +106,8 @@ class Clients:
         self.listeners.stop()
         self.logins.close_logins(CUT_OFF)
         for connection in list(self.connections):
-            guard(connection, partial(connection.close, CUT_OFF, quietly=True))
+            # What they have under way may not be allowed any more when a broker gets to it.
+            guard(connection, partial(connection.reset, CUT_OFF, quietly=True))
 
     async def drain(self, seconds: float, leaving: float = 0.0) -> None:
         """Accept no more, and respond to the requests in flight, for at most ``seconds``.
@@ -179,6 +187,7 @@ class Clients:
         """A client is in: it has authenticated, or need not."""
         self.connections.add(connection)
         self._silent.add(connection)
+        connection.session.watch_held(connection)
         identity, listener = connection.session.state.identity, connection.listener
         if listener not in self.logins.sasl:  # where it was counted when it arrived
             self._counts.add("connections", (listener,), 1)
@@ -187,14 +196,21 @@ class Clients:
 
     def closed(self, connection: Connection) -> None:
         """A client connection is gone; what it counted is collected with the next report."""
+        self.under_way.ended(connection)
         self.connections.discard(connection)
         self._silent.remove(connection)
+        connection.session.watch_held(None)
+        self._incomplete[connection.listener].forget(connection)
         self._broker_sessions.closed(connection)
         self.logins.closed(connection)
 
     def heard(self, connection: Connection) -> None:
         """A client that has no broker connection has sent something."""
         self._silent.add(connection)
+
+    def holds_more(self, connection: Connection, change: int) -> None:
+        """A connection holds so many bytes more, or less, of a request that is incomplete."""
+        self._incomplete[connection.listener].add(connection, change)
 
     def note_close(
         self,
@@ -243,8 +259,12 @@ class Clients:
         """Do what a session waits for; returns the response body, where the gateway makes one."""
         if isinstance(work, Refresh):
             await self._refresh(session.state.worker, work)
-        elif isinstance(work, (Interlude, Prepare)):
+        elif isinstance(work, Interlude):
             await work.run()
+        elif isinstance(work, Turn):
+            await self.turns.next()
+        elif isinstance(work, Prepare):
+            await InSlices(self.turns, _prepared(work))
         elif isinstance(work, Deciding):
             await in_slices(self.turns, work.slices)
         else:
@@ -267,6 +287,10 @@ def _take_flows(connection: Connection, flows: list[Flow]) -> None:
     tree = connection.session.state.tree
     if tree is not None:
         flows.extend(tree.take_flows())
+
+
+async def _prepared(work: Prepare) -> None:
+    await work.run()
 
 
 async def _if_possible(read: Callable[[], Awaitable[None]]) -> None:

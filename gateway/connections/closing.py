@@ -25,9 +25,15 @@ log = logging.getLogger(__name__)
 INTERNAL: Final = "internal error"
 TOO_LATE: Final = "client did not log in in time"
 TOO_MANY_LINGERING: Final = "too many connections wait for brokers"
+LEFT_TOO_LONG: Final = "what a client has left behind took too long"
+NOT_ANY_MORE: Final = "a request in flight is not allowed any more"
+OUT_OF_DATE: Final = "a request in flight when the catalog went out of date"
+UNREAD: Final = "client does not read what a change waits for"
+UNSENT: Final = "client does not send the rest of what a change waits for"
 TOO_MANY_OF_ONE: Final = "max.connections.per.ip"
 NO_PEER: Final = "certificate of no peer"
 TOO_MANY_OF_PEER: Final = "too many connections of one peer"
+TOO_MUCH_INCOMPLETE: Final = "too much of incomplete requests"
 
 LOGGED_FEW_TIMES: Final = frozenset(
     {
@@ -38,9 +44,15 @@ LOGGED_FEW_TIMES: Final = frozenset(
         FAILED,
         FULL,
         TOO_MANY_LINGERING,
+        LEFT_TOO_LONG,
+        NOT_ANY_MORE,
+        OUT_OF_DATE,
+        UNREAD,
+        UNSENT,
         TOO_MANY_OF_ONE,
         NO_PEER,
         TOO_MANY_OF_PEER,
+        TOO_MUCH_INCOMPLETE,
         INTERNAL,
     }
 )

@@ -15,19 +15,28 @@ from typing import Any, Final, Protocol, TypeAlias
 from gateway.brokers.errors import BrokerError
 from gateway.cluster.link import ClusterUnreachable
 from gateway.connections.base import BaseConnection, BaseHub
-from gateway.connections.broker_side import BrokerSide, Lingering
-from gateway.connections.closing import TOO_MANY_LINGERING, guarded
-from gateway.connections.transports import WRITE_HIGH, half_close, write
-from gateway.exchanges.exchange import Exchange, Interlude, Prepare, Refresh, Unanswerable, Work
+from gateway.connections.broker_side import LINGER_SECONDS, BrokerSide, Lingering
+from gateway.connections.closing import LEFT_TOO_LONG, NOT_ANY_MORE, guarded
+from gateway.connections.transports import WRITE_HIGH, close, half_close, write
+from gateway.exchanges.exchange import (
+    Exchange,
+    Interlude,
+    Prepare,
+    Refresh,
+    Turn,
+    Unanswerable,
+    Work,
+)
 from gateway.session import own_requests
 from gateway.session.deciding import Deciding
 from gateway.session.session import Session
-from gateway.slices import Turns, in_slices
+from gateway.slices import Slices, Turns, in_slices
+from gateway.views.access import Access
 from protocol.errors import ProtocolError
 
 DRAINED: Final = "drained"
 
-Waiting: TypeAlias = Refresh | Prepare | Work | Interlude | Deciding
+Waiting: TypeAlias = Refresh | Prepare | Work | Interlude | Turn | Deciding
 """Work that a session waits for before it decides the next request."""
 
 
@@ -43,6 +52,7 @@ class Hub(BaseHub, Protocol):
     def closed(self, connection: Connection) -> None: ...
     def reauthenticated(self, connection: Connection) -> None: ...
     def heard(self, connection: Connection) -> None: ...
+    def holds_more(self, connection: Connection, change: int) -> None: ...
     async def connect_broker(self, connection: Connection) -> None: ...
     async def perform(self, session: Session, work: Waiting) -> bytes | None: ...
 
@@ -56,8 +66,10 @@ class Connection(BaseConnection):
         "_connects_to_ask",
         "_early",
         "_gone",
+        "_left",
         "_paused",
         "_restoring",
+        "_unread",
         "closing",
         "session",
     )
@@ -72,9 +84,12 @@ class Connection(BaseConnection):
         self._restoring: asyncio.Task[None] | None = None
         self._early: bytes = b""
         self._gone = False
+        # It left before there was a broker connection for what it had sent.
+        self._left: asyncio.TimerHandle | None = None
         self._connects_to_ask = False
         self._paused = False
         self._client_full = False
+        self._unread = False  # it sends, and does not read
         self._broker_full = False
 
     # -- the client's transport ---------------------------------------------------------------
@@ -98,7 +113,8 @@ class Connection(BaseConnection):
                 self._hub.heard(self)
             self.session.client_data(data)
             self._flush()
-            if self.session.saturated:
+            if self._client_full or self.session.saturated:
+                self._unread = self._client_full
                 self._balance()
             if self.closing:
                 self._close_if_drained()
@@ -114,22 +130,67 @@ class Connection(BaseConnection):
             )
         self._balance()
 
+    def holds_more(self, change: int) -> None:
+        """The session holds so many bytes more, or less, of a request that is incomplete."""
+        self._hub.holds_more(self, change)
+
+    @property
+    def _heard(self) -> bool:
+        """Whether the client has sent anything."""
+        state = self.session.state
+        counted = state.flows is not None or state.earlier is not None
+        return bool(self._broker is not None or self._early or self._task or counted)
+
     @guarded
     def connection_lost(self, exc: Exception | None) -> None:
         """The client closed the connection, or the gateway did."""
         self._gone = True
-        if self._transport is None:
-            pass  # it was closed here
-        elif not self._hub.lingering.linger(self, self._broker):
-            self.close(f"{TOO_MANY_LINGERING}: what the client has left behind may not be written")
-        elif exc is not None:
-            self.close(f"client connection failed: {exc}")
-        elif self._early or self.session.mid_request:
-            self.close("client closed in the middle of a request")
-        else:
-            self.close("client closed", quietly=True)
-        if self._broker is None or not self._broker.lingering:
+        if exc is not None:
+            self._drop_task()
+        if self._transport is not None:  # else it was closed here
+            self._linger()
+            if exc is not None:
+                # Load balancers look whether a port is open, and reset what they have opened.
+                self.close(f"client connection failed: {exc}", quietly=not self._heard)
+            elif self.session.mid_request:
+                self.close("client closed in the middle of a request")
+            else:
+                self.close("client closed", quietly=True)
+        if not self._left and (self._broker is None or not self._broker.lingering):
             self._hub.closed(self)
+
+    def _linger(self) -> None:
+        """Let the broker's side go on until it has carried out what the client has left behind, if
+        it has: where there is no broker connection yet, once there is."""
+        if self._broker is None:
+            unsent = self._early or self.session.to_broker or self.session.owing
+            if unsent and self._task is not None and self._left is None:
+                loop = asyncio.get_running_loop()
+                self._left = loop.call_later(LINGER_SECONDS, self.reset, LEFT_TOO_LONG)
+                self._hub.lingering.add(self)
+        elif not self._broker.lingering:
+            self._broker.prove()
+            if self.session.owing:
+                self._hub.lingering.add(self)
+                self._broker.linger()
+
+    def _go_on_alone(self) -> None:
+        """The client has left: what it had sent goes to the broker connection that is there now, or
+        is done without one. It ends when nothing is to be done any more."""
+        if self._task is not None or self.session.waiting is not None:
+            return
+        self._is_left_no_more()
+        if self._broker is not None:
+            self._linger()
+            if self._broker.lingering:
+                return
+            self._broker.close()
+        self.lingered()
+
+    def _is_left_no_more(self) -> None:
+        left, self._left = self._left, None
+        if left is not None:
+            left.cancel()
 
     @guarded
     def pause_writing(self) -> None:
@@ -139,7 +200,7 @@ class Connection(BaseConnection):
 
     @guarded
     def resume_writing(self) -> None:
-        self._client_full = False
+        self._client_full = self._unread = False
         self._balance()
 
     # -- the broker's transport ---------------------------------------------------------------
@@ -151,12 +212,14 @@ class Connection(BaseConnection):
         if not self._connects_to_ask:
             self._task = None
         early, self._early = self._early, b""
-        if self.closing or self._transport is None:
+        if self._transport is None and not self._left:
             broker.close()
         elif early:
             self.data_received(early)
         elif self.session.to_broker:
             self._flush()
+        if self._left:
+            self._go_on_alone()
         self._balance()
 
     def broker_data(self, data: bytes) -> None:
@@ -172,7 +235,7 @@ class Connection(BaseConnection):
             if self.closing:
                 self._close_if_drained()
         except ProtocolError as error:
-            self._reject(error, client=False)
+            self._reject(error, client=self.session.reading_client)
         except Exception as error:  # noqa: BLE001 - see ``closing``
             self.fail(error)
 
@@ -219,16 +282,60 @@ class Connection(BaseConnection):
         self._flush()
 
     @guarded
+    def see(self, access: Access) -> None:
+        """Go on with another access: the catalog has changed. If something in flight is not allowed
+        any more the connection ends before the broker does it, as far as it has not begun."""
+        if not self.session.see(access):
+            self.reset(NOT_ANY_MORE)
+        elif self.session.doubted:
+            self._hub.spawn(self, self._check_doubted())
+
+    async def _check_doubted(self) -> None:
+        if not await in_slices(self._hub.turns, Slices(self.session.check_doubted)):
+            self.reset(NOT_ANY_MORE)
+
+    @guarded
+    def prove(self) -> None:
+        """See ``Requests.prove``."""
+        if self.session.prove():
+            self._flush()
+
+    @property
+    def read_slowly(self) -> bool:
+        """Whether so much waits for the client to read it that the broker is not read."""
+        return self._client_full
+
+    @guarded
+    def drop_client(self, reason: str) -> None:
+        """Close the client's side; the broker's goes on until it has carried out what there is."""
+        transport = self._transport
+        if transport is not None:
+            self._linger()
+            self.close(reason)
+            transport.abort()
+
+    def reset(self, reason: str, *, quietly: bool = False) -> None:
+        """Close the connection; the broker drops what it has not begun with."""
+        if self._transport is None:
+            self._report_left(reason, quietly=quietly)
+            quietly = True
+        if self._broker is not None:
+            self._broker.reset()
+        self.close(reason, quietly=quietly)
+
+    @guarded
     def finish(self, *, waits: bool = True) -> None:
         """Drain: read no more requests; close as soon as those under way are answered; unless it
         ``waits``, but for those that a broker may hold back."""
         self.closing = True
+        if self._left:
+            return  # its client would not send it again
         self.session.finish(waits=waits)
         self._balance()
         self._close_if_drained()
 
     def _close_if_drained(self) -> None:
-        if self.closing and (self._broker is None or self.session.quiet):
+        if self.closing and self.session.quiet:
             self.close(DRAINED, quietly=True)
 
     def fail(self, error: Exception) -> None:
@@ -243,27 +350,47 @@ class Connection(BaseConnection):
             self._hub.busy.add(self)  # the reason may be counted there
         transport, self._transport = self._transport, None
         if transport is None:
+            self._report_left(reason, quietly=quietly, error=error)
+            if self._left:
+                self._is_left_no_more()
+                self.lingered()
             if self._broker is not None:
-                if self._broker.lingering and not quietly:
-                    # Requests that the client has left behind have failed; this alone reports it.
-                    self._hub.note_close(self, reason, quietly=False, error=error)
                 self._broker.end_lingering()
+                self._broker.close()  # what came before its connection may have failed
             return
         self._hub.note_close(self, reason, quietly=quietly, error=error)
         self._client_full = False  # what lingers is read on
         if reason != DRAINED or not half_close(transport, self.connection_lost, self._paused):
-            transport.close()
-        if self._task is not None:
-            self._task.cancel()
-        if self._restoring is not None:
-            self._restoring.cancel()
-        self.session.abandon()  # a task that is cancelled before it begins does not
+            close(transport)
+        if not self._left and (self._broker is None or not self._broker.lingering):
+            self._abandon()
         if self._broker is not None:
             self._broker.close()
+
+    def _report_left(self, reason: str, *, quietly: bool, error: Exception | None = None) -> None:
+        """Requests that the client has left behind have failed; this alone reports it."""
+        lingering = self._broker is not None and self._broker.lingering
+        if (self._left or lingering) and not quietly:
+            self._hub.note_close(self, reason, quietly=False, error=error)
+
+    def _abandon(self) -> None:
+        """Both sides have ended: nothing is begun, and nothing waits, any more."""
+        self._drop_task()
+        restoring, self._restoring = self._restoring, None
+        if restoring is not None:
+            restoring.cancel()
+        self.session.abandon()  # a task that is cancelled before it begins does not
+
+    def _drop_task(self) -> None:
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+        self.session.forget_held()
 
     @guarded
     def lingered(self) -> None:
         """The broker's side has closed too, after it lingered."""
+        self._abandon()
         self._hub.lingering.ended(self)
         if self._gone:
             self._hub.closed(self)
@@ -278,23 +405,25 @@ class Connection(BaseConnection):
             # What was decided before it is sent, as if it had come alone.
             self.session.break_off()
             self._flush()
-            self._hub.lingering.linger(self, self._broker)
+            self._linger()
         self.close(f"no answer fits: {error}")
 
     def _flush(self) -> None:
         """Write what the session made, and begin what it waits for."""
         session = self.session
-        if session.to_broker:
-            if self._broker is None and self._transport is not None:
+        requests, responses = session.to_broker, session.to_client
+        if requests:
+            broker = self._broker
+            if broker is None and (self._transport is not None or self._left):
                 self._begin_connecting()  # in a tree: what is written waits
             else:
-                if self._broker is not None:
-                    self._broker.write(session.to_broker)
-                session.to_broker.clear()
-        if session.to_client:
+                if broker is not None:
+                    broker.write(requests)
+                requests.clear()
+        if responses:
             if self._transport is not None:
-                write(self._transport, session.to_client)
-            session.to_client.clear()
+                write(self._transport, responses)
+            responses.clear()
         if session.state.flows is not None:
             self._hub.busy.add(self)
         if session.waiting is not None and self._task is None:
@@ -307,6 +436,7 @@ class Connection(BaseConnection):
             self._broker_full
             or self._task is not None
             or self.session.saturated
+            or self._unread
             or (self.closing and not self.session.streaming)
         )
         if hold is not self._paused and self._transport is not None:
@@ -326,9 +456,11 @@ class Connection(BaseConnection):
                 self.session.restored()
                 self._flush()
         except ProtocolError as error:
-            self._reject(error, client=False)
+            self._reject(error, client=self.session.reading_client)
         self._restoring = None
         self._balance()
+        if self._broker is not None and self._broker.lingering:
+            self._broker.end_if_answered()
         self._close_if_drained()
 
     async def _do(self, work: Waiting) -> None:
@@ -346,7 +478,8 @@ class Connection(BaseConnection):
             self._reject(failed)
         elif failed is not None:
             self.close("a change failed", error=failed)
-        if self._transport is None:
+        lingering = self._broker if self._broker is not None and self._broker.lingering else None
+        if self._transport is None and lingering is None and not self._left:
             return
         try:
             self.session.resume(body)
@@ -357,4 +490,10 @@ class Connection(BaseConnection):
         self._balance()
         if self.session.state.reauth is not None:
             self._hub.reauthenticated(self)
+        if self.session.doubted:
+            self._hub.spawn(self, self._check_doubted())
+        if lingering is not None:
+            lingering.end_if_answered()
+        if self._left:
+            self._go_on_alone()
         self._close_if_drained()

@@ -8,32 +8,41 @@ answers are remembered (``far_metadata``), for when that gateway does not answer
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, Protocol
 from uuid import UUID
 
+from gateway.acl_model import ResourceType
+from gateway.apis.table import APIS
 from gateway.config.models import Listener
 from gateway.connections.far_metadata import METADATA, METADATA_VERSION, learn, metadata_request
 from gateway.connections.lane_frames import request_payload, response_body
-from gateway.connections.lane_seconds import changes, seconds_for
+from gateway.connections.lane_seconds import seconds_for
 from gateway.exchanges.state import ConnectionState
 from gateway.exchanges.tree import NotReferred, TreeBroker, VolumeUnreachable
 from gateway.names import DELIMITER, LogicalName
 from gateway.referrals.far import FarVolume
 from gateway.referrals.far_file import FarVolumes
 from gateway.referrals.questions import Answer, Kind, Outcome, Question
-from gateway.slices import Slices, Turns, in_slices
+from gateway.rules.acl_spellings import volume_of_pattern
+from gateway.rules.declaration import Effect
+from gateway.rules.division import Requested
+from gateway.rules.far_answers import NotBelieved, believed
+from gateway.slices import InSlices, Slices, Turns, all_in_slices, in_slices
 from gateway.views.far_names import FarNames
 from protocol import messages
 from protocol.errors import ProtocolError
-from protocol.pausing import paced
+from protocol.pausing import in_order, paced
 from protocol.schema import api_key_of, api_name
 
 API_VERSIONS: Final = api_key_of("ApiVersionsRequest")
 _API_VERSIONS_VERSION: Final = 3
+
+MAX_AWAITED: Final = 10_000
+"""Topics of one connection for which it is answered anew."""
 
 SHOWN_SECONDS: Final = 30.0
 """Seconds after which the brokers that a client is shown are asked for anew."""
@@ -64,13 +73,24 @@ class OtherGateways:
     paths: Sequence[str]
     max_hops: int
     tasks: Runs
+    disbelieve: Callable[[str, str], None]
 
 
 class FarLanes:
     """The volumes of other gateways that a listener reaches, for one of its clients. ``own`` is the
     mount path of the listener's volume."""
 
-    __slots__ = ("_client", "_names", "_others", "_own", "_sought", "_turns", "paths")
+    __slots__ = (
+        "_awaited",
+        "_client",
+        "_has_id",
+        "_names",
+        "_others",
+        "_own",
+        "_sought",
+        "_turns",
+        "paths",
+    )
 
     def __init__(
         self,
@@ -79,14 +99,18 @@ class FarLanes:
         own: str,
         client: ConnectionState,
         turns: Turns,
+        has_id: Callable[[bytes], bool] = lambda _: False,
     ) -> None:
-        """``others`` None: the tree is this gateway's own. Long answers are read in ``turns``."""
+        """``others`` None: the tree is this gateway's own. Long answers are read in ``turns``.
+        ``has_id`` says whether a volume of this gateway has a topic of an id."""
         self._others = others
         self._turns = turns
+        self._has_id = has_id
         self._own = own
         self._client = client
         self._names: dict[str, FarNames] = {}
-        self._sought: dict[str, set[bytes]] = {}
+        self._sought: dict[str, tuple[set[str], set[bytes]]] = {}
+        self._awaited: set[bytes] = set()
         reach = () if others is None else listener.reach or ()
         self.paths = [] if others is None else [path for path in reach if path in others.paths]
 
@@ -154,14 +178,15 @@ class FarLanes:
         principal, host = self.principal, self.host
         wanted: list[tuple[str | None, LogicalName | None]]
         if names is None:
-            mine = [name for seen_by, name, _ in volume.topics() if seen_by == principal]
+            every = list(volume.topics())  # which may change during a pause
+            mine = [name for seen_by, name, _ in paced(every) if seen_by == principal]
             wanted = [(spelling.spell(name), name) for name in paced(mine)]
         else:
-            wanted = [(spelled, spelling.parse(spelled)) for spelled in names]
+            wanted = [(spelled, spelling.parse(spelled)) for spelled in paced(names)]
         for name in (volume.name_of(topic_id, principal) for topic_id in ids):
             wanted.append((None if name is None else spelling.spell(name), name))
         found = {}
-        for spelled, name in wanted:
+        for spelled, name in paced(wanted):
             topic = None if name is None else volume.describes(principal, host, name)
             if spelled is not None and topic is not None and topic.partitions:
                 found[spelled] = (topic.topic_id, topic.partitions)
@@ -174,6 +199,7 @@ class FarLanes:
         VolumeUnreachable."""
         others = self._others
         assert others is not None
+        effect = APIS[api_key].effect
         principal, host, client_id = self.principal, self.host, self._client.client_id
         question = Question(
             Kind.REQUEST,
@@ -181,21 +207,26 @@ class FarLanes:
             path,
             (),
             others.max_hops,
-            seconds_for(api_key, near=False),
+            seconds_for(effect, near=False),
             principal,
             host,
             request_payload(api_key, version, client_id, body),
         )
-        answer = await others.lookups.ask(question, changes=changes(api_key))
+        answer = await others.lookups.ask(question, changes=effect is Effect.CHANGE)
         volume = self.volume(path)
         volume.reachable = answer.outcome is not Outcome.UNREACHABLE
         if answer.outcome is Outcome.ANSWERED:
-            read = partial(self._read, volume, principal, host, api_key, version, answer)
+            read = partial(self._read, volume, principal, host, api_key, version, body, answer)
             try:
                 return await in_slices(self._turns, Slices(read))
             except ProtocolError as error:  # it is the owner's fault, and no other volume's
                 volume.reachable = False
                 raise VolumeUnreachable(_unreadable(path, error)) from error
+            except NotBelieved as error:
+                volume.reachable = False
+                text = _not_believed(path, error)
+                others.disbelieve(path, text)
+                raise VolumeUnreachable(text) from error
         if answer.outcome is Outcome.UNREACHABLE:
             raise VolumeUnreachable(answer.text or _silent(path))
         if answer.outcome is Outcome.DENIED:
@@ -209,39 +240,75 @@ class FarLanes:
         host: str,
         api_key: int,
         version: int,
+        body: bytes,
         answer: Answer,
     ) -> bytes:
-        """The body of a response, remembered as far as it is of use. Raises ProtocolError."""
+        """The body of a response to a request's ``body``, remembered as far as it is of use. Raises
+        ProtocolError and NotBelieved."""
         found = response_body(api_key, version, answer.response)
-        response = messages.parse(f"{api_name(api_key)}Response", version, found)
+        read = messages.parse(f"{api_name(api_key)}Response", version, found)
+        response = believed(APIS[api_key], version, body, read, self._wanted(volume.path))
+        if response is not read:
+            found = messages.write(response)
         volume.number = answer.number
         volume.note_accepted(principal)
         if api_key == METADATA:
             learn(volume, self.names(volume.path), principal, host, version, response)
         return found
 
+    def _wanted(self, path: str) -> Requested:
+        view = self._client.view
+
+        def of_pattern(resource_type: int, pattern_type: int, name: str | None) -> str:
+            try:
+                return volume_of_pattern(view, ResourceType(resource_type), name)
+            except ValueError:
+                return ""  # nobody has resources of this type
+
+        return Requested(path, view.volume_of_topic, of_pattern, self._has_id)
+
     async def look_up(self, path: str, names: Iterable[str], ids: Iterable[bytes] = ()) -> None:
         """Ask for topics of a volume, by the client's names or by their ids, and for the operations
         that the client is authorized to; the answer is remembered. Raises VolumeUnreachable."""
-        topics: list[dict[str, object]] = [{"name": name} for name in names]
-        topics += [{"name": None, "topic_id": UUID(bytes=topic_id)} for topic_id in ids]
+        topics: list[dict[str, object]] = [{"name": name} for name in paced(names)]
+        topics += [{"name": None, "topic_id": UUID(bytes=topic_id)} for topic_id in paced(ids)]
         await self.ask(path, METADATA, METADATA_VERSION, metadata_request(topics))
 
     def learn_id(self, volume: FarVolume, topic_id: bytes) -> None:
-        """Look up the topic of an id in the background, unless that was done lately. All ids of one
-        response are one question."""
+        """Look up the topic of an id in the background, unless that was done lately. All topics of
+        one response are one question."""
+        if volume.is_due(self.principal, topic_id):
+            self._to_learn(volume)[1].add(topic_id)
+
+    def learn_name(self, volume: FarVolume, spelled: str) -> None:
+        """The same for a topic by the client's name."""
+        if volume.is_due(self.principal, spelled.encode()):
+            self._to_learn(volume)[0].add(spelled)
+
+    def waits_for(self, shadow: bytes) -> bool:
+        """Whether this connection is to be answered anew, once its rights on a topic may have been
+        reported: the first time that it is not shown the topic."""
+        if shadow in self._awaited or len(self._awaited) >= MAX_AWAITED:
+            return False
+        self._awaited.add(shadow)
+        return True
+
+    def _to_learn(self, volume: FarVolume) -> tuple[set[str], set[bytes]]:
         assert self._others is not None
-        if not volume.is_due(self.principal, topic_id):
-            return
         sought = self._sought.get(volume.path)
         if sought is None:
-            sought = self._sought[volume.path] = set()
-            self._others.tasks.run(self._learn_ids(volume))
-        sought.add(topic_id)
+            sought = self._sought[volume.path] = (set(), set())
+            self._others.tasks.run(self._learn(volume))
+        return sought
 
-    async def _learn_ids(self, volume: FarVolume) -> None:
+    async def _learn(self, volume: FarVolume) -> None:
         with suppress(VolumeUnreachable):
-            await self.look_up(volume.path, (), sorted(self._sought.pop(volume.path)))
+            names, ids = self._sought.pop(volume.path)
+            await InSlices(self._turns, self.look_up(volume.path, in_order(names), sorted(ids)))
+
+    async def at_once(self, works: Iterable[Coroutine[Any, Any, None]]) -> None:
+        """Do what coroutines do together; long ones let others be served."""
+        await all_in_slices(self._turns, works)
 
     def _renew(self) -> None:
         """Look up the brokers, in the background, of volumes whose brokers the client was not shown
@@ -273,6 +340,10 @@ _SOFTWARE: Final = {
 
 def _silent(path: str) -> str:
     return f"The gateway of volume '{DELIMITER}{path}' does not answer; try again when it does."
+
+
+def _not_believed(path: str, error: NotBelieved) -> str:
+    return f"The response of volume '{DELIMITER}{path}' is not believed: it {error}."
 
 
 def _unreadable(path: str, error: ProtocolError) -> str:

@@ -72,8 +72,7 @@ def _learn_topic(
     volume: FarVolume, principal: str, host: str, name: LogicalName, topic: Any
 ) -> None:
     if topic.error_code in _UNKNOWN_TOPIC:
-        volume.forget_rights(principal, host, name)
-        volume.forget_topic(principal, name)
+        volume.note_missing(principal, host, name)
     elif topic.error_code == TOPIC_AUTHORIZATION_FAILED:
         volume.deny_topic(principal, host, name)
     elif topic.error_code == _NO_ERROR:

@@ -19,9 +19,10 @@ from gateway.connections.referred_topics import ReferredTopics
 from gateway.connections.volumes import Volume
 from gateway.decision import Denied, Resolved
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
-from gateway.rules.declaration import NOTHING, Shadows
+from gateway.rules.declaration import Shadows
 from gateway.rules.shadows import Origin, expected_name, not_ready, origin_of, shadow_name
-from gateway.views.access import DESCRIBE, READ, Access
+from gateway.views.access import READ, Access
+from protocol.pausing import paced
 from protocol.primitives import compact_string, legacy_string
 
 REFRESH_SECONDS: Final = 0.5
@@ -104,8 +105,8 @@ class FarTopics:
         return None if self._referred is None else self._referred.topic_id(operation, topic_id)
 
     def subscribed(self, name: bytes) -> bytes | None:
-        """The name for a subscription or assignment, which needs no operation; None: no topic can
-        have this name. A shadow is made if the client may read the topic."""
+        """The name for a subscription or assignment; None: no topic can have this name, or the
+        client may not describe it. A shadow is made if the client may read the topic."""
         path = self._volume_of_topic(name)
         if self._referred is not None and self._referred.reaches(path):
             return self._referred.subscribed(path, name)
@@ -113,7 +114,7 @@ class FarTopics:
         if volume is None:
             return None
         access = self._access(volume)
-        found = access.topic(NOTHING, name)
+        found = access.subscribed(name)
         if isinstance(found, Denied):
             return None
         topic_id = volume.cluster.index.id_of(found.flat)
@@ -168,7 +169,7 @@ class FarTopics:
                 async with asyncio.timeout(REFRESH_SECONDS):
                     await asyncio.gather(*map(_refresh, stale))
         self._accesses.clear()  # the catalog may have changed
-        for again in unknown:
+        for again in paced(unknown):
             again()
         if self._wanted:
             counts = {
@@ -178,22 +179,18 @@ class FarTopics:
 
     # -- responses ---------------------------------------------------------------------------------
 
-    def spell(self, flat: bytes) -> bytes | None:
-        """The listener's spelling of the topic behind a shadow; None where it is not known."""
+    def shown(self, flat: bytes) -> bytes | None:
+        """The listener's spelling of the topic behind a shadow; None where it is not known, or the
+        client may not describe it."""
         if (referred := self._owner_of(flat)) is not None:
-            return referred.spell(flat)
+            return referred.shown(flat)
         found = self._origin(flat)
-        return None if found is None else self._access(found[0]).view.spell(found[1])
+        return None if found is None else self._access(found[0]).shown(found[1])
 
-    def hides(self, flat: bytes) -> bool:
-        """Whether the client may not describe the topic behind a shadow, or it is not known."""
-        if (referred := self._owner_of(flat)) is not None:
-            return referred.hides(flat)
-        found = self._origin(flat)
-        if found is None:
-            return True
-        access = self._access(found[0])
-        return access.view.spell(found[1]) is None or access.flat(DESCRIBE, found[1]) is not None
+    @property
+    def unheard(self) -> bool:
+        """See :class:`gateway.rules.shadows.Far`."""
+        return self._referred is not None and self._referred.unheard
 
     def id_to_show(self, flat: bytes) -> bytes | None:
         """The topic id by which the client knows the topic behind a shadow; None: unknown."""

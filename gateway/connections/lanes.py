@@ -8,24 +8,28 @@ over connections of the gateway's own. It lives for one request, so it always ha
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Final, Protocol
+from functools import partial
+from typing import Any, Final, Protocol
 
 from gateway.acl_model import ResourceType
-from gateway.apis.splitting import SPLIT_KEYS
-from gateway.apis.table import APIS
+from gateway.apis.table import APIS, DIVIDED
+from gateway.brokers.connection import BrokerConnection
 from gateway.brokers.errors import BrokerError
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Listener
 from gateway.connections.connection import Waiting
 from gateway.connections.far_lanes import FarLanes
 from gateway.connections.far_topics import FarTopics
+from gateway.connections.lane import Lane, Outdated
 from gateway.connections.lane_flows import LaneFlows
 from gateway.connections.lane_frames import request_payload, response_body
-from gateway.connections.lane_seconds import LOOKUP_SECONDS, LOOKUPS, changes, seconds_for
+from gateway.connections.lane_seconds import LOOKUP_SECONDS, seconds_for
+from gateway.connections.patience import Patience
 from gateway.connections.referred_topics import ReferredTopics
+from gateway.connections.under_way import UnderWay
 from gateway.connections.volumes import Volume, Volumes, describable
 from gateway.decision import Denied
 from gateway.exchanges.exchange import Unanswerable
@@ -36,11 +40,12 @@ from gateway.mounts import Mount
 from gateway.node_ids import virtual_node_id
 from gateway.rules import api_versions
 from gateway.rules.acl_spellings import volume_of_pattern
-from gateway.rules.declaration import Shadows
+from gateway.rules.declaration import Effect, Shadows
 from gateway.rules.other_versions import at_version, response_at
+from gateway.session.deciding import MAX_TRIES, Deciding
 from gateway.session.session import Session
-from gateway.slices import Turns, in_slices
-from gateway.views.access import Access
+from gateway.slices import Turns, all_in_slices, in_slices
+from gateway.views.access import DESCRIBE, Access
 from gateway.virtual_brokers import ListenerAddresses
 from protocol import messages
 from protocol.headers import SIZE_PREFIX, frame
@@ -54,6 +59,7 @@ class LaneHub(Protocol):
 
     turns: Turns
     volumes: Volumes
+    under_way: UnderWay
 
     def addresses(self, listener: str, path: str) -> ListenerAddresses: ...
     async def perform(self, session: Session, work: Waiting) -> bytes | None: ...
@@ -69,7 +75,8 @@ class Lanes:
         self._listener = listener
         self._client = client
         self._flows = LaneFlows()
-        self._far = FarLanes(hub.volumes.others, listener, self.own, client, hub.turns)
+        others = hub.volumes.others
+        self._far = FarLanes(others, listener, self.own, client, hub.turns, hub.volumes.have_id)
 
     # -- whose a name is ---------------------------------------------------------------------------
 
@@ -112,17 +119,17 @@ class Lanes:
         node = self._hub.volumes.of(self._client.worker).cluster.served
         if node is None:
             node = served[0] if served else NOTHING_SERVED
-        return api_versions.in_tree(version, node, [*served, *self._far.served()], APIS, SPLIT_KEYS)
+        return api_versions.in_tree(version, node, [*served, *self._far.served()], APIS, DIVIDED)
 
     def flat(self, name: bytes) -> bytes | None:
         """A topic's name in its own cluster, as far as that is known here; None: no topic can have
-        this name."""
+        this name, or the client may not describe it."""
         path = self.topic(name)
         if path in self._far.paths:
             names = self._far.names(path)
             inside = names.parse(name.decode(errors="replace"))
             return None if inside is None else names.flat(inside)
-        found = self._access(self._hub.volumes[path]).view.resolve(name)
+        found = self._access(self._hub.volumes[path]).topic(DESCRIBE, name)
         return None if isinstance(found, Denied) else found.flat
 
     def far(self, shadows: Shadows, *, final: bool) -> FarTopics:
@@ -206,20 +213,25 @@ class Lanes:
             raise VolumeUnreachable(
                 f"Volume '{volume.mount}' is not in the reach of listener '{self._listener.name}'."
             )
-        cluster, lookup = volume.cluster, api_key in LOOKUPS
+        cluster, effect = volume.cluster, APIS[api_key].effect
         near = alone and path == self._client.worker.mount
         # A request of another client that took too long is no reason to reject one that waits for
         # nobody else. A closed view would take topics out of clients' metadata that are only not
         # read anew yet.
         doubted = not near and not cluster.answers
-        if not cluster.reachable or (lookup and (doubted or self._access(volume).view.closed)):
+        if not cluster.reachable or (
+            effect is Effect.LOOKUP and (doubted or self._access(volume).view.closed)
+        ):
             raise VolumeUnreachable(_down(volume.mount))
+        patience = Patience(seconds_for(effect, near=near))
         try:
-            async with asyncio.timeout(seconds_for(api_key, near=near)):
-                return await self._ask(volume, api_key, version, body, changes=changes(api_key))
+            return await self._ask(volume, api_key, version, body, patience)
         except (TimeoutError, ClusterUnreachable, BrokerError, Unanswerable) as error:
-            cluster.suspect()
             raise VolumeUnreachable(_down(volume.mount)) from error
+
+    async def at_once(self, parts: Iterable[Coroutine[Any, Any, bytes]]) -> list[bytes]:
+        """The results of coroutines that are under way together; long ones let others be served."""
+        return await all_in_slices(self._hub.turns, parts)
 
     async def meet(self, path: str, node_ids: Collection[int]) -> None:
         """Look up the brokers of a volume if those in an answer (virtual ids) are not the known
@@ -233,42 +245,101 @@ class Lanes:
                     await volume.cluster.refresh()
 
     async def _ask(
-        self, volume: Volume, api_key: int, version: int, body: bytes, *, changes: bool
+        self, volume: Volume, api_key: int, version: int, body: bytes, patience: Patience
     ) -> bytes:
         api = APIS[api_key]
         served = version
         if not api.answered_here:
             _, highest = volume.cluster.api_versions.get(api_key, (0, version))
             served = min(version, highest)
-        session = Session(self._state(volume))
-        self._flows.opened(volume.path, session.state, self._client)
         client_id = self._client.client_id
         request = at_version(api, version, served, body)
+        framed = frame(request_payload(api_key, served, client_id, request))
+        for _ in range(MAX_TRIES):
+            with suppress(Outdated):
+                response = await self._decided(volume, api.effect, framed, patience)
+                answer = response_body(api_key, served, response[SIZE_PREFIX.size :])
+                return response_at(api, served, version, answer, body)
+        raise VolumeUnreachable(_down(volume.mount))
+
+    async def _decided(
+        self, volume: Volume, effect: Effect, request: bytes, patience: Patience
+    ) -> bytes:
+        """The response frame to a request frame that is decided now. Raises Outdated if that was
+        not allowed any more when a broker was to do it."""
+        session = Session(self._state(volume))
+        changes = effect is Effect.CHANGE
+        lane = Lane(session, partial(self._access, volume), self._listener.name, changes=changes)
+        self._flows.opened(volume.path, session.state, self._client)
+        self._hub.under_way.lanes.add(lane)
         try:
-            session.client_data(frame(request_payload(api_key, served, client_id, request)))
-            response = await self._answer(volume, session, changes)
+            session.client_data(request)
+            return await self._answer(volume, lane, patience)
         finally:
             session.abandon()
+            self._hub.under_way.lane_ended(lane)
             self._flows.closed(self._client)
             volume.state.lane_accesses.add(session.state.access)
-        answer = response_body(api_key, served, response[SIZE_PREFIX.size :])
-        return response_at(api, served, version, answer, body)
 
-    async def _answer(self, volume: Volume, session: Session, changes: bool) -> bytes:
-        """Do what the session needs until it has its answer, a whole frame."""
+    async def _answer(self, volume: Volume, lane: Lane, patience: Patience) -> bytes:
+        """Do what the session needs until it has its answer, a whole frame. What it waits for
+        takes ``patience``, what is done here does not."""
+        session = lane.session
         while not session.to_client:
             if session.to_broker:
                 request = b"".join(session.to_broker)
                 session.to_broker.clear()
-                session.broker_data(await volume.lanes.forward(request, changes=changes))
+                session.broker_data(await self._forwarded(volume, lane, request, patience))
             elif session.waiting is not None:
-                session.resume(await self._hub.perform(session, session.waiting))
+                session.resume(await self._performed(volume, session, session.waiting, patience))
             elif session.restoring is not None:
                 await in_slices(self._hub.turns, session.restoring.slices)
                 session.restored()
             else:
                 raise AssertionError("a lane has neither an answer nor anything to wait for")
         return b"".join(session.to_client)
+
+    async def _forwarded(
+        self, volume: Volume, lane: Lane, request: bytes, patience: Patience
+    ) -> bytes:
+        """The response of a volume's brokers to a request; a cluster that does not answer is
+        suspected."""
+
+        async def ready(connection: BrokerConnection) -> None:
+            with patience.paused():
+                await lane.check(connection, self._hub.turns)
+
+        try:
+            response = await patience.wait(
+                volume.lanes.forward(request, changes=lane.changes, ready=ready)
+            )
+        except (TimeoutError, ClusterUnreachable, BrokerError):
+            if not lane.outdated:
+                volume.cluster.suspect()
+            raise
+        finally:
+            lane.answered()
+        if lane.outdated and not lane.changes:
+            raise Outdated
+        return response
+
+    async def _performed(
+        self, volume: Volume, session: Session, work: Waiting, patience: Patience
+    ) -> bytes | None:
+        """Do what a session waits for. The cluster is suspected only if it was the cluster that did
+        not answer: to read a long listing takes this process time, too."""
+        doing = self._hub.perform(session, work)
+        if isinstance(work, Deciding):
+            return await doing
+        try:
+            return await patience.wait(doing)
+        except TimeoutError:
+            if volume.cluster.awaited:
+                volume.cluster.suspect()
+            raise
+        except (ClusterUnreachable, BrokerError):
+            volume.cluster.suspect()
+            raise
 
     def _state(self, volume: Volume) -> ConnectionState:
         client = self._client

@@ -89,7 +89,7 @@ class Listeners:
         self._unauthenticated = unauthenticated
         self._make_room = make_room
         self._counts = counts
-        self._quotas = {one.name: ConnectionQuota(one) for one in listeners}
+        self._quotas = {one.name: ConnectionQuota.of(one) for one in listeners}
         self._delays = {one.name: Delays(one.name, counts) for one in listeners}
         self._acceptors: list[Acceptor] = []
         self._tls: list[TlsListener] = []

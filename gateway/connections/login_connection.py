@@ -18,6 +18,7 @@ from gateway.connections.broker_side import BrokerSide
 from gateway.connections.closing import guarded
 from gateway.connections.connection import Connection
 from gateway.connections.logins import Logins
+from gateway.connections.transports import close
 from protocol.errors import ProtocolError
 
 SHOWN_USER = 100
@@ -114,7 +115,7 @@ class LoginConnection(BaseConnection):
         if transport is None:
             return
         self._hub.note_close(self, reason, quietly=quietly, error=error)
-        transport.close()
+        close(transport)
         if self._broker is not None:
             self._broker.close()
 
@@ -151,10 +152,20 @@ class LoginConnection(BaseConnection):
             self._fail_late()
         elif login.identity is not None:
             self._hand_over()
+        elif login.work is not None:
+            if self._task is None:
+                self._task = self._hub.spawn(self, self._verify(login.work))
         elif login.wants_broker and self._broker is None and self._task is None:
             self._task = self._hub.spawn(
                 self, self._connect(partial(self._hub.connect_login, self))
             )
+
+    async def _verify(self, work: Callable[[], None]) -> None:
+        """Have a token verified in a thread, then go on."""
+        await self._hub.logins.signatures.run(self.host, work)
+        self._task = None
+        if self._transport is not None:
+            self._step(self.login.worked, "client")
 
     def _fail_late(self) -> None:
         """As Kafka does, the rejection comes a little later, so that guessing takes time."""

@@ -14,11 +14,12 @@ from functools import partial
 from typing import Final, Protocol
 
 from gateway.auth.mechanisms import Mechanisms
-from gateway.auth.passwords import Credentials
+from gateway.auth.unknown_users import Credentials
 from gateway.config.models import Listener
 from gateway.config.security import Unauthenticated
 from gateway.connections.closing import TOO_LATE, guard
 from gateway.connections.connection import Connection
+from gateway.connections.signatures import Signatures
 from gateway.connections.waiting_clients import UnauthenticatedClient, UnauthenticatedClients
 from gateway.counts import Counts
 from gateway.identity import Identity
@@ -70,6 +71,7 @@ class Logins:
             for index, listener in enumerate(listeners)
             if listener.sasl is not None
         }
+        self.signatures = Signatures()
         self._counts = counts
         self._revoke = revoke
         self._review = review
@@ -87,6 +89,11 @@ class Logins:
             mechanisms.load()
         self._sweep()
 
+    def prepare(self) -> None:
+        """Do what the first logins would wait for; the catalog has been read."""
+        for mechanisms in self.sasl.values():
+            mechanisms.prepare()
+
     async def stop(self) -> None:
         """Stop the sweep and the mechanisms, and close the logins under way."""
         if self._sweeper is not None:
@@ -94,6 +101,7 @@ class Logins:
         self.close_logins("gateway stops")
         for mechanisms in self.sasl.values():
             await mechanisms.stop()
+        self.signatures.stop()
 
     # -- logins ------------------------------------------------------------------------------------
 

@@ -8,19 +8,22 @@ a peer that wants several answers at once opens several connections.
 from __future__ import annotations
 
 import asyncio
+from time import monotonic
 from typing import Final, Protocol
 
 from gateway.config.tree import Peer
 from gateway.connections.base import BaseConnection, BaseHub
 from gateway.connections.closing import guarded
 from gateway.connections.connection import DRAINED
-from gateway.connections.transports import WRITE_HIGH
+from gateway.connections.transports import WRITE_HIGH, close
 from gateway.error_codes import INVALID_REQUEST
+from gateway.exchanges.framing import SMALL
 from gateway.referrals import envelope
 from gateway.referrals.questions import Answer, Question
 from gateway.rules import api_versions
 from gateway.rules.api_versions import API_VERSIONS, OWN_VERSIONS
 from gateway.session.requests import MIN_REQUEST
+from gateway.slices import SLICE_SECONDS
 from protocol.errors import ProtocolError
 from protocol.headers import (
     SIZE_PREFIX,
@@ -52,6 +55,10 @@ class PeerHub(BaseHub, Protocol):
         """A connection is gone, whether or not it was admitted."""
         ...
 
+    def holds_more(self, connection: PeerConnection, change: int) -> None:
+        """A connection holds so many bytes more, or less, of what has not been served."""
+        ...
+
     def asked(self, connection: PeerConnection) -> None:
         """A peer has sent a request."""
         ...
@@ -64,7 +71,7 @@ class PeerHub(BaseHub, Protocol):
 class PeerConnection(BaseConnection):
     """The side of this gateway. ``peer`` is None until it is known; ``closing``: it drains."""
 
-    __slots__ = ("_full", "_most", "_paused", "_received", "closing", "peer")
+    __slots__ = ("_counted", "_full", "_heard", "_most", "_paused", "_received", "closing", "peer")
 
     _hub: PeerHub
 
@@ -75,7 +82,9 @@ class PeerConnection(BaseConnection):
         self.closing = False
         self._most = most
         self._received = bytearray()
+        self._counted = 0
         self._full = False
+        self._heard = False
         self._paused = False
 
     # -- the transport -----------------------------------------------------------------------------
@@ -90,8 +99,18 @@ class PeerConnection(BaseConnection):
     def data_received(self, data: bytes) -> None:
         """Requests, or pieces of them."""
         if self._transport is not None:
+            self._heard = True
             self._received += data
             self._go_on()
+            self._count()
+
+    def _count(self) -> None:
+        """Report what is held now, if it is more than what a connection costs anyway."""
+        held = len(self._received)
+        counted = held if held > SMALL else 0
+        change, self._counted = counted - self._counted, counted
+        if change and self._transport is not None:
+            self._hub.holds_more(self, change)
 
     @guarded
     def connection_lost(self, exc: Exception | None) -> None:
@@ -99,7 +118,8 @@ class PeerConnection(BaseConnection):
         if self._transport is None:
             pass  # it was closed here
         elif exc is not None:
-            self.close(f"peer connection failed: {exc}")
+            # One that has asked nothing was a look whether this gateway is up.
+            self.close(f"peer connection failed: {exc}", quietly=not self._heard)
         elif self._received or self._task is not None:
             self.close("peer closed in the middle of a request")
         else:
@@ -120,14 +140,32 @@ class PeerConnection(BaseConnection):
     # -- requests ----------------------------------------------------------------------------------
 
     def _go_on(self) -> None:
-        """Serve what has arrived, up to a request that takes time."""
+        """Serve what has arrived, up to a request that takes time, or for a turn of the loop."""
+        turn_ends = monotonic() + SLICE_SECONDS
         try:
             while self._ready and (request := self._next()) is not None:
                 self._hub.asked(self)
                 self._serve(request)
+                if self._task is None and self._received and monotonic() > turn_ends:
+                    self._task = self._hub.spawn(self, self._go_on_later())
         except ProtocolError as error:
             self.close(f"{NOT_KAFKA}: {error}")
         self._balance()
+
+    async def _go_on_later(self) -> None:
+        """Let the others have their turn, then go on."""
+        await asyncio.sleep(0)
+        self._begin_next()
+
+    def _begin_next(self) -> None:
+        """What the task did is done: go on with what has arrived meanwhile."""
+        self._task = None
+        if self._transport is None:
+            return
+        self._go_on()
+        self._count()
+        if self.closing:
+            self.close(DRAINED, quietly=True)
 
     @property
     def _ready(self) -> bool:
@@ -169,14 +207,10 @@ class PeerConnection(BaseConnection):
         """The task of one question. Whatever it raises closes the connection."""
         assert self.peer is not None
         answer = await self._hub.answer(self.peer, question)
-        self._task = None
-        if self._transport is None:
-            return
-        body = envelope.response_body(answer)
-        self._send(envelope.API_KEY, envelope.VERSION, correlation_id, body)
-        self._go_on()
-        if self.closing:
-            self.close(DRAINED, quietly=True)
+        if self._transport is not None:
+            body = envelope.response_body(answer)
+            self._send(envelope.API_KEY, envelope.VERSION, correlation_id, body)
+        self._begin_next()
 
     def _send(self, api_key: int, version: int, correlation_id: int, body: bytes) -> None:
         assert self._transport is not None
@@ -210,7 +244,7 @@ class PeerConnection(BaseConnection):
             return
         self._hub.note_close(self, reason, quietly=quietly, error=error)
         self._received.clear()
-        transport.close()
+        close(transport)
         if self._task is not None:
             self._task.cancel()
 

@@ -20,6 +20,7 @@ from gateway.config.tree import Peer
 from gateway.config.tree import PeerListener as PeerPort
 from gateway.connections.base import BaseConnection
 from gateway.connections.closing import NO_PEER, TOO_MANY_OF_PEER, CloseLog, guard
+from gateway.connections.incomplete import IncompleteBytes
 from gateway.connections.listeners import Listeners
 from gateway.connections.peer_connection import PeerConnection
 from gateway.connections.tasks import Tasks
@@ -79,6 +80,7 @@ class PeerListener:
         self._silent = SilentClients()
         self._unauthenticated = UnauthenticatedClients(config.unauthenticated)
         self._most = min(config.max_request_bytes, OTHER_LIMIT) + ENVELOPE_BYTES
+        self._incomplete = IncompleteBytes(config.incomplete_requests, self._most)
         listener = _listener(config)
         self._listeners = Listeners(
             [listener],
@@ -150,6 +152,11 @@ class PeerListener:
         """See :class:`gateway.connections.peer_connection.PeerHub`."""
         self._connections.pop(connection, None)
         self._silent.remove(connection)
+        self._incomplete.forget(connection)
+
+    def holds_more(self, connection: PeerConnection, change: int) -> None:
+        """See :class:`gateway.connections.peer_connection.PeerHub`."""
+        self._incomplete.add(connection, change)
 
     def asked(self, connection: PeerConnection) -> None:
         """See :class:`gateway.connections.peer_connection.PeerHub`."""

@@ -13,13 +13,11 @@ from dataclasses import replace
 from time import monotonic
 from typing import Final
 
-from gateway.apis.splitting import SPLIT_KEYS
-from gateway.apis.table import APIS
+from gateway.apis.table import APIS, DIVIDED
 from gateway.config.models import Config, Listener
 from gateway.config.tree import ALL, Peer
 from gateway.connections.far_lanes import Asks
 from gateway.connections.lane_frames import response_payload
-from gateway.connections.lane_seconds import changes
 from gateway.connections.lanes import LaneHub
 from gateway.connections.referred_clients import ReferredClient, ReferredClients
 from gateway.connections.volumes import Volume
@@ -31,13 +29,15 @@ from gateway.names import DELIMITER
 from gateway.referrals.description import GatewayDescription
 from gateway.referrals.questions import Answer, Hop, Kind, Outcome, Question
 from gateway.referrals.routing import Here, Routes
-from gateway.rules import api_versions, tree_brokers
+from gateway.rules import api_versions
 from gateway.rules.api_versions import API_VERSIONS, OWN_VERSIONS
+from gateway.rules.declaration import Declaration, Effect
+from gateway.slices import InSlices
 from protocol.errors import ProtocolError
 from protocol.headers import read_request_header
 from protocol.schema import api_name
 
-ASKED_KEYS: Final = SPLIT_KEYS | {API_VERSIONS}
+ASKED_KEYS: Final = DIVIDED | {API_VERSIONS}
 """The APIs that gateways ask each other for: what is not of one node, and what a cluster serves."""
 
 MAX_SECONDS: Final = 30.0
@@ -63,8 +63,14 @@ class Referred:
         self._clients = ReferredClients(hub)
 
     async def answer(self, peer: Peer, question: Question) -> Answer:
-        """The answer to a peer's question, from here or from farther on. Raises nothing for what
-        the question holds."""
+        """The answer to a peer's question, from here or from farther on; a long one lets others be
+        served. Raises nothing for what the question holds."""
+        answer = self._answer(peer, question)
+        if question.kind is not Kind.REQUEST:
+            return await answer  # it says what every principal is told alike
+        return await InSlices(self._hub.turns, answer)
+
+    async def _answer(self, peer: Peer, question: Question) -> Answer:
         began = monotonic()
         answer = self._objection(peer, question)
         if answer is None:
@@ -175,7 +181,7 @@ class Referred:
             client = ReferredClient(peer.name, listener, volume, question.principal, question.host)
             body = await self._clients.ask(client, client_id, api_key, version, request[start:])
             if not self._clients.shows(client, own=question.volume):
-                body = _without_brokers(api.name, version, body)
+                body = _without_brokers(api, version, body)
         correlation_bytes = correlation_id.to_bytes(4, "big", signed=True)
         return response_payload(api_key, version, correlation_bytes, body)
 
@@ -201,8 +207,8 @@ def _api_key(question: Question) -> int:
 
 def _changes(question: Question) -> bool:
     """Whether a question may change something, so that it is asked once."""
-    key = _api_key(question)
-    return question.kind is Kind.REQUEST and key != API_VERSIONS and changes(key)
+    api = APIS.get(_api_key(question))
+    return question.kind is Kind.REQUEST and (api is None or api.effect is Effect.CHANGE)
 
 
 def _versions(volume: Volume, version: int) -> bytes:
@@ -216,16 +222,14 @@ def _versions(volume: Volume, version: int) -> bytes:
         raise VolumeUnreachable(
             f"The cluster of volume '{volume.mount}' was not reached yet; try again when it is."
         )
-    return api_versions.between_gateways(version, served, APIS, SPLIT_KEYS)
+    return api_versions.between_gateways(version, served, APIS, DIVIDED)
 
 
-def _without_brokers(api: str, version: int, body: bytes) -> bytes:
+def _without_brokers(api: Declaration, version: int, body: bytes) -> bytes:
     """A response body that tells nothing of the cluster."""
-    if api == "Metadata":
-        return tree_brokers.in_metadata(version, body, (), None, _NO_CONTROLLER)
-    if api == "DescribeCluster":
-        return tree_brokers.in_description(version, body, (), None, _NO_CONTROLLER)
-    return body
+    if api.brokers is None:
+        return body
+    return api.brokers.replaced(version, body, (), None, _NO_CONTROLLER)
 
 
 def _passes_through(listener: Listener) -> bool:

@@ -9,7 +9,6 @@ offsets are their own cluster's.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Final
@@ -25,16 +24,21 @@ from gateway.referrals.far import FarTopic, FarVolume, Rights
 from gateway.rules.declaration import NOTHING, Shadows
 from gateway.rules.shadows import Origin, expected_name, not_ready, origin_of, shadow_name
 from gateway.views.access import DESCRIBE, READ
+from protocol.pausing import in_order, paced
 from protocol.primitives import compact_string, legacy_string
 
 RIGHTS_SECONDS: Final = 30.0
 """Seconds for which a client's rights count as its topic's owner reported them."""
 
+MAX_PARTITIONS: Final = 10_000
+"""Of a topic whose offsets are kept here: its shadow has as many, and only its owner's word says
+how many that are."""
+
 
 class ReferredTopics:
     """Topics of volumes behind other gateways, for one request of a group's member; ``home`` is the
     group's volume. The methods are those of :class:`gateway.rules.shadows.Far`, whose ``volume``
-    is one of ``lanes.paths``."""
+    is one of ``lanes.paths``, and so is ``unheard``."""
 
     def __init__(self, home: Volume, lanes: FarLanes, shadows: Shadows, *, final: bool) -> None:
         self._home = home
@@ -46,6 +50,7 @@ class ReferredTopics:
         self._names: dict[str, set[str]] = {}
         self._ids: dict[str, set[bytes]] = {}
         self._again: list[Callable[[], object]] = []
+        self.unheard = False
 
     def reaches(self, path: str) -> bool:
         """Whether a volume is one of these."""
@@ -93,8 +98,8 @@ class ReferredTopics:
         return None
 
     def subscribed(self, path: str, name: bytes) -> bytes | None:
-        """The name for a subscription or assignment, which needs no operation; None: no topic can
-        have this name, or the volume's number is not known yet."""
+        """The name for a subscription or assignment; None: no topic can have this name, the client
+        may not describe it, or the volume's number is not known yet."""
         spelled = name.decode(errors="replace")
         volume, names = self._lanes.volume(path), self._lanes.names(path)
         inside = names.parse(spelled)
@@ -104,7 +109,7 @@ class ReferredTopics:
         found = self._known(volume, inside)
         if self._must_ask(volume, inside, READ if self._makes else NOTHING):
             self._ask(volume, spelled, lambda: self.subscribed(path, name))
-        if not volume.number:
+        if not volume.number or not self._allows(volume, inside, DESCRIBE):
             return None
         if found is None or found.topic_id is None:
             return expected_name(volume.number, flat)
@@ -116,6 +121,9 @@ class ReferredTopics:
         self, volume: FarVolume, topic: FarTopic, shown: str, *, make: bool
     ) -> Resolved | Denied:
         assert topic.topic_id is not None
+        if topic.partitions > MAX_PARTITIONS:
+            why = f"Topic '{shown}' has more than {MAX_PARTITIONS:,} partitions."
+            return Denied(UNKNOWN_TOPIC_OR_PARTITION, why, "volume")
         shadow, shadows = shadow_name(volume.number, topic.topic_id), self._home.shadows
         if make and not shadows.has(shadow, max(topic.partitions, 1)):
             if not self._final and shadows.due(shadow):
@@ -204,9 +212,9 @@ class ReferredTopics:
                 self._ids.setdefault(volume.path, set()).add(origin.topic_id)
         again, self._again = self._again, []
         paths = dict.fromkeys((*self._names, *self._ids))
-        await asyncio.gather(*map(self._look_up, paths))
+        await self._lanes.at_once(map(self._look_up, paths))
         self._by_number = {each.number: each for each in self._lanes.volumes() if each.number}
-        for each in again:
+        for each in paced(again):
             each()
         if self._wanted:
             await self._home.shadows.ensure(self._counts())
@@ -214,33 +222,54 @@ class ReferredTopics:
     async def _look_up(self, path: str) -> None:
         by_name, by_id = self._names.get(path, set()), self._ids.get(path, set())
         with suppress(VolumeUnreachable):
-            await self._lanes.look_up(path, sorted(by_name), sorted(by_id))
+            await self._lanes.look_up(path, in_order(by_name), sorted(by_id))
 
     def _counts(self) -> dict[bytes, int]:
         """The partitions of the wanted shadows, by the owners' last answers."""
         counts = {}
-        for shadow, count in self._wanted.items():
+        for shadow, count in paced(self._wanted.items()):
             found = self._origin(shadow)
             topic = None if found is None else self._known(*found)
-            counts[shadow] = max(count, 0 if topic is None else topic.partitions)
+            partitions = 0 if topic is None else topic.partitions
+            counts[shadow] = min(max(count, partitions), MAX_PARTITIONS)
         return counts
 
     # -- responses ---------------------------------------------------------------------------------
 
-    def spell(self, flat: bytes) -> bytes | None:
-        """The listener's spelling of the topic behind a shadow; None where it is not known."""
-        found = self._origin(flat)
-        if found is None:
+    def shown(self, flat: bytes) -> bytes | None:
+        """The listener's spelling of the topic behind a shadow; None where it is not known, or the
+        client may not describe it."""
+        origin = origin_of(flat)
+        if origin is None or origin.number not in self._by_number:
             return None
-        shown = self._lanes.names(found[0].path).spell(found[1])
-        return None if shown is None else shown.encode()
+        found, lanes = self._origin(flat), self._lanes
+        if found is not None:
+            shown = lanes.names(found[0].path).spell(found[1])
+            by_name = not origin.topic_id
+            if shown is not None and self._describes(*found, shown, by_name=by_name):
+                return shown.encode()
+        # Whatever is known of it by others: that would tell whether there is such a topic.
+        volume = self._by_number[origin.number]
+        if volume.reachable and not volume.is_denied(lanes.principal) and lanes.waits_for(flat):
+            self.unheard = True
+        return None
 
-    def hides(self, flat: bytes) -> bool:
-        """Whether the client may not describe the topic behind a shadow, or it is not known."""
-        found = self._origin(flat)
-        if found is None or self._known(*found) is None:
-            return True
-        return not self._allows(*found, DESCRIBE)
+    def _describes(
+        self, volume: FarVolume, name: LogicalName, shown: str, *, by_name: bool
+    ) -> bool:
+        """Whether the owner has reported that the client may describe a topic, which another one
+        was shown; ``by_name``: or named in a subscription, as there was none."""
+        principal, host, missing = self._lanes.principal, self._lanes.host, None
+        if by_name:
+            missing, rights = volume.missing_age(principal, host, name), self._rights(volume, name)
+            age = missing if rights is None else rights.age
+            if age is None or age > RIGHTS_SECONDS:
+                self._lanes.learn_name(volume, shown)  # the next response has what is learned now
+        operations = self._operations(volume, name)
+        if operations is not None:
+            exists = by_name or self._known(volume, name) is not None
+            return exists and bool(operations >> DESCRIBE & 1)
+        return missing is not None
 
     def id_to_show(self, flat: bytes) -> bytes | None:
         """The topic id by which the client knows the topic behind a shadow; None: unknown."""

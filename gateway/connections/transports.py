@@ -17,6 +17,9 @@ WRITE_HIGH: Final = 256 * 1024
 HALF_CLOSED_SECONDS: Final = 1.0
 """For a client to see that the gateway has closed its side; idle ones may not look that often."""
 
+UNREAD_SECONDS: Final = 2.0
+"""For a client to read what was written last, once the gateway closes the connection."""
+
 Closed: TypeAlias = Callable[[Exception | None], None]
 
 
@@ -28,6 +31,15 @@ def write(transport: asyncio.Transport, pieces: list[Buffer]) -> None:
         transport.write(b"".join(pieces))
     else:
         transport.writelines(pieces)
+
+
+def close(transport: asyncio.Transport) -> None:
+    """Close a connection to a client, which may read what was written last, but not for ever: what
+    stands for it goes only with its transport."""
+    unread = not transport.is_closing() and transport.get_write_buffer_size() > 0
+    transport.close()
+    if unread:
+        asyncio.get_running_loop().call_later(UNREAD_SECONDS, transport.abort)
 
 
 def half_close(transport: asyncio.Transport, closed: Closed, paused: bool) -> bool:
@@ -53,7 +65,7 @@ class _HalfClosed(asyncio.Protocol):
     def __init__(self, transport: asyncio.Transport, closed: Closed) -> None:
         self._closed = closed
         loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(HALF_CLOSED_SECONDS, transport.close)
+        self._timer = loop.call_later(HALF_CLOSED_SECONDS, close, transport)
 
     def data_received(self, data: bytes) -> None:
         """Requests that are not served any more; the client sends them again elsewhere."""

@@ -20,6 +20,7 @@ from gateway.views.closed_view import ClosedView
 from gateway.views.trust import trusted
 from gateway.views.views import Views, home_of
 from gateway.virtual_brokers import Target
+from protocol.pausing import paced
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,7 @@ def describable(
     """The topics among those that a client names which exist and which it may describe, with the
     topic id that it knows them by and the number of their partitions."""
     found: dict[str, tuple[bytes | None, int]] = {}
-    for name in names:
+    for name in paced(names):
         topic = access.topic(DESCRIBE, name.encode())
         if isinstance(topic, Denied) or not index.exists(topic.flat):
             continue
@@ -97,6 +98,14 @@ class Volumes:
     def of_target(self, listener: str, target: Target) -> Volume:
         """The volume of the broker that a client connects to."""
         return self.of_listener(listener) if target.node_id is None else self[target.volume]
+
+    def have_id(self, topic_id: bytes) -> bool:
+        """Whether a volume has a topic of an id, whoever may see it."""
+        return any(
+            each.cluster.index.name_of(topic_id)
+            or each.state.catalog.snapshot.by_topic_id(topic_id)
+            for each in self
+        )
 
     def access(
         self, volume: Volume, listener: str, identity: Identity, host: str, *, last: bool = False

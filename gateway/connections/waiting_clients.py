@@ -82,7 +82,7 @@ class UnauthenticatedClients:
     def enter(self, client: UnauthenticatedClient) -> None:
         """A client begins; where its address has its share, or all places are taken, another one
         gives way."""
-        address = _address(client.host)
+        address = network_of(client.host)
         line = self._by_address.get(address)
         if line is None:
             line = self._by_address[address] = _Line()
@@ -96,14 +96,14 @@ class UnauthenticatedClients:
     def spoke(self, client: UnauthenticatedClient) -> None:
         """A client has sent something."""
         self._all.spoke(client)
-        line = self._by_address.get(_address(client.host))
+        line = self._by_address.get(network_of(client.host))
         if line is not None:
             line.spoke(client)
 
     def leave(self, client: UnauthenticatedClient) -> None:
         """A client has authenticated, or is gone; does nothing if it has left before."""
         self._all.remove(client)
-        address = _address(client.host)
+        address = network_of(client.host)
         line = self._by_address.get(address)
         if line is not None:
             line.remove(client)
@@ -118,7 +118,7 @@ class UnauthenticatedClients:
         return client is not None
 
 
-def _address(host: str) -> str:
+def network_of(host: str) -> str:
     """The address that has one share: of IPv6 its network."""
     if ":" not in host:
         return host

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any
+from typing import Any, Final
 
+from gateway.decision import Denied
 from gateway.exchanges.formats import Format
 from gateway.exchanges.framing import Buffer
 from gateway.exchanges.kept import Kept
@@ -21,9 +22,11 @@ from protocol.splice import Edit
 class Plan(Format):
     """A format with its handlers: what the session does with one API at one version, which it looks
     up by API key and version. ``find`` gives the plan of a key and a version, if there is one.
+    ``on_change`` tells whether a request in flight may go on after a change of the catalog; None:
+    if it would be forwarded once more (:mod:`gateway.session.rechecking`).
     """
 
-    __slots__ = ("_find", "on_request", "on_response")
+    __slots__ = ("_find", "on_change", "on_request", "on_response")
 
     def __init__(
         self,
@@ -32,8 +35,10 @@ class Plan(Format):
         on_request: RequestHandler,
         on_response: ResponseHandler,
         find: Callable[[int, int], Plan | None],
+        on_change: ChangeHandler | None = None,
     ) -> None:
         super().__init__(api, version)
+        self.on_change = on_change
         self.on_request = on_request
         self.on_response = on_response
         self._find = find
@@ -93,12 +98,22 @@ class Exchange:
     response to a ``swallowed`` one, which was acks=0, is not for the client. A response that
     ``streams`` may pass in pieces; ``stream`` walks it then, and puts the topics of ``extra``
     (count, bytes) before the broker's; each restored name makes it ``name_change`` bytes longer.
-    A ``refreshed`` request is decided again after a refresh, or a preparation. A ``long`` request
-    was decided in slices, and its response is restored in slices too, however short it is.
+    A ``refreshed`` request is decided again after a refresh, or a preparation; one that is
+    ``checked`` while it is in flight, and its denials were told before. A ``long`` request was
+    decided in slices, and its response is restored in slices too, however short it is. It may be
+    decided several times before a decision counts: what is denied meanwhile (its name, why, and
+    whether it is a topic's or an id's) stands in ``undecided``, and is reported then.
     ``flow`` is that of the topic named first, ``others`` are those of the rest. ``facts`` is what a
     Produce request's one batch holds, ``parts`` stand for it where there are several: both are
     counted once the broker has accepted them.
-    Times are of the monotonic clock, in seconds; ``size`` is the request frame's, in bytes.
+    ``transactional_id`` is a Produce request's, as its client wrote it, if it needs a right on it.
+    ``ids`` are the group and transactional ids that were forwarded, as the broker knows them.
+    ``frame`` (buffer, body start, body end) and ``outcome`` are what was decided of which bytes,
+    for APIs that decide it once more when the catalog changes (:class:`Plan`).
+    Times are of the monotonic clock, in seconds; ``size`` is the request frame's, in bytes. From
+    ``sent`` to ``answered`` a broker had the request, or the gateway did its :class:`Work`; both
+    are the same if neither was so. The rest since ``arrived`` is the gateway's; ``arrived`` is set
+    later by what the gateway's own answer waits for responses that are to come before it.
     """
 
     # What most exchanges never set stays here, in the class: one is made for every request.
@@ -109,6 +124,8 @@ class Exchange:
     upgraded = False
     swallowed = False
     refreshed = False
+    checked = False
+    undecided: list[tuple[bytes, Denied, bool]] | None = None
     long = False
     streams = False
     spelled: dict[bytes, bytes] | None = None
@@ -122,6 +139,10 @@ class Exchange:
     facts: BatchFacts | None = None
     parts: list[Part] | None = None
     kept: Kept | None = None
+    transactional_id: bytes | None = None
+    ids: set[bytes] | None = None
+    frame: tuple[bytes, int, int] | None = None
+    outcome: Outcome | None = None
     _after: list[Callable[[bytes], bytes]] | None = None
 
     def __init__(self, plan: Plan, correlation_id: int, arrived: float, size: int) -> None:
@@ -225,6 +246,14 @@ class Work:
         self.run = run
 
 
+class Turn:
+    """Other connections have their turn before the next request of this one is decided: it has sent
+    so many at once that deciding them has taken its time."""
+
+
+TURN: Final = Turn()
+
+
 class Interlude:
     """Requests of the gateway's own to the broker, between two requests of the client.
 
@@ -243,6 +272,10 @@ rest."""
 
 RequestHandler = Callable[[ConnectionState, Exchange, bytes, int, int], Outcome]
 """(connection, exchange, buffer, body start, body end) -> outcome. May raise ProtocolError."""
+
+ChangeHandler = Callable[[ConnectionState, Exchange], bool]
+"""(connection, exchange in flight) -> whether all that it was forwarded with is still allowed, and
+means the same. A handler that sees to what is not any more itself returns True."""
 
 ResponseHandler = Callable[[ConnectionState, Exchange, bytes, int, int], list[Edit] | bytes | None]
 """The same for a response: edits of the buffer, or the whole new body (logical names). None: the

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from gateway.rules.declaration import Declaration
+from gateway.rules.declaration import Declaration, Records, Waits
 from protocol.entities import Kind
 from protocol.headers import request_header_version, response_header_version
 from protocol.schema import message_spec
@@ -20,7 +20,7 @@ _NAMING: Final = frozenset(
 
 REQUEST_KINDS: Final = _NAMING | {
     *(Kind.KEY_TYPE, Kind.REPLICA_ID, Kind.SESSION_EPOCH, Kind.MAX_BYTES),
-    *(Kind.ACKS, Kind.RECORDS, Kind.AUTO_CREATION),
+    *(Kind.ACKS, Kind.RECORDS, Kind.AUTO_CREATION, Kind.REGEX),
 }
 
 RESPONSE_KINDS: Final = _NAMING | {
@@ -36,9 +36,9 @@ NUMBERED_FETCH_KINDS: Final = FETCH_RESPONSE_KINDS | {Kind.NODE_ID}
 """Those of Fetch responses in a tree, whose clients get virtual node ids."""
 
 
-def response_kinds(name: str) -> frozenset[Kind]:
+def response_kinds(api: Declaration) -> frozenset[Kind]:
     """The kinds of fields that are walked for in the responses of an API."""
-    return FETCH_RESPONSE_KINDS if name == "Fetch" else RESPONSE_KINDS
+    return FETCH_RESPONSE_KINDS if api.records is Records.RESPONSE else RESPONSE_KINDS
 
 
 WALKED_AT_ONCE: Final = 32 * 1024
@@ -57,6 +57,7 @@ class Format:
         "key",
         "name",
         "needs",
+        "pipelined",
         "request_header_flexible",
         "request_segments",
         "request_walk",
@@ -69,6 +70,8 @@ class Format:
         "small_response",
         "tells_operations",
         "version",
+        "waits",
+        "waits_for_records",
     )
 
     def __init__(self, api: Declaration, version: int) -> None:
@@ -80,13 +83,16 @@ class Format:
         self.version = version
         self.name = name
         self.needs = api.needs
+        self.pipelined = api.pipelined
+        self.waits = api.waits is not Waits.NEVER
+        self.waits_for_records = api.waits is Waits.FOR_RECORDS
         self.tells_operations = api.operations is not None
         self.flexible = message_spec(request, version).flexible
         self.request_header_flexible = request_header_version(api_key, version) >= 2
         self.response_header_version = response_header_version(api_key, version)
         # A broker reads a tagged field that it knows by its content, whatever its size says.
         self.request_walk: Walker = walker(request, version, REQUEST_KINDS, whole=True)
-        kinds = response_kinds(name)
+        kinds = response_kinds(api)
         self._response_kinds = kinds
         self._numbered_walk: Walker | None = None
         self.response_walk: Walker = walker(response, version, kinds)
@@ -96,9 +102,9 @@ class Format:
         self.response_walked_at_once = max(self.small_response, WALKED_AT_ONCE)
         self.request_segments: Segments | None = None
         self.response_segments: Segments | None = None
-        if name == "Produce":
+        if api.records is Records.REQUEST:
             self.request_segments = segments(request, version, REQUEST_KINDS)
-        if name == "Fetch":
+        if api.records is Records.RESPONSE:
             self.response_segments = segments(response, version, kinds)
 
     def long_request_walk(self) -> Walker:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from io import BytesIO
 from struct import Struct
-from typing import Final
+from typing import Final, Protocol
 
 from protocol.pausing import paced
 from protocol.splice import Edit
@@ -28,18 +28,30 @@ ALL: Final = 1 << 62
 """``wanted`` of a caller that takes the held bytes itself, without waiting for more."""
 
 
+class Watcher(Protocol):
+    """Whoever counts what is held: a connection, which is a layer above and cannot be imported."""
+
+    def holds_more(self, change: int) -> object:
+        """So many bytes more, or less, are held of a request that is incomplete."""
+        ...
+
+
 class Held:
     """The bytes of a frame that has not wholly arrived.
 
     ``wanted`` is how many bytes make it worth another look, counted from the first held one.
-    Growing costs no more than the bytes added, however small the pieces.
+    Growing costs no more than the bytes added, however small the pieces. ``watcher`` hears of
+    the bytes that are held more, or less, of a frame that needs more than :data:`SMALL`; it is an
+    object, since a bound method would take 64 bytes of each connection.
     """
 
-    __slots__ = ("_bytes", "wanted")
+    __slots__ = ("_bytes", "_counted", "wanted", "watcher")
 
     def __init__(self) -> None:
         self._bytes: bytes | bytearray | BytesIO = b""
+        self._counted = 0
         self.wanted = 0
+        self.watcher: Watcher | None = None
 
     def __len__(self) -> int:
         held = self._bytes
@@ -60,21 +72,36 @@ class Held:
             self._bytes = held
         if isinstance(held, bytearray):
             held += data
-            return self.take() if len(held) >= self.wanted else None
-        held.write(data)
-        return self.take() if held.tell() >= self.wanted else None
+            length = len(held)
+        else:
+            held.write(data)
+            length = held.tell()
+        if length >= self.wanted:
+            return self.take()
+        if self._counted:
+            self._count(len(data))
+        return None
 
     def keep(self, rest: bytes, wanted: int) -> None:
         """Hold ``rest`` until ``wanted`` bytes are there."""
         self._bytes = rest
         self.wanted = wanted if rest else 0
+        if SMALL < wanted < ALL:
+            self._count(len(rest))
 
     def take(self) -> bytes:
         """All that is held; nothing is, afterwards."""
         held = self._bytes
         self._bytes, self.wanted = b"", 0
+        if self._counted:
+            self._count(-self._counted)
         # The value of a BytesIO is its own memory, no copy.
         return held.getvalue() if isinstance(held, BytesIO) else bytes(held)
+
+    def _count(self, change: int) -> None:
+        if self.watcher is not None:
+            self._counted += change
+            self.watcher.holds_more(change)
 
 
 def slice_of(buf: bytes, start: int, stop: int) -> Buffer:

@@ -16,8 +16,10 @@ _MICROSECONDS: Final = 1_000_000.0
 def count_exchanges(done: Iterable[Exchange], now: float) -> None:
     """Count each exchange whose response has been written by ``now`` (monotonic seconds).
 
-    The broker's time is from the request's leaving to the response's (last) arrival, the
-    gateway's is all the rest.
+    The broker's time is from the request's leaving to the response's (last) arrival, or that of the
+    work which the gateway did at brokers and in the catalog; the gateway's is all the rest. A
+    request that nothing of this was done for (an answer of the gateway's own, acks=0) has no
+    broker's time, and stands in one histogram only.
     """
     for exchange in done:
         flow = exchange.flow
@@ -34,7 +36,8 @@ def count_exchanges(done: Iterable[Exchange], now: float) -> None:
         own *= _MICROSECONDS
         own *= own
         try:
-            flow.broker_us[int(broker * broker).bit_length()] += 1
+            if broker:
+                flow.broker_us[int(broker * broker).bit_length()] += 1
             flow.gateway_us[int(own * own).bit_length()] += 1
         except IndexError:
             _count_late(flow, broker, own)
@@ -65,9 +68,9 @@ def _count_batch(flow: Flow, facts: BatchFacts) -> None:
 
 def _count_late(flow: Flow, broker: float, own: float) -> None:
     """Count a request one of whose times, squared, is beyond the end of its histogram. The broker's
-    may be counted already: it comes first."""
+    (0: it has none) may be counted already: it comes first."""
     index = int(broker * broker).bit_length()
-    if index >= len(flow.broker_us):
+    if broker and index >= len(flow.broker_us):
         _count_at(flow.broker_us, index)
     _count_at(flow.gateway_us, int(own * own).bit_length())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Final
 
@@ -21,6 +21,9 @@ from protocol.splice import Edit
 
 MAX_FLOWS: Final = 1_000
 """Flows per connection between two collections; further topics are counted under no topic."""
+
+_NAMESPACE: Final = b"\x00"
+"""What the key of a namespace's own flow begins with; no topic has it in its name."""
 
 EARLIER_FLOWS: Final = 100
 """Flows put aside per connection between two collections, when its client id changes."""
@@ -66,10 +69,12 @@ class ConnectionState:
     ``tree`` are the other volumes; None: there is none, or the client does not leave its own.
     ``marked_ids_only``: idempotent producers must have ids with a cluster's number in them (in a
     tree, where the node is not of the listener's volume).
-    ``protocol_types`` maps a group id (as on the broker) to its protocol type, for the versions
-    that do not repeat it. ``on_gateway_node``: the client connected to the node that stands for
-    the gateway, so to no broker in particular. ``sought`` has when it was told of coordinators, by
-    key type and key (gateway/apis/groups/sought_again.py).
+    ``protocol_types`` maps a group id (the client's) and a member id to the protocol type and the
+    protocol that the broker let that member join with, where it is not "consumer".
+    ``on_gateway_node``: the client connected to the node that stands for the gateway, so to no
+    broker in particular.
+    ``sought`` has when it was told of coordinators, by key type and key
+    (gateway/apis/groups/sought_again.py).
     """
 
     __slots__ = (
@@ -118,7 +123,7 @@ class ConnectionState:
         self._client_id: bytes | None = None
         self.fetch_sessions: dict[int, FetchSession] | None = None
         self.spelled: dict[bytes, bytes] | None = None
-        self.protocol_types: dict[bytes, bytes] | None = None
+        self.protocol_types: dict[tuple[str, str], tuple[str, str]] | None = None
         self.heard: set[MemberKey] | None = None
         self.sought: dict[tuple[int, str], float] | None = None
         self.produced: dict[bytes, tuple[bytes, bytes | None]] | None = None
@@ -166,6 +171,23 @@ class ConnectionState:
                 return self.flow(api_key, version, b"")
             found = flows[key] = self._new_flow(api_key, version, flat)
         return found
+
+    def flow_of(self, api_key: int, version: int, namespace: str | None) -> Flow:
+        """The flow that counts what concerns a namespace, and no topic that the broker is asked
+        for: what the gateway denied or did itself. None, or a namespace that the catalog does not
+        have: the flow of no topic, since what clients make up is no label."""
+        if namespace is None or (namespace and namespace not in self.view.snapshot.namespaces):
+            return self.flow(api_key, version, b"")
+        flows = self.flows
+        if flows is None:
+            flows = self.flows = {}
+        key = (api_key, version, _NAMESPACE + namespace.encode())
+        counted = flows.get(key)
+        if counted is None:
+            if len(flows) >= MAX_FLOWS:
+                return self.flow(api_key, version, b"")
+            counted = flows[key] = Flow(self.source, api_key, version, namespace, "", "")
+        return counted
 
     def topic_of_id(
         self,
@@ -232,25 +254,42 @@ class ConnectionState:
         self.access = access
         self.view = access.view
         for session_id, session in list((self.fetch_sessions or {}).items()):
-            if not self.still_reaches(session.spelled, session.by_id):
+            if not self.still_reaches(READ, session.spelled.items(), by_id=session.by_id):
                 self.fetch_session_closed(session_id)
 
-    def still_reaches(self, spelled: Mapping[bytes, bytes], by_id: bool) -> bool:
-        """Whether every name that a client requested still leads to these flat names, or ``by_id``
-        to these broker's topic ids."""
+    def still_reaches(
+        self, operation: int, spelled: Iterable[tuple[bytes, bytes]], *, by_id: bool
+    ) -> bool:
+        """Whether each name that a client requested still leads to the flat name before it, or
+        ``by_id`` to the broker's topic id, and ``operation`` (READ or WRITE) is allowed on all."""
         view, index = self.view, self.worker.cluster.index
-        for led_to, asked in spelled.items():
+        resolve = self.access.to_read if operation == READ else self.access.to_write
+        for led_to, asked in spelled:
             if by_id:
                 flat = view.flat_of_id(asked, index)
-                if flat is None or self.access.by_id(READ, flat, asked) is not None:
+                if flat is None or self.access.by_id(operation, flat, asked) is not None:
                     return False
                 if view.id_to_broker(asked, index) != led_to:
                     return False
                 continue
-            found = self.access.to_read(asked)
+            found = resolve(asked)
             if isinstance(found, Denied) or found.flat != led_to:
                 return False
         return True
+
+    def without_freezes(self) -> ConnectionState:
+        """What decides as this would if nothing were frozen. What it notes of the client is not
+        kept; that it may take several slices does not concern what is decided meanwhile."""
+        access = self.access.thawed()
+        other = ConnectionState(self.worker, access, self.addresses, self.source)
+        other.stand_for(self)
+        other.ask_broker, other.tree = self.ask_broker, self.tree
+        other.marked_ids_only, other.on_gateway_node = self.marked_ids_only, self.on_gateway_node
+        other.reauth = self.reauth
+        other.fetch_sessions, other.produced = self.fetch_sessions, self.produced
+        other.spelled, other.protocol_types = self.spelled, self.protocol_types
+        other.heard, other.sought = self.heard, self.sought
+        return other
 
     def first_denial(self, resource: bytes) -> bool:
         """Whether this is the first denial of the resource that this connection remembers."""
@@ -298,7 +337,7 @@ class ConnectionState:
         earlier, self.earlier = self.earlier or [], None
         kept = set(held)
         if not kept:
-            return [*earlier, *flows.values()]
+            return [flow for flow in (*earlier, *flows.values()) if not flow.empty]
         self.earlier = [flow for flow in earlier if flow in kept]
         # Not None even if empty: a connection that has earlier flows is looked at again, too.
         self.flows = {key: flow for key, flow in flows.items() if flow in kept}

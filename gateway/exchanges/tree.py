@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
 
 from gateway.flows import Flow
 from gateway.referrals.questions import Outcome
 from gateway.rules.declaration import Shadows
+from gateway.rules.division import Names
 from gateway.rules.shadows import Far
 from gateway.rules.tree_brokers import Broker
-from gateway.rules.volume_items import Names
 
 
 class TreeBroker(NamedTuple):
@@ -74,6 +74,10 @@ class Tree(Names, Protocol):
         """The response body to a part of a request, for this client, in the volume at ``path``.
         ``alone``: no other volume's answer waits for this one. Raises VolumeUnreachable.
         """
+        ...
+
+    async def at_once(self, parts: Iterable[Coroutine[Any, Any, bytes]]) -> list[bytes]:
+        """The results of coroutines that are under way together; long ones let others be served."""
         ...
 
     async def meet(self, path: str, node_ids: Collection[int]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -10,18 +10,26 @@ from gateway.audit.audit import NO_AUDIT, Audit
 from gateway.auth.login import Accepts
 from gateway.auth.pass_through import PassThrough
 from gateway.catalog.source import Actor, Catalog
+from gateway.catalog.validity import Validity
 from gateway.changes.base.context import Answered
 from gateway.counts import Labels, Row
 from gateway.exchanges.descriptions import Descriptions
+from gateway.exchanges.kept_answers import KeptAnswers
 from gateway.flows import Denial
 from gateway.names import LogicalName
 from gateway.places import NO_PLACE, Place
 from gateway.policies.judge import NO_JUDGE, Judge
 from gateway.rules.consumer_group_heartbeat import RegexSubscriptions
 from gateway.rules.gateway_nodes import NO_GATEWAY_NODES, GatewayNodes
+from gateway.slices import SLICE_SECONDS
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import Access
 from gateway.views.views import Listings
+
+
+async def _at_once(_: str, work: Callable[[], None]) -> None:
+    work()
+
 
 MAX_DENIALS: Final = 10_000
 """Denial events kept between two collections (a second apart); more are counted as dropped."""
@@ -37,6 +45,16 @@ class ClusterFacts(Protocol):
     @property
     def index(self) -> TopicIndex:
         """Its topics."""
+        ...
+
+    @property
+    def api_versions(self) -> Mapping[int, tuple[int, int]]:
+        """The (lowest, highest) version that its brokers serve, by API key."""
+        ...
+
+    @property
+    def brokers(self) -> Mapping[int, tuple[str, int]]:
+        """Its brokers' hosts and ports, by node id."""
         ...
 
 
@@ -97,13 +115,15 @@ NO_AUTO_CREATION: Final = NoAutoCreation()
 class WorkerState:
     """Shared by all connections of one worker process.
 
+    ``verify`` has work for a client's address done in a thread.
     ``sasl`` is what listeners with SASL accept, by name, and ``pass_through`` those of them where
     brokers decide. ``failure_delay`` is how many seconds an authentication that failed is
     answered late. ``judge`` asks the policies. ``auto_creation`` creates what brokers must not.
     ``number`` is the cluster's in the tree, ``mount`` its path; 0: there is no tree. ``place`` is
     the cluster as flows and events name it. ``lane_accesses`` are the accesses of clients of other
     volumes' nodes that were used here since the last collection. ``gateway_nodes`` are the gateways
-    that listeners list among the brokers.
+    that listeners list among the brokers. ``turn_seconds`` is how long one connection decides
+    requests before others have their turn. ``validity`` is the catalog's.
     """
 
     catalog: Catalog
@@ -113,7 +133,9 @@ class WorkerState:
     sasl: Mapping[str, Accepts] = field(default_factory=dict)
     pass_through: Mapping[str, PassThrough] = field(default_factory=dict)
     failure_delay: float = 0.0
+    verify: Callable[[str, Callable[[], None]], Awaitable[None]] = _at_once
     listings: Listings = field(default_factory=Listings)
+    kept_answers: KeptAnswers = field(default_factory=KeptAnswers)
     regexes: RegexSubscriptions = field(default_factory=RegexSubscriptions)
     descriptions: Descriptions = field(default_factory=Descriptions)
     denials: list[Denial] = field(default_factory=list)
@@ -127,6 +149,8 @@ class WorkerState:
     place: Place = NO_PLACE
     lane_accesses: set[Access] = field(default_factory=set)
     gateway_nodes: GatewayNodes = NO_GATEWAY_NODES
+    turn_seconds: float = SLICE_SECONDS
+    validity: Validity = field(default_factory=Validity)
 
     def take_lane_accesses(self) -> set[Access]:
         """Those since the last call."""
@@ -139,7 +163,7 @@ class WorkerState:
         Returns whether it is among the first since the last collection, which may be logged.
         """
         self.audit.denied(denial)
-        if denial.operation:
+        if denial.because:
             labels = (denial.source.listener, denial.operation, denial.named.partition(" ")[0])
             self.authorization_denials[labels] = self.authorization_denials.get(labels, 0) + 1
         if len(self.denials) >= MAX_DENIALS:

@@ -1,7 +1,7 @@
 """Who may see the page: by HTTP Basic (RFC 7617), or a bearer token (RFC 6750).
 
-Where no authentication is configured the page is on loopback alone, and the request's Host has to
-be loopback, too: else any web page could read it by a name of its own that resolves to 127.0.0.1.
+Where no authentication is configured the page is on loopback alone, and :func:`is_own_host`
+decides, as it does for all that needs no login.
 """
 
 from __future__ import annotations
@@ -73,8 +73,7 @@ class PageAuth:
     async def verdict(self, authorization: str, host: str) -> Verdict:
         """Decide on a request."""
         if self._settings is None:
-            name = host_name(host)
-            own = is_loopback(name) or name.casefold() == self._host.casefold()
+            own = is_loopback(self._host) and is_own_host(self._host, host)
             return Verdict.ALLOWED if own else Verdict.FOREIGN_HOST
         scheme, _, given = authorization[:_MAX_HEADER].partition(" ")
         match scheme.casefold():
@@ -145,7 +144,23 @@ class PageAuth:
         return bool(self._users)
 
     def _digest(self, text: str) -> bytes:
-        return hmac.digest(self._key, text.encode(), hashlib.sha256)
+        # A header's bytes that are not UTF-8 come as lone surrogates.
+        data = text.encode("utf-8", "surrogatepass")
+        return hmac.digest(self._key, data, hashlib.sha256)
+
+
+def is_own_host(bound: str, host: str) -> bool:
+    """Whether a request with this Host header may be answered without a login at a port that is
+    bound there.
+
+    On loopback the Host has to be loopback, or the name bound: else any web page could read the
+    port by a name of its own that resolves to 127.0.0.1. A request without the header is no
+    browser's. Ports on other addresses have names that only their clients know.
+    """
+    name = host_name(host)
+    if not name or not is_loopback(bound):
+        return True
+    return is_loopback(name) or name.casefold() == bound.casefold()
 
 
 def host_name(host: str) -> str:

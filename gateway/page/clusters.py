@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from heapq import nsmallest
 from typing import Final
@@ -20,13 +21,15 @@ MAX_GATEWAYS: Final = 50
 
 @dataclass(slots=True)
 class DescribedCluster:
-    """One cluster that a worker serves. ``mount`` is its path in the tree; None: there is none."""
+    """One cluster that a worker serves. ``mount`` is its path in the tree; None: there is none.
+    ``down`` gives the ids of the other gateways that accept no connection."""
 
     name: str
     mount: str | None
     number: int
     cluster: Cluster
     catalog: OwnedCatalog
+    down: Callable[[], Collection[str]] = frozenset
     _read: Snapshot | None = None
     _found: Item = field(default_factory=dict)
 
@@ -47,6 +50,7 @@ class DescribedCluster:
             "fresh": catalog.fresh,
             "damaged": catalog.damaged,
             "skipped": catalog.skipped,
+            "gateways_down": sorted(self.down()),
             **self._found,
         }
 

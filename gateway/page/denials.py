@@ -1,13 +1,18 @@
-"""The latest denials of a worker, kept for whoever opens the page because of them."""
+"""The latest denials and failed logins of a worker, kept for whoever opens the page because of
+them."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from gateway.audit.event import AuthenticationFailure
 from gateway.flows import Denial, PolicyEvent
 from gateway.page.observed import Item, cut
+from gateway.places import Place
+from gateway.policies.judge import POLICIES
 from gateway.traffic.rows import host_of
 from protocol.schema import api_name, error_name
 
@@ -18,56 +23,121 @@ _IN_A_SECOND: Final = 200
 """Denials of one report that are looked at, the last ones: a flood must not cost more."""
 
 
+@dataclass(slots=True)
+class _Kept:
+    """A denial, and how often and when (ms since 1970) it came last. ``events`` are the violations
+    of policies that it was made of, the latest :data:`KEPT`."""
+
+    what: Denial | PolicyEvent
+    count: int = 0
+    last: int = 0
+    events: list[PolicyEvent] = field(default_factory=list)
+
+
 class RecentDenials:
-    """Different denials by ACLs, rules and policies, with how often and when they last came."""
+    """Different denials by ACLs, rules and policies, with how often and when they last came.
+
+    A violation of a policy is reported twice, by the judge, who knows the rule, and as a denial,
+    which knows the client: it is kept once. Only what no client's request was denied for stands on
+    its own.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         """``clock`` gives seconds since 1970."""
         self._clock = clock
-        self._kept: dict[Hashable, tuple[int, int, Denial | PolicyEvent]] = {}
+        self._kept: dict[Hashable, _Kept] = {}
 
     def add(self, denials: Sequence[Denial], policies: Sequence[PolicyEvent]) -> None:
-        """Add what one report has."""
+        """Add what one report has. A violation is reported no later than its denial."""
+        for event in policies[-_IN_A_SECOND:]:
+            if event.outcome == "refused" and not self._is_told(event):
+                self._keep((event.principal, event.topic, event.rule, event.place), event)
         for denial in denials[-_IN_A_SECOND:]:
             source = denial.source
             client = source.principal, source.client_id, source.listener
             what = denial.api_key, denial.rule, denial.operation, denial.named or denial.resource
-            self._keep((*client, *what, source.place), denial)
-        for event in policies[-_IN_A_SECOND:]:
-            if event.outcome == "refused":
-                self._keep((event.principal, event.topic, event.rule, event.place), event)
+            events = self._taken(denial) if denial.rule == POLICIES else []
+            # What a policy says of a topic may be another thing each time.
+            message = denial.message if denial.rule == POLICIES else ""
+            kept = self._keep((*client, *what, message, source.place), denial)
+            new = [each for each in events if each not in kept.events]
+            kept.events = [*kept.events, *new][-KEPT:]
 
-    def _keep(self, key: Hashable, what: Denial | PolicyEvent) -> None:
-        count, *_ = self._kept.pop(key, (0,))
-        self._kept[key] = count + 1, int(self._clock() * 1000), what
+    def _is_told(self, event: PolicyEvent) -> bool:
+        """Whether a denial has told of this violation before, so that its next one will, too."""
+        return any(event in kept.events for kept in self._kept.values())
+
+    def _taken(self, denial: Denial) -> list[PolicyEvent]:
+        """The violations that a denial is made of, which are no entries of their own any more."""
+        found = [
+            (key, kept.what)
+            for key, kept in self._kept.items()
+            if isinstance(kept.what, PolicyEvent)
+            and kept.what.principal == denial.source.principal
+            and kept.what.place is denial.source.place
+            and kept.what.message in denial.message
+        ]
+        for key, _ in found:
+            del self._kept[key]
+        return [event for _, event in found]
+
+    def _keep(self, key: Hashable, what: Denial | PolicyEvent) -> _Kept:
+        kept = self._kept.pop(key, None) or _Kept(what)
+        kept.count, kept.last, kept.what = kept.count + 1, int(self._clock() * 1000), what
+        self._kept[key] = kept
         while len(self._kept) > KEPT:
             del self._kept[next(iter(self._kept))]
+        return kept
 
     def items(self) -> list[Item]:
         """All of them, the latest first."""
         return [
-            {"count": count, "time": last, **_item(what)}
-            for count, last, what in reversed(self._kept.values())
+            {"count": kept.count, "time": kept.last, **_item(kept.what, kept.events)}
+            for kept in reversed(self._kept.values())
         ]
 
 
-def _item(what: Denial | PolicyEvent) -> Item:
-    place = what.place if isinstance(what, PolicyEvent) else what.source.place
-    common = {
-        "principal": cut(
-            what.principal if isinstance(what, PolicyEvent) else what.source.principal
-        ),
-        "cluster": place.cluster,
-        "mount": place.mount,
-        "rule": what.rule,
-        "message": cut(what.message),
-    }
+class RecentLogins:
+    """Different failed logins, with how often and when they last came."""
+
+    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+        """``clock`` gives seconds since 1970."""
+        self._clock = clock
+        self._kept: dict[AuthenticationFailure, tuple[int, int]] = {}
+
+    def add(self, failures: Iterable[AuthenticationFailure]) -> None:
+        """Add what one report has. The ports of a client differ each time, and do not count."""
+        for failure in failures:
+            key = replace(failure, address=host_of(failure.address))
+            count, _ = self._kept.pop(key, (0, 0))
+            self._kept[key] = count + 1, int(self._clock() * 1000)
+            while len(self._kept) > KEPT:
+                del self._kept[next(iter(self._kept))]
+
+    def items(self) -> list[Item]:
+        """All of them, the latest first."""
+        return [
+            {
+                "count": count,
+                "time": last,
+                "listener": failure.listener,
+                "address": failure.address,
+                "mechanism": failure.mechanism,
+                "user": cut(failure.user or ""),
+                "reason": cut(failure.reason),
+            }
+            for failure, (count, last) in reversed(self._kept.items())
+        ]
+
+
+def _item(what: Denial | PolicyEvent, events: Sequence[PolicyEvent]) -> Item:
     if isinstance(what, PolicyEvent):
-        # The topic has the namespace in front; which client it was is in the audit log.
-        return {**common, "named": f"TOPIC {cut(what.topic)}", "source": cut(what.source)}
+        # The topic has the namespace in front.
+        named = f"TOPIC {cut(what.topic)}"
+        return {**_common(what.principal, what.place, what), "named": named, **_set_by([what])}
     source = what.source
     return {
-        **common,
+        **_common(source.principal, source.place, what),
         "client_id": cut(source.client_id),
         "address": host_of(source.client_address),
         "listener": source.listener,
@@ -75,6 +145,27 @@ def _item(what: Denial | PolicyEvent) -> Item:
         "error": error_name(what.code),
         "operation": what.operation,
         "named": cut(what.named),
+        "right": cut(what.right),
         "resource": cut(what.resource),
         "because": cut(what.because),
+        **_set_by(events),
     }
+
+
+def _common(principal: str, place: Place, what: Denial | PolicyEvent) -> Item:
+    return {
+        "principal": cut(principal),
+        "cluster": place.cluster,
+        "mount": place.mount,
+        "rule": what.rule,
+        "message": cut(what.message),
+    }
+
+
+def _set_by(events: Sequence[PolicyEvent]) -> Item:
+    """The rules that were violated, and where in the configuration they are set."""
+    if not events:
+        return {}
+    rules = dict.fromkeys(each.rule for each in events)
+    sources = dict.fromkeys(each.source for each in events)
+    return {"rule": ", ".join(rules), "source": cut(", ".join(sources))}

@@ -1,4 +1,5 @@
-"""The page's event streams: one state a second, made once for all who look, and only while any do.
+"""The page's event streams: first what has been, then one state a second, made once for all
+who look, and only while any do.
 
 A reader gets the newest state, never one that is late: what it missed meanwhile is gone. One that
 does not take a state for :data:`SLOW_SECONDS` is dropped.
@@ -24,13 +25,14 @@ RETRY: Final = b"retry: 1000\n\n"
 
 class Feed:
     """States for streams. ``begin`` is called when the first one opens, ``ask`` before each state,
-    and ``state`` makes it."""
+    and ``state`` makes it. ``history`` is what each stream begins with."""
 
     def __init__(
         self,
         begin: Callable[[], None],
         ask: Callable[[], None],
         state: Callable[[], Mapping[str, Any]],
+        history: Callable[[], Mapping[str, Any]],
         *,
         every: float = EVERY_SECONDS,
         slow: float = SLOW_SECONDS,
@@ -39,6 +41,7 @@ class Feed:
         self._begin = begin
         self._ask = ask
         self._state = state
+        self._history = history
         self._every = every
         self._slow = slow
         self._most = most
@@ -66,6 +69,7 @@ class Feed:
                 self._begin()
                 self._ticking = asyncio.create_task(self._tick(), name="page feed")
             await self._write(write, RETRY)
+            await self._write(write, encode_event(self._history(), "history"))
             seen = 0
             while not self._closed:
                 async with self._made:
@@ -112,7 +116,8 @@ class Feed:
                 self._made.notify_all()
 
 
-def encode_event(state: Mapping[str, Any]) -> bytes:
+def encode_event(state: Mapping[str, Any], name: str = "") -> bytes:
     """A state as a server-sent event: JSON has no line breaks outside of its strings' escapes."""
     text = json.dumps(state, separators=(",", ":"), allow_nan=False)
-    return b"data: " + text.encode() + b"\n\n"
+    named = f"event: {name}\n" if name else ""
+    return f"{named}data: {text}\n\n".encode()

@@ -26,6 +26,7 @@ _OWN: Final = (
     "charts.js",
     "tree.js",
     "sections.js",
+    "fleet.js",
     "page.js",
     "icon.svg",
 )

@@ -55,40 +55,32 @@ class Latency(NamedTuple):
     broker: Buckets
 
 
-class ErrorKey(NamedTuple):
-    """An error code in responses of an API; ``namespace`` as in :class:`TrafficKey`."""
-
-    cluster: str
-    namespace: str | None
-    api_key: int
-    code: int
-
-
 @dataclass(frozen=True, slots=True)
 class Observed:
     """What one worker did in ``seconds``.
 
     ``latency`` is by API key, ``form`` is ``compiled`` or ``pure``. ``denials`` are the latest
-    ones, older ones too, newest first; ``clusters`` are only told by the worker that is asked.
+    ones, older ones too, newest first, ``logins`` those that failed; ``clusters`` are only told by
+    the worker that is asked.
     """
 
     seconds: float
     traffic: Sequence[tuple[TrafficKey, Traffic]] = field(default_factory=list)
     latency: Mapping[int, Latency] = field(default_factory=dict)
-    errors: Sequence[tuple[ErrorKey, int]] = field(default_factory=list)
     denials: Sequence[Item] = field(default_factory=list)
+    logins: Sequence[Item] = field(default_factory=list)
     clusters: Sequence[Item] | None = None
     form: str = ""
 
     def halved(self) -> Observed:
         """The same with half of the rows, where names are so long that they take too much room."""
-        if not (self.traffic or self.errors or self.denials):
+        if not (self.traffic or self.denials or self.logins):
             return Observed(self.seconds, form=self.form)
         return replace(
             self,
             traffic=self.traffic[: len(self.traffic) // 2],
-            errors=self.errors[: len(self.errors) // 2],
             denials=self.denials[: len(self.denials) // 2],
+            logins=self.logins[: len(self.logins) // 2],
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -100,8 +92,8 @@ class Observed:
             "latency": [
                 [api, _pairs(one.gateway), _pairs(one.broker)] for api, one in self.latency.items()
             ],
-            "errors": [[*key, count] for key, count in self.errors],
             "denials": list(self.denials),
+            "logins": list(self.logins),
         }
         if self.clusters is not None:
             content["clusters"] = list(self.clusters)
@@ -119,8 +111,8 @@ class Observed:
                     int(api): Latency(_buckets(gateway), _buckets(broker))
                     for api, gateway, broker in content["latency"]
                 },
-                [(ErrorKey(*row[:-1]), int(row[-1])) for row in content["errors"]],
                 [dict(one) for one in content["denials"]],
+                [dict(one) for one in content["logins"]],
                 content.get("clusters"),
                 str(content["form"]),
             )

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from gateway.files import UnreadableFile, read_text
+
 METHOD: Final = "scrypt"
 
 _COST: Final = (2**15, 8, 3)
@@ -24,6 +26,7 @@ _MOST_MEMORY: Final = 256 * 2**20
 _SALT_BYTES: Final = 16
 _HASH_BYTES: Final = 32
 _MAX_USER: Final = 64
+_MAX_FILE_BYTES: Final = 1024 * 1024
 _FORM: Final = "write the line that kafka-gateway page-password prints"
 
 
@@ -81,10 +84,9 @@ def password_line(user: str, password: str) -> str:
 def read_passwords(path: Path) -> dict[str, PasswordHash]:
     """The users of a file. Raises PasswordsError with the line that is wrong."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not text"
-        raise PasswordsError(f"'{path}' cannot be read: {reason}; correct the path") from None
+        lines = read_text(path, _MAX_FILE_BYTES).splitlines()
+    except UnreadableFile as error:
+        raise PasswordsError(f"'{path}' cannot be read: {error}; correct the path") from None
     found: dict[str, PasswordHash] = {}
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):

@@ -1,7 +1,10 @@
 """The commands that would allow what was denied, for an operator to copy and decide on.
 
 A command is the narrowest that allows what was requested: of the principal, the operation and
-the resource. Where no ACL denied there is none, and the denial's own sentence tells what to do.
+the resource, and no more, as Kafka reads patterns. There is none, and a sentence tells why, if an
+ACL denies more than that, and if a name reads as a pattern or cannot be written. What is allowed on
+a namespace is allowed on everything in it: the note of such a command tells so. Where no ACL denied
+there is none, and the denial's own sentence tells what to do.
 """
 
 from __future__ import annotations
@@ -10,11 +13,12 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
-from gateway.acl_model import WILDCARD, Operation, ResourceType, pattern_of
+from gateway.acl_model import WILDCARD, Operation, PatternType, ResourceType, decided_as, pattern_of
 from gateway.config.addresses import Address
 from gateway.config.models import Config, Listener
+from gateway.identity import InvalidPrincipal, check_principal
 from gateway.names import DELIMITER
 from gateway.page.observed import Item
 
@@ -23,6 +27,7 @@ _FLAGS: Final = {
     ResourceType.GROUP: "--group",
     ResourceType.TRANSACTIONAL_ID: "--transactional-id",
 }
+_RECORDS: Final = frozenset({Operation.READ, Operation.WRITE})
 _GATE: Final = re.compile(r"no ACL allows \S+(?: or \S+)? on namespace '(.+):', which has ACLs")
 _DENY: Final = re.compile(r"DENY (\S+) for (.+?)(?: from (\S+))? on (\w+:\w+:.+)", re.DOTALL)
 
@@ -45,7 +50,8 @@ def remedy(denial: Item, config: Config) -> Remedy:
         return Remedy((), note)
     if denial["rule"] != "acl" or not denial.get("operation"):
         return _NONE
-    kind_name, _, name = str(denial["named"]).partition(" ")
+    elsewhere = str(denial.get("right") or "")
+    kind_name, _, name = (elsewhere or str(denial["named"])).partition(" ")
     try:
         kind, operation = ResourceType[kind_name], Operation[str(denial["operation"])]
     except KeyError:
@@ -53,37 +59,106 @@ def remedy(denial: Item, config: Config) -> Remedy:
     if kind is not ResourceType.CLUSTER and kind not in _FLAGS:
         return _NONE
     tool = _Tool.of(config, denial)
-    principal, because = str(denial["principal"]), str(denial["because"])
+    asked = _Asked(str(denial["principal"]), operation, kind, name)
+    why_not = _unnameable(asked, tool)
+    if why_not:
+        return Remedy((), why_not)
+    if elsewhere:
+        # What denied is on another resource than the right.
+        return _addition(tool, None, asked)
+    because = str(denial["because"])
     denying = _DENY.fullmatch(because)
     if denying is not None:
-        return _removal(tool, denying)
+        return _removal(tool, denying, asked)
+    return _addition(tool, _GATE.fullmatch(because), asked)
+
+
+class _Asked(NamedTuple):
+    """What was denied to whom: ``name`` is whole, with its namespace."""
+
+    principal: str
+    operation: Operation
+    kind: ResourceType
+    name: str
+
+
+def _unnameable(asked: _Asked, tool: _Tool) -> str:
+    """Why no command is about this principal and this name alone; empty: one can be."""
+    principal, operation, kind, name = asked
+    shown = tool.shown(kind, name)
+    if shown is None:
+        return f"No listener of this gateway names '{name}'; use one where names are whole."
+    if shown == WILDCARD or name == WILDCARD:
+        # As a pattern it is everything, which nobody has asked for.
+        return f"'{name}' reads as a pattern, for everything, in a command."
+    if name.endswith(DELIMITER) and kind is ResourceType.TOPIC and operation in _RECORDS:
+        # A namespace has no records: what this would allow is what is in it.
+        return f"'{name}' is a namespace, and has no records; name a topic in it."
+    if kind is not ResourceType.CLUSTER and not _is_kept(shown.removesuffix(DELIMITER)):
+        return f"{name!r} begins or ends with white space, which a command does not keep."
+    try:
+        check_principal(principal)
+    except InvalidPrincipal as error:
+        return f"{error}."
+    if not _is_kept(principal):
+        return f"{principal!r} begins or ends with white space, which a command does not keep."
+    return ""
+
+
+def _is_kept(word: str) -> bool:
+    """Whether the command reads a word as it is."""
+    return bool(word) and word == word.strip()
+
+
+def _addition(tool: _Tool, gate: re.Match[str] | None, asked: _Asked) -> Remedy:
+    principal, operation, kind, name = asked
     allow = ["--add", "--allow-principal", principal, "--operation"]
-    own = tool.command(*allow, _shown(operation), *_resource(kind, name, tool.home))
-    gate = _GATE.fullmatch(because)
+    own = tool.command(*allow, _shown(operation), *tool.resource(kind, name))
+    is_namespace = kind is ResourceType.TOPIC and name.endswith(DELIMITER)
+    if gate is None and is_namespace:
+        note = (
+            f"Allows {principal} to {operation.name} that namespace, and everything in it. If it"
+            " has no ACLs of its own yet, it has a gate from then on: who has none on it is shut"
+            " out."
+        )
+        return Remedy([own], note)
     if gate is None:
         return Remedy([own], f"Allows {principal} to {operation.name} exactly that.")
     tier = gate[1] + DELIMITER
-    if name == tier and kind is ResourceType.TOPIC:
+    if name == tier and is_namespace:
         return Remedy([own], f"Allows {principal} to {operation.name} that namespace.")
-    opens = tool.command(*allow, "Describe", *_resource(ResourceType.TOPIC, tier, tool.home))
+    if tool.shown(ResourceType.TOPIC, tier) in (None, "", DELIMITER):
+        return Remedy((), f"Namespace '{tier}' has ACLs of its own, and none lets {principal} in.")
+    opens = tool.command(*allow, "Describe", *tool.resource(ResourceType.TOPIC, tier))
     note = (
-        f"The first lets {principal} see what is in the namespace, which has ACLs of its own; the"
-        f" second allows it to {operation.name} exactly that."
+        f"The first lets {principal} see what is in the namespace, which has ACLs of its own, and"
+        f" what other ACLs allow {principal} there counts from then on; the second allows it to"
+        f" {operation.name} exactly that."
     )
     return Remedy([opens, own], note)
 
 
-def _removal(tool: _Tool, denying: re.Match[str]) -> Remedy:
+def _removal(tool: _Tool, denying: re.Match[str], asked: _Asked) -> Remedy:
+    """The command that removes an ACL which denies what was requested and nothing else."""
     operation, principal, host, about = denying.groups()
     pattern = pattern_of(about)
-    words = ["--remove", "--deny-principal", principal, "--deny-host", host or WILDCARD]
-    words += ["--operation", _shown(Operation[operation])]
-    words += _resource(pattern.type, pattern.name, tool.home)
-    words += ["--resource-pattern-type", pattern.pattern_type.name.lower()]
-    note = (
-        f"Removes the ACL that denies it, for all that it is about: {principal}. Another ACL may"
-        " have to allow it then."
+    is_one_thing = (
+        pattern.pattern_type is PatternType.LITERAL
+        and (pattern.type, principal) == (asked.kind, asked.principal)
+        and decided_as(pattern).name == asked.name
+        and Operation[operation] is asked.operation
+        and not asked.name.endswith(DELIMITER)
     )
+    if not is_one_thing:
+        note = (
+            f"An ACL denies {operation} to {principal} on {about}, which is about more than what"
+            f" was requested: to remove it allows more. Narrow it, or leave it."
+        )
+        return Remedy((), note)
+    words = ["--remove", "--deny-principal", principal, "--deny-host", host or WILDCARD]
+    words += ["--operation", _shown(asked.operation), *tool.resource(pattern.type, pattern.name)]
+    words += ["--resource-pattern-type", "literal"]
+    note = "Removes the ACL that denies exactly that. Another ACL may have to allow it then."
     return Remedy([tool.command(*words)], note)
 
 
@@ -111,6 +186,25 @@ class _Tool:
         start = ["kafka-gateway", "acls", "--bootstrap-server", str(self.server)]
         return shlex.join([*start, *login, *words])
 
+    def shown(self, kind: ResourceType, name: str) -> str | None:
+        """A whole name as it is written at the listener; None: it cannot be."""
+        if kind is ResourceType.CLUSTER or not self.home:
+            return name
+        inside = name.removeprefix(self.home + DELIMITER)
+        return None if inside == name or not inside else inside
+
+    def resource(self, kind: ResourceType, name: str) -> list[str]:
+        """The flags that name a resource, which :meth:`shown` can write."""
+        if kind is ResourceType.CLUSTER:
+            return ["--cluster"]
+        shown = self.shown(kind, name)
+        assert shown is not None
+        flag = _FLAGS[kind]
+        if kind is ResourceType.TOPIC and shown.endswith(DELIMITER):
+            flag, shown = "--namespace", shown.removesuffix(DELIMITER)
+        # A name may begin as a flag does.
+        return [f"{flag}={shown}"] if shown.startswith("-") else [flag, shown]
+
 
 def _of_cluster(config: Config, denial: Item) -> Iterator[Listener]:
     """Listeners whose relative names are the denial's, those without a home first."""
@@ -118,17 +212,6 @@ def _of_cluster(config: Config, denial: Item) -> Iterator[Listener]:
     own = [one for one in config.listeners if mount is None or one.volume in (None, mount)]
     # The client's own one first: it surely is where the principal is known.
     yield from sorted(own, key=lambda one: (bool(one.home), one.name != denial.get("listener")))
-
-
-def _resource(kind: ResourceType, name: str, home: str) -> list[str]:
-    """The flags that name a resource, at a listener with this home."""
-    if kind is ResourceType.CLUSTER:
-        return ["--cluster"]
-    if home and name.startswith(home + DELIMITER):
-        name = name.removeprefix(home + DELIMITER)
-    if kind is ResourceType.TOPIC and name.endswith(DELIMITER):
-        return ["--namespace", name.removesuffix(DELIMITER)]
-    return [_FLAGS[kind], name]
 
 
 def _shown(operation: Operation) -> str:

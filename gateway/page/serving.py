@@ -71,7 +71,9 @@ class _Page:
             site = headers.get("Sec-Fetch-Site", "")
             if site in _CROSS_SITE and headers.get("Sec-Fetch-Mode") != "navigate":
                 return _text(403, "The page's files are for the page alone.\n")
-            verdict = await self._auth.verdict(headers.get("Authorization", ""), request.host)
+            verdict = await self._auth.verdict(
+                headers.get("Authorization", ""), headers.get("Host", "")
+            )
             match verdict:
                 case Verdict.ALLOWED:
                     return await handler(request)

@@ -11,24 +11,25 @@ from typing import Any, Final, NamedTuple
 
 from gateway.config.models import Config
 from gateway.counts import OTHER
-from gateway.flows import LATENCY_STEPS
+from gateway.page.fleet import page_of
+from gateway.page.history import RECENT_SECONDS, WAITING_APIS, ErrorKey
 from gateway.page.observed import Buckets, Item, Latency, TrafficKey
+from gateway.page.quantiles import quantiles
 from gateway.page.remedies import remedy
 from gateway.page.window import Rates, Window, add_buckets, top
 from protocol.schema import api_name, error_name
 
-MAX_NAMESPACES: Final = 150
+MAX_NAMESPACES: Final = 300
 MAX_TOPICS: Final = 150
 MAX_CLIENTS: Final = 100
 MAX_APIS: Final = 20
 MAX_ERRORS: Final = 30
 MAX_DENIALS: Final = 20
 
-WAITING_APIS: Final = frozenset({1, 11, 14})
-"""Fetch, JoinGroup and SyncGroup, whose time at the broker is mostly one that clients wish for:
-for records, or for other members."""
-
 _A_REQUEST: Final = 1_000
+
+_A_RECENT_ERROR: Final = 1e9
+"""What happened in the last minute comes before all else."""
 
 
 class WorkerFacts(NamedTuple):
@@ -46,7 +47,11 @@ class WorkerFacts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the supervisor knows of the gateway, besides the traffic."""
+    """What the supervisor knows of the gateway, besides the traffic of now.
+
+    ``errors`` are those of the last ``error_seconds``, ``recent_errors`` those of the last minute;
+    ``fleet`` are figures of gateways by id (:mod:`gateway.page.fleet`).
+    """
 
     version: str
     started_ms: int
@@ -55,12 +60,15 @@ class Facts:
     connections: Mapping[str, int] = field(default_factory=dict)
     problems: Sequence[str] = ()
     warnings: Sequence[str] = ()
-    gateways_down: int = 0
+    errors: Mapping[ErrorKey, int] = field(default_factory=dict)
+    recent_errors: Mapping[ErrorKey, int] = field(default_factory=dict)
+    error_seconds: float = 0.0
+    fleet: Mapping[str, Item] = field(default_factory=dict)
 
 
 def build_state(config: Config, window: Window, facts: Facts) -> dict[str, Any]:
     """The state, of JSON's types alone."""
-    traffic = window.traffic()
+    traffic, clusters = window.traffic(), window.clusters()
     return {
         "time": facts.time_ms,
         "gateway": _gateway(config, facts, window.forms()),
@@ -69,32 +77,13 @@ def build_state(config: Config, window: Window, facts: Facts) -> dict[str, Any]:
         "topics": _topics(traffic),
         "clients": _clients(traffic),
         "latency": _latency(window.latency()),
-        "errors": _errors(window),
+        "errors": _errors(facts),
         "denials": _denials(config, window),
-        "clusters": window.clusters(),
-        "tree": _tree(config),
+        "logins": window.logins(),
+        "clusters": clusters,
+        "fleet": _fleet(config, facts, clusters),
+        "tree": _tree(config, traffic, clusters),
     }
-
-
-def quantile(buckets: Buckets, share: float) -> float | None:
-    """The microseconds that ``share`` of the requests did not exceed, as far as the histogram
-    tells: within its bucket values are taken to be spread evenly, on its scale. None: it is empty.
-
-    >>> quantile({41: 1}, 1.0) == 2 ** (41 / 4)
-    True
-    """
-    total = sum(buckets.values())
-    if not total:
-        return None
-    wanted = share * total
-    below = 0
-    for number in sorted(buckets):
-        count = buckets[number]
-        if below + count >= wanted:
-            within = (wanted - below) / count
-            return float(2 ** ((number - 1 + within) / LATENCY_STEPS)) if number else 1.0
-        below += count
-    return float(2 ** (max(buckets) / LATENCY_STEPS))
 
 
 def _gateway(config: Config, facts: Facts, forms: Mapping[int, str]) -> Item:
@@ -106,7 +95,6 @@ def _gateway(config: Config, facts: Facts, forms: Mapping[int, str]) -> Item:
         "started": facts.started_ms,
         "problems": list(facts.problems),
         "warnings": list(facts.warnings),
-        "gateways_down": facts.gateways_down,
         "workers": [worker._asdict() for worker in facts.workers],
         "listeners": [
             {
@@ -127,8 +115,8 @@ def _second(window: Window) -> Item:
     gateway, broker = _sides(window.latency(last=True))
     return {
         **_rounded(window.last_second()),
-        "gateway": _quantiles(gateway),
-        "broker": _quantiles(broker),
+        "gateway": quantiles(gateway),
+        "broker": quantiles(broker),
     }
 
 
@@ -204,8 +192,8 @@ def _latency(latency: Mapping[int, Latency]) -> Item:
             "api": api_name(api),
             "requests": counts[api],
             "waits": api in WAITING_APIS,
-            "gateway": _quantiles(latency[api].gateway),
-            "broker": _quantiles(latency[api].broker),
+            "gateway": quantiles(latency[api].gateway),
+            "broker": quantiles(latency[api].broker),
         }
         for api in kept
     ]
@@ -213,20 +201,18 @@ def _latency(latency: Mapping[int, Latency]) -> Item:
     return {
         "rows": rows,
         "more": more,
-        "gateway": _quantiles(gateway),
-        "broker": _quantiles(broker),
+        "gateway": quantiles(gateway),
+        "broker": quantiles(broker),
     }
 
 
-def _quantiles(buckets: Buckets) -> list[float | None]:
-    """The median and the 99th percentile, in microseconds."""
-    found = (quantile(buckets, share) for share in (0.5, 0.99))
-    return [None if one is None else round(one, 1) for one in found]
-
-
-def _errors(window: Window) -> Item:
-    sums, seconds = window.errors()
-    kept, more = top({key: float(count) for key, count in sums.items()}, MAX_ERRORS)
+def _errors(facts: Facts) -> Item:
+    """Those of the last minute first, each with how many there were in the whole history."""
+    weights = {
+        key: facts.recent_errors.get(key, 0) * _A_RECENT_ERROR + count
+        for key, count in facts.errors.items()
+    }
+    kept, more = top(weights, MAX_ERRORS)
     rows = [
         {
             "error": error_name(key.code),
@@ -234,11 +220,19 @@ def _errors(window: Window) -> Item:
             "api": api_name(key.api_key),
             "cluster": key.cluster,
             "path": key.namespace,
-            "count": sums[key],
+            "count": facts.recent_errors.get(key, 0),
+            "in_all": facts.errors[key],
         }
         for key in kept
     ]
-    return {"rows": rows, "more": more, "seconds": round(seconds), "count": sum(sums.values())}
+    return {
+        "rows": rows,
+        "more": more,
+        "seconds": round(min(facts.error_seconds, RECENT_SECONDS)),
+        "in_all_seconds": round(facts.error_seconds),
+        "count": sum(facts.recent_errors.values()),
+        "in_all": sum(facts.errors.values()),
+    }
 
 
 def _denials(config: Config, window: Window) -> Item:
@@ -250,22 +244,53 @@ def _denials(config: Config, window: Window) -> Item:
     return {"rows": rows, "more": max(0, len(found) - MAX_DENIALS)}
 
 
-def _tree(config: Config) -> Item | None:
-    """The mounts that this gateway knows from its file; None: there is no tree."""
+def _fleet(config: Config, facts: Facts, clusters: Sequence[Item]) -> Item | None:
+    """Pages and figures of the gateways that share a catalog, by id; None: ``metrics.fleet_url`` is
+    not set."""
+    url = config.metrics.fleet_url
+    if url is None:
+        return None
+    known = {one["id"] for cluster in clusters for one in cluster["gateways"]}
+    return {each: {"page": page_of(url, each), **facts.fleet.get(each, {})} for each in known}
+
+
+def _tree(
+    config: Config, traffic: Mapping[TrafficKey, Rates], clusters: Sequence[Item]
+) -> Item | None:
+    """The mounts that this gateway knows from its file, with the traffic of its own clusters and
+    how they are; None: there is no tree."""
     if config.clusters[0].mount is None:
         return None
+    sums: dict[str, Rates] = {}
+    for key, rates in traffic.items():
+        sums[key.cluster] = sums.get(key.cluster, Rates()).plus(rates)
+    found = {one["name"]: one for one in clusters}
     own = [
-        {"mount": one.mount, "of": one.name, "kind": "cluster", "number": one.number}
+        {
+            "mount": one.mount,
+            "of": one.name,
+            "kind": "cluster",
+            "number": one.number,
+            "state": _state_of(found.get(one.name)),
+            **_rounded(sums.get(one.name, Rates())),
+        }
         for one in config.clusters
     ]
     peers: list[Item] = []
     if config.tree is not None:
+        places = [("child", each, each.mount) for each in config.tree.children]
+        above = [("parent", each, None) for each in config.tree.parents]
         peers = [
-            {"mount": one.mount, "of": one.name, "kind": "child", "number": None}
-            for one in config.tree.children
-        ]
-        peers += [
-            {"mount": None, "of": one.name, "kind": "parent", "number": None}
-            for one in config.tree.parents
+            {"mount": mount, "of": each.name, "kind": kind, "number": None, "state": None}
+            for kind, each, mount in (*places, *above)
         ]
     return {"rows": sorted(own, key=lambda one: str(one["mount"])) + peers}
+
+
+def _state_of(cluster: Item | None) -> str:
+    """In a word how a cluster is."""
+    if cluster is None:
+        return "not known"
+    if not cluster["reachable"]:
+        return "not reachable"
+    return "ok" if cluster["fresh"] else "catalog is stale"

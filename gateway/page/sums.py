@@ -6,18 +6,15 @@ Nothing here is called unless somebody looks at the page.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from operator import itemgetter
 from typing import Final
 
 from gateway.counts import OTHER
 from gateway.flows import NO_TOPIC, Flow, FlowSums
 from gateway.names import DELIMITER
-from gateway.page.observed import ErrorKey, Latency, Traffic, TrafficKey, add_traffic, cut
+from gateway.page.observed import Latency, Traffic, TrafficKey, add_traffic, cut
 
 MAX_ROWS: Final = 200
 """Clients and topics that a worker tells apart in a second: those with most traffic."""
-
-MAX_ERRORS: Final = 100
 
 _A_REQUEST: Final = 1_000
 """How many bytes count as much as one request, where rows are put in order."""
@@ -29,7 +26,6 @@ class FlowsOfSecond:
     def __init__(self) -> None:
         self._traffic: dict[TrafficKey, Traffic] = {}
         self._latency: dict[int, FlowSums] = {}
-        self._errors: dict[ErrorKey, int] = {}
 
     def add(self, flows: Iterable[Flow]) -> None:
         """Add flows; what they have counted is not to change any more."""
@@ -40,10 +36,6 @@ class FlowsOfSecond:
                 if sums is None:
                     sums = self._latency[flow.api_key] = FlowSums()
                 sums.add_flow(flow)
-            for code, count in flow.errors.items():
-                cluster = flow.source.place.cluster
-                key = ErrorKey(cluster, _namespace_of(flow), flow.api_key, code)
-                self._errors[key] = self._errors.get(key, 0) + count
 
     def traffic(self, most: int = MAX_ROWS) -> list[tuple[TrafficKey, Traffic]]:
         """The traffic by client and topic, the busiest first. What is beyond the bound is summed up
@@ -62,15 +54,6 @@ class FlowsOfSecond:
     def latency(self) -> Mapping[int, Latency]:
         """The latency histograms by API."""
         return {api: Latency(one.gateway_us, one.broker_us) for api, one in self._latency.items()}
-
-    def errors(self, most: int = MAX_ERRORS) -> list[tuple[ErrorKey, int]]:
-        """The error codes in responses; what is beyond the bound is summed up by API and code."""
-        ordered = sorted(self._errors.items(), key=itemgetter(1), reverse=True)
-        folded: dict[ErrorKey, int] = {}
-        for key, count in ordered[most:]:
-            other = ErrorKey(OTHER, OTHER, key.api_key, key.code)
-            folded[other] = folded.get(other, 0) + count
-        return [*ordered[:most], *list(folded.items())[:most]]
 
 
 def _busiest(sums: Mapping[TrafficKey, Traffic]) -> list[tuple[TrafficKey, Traffic]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from operator import itemgetter
@@ -11,7 +11,6 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 from gateway.page.observed import (
     Buckets,
-    ErrorKey,
     Item,
     Latency,
     Observed,
@@ -22,11 +21,6 @@ from gateway.page.observed import (
 
 SMOOTHED: Final = 10
 """Reports of a worker, a second each, over which rates are means: calm enough to read."""
-
-ERROR_SECONDS: Final = 60.0
-"""For which errors are summed up."""
-
-_MAX_ERROR_REPORTS: Final = 2_000
 
 _Key = TypeVar("_Key")
 
@@ -49,20 +43,13 @@ class Rates(NamedTuple):
 
 @dataclass(slots=True)
 class Window:
-    """Reports of the last seconds. ``now`` is a monotonic clock in seconds."""
+    """Reports of the last seconds."""
 
-    now: Callable[[], float]
     _reports: dict[int, deque[Observed]] = field(default_factory=dict)
-    _errors: deque[tuple[float, ErrorKey, int]] = field(
-        default_factory=lambda: deque(maxlen=_MAX_ERROR_REPORTS)
-    )
-    _began: float = 0.0
 
     def begin(self) -> None:
         """Forget all: somebody looks again after a while."""
         self._reports.clear()
-        self._errors.clear()
-        self._began = self.now()
 
     def add(self, worker_id: int, observed: Observed) -> None:
         """Add what a worker tells."""
@@ -70,8 +57,6 @@ class Window:
         if reports is None:
             reports = self._reports[worker_id] = deque(maxlen=SMOOTHED)
         reports.append(observed)
-        now = self.now()
-        self._errors.extend((now, key, count) for key, count in observed.errors)
 
     def forget(self, worker_id: int) -> None:
         """A worker has ended."""
@@ -109,26 +94,13 @@ class Window:
                 add_buckets(broker, latency.broker)
         return {api: Latency(*both) for api, both in sums.items()}
 
-    def errors(self) -> tuple[dict[ErrorKey, int], float]:
-        """Errors of the last :data:`ERROR_SECONDS`, and for how many of them it was looked."""
-        since = self.now() - ERROR_SECONDS
-        while self._errors and self._errors[0][0] < since:
-            self._errors.popleft()
-        sums: dict[ErrorKey, int] = {}
-        for _, key, count in self._errors:
-            sums[key] = sums.get(key, 0) + count
-        return sums, min(ERROR_SECONDS, self.now() - self._began)
-
     def denials(self) -> Sequence[Item]:
-        """The latest denials of all workers, the last first. One client may be at several workers,
-        so the same denial by several is one."""
-        found: dict[frozenset[tuple[str, Any]], dict[str, Any]] = {}
-        for item in (item for one in self._last() for item in one.denials):
-            same = frozenset(part for part in item.items() if part[0] not in ("count", "time"))
-            known = found.setdefault(same, {**item, "count": 0})
-            known["count"] += item["count"]
-            known["time"] = max(known["time"], item["time"])
-        return sorted(found.values(), key=itemgetter("time"), reverse=True)
+        """The latest denials of all workers, the last first."""
+        return _merged(chain.from_iterable(one.denials for one in self._last()))
+
+    def logins(self) -> Sequence[Item]:
+        """The latest failed logins at all workers, the last first."""
+        return _merged(chain.from_iterable(one.logins for one in self._last()))
 
     def clusters(self) -> list[Item]:
         """The clusters, as the worker that was asked told last."""
@@ -160,3 +132,15 @@ def top(rows: Mapping[_Key, float], most: int) -> tuple[list[_Key], int]:
 
 def _per_second(traffic: Traffic, seconds: float) -> Rates:
     return Rates(*(count / seconds for count in traffic))
+
+
+def _merged(items: Iterable[Item]) -> Sequence[Item]:
+    """Items of all workers, the last first. One client may be at several workers, so the same item
+    of several is one."""
+    found: dict[frozenset[tuple[str, Any]], dict[str, Any]] = {}
+    for item in items:
+        same = frozenset(part for part in item.items() if part[0] not in ("count", "time"))
+        known = found.setdefault(same, {**item, "count": 0})
+        known["count"] += item["count"]
+        known["time"] = max(known["time"], item["time"])
+    return sorted(found.values(), key=itemgetter("time"), reverse=True)

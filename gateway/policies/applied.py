@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from gateway.config.policies import PolicyBlock
+from gateway.config.policies import CATALOG_LIMITS, PolicyBlock
 from gateway.policies.applied_text import AppliedRule
 from gateway.policies.instance import KEY
 from gateway.policies.tree import BUILT_IN, Policies
@@ -22,15 +22,22 @@ record."""
 NOTHING: Final = "nothing"
 """The limit shown for ``configs.allowed`` that is an empty list."""
 
-_COUNTED: Final = ("max_topics", "max_partitions", "max_topics_in_tree", "max_partitions_in_tree")
+_COUNTED: Final = (
+    "max_topics",
+    "max_partitions",
+    "max_topics_in_tree",
+    "max_partitions_in_tree",
+    *CATALOG_LIMITS,
+)
 
 
 def applied_rules(policies: Policies, namespace: str) -> list[AppliedRule]:
     """Every rule that applies in a namespace (``""``: the default one): its blocks from the
-    outermost one on, then the producer guarantee, which always applies."""
+    outermost one on, then the producer guarantee, which always applies. The defaults of
+    ``catalog_limits``, which are about no topic, are left out."""
     found = [
         AppliedRule(rule, limit, placed.block.mode, placed.source)
-        for placed in policies.of(namespace)
+        for placed in policies.blocks(namespace)
         for rule, limit in _rules(placed.block)
     ]
     held = policies.guarantee(namespace)

@@ -103,9 +103,21 @@ def _findings(placed: Placed, metadata: RequestMetadata) -> Iterator[Finding]:
     yield from config_findings(block, metadata)
 
 
+def name_violations(placed: Placed, subject: str, name: str) -> list[Violation]:
+    """The violation of one block's ``name_pattern`` by a name that is no topic's own: a link's."""
+    pattern = placed.block.name_pattern
+    found = () if pattern is None else _unlike(pattern, name)
+    return [violation(placed, rule, f"{subject} {clause}") for rule, clause in found]
+
+
 def _name(pattern: str, metadata: RequestMetadata) -> Iterator[Finding]:
     name = metadata.topic.rpartition(DELIMITER)[2]
-    if compiled_pattern(pattern).fullmatch(name) is None and not is_made_by_mirror_maker(name):
+    if not is_made_by_mirror_maker(name):
+        yield from _unlike(pattern, name)
+
+
+def _unlike(pattern: str, name: str) -> Iterator[Finding]:
+    if compiled_pattern(pattern).fullmatch(name) is None:
         yield "name_pattern", f"has the name '{name}', and a name has to match {pattern} here"
 
 

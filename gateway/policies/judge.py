@@ -9,27 +9,24 @@ same time exactly as many succeed as are allowed.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Final, Protocol
 
-from gateway.config.policies import Range
 from gateway.counts import DEFAULT_NAMESPACE, Labels, Row
 from gateway.decision import Denied
 from gateway.error_codes import POLICY_VIOLATION
 from gateway.flows import PolicyEvent
-from gateway.policies.declared import Alteration, caused, near_misses, violations
-from gateway.policies.interface import RequestMetadata
-from gateway.policies.tree import NO_POLICIES, Placed, Policies
-from gateway.policies.violation import (
-    Violation,
-    allowance,
-    enforced,
-    is_near,
-    near_miss,
-    shown_name,
-    violation,
+from gateway.policies.declared import (
+    Alteration,
+    caused,
+    name_violations,
+    near_misses,
+    violations,
 )
+from gateway.policies.interface import RequestMetadata
+from gateway.policies.limits import Usage, nearly_over, over
+from gateway.policies.tree import NO_POLICIES, Placed, Policies
+from gateway.policies.violation import Violation, enforced
 
 log = logging.getLogger(__name__)
 
@@ -48,19 +45,6 @@ MAX_LOGGED: Final = 20
 MAX_EVENTS: Final = 10_000
 """Events for the traffic log kept between two collections (a second apart); more are counted as
 dropped."""
-
-
-class Usage(Protocol):
-    """The present numbers of topics and partitions.
-
-    ``path`` is a namespace's, ``""`` the default one's. ``tree_`` counts a namespace and all below
-    it; None: all namespaces, the default one too.
-    """
-
-    def topics(self, path: str) -> int: ...
-    def partitions(self, path: str) -> int: ...
-    def tree_topics(self, path: str | None) -> int: ...
-    def tree_partitions(self, path: str | None) -> int: ...
 
 
 class Classes(Protocol):
@@ -122,17 +106,26 @@ class Judge:
             found += near_misses(placed, metadata, changed)
         return self.verdict(metadata.namespace, metadata.principal, found, metadata.topic)
 
+    def name_denial(self, namespace: str, subject: str, name: str, principal: str) -> Denied | None:
+        """Why nothing in a namespace may have this ``name``, which goes without the namespace; for
+        a name that is no topic's own. ``subject`` is what has it: ``Link 'org:x'``."""
+        found = [
+            one
+            for placed in self.policies.of(namespace)
+            for one in name_violations(placed, subject, name)
+        ]
+        return self.verdict(namespace, principal, found, f"{namespace}:{name}".lstrip(":"))
+
     def over_limit(
         self,
         usage: Usage,
+        more: Usage,
         topic: str,
         namespace: str,
         *,
-        topics: int,
-        partitions: int,
         principal: str = "a client",
     ) -> Denied | None:
-        """Why a namespace may not have so many more topics and partitions.
+        """Why a namespace may not have so many ``more`` topics and partitions.
 
         ``principal`` requests them; it is passed for the log, as the catalog writer does not know
         it.
@@ -140,10 +133,8 @@ class Judge:
         policies = self.policies
         if not policies.counts:
             return None
-        found = over(policies, usage, topic, namespace, topics=topics, partitions=partitions)
-        found += nearly_over(
-            policies, usage, topic, namespace, topics=topics, partitions=partitions
-        )
+        found = over(policies, usage, more, topic, namespace)
+        found += nearly_over(policies, usage, more, topic, namespace)
         return self.verdict(namespace, principal, found, topic)
 
     def take_counters(self) -> list[Row]:
@@ -192,77 +183,6 @@ class Judge:
             if one.mode == "warn" and self._logged < MAX_LOGGED:
                 self._logged += 1
                 log.warning("policies warn of what %s asks for: %s", principal, one.message)
-
-
-@dataclass(frozen=True, slots=True)
-class _Limit:
-    """One counted limit: ``most`` are allowed, ``would_be`` there would be ``where``."""
-
-    rule: str
-    most: int
-    would_be: int
-    noun: str
-    where: str
-
-    def sentence(self, topic: str) -> str:
-        allowed = allowance(Range(max=self.most), countable=True)
-        return (
-            f"With {shown_name(topic)}, {self.where} would have {self.would_be} {self.noun},"
-            f" and {allowed}"
-        )
-
-
-def over(
-    policies: Policies, usage: Usage, topic: str, namespace: str, *, topics: int, partitions: int
-) -> list[Violation]:
-    """The limits that so many more topics and partitions in a namespace would exceed.
-
-    Messages name ``topic``; ``org:`` is the namespace ``org``. A limit on a number that does not
-    grow is not checked, so topics can still be changed after a limit was lowered below it.
-    """
-    return [
-        violation(placed, limit.rule, limit.sentence(topic), limit.would_be, limit.most)
-        for placed in policies.of(namespace)
-        for limit in _limits(placed, usage, namespace, topics, partitions)
-        if limit.would_be > limit.most
-    ]
-
-
-def nearly_over(
-    policies: Policies, usage: Usage, topic: str, namespace: str, *, topics: int, partitions: int
-) -> list[Violation]:
-    """The limits that would hold, with less than 20 % left."""
-    return [
-        near_miss(placed, limit.rule, topic, limit.would_be, limit.most)
-        for placed in policies.of(namespace)
-        for limit in _limits(placed, usage, namespace, topics, partitions)
-        if limit.would_be <= limit.most and is_near(limit.would_be, limit.most)
-    ]
-
-
-def _limits(
-    placed: Placed, usage: Usage, namespace: str, topics: int, partitions: int
-) -> Iterator[_Limit]:
-    """The limits of a block on the numbers that grow."""
-    block, path = placed.block, placed.namespace
-    here = f"namespace '{namespace}'" if namespace else "the default namespace"
-    tree = "all namespaces together"
-    if path is not None:
-        tree = f"namespace '{path}' and all below it" if path else here
-    if block.max_topics is not None and topics > 0:
-        would_be = usage.topics(namespace) + topics
-        yield _Limit("max_topics", block.max_topics, would_be, "topics", here)
-    if block.max_partitions is not None and partitions > 0:
-        would_be = usage.partitions(namespace) + partitions
-        yield _Limit("max_partitions", block.max_partitions, would_be, "partitions", here)
-    # Nothing is below the default namespace, though every path is below the empty one.
-    if block.max_topics_in_tree is not None and topics > 0:
-        would_be = topics + (usage.topics("") if path == "" else usage.tree_topics(path))
-        yield _Limit("max_topics_in_tree", block.max_topics_in_tree, would_be, "topics", tree)
-    most = block.max_partitions_in_tree
-    if most is not None and partitions > 0:
-        there = usage.partitions("") if path == "" else usage.tree_partitions(path)
-        yield _Limit("max_partitions_in_tree", most, there + partitions, "partitions", tree)
 
 
 NO_JUDGE: Final = Judge()

@@ -70,7 +70,7 @@ class Policies:
         if found is None:
             if len(self._placed) >= CACHE_LIMIT:
                 self._placed.clear()
-            judging = (one for one in self._all(namespace) if one.block.judges_topics())
+            judging = (one for one in self.blocks(namespace) if one.block.judges_topics())
             found = self._placed[namespace] = tuple(judging)
         return found
 
@@ -83,7 +83,8 @@ class Policies:
             found = self._guarantees[namespace] = self._guarantee(namespace)
         return found
 
-    def _all(self, namespace: str) -> list[Placed]:
+    def blocks(self, namespace: str) -> list[Placed]:
+        """All blocks that apply in a namespace, outermost first, whatever they set."""
         settings = self.settings
         placed = [Placed(EVERYWHERE, "set for every namespace", None, settings.everywhere)]
         if not namespace:
@@ -100,7 +101,7 @@ class Policies:
         acks: AcksGuarantee = "upgrade" if namespace else "observe"
         idempotence: IdempotenceGuarantee = "observe"
         acks_source = idempotence_source = BUILT_IN
-        for one in self._all(namespace):
+        for one in self.blocks(namespace):
             block = one.block.producer
             if block.acks is not None:
                 acks, acks_source = block.acks, one.source

@@ -54,7 +54,12 @@ def violation(
 
 def near_miss(placed: Placed, rule: str, topic: str, value: int, limit: int) -> Violation:
     """The report of a value that is allowed, within 20 % of a limit."""
-    sentence = f"For {shown_name(topic)} {value} is allowed, near the limit of {limit}"
+    return near_miss_of(placed, rule, shown_name(topic), value, limit)
+
+
+def near_miss_of(placed: Placed, rule: str, subject: str, value: int, limit: int) -> Violation:
+    """The same of any subject, as it stands in a sentence."""
+    sentence = f"For {subject} {value} is allowed, near the limit of {limit}"
     return replace(violation(placed, rule, sentence, value, limit), near=True)
 
 

@@ -25,8 +25,8 @@ ABSENT_SECONDS: Final = 3_600.0
 
 
 class Absence:
-    """The other gateways of a fleet, as one worker sees them. ``down`` counts those that accepted
-    no connection at the last look."""
+    """The other gateways of a fleet, as one worker sees them. ``down`` are the ids of those that
+    accepted no connection at the last look."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class Absence:
         clock: Callable[[], float] = monotonic,
     ) -> None:
         """``clock`` tells seconds from any fixed point."""
-        self.down = 0
+        self.down: frozenset[str] = frozenset()
         self._gateway_id = gateway_id
         self._volumes = volumes
         self._clock = clock
@@ -50,11 +50,11 @@ class Absence:
 
     async def look(self) -> None:
         """See which gateways are up, and list those that have not been away for too long."""
-        others = self._others()
+        others = other_members(self._gateway_id, self._volumes)
         up = await asyncio.gather(*map(is_up, others.values()))
         now = self._clock()
         down = [one for one, is_there in zip(others, up, strict=True) if not is_there]
-        self.down = len(down)
+        self.down = frozenset(down)
         self._down_since = {one: self._down_since.get(one, now) for one in down}
         absent = frozenset(
             one for one, since in self._down_since.items() if now - since >= ABSENT_SECONDS
@@ -74,11 +74,13 @@ class Absence:
         for volume in self._volumes:
             volume.gateway_nodes.leave_out(absent)
 
-    def _others(self) -> Mapping[str, Member]:
-        """The other members, by id; one that is in several catalogs says the same in each."""
-        return {
-            gateway_id: member
-            for volume in self._volumes
-            for gateway_id, member in volume.catalog.snapshot.members.items()
-            if gateway_id != self._gateway_id
-        }
+
+def other_members(own_id: str, volumes: Collection[WorkerState]) -> Mapping[str, Member]:
+    """The members beside this gateway, by id; one that is in several catalogs says the same in
+    each."""
+    return {
+        gateway_id: member
+        for volume in volumes
+        for gateway_id, member in volume.catalog.snapshot.members.items()
+        if gateway_id != own_id
+    }

@@ -3,8 +3,12 @@
 A connection that is accepted and leads nowhere keeps its client for as long as the client waits for
 responses, 30 s and more. One that is refused sends it on at once. So a worker that has heard
 nothing of any of its clusters for some seconds accepts no more clients, and closes the connections
-that it has; once a cluster responds, it accepts again. A gateway that is alone does none of this:
-its clients have nowhere to go.
+that it has; once a cluster responds, it accepts again.
+
+A gateway that is alone keeps its connections, as its clients have nowhere to go. But it closes its
+ports, too: clients back off when they are refused, and some do not when they are accepted and
+closed (KafkaJS: 150 times a second instead of 20). In a tree it does not, because there it answers
+of what it knows of a cluster that is down.
 """
 
 from __future__ import annotations
@@ -73,11 +77,19 @@ class CutOff:
     """Closes and opens the doors of one worker, as its ``clusters`` are heard of. ``now`` is
     whether they are closed."""
 
-    def __init__(self, clusters: Collection[Cluster], clients: Clients, handover: Handover) -> None:
+    def __init__(
+        self,
+        clusters: Collection[Cluster],
+        clients: Clients,
+        handover: Handover,
+        *,
+        in_tree: bool,
+    ) -> None:
         self.now = False
         self._pulses = [Pulse(cluster) for cluster in clusters]
         self._clients = clients
         self._handover = handover
+        self._in_tree = in_tree
 
     async def watch(self) -> None:
         """Go on until it is cancelled."""
@@ -95,11 +107,20 @@ class CutOff:
         if self.now:
             if unheard <= 1:
                 await self._open()
-        elif unheard > LOOKS and self._handover.has_peers:
-            self.now = True
-            log.error("cut off from the cluster: clients are refused until it responds")
+        elif unheard > LOOKS:
+            await self._close()
+
+    async def _close(self) -> None:
+        has_peers = self._handover.has_peers
+        if not has_peers and self._in_tree:
+            return
+        self.now = True
+        log.error("cut off from the cluster: clients are refused until it responds")
+        if has_peers:
             await self._handover.begin()
             self._clients.refuse()
+        else:
+            self._clients.listeners.stop()
 
     async def _open(self) -> None:
         self._handover.end()

@@ -1,18 +1,41 @@
-"""The supervisor's HTTP port: /metrics for Prometheus, /livez and /readyz for orchestrators, and
-the page (gateway/page) for people."""
+"""The supervisor's HTTP port: /metrics for Prometheus, /livez and /readyz for orchestrators,
+/summary for the pages of the fleet, /instance for ``kafka-gateway check`` on this machine, and the
+page (gateway/page) for people."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-SHUTDOWN_SECONDS = 1.0
+from gateway.checks import running
+from gateway.config.values import is_loopback
+from gateway.page.auth import is_own_host
+from gateway.processes.http_port import HttpPort
+
+MAX_CONNECTIONS: Final = 128
+"""Connections that are open at a time, if the configuration says nothing else."""
+
+FOREIGN_HOST: Final = (
+    "This port is for this machine: ask for it as localhost or 127.0.0.1, or by metrics.host.\n"
+)
+
+FORWARDING: Final = (
+    *("Forwarded", "Via", "X-Real-IP", "X-Client-IP", "True-Client-IP", "CF-Connecting-IP"),
+    *("X-Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Port"),
+    *("X-Forwarded-Proto", "X-Forwarded-Server", "X-Original-Host", "X-Envoy-External-Address"),
+)
+"""Headers that reverse proxies add: RFC 7239, RFC 9110, and what nginx, Apache, HAProxy, Envoy and
+others send."""
+
+_Handler: TypeAlias = Callable[[web.Request], Awaitable[web.Response]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +52,9 @@ class Health:
 
 
 class HttpEndpoints:
-    """The server of the three paths. ``health`` is called at each request; ``add_page`` adds what
+    """The server of these paths. ``health`` and ``summary`` are called at each request;
+    ``instance`` is what the process says about itself to processes of its machine that know its
+    file; ``add_page`` adds what
     else there is."""
 
     def __init__(
@@ -37,39 +62,46 @@ class HttpEndpoints:
         collector: Collector,
         health: Callable[[], Health],
         add_page: Callable[[web.Application], None] = lambda _: None,
+        summary: Callable[[], Mapping[str, object]] = dict,
+        instance: Mapping[str, object] = MappingProxyType({}),
     ) -> None:
         # A registry of its own: prometheus_client's global one tells of this process only.
         self._registry = CollectorRegistry()
         self._registry.register(collector)
         self._health = health
         self._add_page = add_page
-        self._runner: web.AppRunner | None = None
+        self._summary = summary
+        self._instance = json.dumps(dict(instance)) + "\n"
+        files = instance.get("files")
+        self._files: Sequence[object] = files if isinstance(files, list) else ()
+        self._port: HttpPort | None = None
 
-    async def start(self, host: str, port: int) -> int:
-        """Listen; returns the port. Raises OSError when it cannot be bound."""
+    async def start(self, host: str, port: int, most: int = MAX_CONNECTIONS) -> int:
+        """Listen, for ``most`` connections; returns the port. Raises OSError when it cannot be
+        bound."""
         app = web.Application()
-        app.router.add_get("/metrics", self._metrics)
-        app.router.add_get("/livez", self._livez)
-        app.router.add_get("/readyz", self._readyz)
+        for path, handler in {
+            "/metrics": self._metrics,
+            "/livez": self._livez,
+            "/readyz": self._readyz,
+            "/summary": self._summarise,
+            running.PATH: self._tell_instance,
+        }.items():
+            app.router.add_get(path, _for_own_names(host, handler))
         self._add_page(app)
-        runner = web.AppRunner(app, access_log=None, shutdown_timeout=SHUTDOWN_SECONDS)
-        await runner.setup()
-        try:
-            await web.TCPSite(runner, host, port).start()
-        except OSError:
-            await runner.cleanup()
-            raise
-        self._runner = runner
-        return int(runner.addresses[0][1])
+        http = HttpPort(app, most)
+        bound = await http.start(host, port)
+        self._port = http
+        return bound
 
     async def stop(self) -> None:
         """Close the port."""
-        runner, self._runner = self._runner, None
-        if runner is not None:
-            await runner.cleanup()
+        http, self._port = self._port, None
+        if http is not None:
+            await http.stop()
 
     async def _metrics(self, request: web.Request) -> web.Response:
-        encode, content_type = choose_encoder(request.headers.get("Accept", ""))
+        encode, content_type = _encoder(request.headers.get("Accept", ""))
         body = encode(self._registry)
         response = web.Response(body=body, headers={"Content-Type": content_type})
         response.enable_compression()
@@ -81,6 +113,48 @@ class HttpEndpoints:
     async def _readyz(self, _: web.Request) -> web.Response:
         health = self._health()
         return _health_response([*health.not_live, *health.not_ready], health.degraded)
+
+    async def _summarise(self, _: web.Request) -> web.Response:
+        return web.json_response(self._summary())
+
+    async def _tell_instance(self, request: web.Request) -> web.Response:
+        if not _is_of_this_machine(request) or not self._is_named(request):
+            return web.Response(status=404, text="404: Not Found")
+        return web.Response(text=self._instance, content_type="application/json")
+
+    def _is_named(self, request: web.Request) -> bool:
+        """Whether a request proves that it is about this process's file, and made here."""
+        given = {one.strip() for one in request.headers.get(running.PROOF, "").split(",")}
+        return not given.isdisjoint(running.proofs(self._files))
+
+
+def _is_of_this_machine(request: web.Request) -> bool:
+    """Whether a request came from this machine, as far as addresses and headers tell: what is bound
+    to an address of its own is connected to from that address, and a proxy that forwards for others
+    says so in a header."""
+    asking, own = (request.get_extra_info(side) for side in ("peername", "sockname"))
+    if any(name in request.headers for name in FORWARDING):
+        return False
+    return bool(asking and own and (is_loopback(asking[0]) or asking[0] == own[0]))
+
+
+def _for_own_names(bound: str, handler: _Handler) -> _Handler:
+    """The handler, for requests whose Host is a name of this port's."""
+
+    async def checked(request: web.Request) -> web.Response:
+        if not is_own_host(bound, request.headers.get("Host", "")):
+            return web.Response(status=403, text=FOREIGN_HOST)
+        return await handler(request)
+
+    return checked
+
+
+def _encoder(accept: str) -> tuple[Callable[[Collector], bytes], str]:
+    """The format that a client asks for; the plain one where what it asks for is no version."""
+    try:
+        return choose_encoder(accept if accept.isascii() else "")
+    except (TypeError, ValueError):  # versions that it cannot compare
+        return choose_encoder("")
 
 
 def _health_response(problems: Sequence[str], warnings: Sequence[str] = ()) -> web.Response:

@@ -10,9 +10,12 @@ from aiohttp import web
 
 from gateway import version
 from gateway.config.models import Config
+from gateway.counts import Row
 from gateway.page.auth import PageAuth
 from gateway.page.feed import Feed
-from gateway.page.observed import Observed
+from gateway.page.fleet import FleetFigures
+from gateway.page.history import History
+from gateway.page.observed import Item, Observed
 from gateway.page.serving import add_no_page, add_page
 from gateway.page.state import Facts, WorkerFacts, build_state
 from gateway.page.window import Window
@@ -41,10 +44,13 @@ class LivePage:
         self._metrics = metrics
         self._health = health
         self._now = now
-        self._window = Window(now)
-        self._started_ms = int(time.time() * 1000)
+        self._window = Window()
+        self._history = History(now, _wall_ms)
+        url = config.metrics.fleet_url
+        self._fleet = None if url is None else FleetFigures(url, config.gateway_id, now)
+        self._started_ms = _wall_ms()
         self._cpu: dict[int, tuple[State, float]] = {}
-        self.feed = Feed(self._begin, self.ask, self.state)
+        self.feed = Feed(self._begin, self.ask, self.state, self._history.to_json)
 
     def add_to(self, app: web.Application) -> None:
         """Add the page to the HTTP port, or a word on why there is none."""
@@ -58,8 +64,17 @@ class LivePage:
         """A worker tells what it did."""
         self._window.add(worker_id, observed)
 
+    def counted(self, worker_id: int, rows: Sequence[Row]) -> None:
+        """A worker reports its counts, whether or not somebody looks."""
+        self._history.count(worker_id, rows)
+
+    def reported(self, worker_id: int, state: State) -> None:
+        """A worker's report is whole."""
+        self._history.reported(worker_id, state.made_at)
+
     def ended(self, worker_id: int) -> None:
         """A worker has ended."""
+        self._history.ended(worker_id)
         self._window.forget(worker_id)
         self._cpu.pop(worker_id, None)
 
@@ -70,28 +85,52 @@ class LivePage:
             if slot.process is not None and slot.ready:
                 slot.process.send(Observe(LEASE_SECONDS, first))
                 first = False
+        if self._fleet is not None:
+            clusters = self._window.clusters()
+            self._fleet.look(one["id"] for each in clusters for one in each["gateways"])
 
     def state(self) -> Mapping[str, Any]:
         """What the page shows now."""
         health = self._health()
+        errors, recent_errors, error_seconds = self._history.errors()
         return build_state(
             self._config,
             self._window,
             Facts(
                 version=version(),
                 started_ms=self._started_ms,
-                time_ms=int(time.time() * 1000),
+                time_ms=_wall_ms(),
                 workers=[self._worker(slot) for slot in self._slots],
                 connections=self._metrics.connections(),
                 problems=[*health.not_live, *health.not_ready],
                 warnings=list(health.degraded),
-                gateways_down=int(self._metrics.gauge("other_gateways_down") or 0),
+                errors=errors,
+                recent_errors=recent_errors,
+                error_seconds=error_seconds,
+                fleet=self._figures_of_fleet(),
             ),
         )
+
+    def summary(self) -> Mapping[str, Any]:
+        """What this gateway does, in a few figures, for the pages of others."""
+        health, last = self._health(), self._history.last
+        return {
+            "id": self._config.gateway_id,
+            "ready": not (health.not_live or health.not_ready),
+            "connections": sum(self._metrics.connections().values()),
+            "second": {} if last is None else last._asdict(),
+        }
+
+    def _figures_of_fleet(self) -> Mapping[str, Item]:
+        if self._fleet is None:
+            return {}
+        return {**self._fleet.items(), self._config.gateway_id: self.summary()}
 
     def _begin(self) -> None:
         self._window.begin()
         self._cpu.clear()
+        if self._fleet is not None:
+            self._fleet.begin()
 
     def _worker(self, slot: WorkerSlot) -> WorkerFacts:
         if slot.process is None:
@@ -99,9 +138,10 @@ class LivePage:
         state = self._metrics.state_of(slot.worker_id)
         if state is None:
             return WorkerFacts(slot.worker_id, "is starting", slot.process.pid)
+        serves = "is cut off" if state.gauges.get("cut_off") else "serves"
         return WorkerFacts(
             slot.worker_id,
-            "serves" if slot.ready else "is not ready",
+            serves if slot.ready else "is not ready",
             slot.process.pid,
             round(max(0.0, self._now() - state.made_at), 1),
             self._cpu_share(slot.worker_id, state),
@@ -121,3 +161,7 @@ class LivePage:
             share = round(max(0.0, used / seconds), 3) if seconds > 0 else None
         self._cpu[worker_id] = state, share or 0.0
         return share
+
+
+def _wall_ms() -> int:
+    return int(time.time() * 1000)

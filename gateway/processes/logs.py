@@ -1,4 +1,5 @@
-"""Logging: one line an event, ``time level worker=K logger message``, on standard error.
+"""Logging: one line an event, ``time level worker=K logger message``, or an object of JSON, on
+standard error.
 
 Nothing that a client sent can start a new line or move the cursor: control characters are
 written as escapes, a traceback is folded into its line.
@@ -6,12 +7,15 @@ written as escapes, a traceback is folded into its line.
 
 from __future__ import annotations
 
+import json
 import logging
 import sys
 import time
-from typing import TextIO
+from collections.abc import Callable, Mapping
+from typing import Final, TextIO
 
 from gateway.foreign_text import one_line
+from gateway.log_details import details_of
 
 SUPERVISOR = "-"
 """Replaces the worker's number in the supervisor's lines."""
@@ -31,20 +35,67 @@ class LineFormatter(logging.Formatter):
             text = f"{text}\n{self.formatException(record.exc_info)}"
         if record.stack_info:
             text = f"{text}\n{record.stack_info}"
-        seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         return (
-            f"{seconds}.{int(record.msecs):03d}Z {record.levelname} worker={self._worker} "
+            f"{_time(record)} {record.levelname} worker={self._worker} "
             f"{record.name} {one_line(text)}"
         )
 
 
+class JsonFormatter(logging.Formatter):
+    """``{"time": ..., "level": ..., "worker": ..., "logger": ..., "message": ...}``, and what the
+    line is about, by name (``details``); a traceback stands in ``traceback``. ``worker`` is null in
+    the supervisor's lines."""
+
+    def __init__(self, worker: int | None) -> None:
+        super().__init__()
+        self._worker = worker
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One object on one line, whatever is in the record."""
+        found: dict[str, object] = {
+            "time": _time(record),
+            "level": record.levelname,
+            "worker": self._worker,
+            "logger": record.name,
+            "message": record.getMessage(),
+            **details_of(record),
+        }
+        if record.exc_info:
+            found["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(found, default=str)
+
+
+JSON: Final = "json"
+"""The format of which a line is an object."""
+
+FORMATS: Mapping[str, Callable[[int | None], logging.Formatter]] = {
+    "text": lambda worker: LineFormatter(SUPERVISOR if worker is None else str(worker)),
+    JSON: JsonFormatter,
+}
+
+
 def set_up_logging(
-    worker: int | None = None, level: int = logging.INFO, stream: TextIO | None = None
+    worker: int | None = None,
+    level: int = logging.INFO,
+    stream: TextIO | None = None,
+    form: str = "text",
 ) -> None:
-    """Log to ``stream``, by default standard error, as a worker or (None) as the supervisor."""
+    """Log to ``stream``, by default standard error, as a worker or (None) as the supervisor, in one
+    of the ``FORMATS``."""
     handler = logging.StreamHandler(stream or sys.stderr)
-    handler.setFormatter(LineFormatter(SUPERVISOR if worker is None else str(worker)))
+    handler.setFormatter(FORMATS[form](worker))
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(level)
     logging.captureWarnings(capture=True)
+
+
+def log_format() -> str:
+    """The format that this process logs in."""
+    formatters = [handler.formatter for handler in logging.getLogger().handlers]
+    return JSON if any(isinstance(one, JsonFormatter) for one in formatters) else "text"
+
+
+def _time(record: logging.LogRecord) -> str:
+    seconds = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+    return f"{seconds}.{int(record.msecs):03d}Z"

@@ -77,6 +77,10 @@ COUNTERS: Mapping[str, Family] = {
     "tree_lookups": Family(
         ("peer", "outcome"), "Questions to other gateways of the tree, by what came of them"
     ),
+    "tree_number_conflicts": Family(
+        ("number", "mount", "holder"),
+        "Answers for a mount that were dropped since another mount has its number",
+    ),
     "worker_restarts": Family((), "Workers started again after they had died"),
     "label_overflow": Family(("label",), "Increments counted under (other): too many label values"),
 }
@@ -90,10 +94,22 @@ NAMES: Mapping[str, str] = {
 _DROPS: tuple[Labels, ...] = tuple(
     product(("file", "topic"), (QUEUE_FULL, WRITE_FAILED, TOO_LARGE, STOPPED))
 )
+SKIP_REASONS = (
+    "malformed",
+    "unsigned",
+    "forged",
+    "misplaced",
+    "out of sequence",
+    "unknown key",
+)
+"""Those of :mod:`gateway.catalog.log`, which a supervisor does not load."""
+
 ZEROS: Mapping[str, tuple[Labels, ...]] = {
     "audit_dropped": _DROPS,
+    "catalog_skipped_records": tuple((reason,) for reason in SKIP_REASONS),
     "closes": (("internal error",), ("a change failed",)),
     "label_overflow": (("namespace",),),
+    "tree_number_conflicts": (("", "", ""),),
     "policy_reloads": (("done",), ("failed",)),
     "traffic_log_dropped": _DROPS,
 }
@@ -127,6 +143,11 @@ GAUGES: Mapping[str, Gauge] = {
     "catalog_fresh": Gauge(
         min,
         "Whether every worker has read the catalog within catalog.max_staleness (0, 1)",
+        of_cluster=True,
+    ),
+    "catalog_lost": Gauge(
+        max,
+        "Whether the catalog's topic is gone or empty, and a worker has what was in it (0, 1)",
         of_cluster=True,
     ),
     "accepting": Gauge(

@@ -194,7 +194,9 @@ class Metrics(Collector):
             age.add_metric([str(worker_id)], self._now() - state.made_at)
         yield age
         for name, text in WORKER_GAUGES.items():
-            family = GaugeMetricFamily(f"{_PREFIX}worker_{name}", text, labels=["worker"])
+            # What only grows is a counter, of which Prometheus makes rates.
+            kind = CounterMetricFamily if name == "cpu_seconds" else GaugeMetricFamily
+            family = kind(f"{_PREFIX}worker_{name}", text, labels=["worker"])
             for worker_id, state in states:
                 if name in state.gauges:
                     family.add_metric([str(worker_id)], state.gauges[name])

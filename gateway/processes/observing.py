@@ -14,7 +14,7 @@ from typing import Final
 
 from gateway.hot_path import running_form
 from gateway.page.clusters import DescribedCluster
-from gateway.page.denials import RecentDenials
+from gateway.page.denials import RecentDenials, RecentLogins
 from gateway.page.observed import Observed
 from gateway.page.sums import FlowsOfSecond
 from gateway.processes.worker_messages import Observe, WorkerReport
@@ -41,6 +41,7 @@ class Observing:
         self._with_clusters = False
         self._last = now()
         self._denials = RecentDenials()
+        self._logins = RecentLogins()
         self._form = str(running_form())
         self._telling: asyncio.Task[None] | None = None
 
@@ -54,6 +55,8 @@ class Observing:
         in pieces, and left out while the one before still is."""
         if report.denials or report.policies:
             self._denials.add(report.denials, report.policies)
+        if report.logins:
+            self._logins.add(report.logins)
         before, self._last = self._last, self._now()
         if self._last <= self._until and (self._telling is None or self._telling.done()):
             self._telling = asyncio.create_task(self._tell(report, self._last - before))
@@ -69,8 +72,8 @@ class Observing:
                     seconds=seconds,
                     traffic=sums.traffic(),
                     latency=sums.latency(),
-                    errors=sums.errors(),
                     denials=self._denials.items(),
+                    logins=self._logins.items(),
                     clusters=[one.item() for one in self._clusters]
                     if self._with_clusters
                     else None,

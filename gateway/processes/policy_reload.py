@@ -18,6 +18,7 @@ from gateway.config.errors import ConfigError
 from gateway.config.models import Config
 from gateway.config.policies import PolicySettings
 from gateway.config_file.loading import load_config
+from gateway.files import read_file
 from gateway.processes.worker_messages import Prepare
 from gateway.processes.worker_process import WorkerSlot
 
@@ -113,7 +114,8 @@ class PolicyReload:
     def _read(self) -> Config | None:
         assert self._path is not None, "a configuration without a file is not read again"
         try:
-            config = load_config(self._path)
+            # Not a pipe: it is empty by now, and to wait for a writer would hold up the workers.
+            config = load_config(self._path, read_file)
         except ConfigError as error:
             for line in str(error).splitlines():
                 log.error("policies stay as they were: %s", line)

@@ -8,6 +8,10 @@ from typing import Final, NamedTuple
 from gateway.config.models import Cluster
 from gateway.processes.metrics import Metrics
 
+LOST: Final = (
+    "the catalog's topic is gone or empty; do not restart the gateway, which has the catalog in"
+    " memory: kafka-gateway catalog export --from-memory"
+)
 STALE: Final = "the catalog could not be read within catalog.max_staleness"
 
 
@@ -33,5 +37,6 @@ def _problems(metrics: Metrics, name: str, cluster: str | None) -> list[str]:
     if metrics.gauge("cluster_reachable", cluster) != 1:
         problems.append(f"cluster '{name}' is not known to be reachable")
     if metrics.gauge("catalog_fresh", cluster) != 1:
-        problems.append(STALE if cluster is None else f"cluster '{name}': {STALE}")
+        text = LOST if metrics.gauge("catalog_lost", cluster) else STALE
+        problems.append(text if cluster is None else f"cluster '{name}': {text}")
     return problems

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from time import monotonic
 
 from gateway.apis.table import prepare
 from gateway.audit.setup import open_audit
@@ -20,6 +21,7 @@ from gateway.config.models import Config
 from gateway.config.reach import gateway_addresses, mounts_of
 from gateway.connections.clients import Clients
 from gateway.connections.handover import LEAVING_SECONDS, Handover
+from gateway.connections.overdue import Overdue
 from gateway.connections.tasks import Tasks
 from gateway.connections.volumes import Volumes
 from gateway.counts import Counts
@@ -27,6 +29,7 @@ from gateway.flows import Denial
 from gateway.mounts import Mounts
 from gateway.processes.absence import Absence
 from gateway.processes.cut_off import CutOff
+from gateway.processes.hung_gateways import HungGateways, asked_at
 from gateway.processes.tree_peers import TreePeers
 from gateway.processes.volume import ServedVolume, open_cluster
 from gateway.processes.worker_messages import WorkerReport
@@ -48,11 +51,17 @@ class MountedTwice(Exception):
 
 class Server:
     """Clients of one worker and what they need. ``catalog`` replaces the one on the (only)
-    cluster."""
+    cluster. The catalogs of ``new_catalogs``, clusters by their names, may begin anew."""
 
     def __init__(
-        self, config: Config, catalog: OwnedCatalog | None = None, *, worker_id: int = 0
+        self,
+        config: Config,
+        catalog: OwnedCatalog | None = None,
+        *,
+        worker_id: int = 0,
+        new_catalogs: Collection[str] = (),
     ) -> None:
+        self._new_catalogs = new_catalogs
         self._config = config
         self._turns, self._tasks = Turns(), Tasks()
         self._counts = Counts()
@@ -66,7 +75,7 @@ class Server:
         self._contexts: dict[int, Context] = {}
         mounts = mounts_of(config)
         self.served = [
-            self._volume(each, admin, membership_of(config, cluster), mounts, catalog)
+            self._volume(each, admin, membership_of(config, cluster), mounts, catalog, worker_id)
             for each, admin, cluster in zip(configs, admins, config.clusters, strict=True)
         ]
         self.policies = VolumePolicies({each.cluster.name: each.policies for each in self.served})
@@ -74,18 +83,34 @@ class Server:
         if config.tree is not None:
             worker = f"w{worker_id}"
             self._peers = TreePeers(
-                config, config.tree, worker, tasks=self._tasks, counts=self._counts
+                config,
+                config.tree,
+                worker,
+                tasks=self._tasks,
+                counts=self._counts,
+                turns=self._turns,
             )
         others = None if self._peers is None else self._peers.others
         volumes = Volumes([each.volume for each in self.served], config.listeners, others)
         self.clients = Clients(
             config, volumes, turns=self._turns, tasks=self._tasks, counts=self._counts
         )
+        for volume in self.served:
+            volume.part.watch(self.clients.under_way, volume.state)
+            volume.overdue = Overdue(self.clients.connections, volume.state)
         if self._peers is not None:
             self._peers.answer_by(self.clients, self.audit)
         self.handover = Handover(config.gateway_id, volumes, self.clients.listeners)
-        self.cut_off = CutOff([each.cluster for each in self.served], self.clients, self.handover)
-        self.absence = Absence(config.gateway_id, [each.state for each in self.served])
+        self._in_tree = self.served[0].state.place.mount is not None
+        self.cut_off = CutOff(
+            [each.cluster for each in self.served],
+            self.clients,
+            self.handover,
+            in_tree=self._in_tree,
+        )
+        states = [each.state for each in self.served]
+        self.absence = Absence(config.gateway_id, states)
+        self.hung_gateways = HungGateways(config.gateway_id, states, asked_at(config))
         self._watching: list[asyncio.Task[None]] = []
 
     def _volume(
@@ -95,6 +120,7 @@ class Server:
         membership: Membership,
         mounts: Mounts | None,
         catalog: OwnedCatalog | None,
+        worker_id: int,
     ) -> ServedVolume:
         return ServedVolume(
             config,
@@ -104,10 +130,22 @@ class Server:
             mounts=mounts,
             turns=self._turns,
             tasks=self._tasks,
-            changed=lambda: self.clients.admission.review(),
+            changed=self._go_on,
             contexts=None if mounts is None else self._contexts,
             catalog=catalog,
+            worker_id=worker_id,
+            anew=config.clusters[0].name in self._new_catalogs,
         )
+
+    def _go_on(self) -> None:
+        """Make every connection go on with the catalogs as they are now. Where one is found out of
+        date before its timer says so the process was stopped, so the others may be, too: a client
+        asks several volumes over one connection."""
+        now = monotonic()
+        for each in self.served:
+            if now > each.state.validity.until:
+                each.state.validity.end()
+        self.clients.admission.review()
 
     async def start(self) -> None:
         """Learn the clusters, read the catalogs to their end, then bind every port.
@@ -128,12 +166,16 @@ class Server:
                 await self._start(self.served[0])
             else:
                 await self._start_tree()
+        self.clients.logins.prepare()
         await self.clients.listeners.start()
         if self._peers is not None:
             await self._peers.listen()
-        if gateway_addresses(self._config):
-            watches = self.cut_off.watch(), self.absence.watch()
-            self._watching = [self._tasks.run(one) for one in watches]
+        in_fleet = gateway_addresses(self._config)
+        if in_fleet or not self._in_tree:
+            self._watching.append(self._tasks.run(self.cut_off.watch()))
+        if in_fleet:
+            self._watching.append(self._tasks.run(self.absence.watch()))
+            self._watching.append(self._tasks.run(self.hung_gateways.watch()))
 
     async def _start(self, volume: ServedVolume) -> None:
         if not volume.cluster.started:
@@ -241,22 +283,22 @@ class Server:
             connections |= self._peers.count_open()
             certificates |= self._peers.certificates()
         denials = [denial for each in self.served for denial in self._denials_of(each)]
-        in_tree = self.served[0].state.place.mount is not None
         return WorkerReport(
             flows=flows,
             denials=denials,
             policies=[event for each in self.served for event in each.take_policy_events()],
+            logins=self.audit.take_failures(),
             acls=acls,
             connections=connections,
             certificates=certificates,
             gauges={
-                **({} if in_tree else self.served[0].gauges()),
+                **({} if self._in_tree else self.served[0].gauges()),
                 "accepting": int(self.clients.listeners.accepting),
                 "cut_off": int(self.cut_off.now),
-                "other_gateways_down": self.absence.down,
+                "other_gateways_down": len(self.absence.down),
                 "audit_queued_events": self.audit.queued,
             },
-            clusters={each.cluster.name: each.gauges() for each in self.served if in_tree},
+            clusters={each.cluster.name: each.gauges() for each in self.served if self._in_tree},
             rows=[
                 *self._counts.take(),
                 *self.audit.take_rows(),

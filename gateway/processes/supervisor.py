@@ -8,17 +8,21 @@ import asyncio
 import logging
 import os
 import signal
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from gateway import exit_codes, version
 from gateway.checks.listeners import probe, warn_of_exposures
+from gateway.checks.running import instance
 from gateway.config.addresses import Address
 from gateway.config.models import Config
 from gateway.config_file.parts import Parts
 from gateway.config_file.rules import port_claims
 from gateway.page.observed import Observed
 from gateway.processes.http_endpoints import Health, HttpEndpoints
+from gateway.processes.http_port import connections_left
 from gateway.processes.live_page import LivePage
 from gateway.processes.metrics import Metrics
 from gateway.processes.policy_reload import PolicyReload
@@ -65,7 +69,8 @@ class Timing:
 
 class Supervisor:
     """One gateway. ``path`` is where its configuration is read again, ``manager`` who is told that
-    it is alive; ``command`` and ``timing`` are the tests' to change."""
+    it is alive. Until a worker was ready, workers are started by ``first_command``, which may let
+    them begin a catalog anew. ``command`` and ``timing`` are the tests' to change."""
 
     def __init__(
         self,
@@ -74,6 +79,7 @@ class Supervisor:
         *,
         manager: ServiceManager | None = None,
         command: WorkerCommand = worker_command,
+        first_command: WorkerCommand | None = None,
         timing: Timing | None = None,
     ) -> None:
         in_tree = config.clusters[0].mount is not None
@@ -81,6 +87,7 @@ class Supervisor:
         self._config = config
         self._manager = manager or ServiceManager()
         self._command = command
+        self._first_command = first_command or command
         self._timing = timing or Timing()
         self._slots = [WorkerSlot(worker_id) for worker_id in range(config.workers)]
         self.policies = PolicyReload(
@@ -90,9 +97,16 @@ class Supervisor:
             lambda outcome: self.metrics.count("policy_reloads", (outcome,)),
         )
         self._page = LivePage(config, self._slots, self.metrics, self.health)
-        self._http = HttpEndpoints(self.metrics, self.health, self._page.add_to)
+        self._http = HttpEndpoints(
+            self.metrics,
+            self.health,
+            self._page.add_to,
+            summary=self._page.summary,
+            instance=instance(config, path),
+        )
         self._starting = asyncio.Lock()
         self._stopping = asyncio.Event()
+        self._at_once = False
         self._ever_ready = False
         self._announced = False
         self._start_failure: str | None = None
@@ -149,10 +163,13 @@ class Supervisor:
             raise StartError("\n".join(problem.text for problem in rejected))
         metrics = self._config.metrics
         try:
-            await self._http.start(metrics.host, metrics.port)
+            most = connections_left(metrics.max_connections, self._config.workers)
+            await self._http.start(metrics.host, metrics.port, most)
         except OSError as error:
             address = Address(metrics.host, metrics.port)
-            reason = error.strerror or error
+            # That of a host without an address (gaierror) is negative.
+            number = error.errno or 0
+            reason = os.strerror(number).lower() if number > 0 else error.strerror or error
             raise StartError(f"the metrics port {address} cannot be bound: {reason}") from error
 
     def stop(self, why: str = "told to") -> None:
@@ -188,6 +205,8 @@ class Supervisor:
         return [slot.process for slot in self._slots if slot.process is not None]
 
     def _kill_all(self) -> None:
+        """End all workers, and those at once that are being started."""
+        self._at_once = True
         for process in self._processes():
             process.kill()
 
@@ -222,15 +241,21 @@ class Supervisor:
     async def _run_once(self, slot: WorkerSlot) -> int:
         try:
             async with self._starting:
+                if self._stopping.is_set():
+                    return exit_codes.OK
                 config = self.policies.config
-                process = await WorkerProcess.start(slot.worker_id, self._command, config.to_json())
+                # A catalog that is lost later must not begin anew, by a worker that is restarted.
+                command = self._command if self._ever_ready else self._first_command
+                process = await WorkerProcess.start(slot.worker_id, command, config.to_json())
         except OSError as error:
             slot.failure = f"it cannot be started: {error}"
             return exit_codes.FAILED
         slot.process, slot.policies, slot.served = process, config.policies, False
         log.info("worker %d is process %d", slot.worker_id, process.pid)
         self.policies.started(slot)
-        if self._stopping.is_set():
+        if self._at_once:
+            process.kill()
+        elif self._stopping.is_set():
             process.terminate()
         try:
             return await process.run(lambda message: self._received(slot, message))
@@ -256,8 +281,10 @@ class Supervisor:
                 slot.failure = reason
             case State():
                 self.metrics.set_state(slot.worker_id, message)
+                self._page.reported(slot.worker_id, message)
             case Increments(rows):
                 self.metrics.add(rows)
+                self._page.counted(slot.worker_id, rows)
             case Prepared():
                 slot.prepared(message)
             case Observed():
@@ -271,10 +298,16 @@ class Supervisor:
             log.info("ready: %s", ready_text(self._config))
 
 
-def run_supervisor(config: Config, path: Path) -> int:
-    """:meth:`Supervisor.run` on an event loop of its own. ``path`` is the configuration's file."""
+def run_supervisor(config: Config, path: Path, new_catalogs: Sequence[str] = ()) -> int:
+    """:meth:`Supervisor.run` on an event loop of its own. ``path`` is the configuration's file,
+    ``new_catalogs`` are the clusters whose catalogs may begin anew."""
 
     async def run() -> int:
-        return await Supervisor(config, path, manager=ServiceManager.of(os.environ)).run()
+        return await Supervisor(
+            config,
+            path,
+            manager=ServiceManager.of(os.environ),
+            first_command=partial(worker_command, new_catalogs=new_catalogs),
+        ).run()
 
     return asyncio.run(run())

@@ -23,6 +23,7 @@ from gateway.referrals.lookups import Lookups
 from gateway.referrals.numbers import Numbers
 from gateway.referrals.peer_link import PeerLink
 from gateway.referrals.routing import Routes
+from gateway.slices import Turns
 
 
 class TreePeers:
@@ -30,9 +31,17 @@ class TreePeers:
     requests reach them; ``routes`` and ``lookups`` also serve the questions that they ask."""
 
     def __init__(
-        self, config: Config, tree: TreeSettings, worker: str, *, tasks: Tasks, counts: Counts
+        self,
+        config: Config,
+        tree: TreeSettings,
+        worker: str,
+        *,
+        tasks: Tasks,
+        counts: Counts,
+        turns: Turns,
     ) -> None:
-        """``worker`` names the worker in its file; ``counts`` get the outcomes of lookups."""
+        """``worker`` names the worker in its file; ``counts`` get the outcomes of lookups. Long
+        answers are looked at in ``turns``."""
         self._config = config
         self._tasks = tasks
         self._counts = counts
@@ -44,10 +53,16 @@ class TreePeers:
         self._known = FarVolumes(tree.directory, worker)
         self._known.load()
         own = {one.mount: one.number for one in config.clusters if one.mount is not None}
+        paths = far_paths(config)
         numbers = Numbers(
-            {mount: number or 0 for mount, number in own.items()}, self._known.numbers
+            {mount: number or 0 for mount, number in own.items()},
+            self._known.numbers,
+            settled=tree.numbers,
+            recorded=frozenset(paths),
         )
-        self._known.numbers = numbers.known
+        self._numbers = numbers
+        numbers.on_change = self._renumber
+        self._renumber()
         self.routes = Routes.of_config(config)
         self.lookups = Lookups(
             config.gateway_id,
@@ -59,9 +74,14 @@ class TreePeers:
             numbers=numbers,
             max_hops=tree.max_hops,
             counts=counts,
+            turns=turns,
         )
-        paths = far_paths(config)
-        self.others = OtherGateways(self.lookups, self._known, paths, tree.max_hops, tasks)
+        known, disbelieve = self._known, self.lookups.disbelieve
+        self.others = OtherGateways(self.lookups, known, paths, tree.max_hops, tasks, disbelieve)
+
+    def _renumber(self) -> None:
+        """Show clients no broker any more whose number its volume does not have."""
+        self._known.numbers = self._numbers.known
 
     def answer_by(self, hub: LaneHub, audit: Audit) -> None:
         """Have the questions of peers answered by the volumes of ``hub``, if they may ask."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -12,18 +12,29 @@ from gateway.acls.authorizer import load_authorizer
 from gateway.audit.audit import Audit
 from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.fleet import Membership
-from gateway.catalog.members import FormatRejected, mount_decisions, register, seed
+from gateway.catalog.freezes import UNDER_WAY, begin_with_freezes
+from gateway.catalog.members import (
+    FormatRejected,
+    mount_decisions,
+    register,
+    seed,
+    takes_its_place,
+)
 from gateway.catalog.replicated import open_catalog, own_security
 from gateway.catalog.source import Decide, OwnedCatalog
-from gateway.changes.base.context import Context
+from gateway.changes.base.context import Context, now_ms
+from gateway.changes.base.existing_ids import IdListing
+from gateway.changes.base.freezing import Freezer
 from gateway.changes.changes import NamespaceChanges
 from gateway.changes.jobs.background import background_jobs
+from gateway.changes.jobs.group_removal import GroupRemoval
 from gateway.changes.topics.auto_creation import AutoCreation
 from gateway.changes.topics.shadows import Shadows
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster
 from gateway.config.models import Config
 from gateway.config.reach import mount_of
+from gateway.connections.overdue import Overdue
 from gateway.connections.tasks import Tasks
 from gateway.connections.volumes import Volume
 from gateway.counts import DEFAULT_NAMESPACE, Row, cluster_label, namespace_label
@@ -33,6 +44,7 @@ from gateway.mounts import Mounts
 from gateway.page.clusters import DescribedCluster
 from gateway.places import Place
 from gateway.policies.judge import VIOLATIONS
+from gateway.processes.taking_part import TakingPart
 from gateway.processes.worker_policies import WorkerPolicies, broker_configs
 from gateway.rules.gateway_nodes import GatewayNodes
 from gateway.slices import Turns
@@ -48,7 +60,8 @@ class ServedVolume:
     """One cluster that a worker serves. ``config`` has this cluster alone (``Config.of_volume``);
     ``catalog`` replaces the one on the cluster. ``contexts`` are those of all volumes of the tree,
     by number. ``membership`` is how the gateway is listed there. ``changed`` is called when
-    connections have to go on with another catalog, or other policies."""
+    connections have to go on with another catalog, or other policies. ``worker_id`` is the worker's
+    number in its gateway. ``anew``: its catalog may begin anew."""
 
     def __init__(
         self,
@@ -63,6 +76,8 @@ class ServedVolume:
         changed: Callable[[], None],
         contexts: dict[int, Context] | None = None,
         catalog: OwnedCatalog | None = None,
+        worker_id: int = 0,
+        anew: bool = False,
     ) -> None:
         self._config = config
         self._changed = changed
@@ -75,13 +90,28 @@ class ServedVolume:
         mount = mount_of(settings)
         place = Place(settings.name, None if mount is None else mount.path, mounts)
         observer = partial(audit.catalog_changed, place=place)
-        self.catalog = catalog or open_catalog(config, own_admin, own, observer)
+        self.catalog = catalog or open_catalog(config, own_admin, own, observer, anew=anew)
         self.policies = WorkerPolicies(config.policies, self.admin, self.cluster)
-        context = Context(self.catalog, self.cluster, self.admin, judge=self.policies.judge)
+        self.part = TakingPart(self.catalog, config.gateway_id, worker_id, config.workers)
+        silence = int(config.catalog.max_staleness * 1000) + UNDER_WAY
+        freezer = Freezer(
+            self.catalog, self.part.run, self.part.here, clock=now_ms, silence=silence
+        )
+        context = Context(
+            self.catalog,
+            self.cluster,
+            self.admin,
+            judge=self.policies.judge,
+            freezer=freezer,
+            at_work=self.part.at_work,
+            ids=IdListing(turns),
+            turns=turns,
+        )
         if mount is not None and contexts is not None:
             contexts[mount.number] = context
         self._membership = membership
-        self._jobs = background_jobs(context, config.gateway_id, contexts, self._membership)
+        groups = GroupRemoval(lambda: self.cluster.brokers.values(), self.admin.ask_at)
+        self._jobs = background_jobs(context, config.gateway_id, contexts, self._membership, groups)
         self._changes = NamespaceChanges(context, self._jobs.claim)
         self.state = WorkerState(
             self.catalog,
@@ -95,7 +125,9 @@ class ServedVolume:
             mount="" if mount is None else mount.path,
             place=place,
             gateway_nodes=GatewayNodes(config.gateway_id, self._membership.addresses),
+            validity=self.catalog.validity,
         )
+        self.overdue = Overdue((), self.state)
         self._auto_creation = AutoCreation(
             context, lambda: broker_configs(self.admin, self.cluster), tasks.run
         )
@@ -106,6 +138,7 @@ class ServedVolume:
             [view_settings(listener, settings, mounts) for listener in config.listeners],
             authorizer,
             self.policies.policies,
+            lambda: self.part.is_listed,
         )
         self.policies.changed = self.catalog_changed
         lanes = BrokerAdmin(self.cluster, most=LANES)
@@ -132,13 +165,21 @@ class ServedVolume:
             self._follows = True
         taking_part = register(self._config.gateway_id, version())
         mounted = mount_decisions(self.state.number) if self.state.number else ()
-        await self._write(taking_part, *mounted, seed(self._config.namespaces))
+        await self._write(
+            takes_its_place(self.state.number),
+            begin_with_freezes,
+            taking_part,
+            self.part.arrive,
+            *mounted,
+            seed(self._config.namespaces),
+        )
         try:
             await self._write(*self._membership.decisions)
         except FormatRejected as error:  # a background job does it later
             log.warning("this gateway is not listed among the brokers yet: %s", error)
         self.catalog.subscribe(self.catalog_changed)
         self.catalog_changed()
+        self.part.start()
         self._jobs.start()
         self._auto_creation.start()
 
@@ -153,6 +194,7 @@ class ServedVolume:
         """Close whatever is open, at once."""
         await self._jobs.stop()
         await self.policies.stop()
+        await self.part.stop()
         await self.catalog.stop()
         self.admin.close()
         self.volume.lanes.close()
@@ -161,6 +203,18 @@ class ServedVolume:
         """Make every connection go on with the catalog, and the policies, as they are now."""
         self._views.set_policies(self.policies.policies)
         self._changed()
+        self.overdue.see(self._until_overdue())
+        self.part.changed()
+
+    def _until_overdue(self) -> float | None:
+        """Seconds until what clients have sent must have ended, since changes will not wait for it
+        any more; None: this worker decides."""
+        if not self.part.is_listed:
+            return 0.0
+        if self.catalog.fresh:
+            return None
+        age = self.catalog.age or 0.0
+        return self._config.catalog.max_staleness + UNDER_WAY / 2000 - age
 
     def take_rows(self) -> list[Row]:
         """The counts since the last call."""
@@ -184,14 +238,15 @@ class ServedVolume:
             "topics": len(self.cluster.index.names()),
             "cluster_reachable": int(self.cluster.reachable),
             "catalog_fresh": int(self.catalog.fresh),
+            "catalog_lost": int(self.catalog.lost),
             "catalog_damaged_records": self.catalog.damaged,
         }
 
-    def described(self) -> DescribedCluster:
-        """The cluster as the page shows it."""
+    def described(self, down: Callable[[], Collection[str]]) -> DescribedCluster:
+        """The cluster as the page shows it; ``down`` gives the ids of gateways that are."""
         place = self.state.place
         return DescribedCluster(
-            place.cluster, place.mount, self.state.number, self.cluster, self.catalog
+            place.cluster, place.mount, self.state.number, self.cluster, self.catalog, down
         )
 
     def _placed(self, row: Row) -> Row:

@@ -16,14 +16,16 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import uvloop
 
 from gateway import exit_codes
+from gateway.acls.authorizer import AuthorizerError
 from gateway.auth.exchange import CredentialsError
 from gateway.catalog.log.records import UnreadableCatalog
 from gateway.catalog.log.signatures import KeyFileError
@@ -32,7 +34,9 @@ from gateway.catalog.members import FormatRejected, NumberRejected
 from gateway.catalog.source import CatalogUnavailable
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Config
+from gateway.foreign_text import raised_text
 from gateway.policies.instance import PolicyError
+from gateway.processes.held_catalogs import HeldCatalogs
 from gateway.processes.logs import set_up_logging
 from gateway.processes.observing import Observing
 from gateway.processes.server import MountedTwice, Server
@@ -51,6 +55,22 @@ from gateway.traffic.log import TrafficLog, open_traffic_log
 log = logging.getLogger("gateway.processes.worker")
 
 REPORT_SECONDS = 1.0
+_UNUSABLE: Final = (
+    AuthorizerError,
+    CatalogTopicError,
+    CredentialsError,
+    FormatRejected,
+    InvalidRules,
+    KeyFileError,
+    MountedTwice,
+    NumberRejected,
+    PolicyError,
+    SinkError,
+    TlsError,
+    UnreadableCatalog,
+)
+"""Errors for which a start is not tried again, because the configuration has to change."""
+
 _PAGE = resource.getpagesize()
 _STATM = Path("/proc/self/statm")
 
@@ -115,19 +135,7 @@ class Worker:
                 await self._server.start_topic(self._traffic_log.start_topic)
         except (ClusterUnreachable, CatalogUnavailable) as error:
             return self._fail(str(error), exit_codes.UNAVAILABLE)
-        except (
-            CatalogTopicError,
-            CredentialsError,
-            FormatRejected,
-            InvalidRules,
-            KeyFileError,
-            MountedTwice,
-            NumberRejected,
-            PolicyError,
-            SinkError,
-            TlsError,
-            UnreadableCatalog,
-        ) as error:
+        except _UNUSABLE as error:
             return self._fail(str(error), exit_codes.CONFIG)
         except OSError as error:
             return self._fail(f"cannot listen: {error.strerror or error}", exit_codes.CONFIG)
@@ -174,21 +182,54 @@ def raise_file_limit() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-async def serve(config: Config, worker_id: int, channel: socket.socket) -> int:
-    """Run one worker; returns the exit status."""
+async def serve(
+    config: Config, worker_id: int, channel: socket.socket, new_catalogs: Collection[str] = ()
+) -> int:
+    """Run one worker; returns the exit status. The catalogs of ``new_catalogs``, clusters by their
+    names, may begin anew."""
     stopping = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
     link = await WorkerChannel.open(channel, on_closed=stopping.set)
-    server = Server(config, worker_id=worker_id)
-    traffic_log = open_traffic_log(config, worker_id, server.own_admin)
-    observing = Observing([one.described() for one in server.served], link.observe)
-    link.on_line = OrderTaker(server.policies, link.send, observing.take)
-    worker = Worker(server, traffic_log, link, stopping, observing)
     try:
-        return await worker.run(config.drain_seconds)
+        made = _made(config, worker_id, link, stopping, new_catalogs)
+        if made is None:
+            return exit_codes.CONFIG
+        worker, held = made
+        await held.start()
+        try:
+            return await worker.run(config.drain_seconds)
+        finally:
+            await held.stop()
     finally:
         await link.close()
+
+
+def _made(
+    config: Config,
+    worker_id: int,
+    link: WorkerChannel,
+    stopping: asyncio.Event,
+    new_catalogs: Collection[str],
+) -> tuple[Worker, HeldCatalogs] | None:
+    """A worker that has asked nobody anything yet, and what hands its catalogs out; None: the
+    configuration allows none, which the supervisor is told, since the next one would end
+    likewise."""
+    try:
+        server = Server(config, worker_id=worker_id, new_catalogs=new_catalogs)
+        traffic_log = open_traffic_log(config, worker_id, server.own_admin)
+    except _UNUSABLE as error:
+        link.send(Failed(str(error)))
+        return None
+    except Exception as error:
+        log.exception("the worker cannot be made")
+        link.send(Failed(f"internal error: {raised_text(error)}"))
+        return None
+    clusters = [one.described(lambda: server.absence.down) for one in server.served]
+    observing = Observing(clusters, link.observe)
+    link.on_line = OrderTaker(server.policies, link.send, observing.take)
+    held = HeldCatalogs(config, worker_id, {one.cluster.name: one.catalog for one in server.served})
+    return Worker(server, traffic_log, link, stopping, observing), held
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -197,8 +238,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--worker-id", type=int, required=True)
     parser.add_argument("--channel-fd", type=int, required=True)
     parser.add_argument("--log-level", default="INFO")
+    parser.add_argument("--log-format", default="text")
+    parser.add_argument("--new-catalog", action="append", default=[])
     options = parser.parse_args(arguments)
-    set_up_logging(options.worker_id, options.log_level)
+    supervisor = os.getppid()
+    set_up_logging(options.worker_id, options.log_level, form=options.log_format)
     raise_file_limit()
     channel = socket.socket(fileno=options.channel_fd)
     os.set_inheritable(options.channel_fd, False)
@@ -208,7 +252,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         log.error("%s", error)
         return exit_codes.FAILED
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        return runner.run(serve(config, options.worker_id, channel))
+        status = runner.run(serve(config, options.worker_id, channel, options.new_catalog))
+    if os.getppid() != supervisor and os.getpgrp() == os.getpid():
+        # Nobody is left who would end what this worker has forked.
+        os.killpg(0, signal.SIGKILL)
+    return status
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TypeAlias
 
+from gateway.audit.event import AuthenticationFailure
 from gateway.config.policies import PolicySettings
 from gateway.counts import METRIC_BUCKETS, Row
 from gateway.flows import Denial, Flow, NeededAcl, PolicyEvent
@@ -29,9 +30,9 @@ class WorkerReport:
     ``connections`` are open connections by listener, ``certificates`` the seconds until theirs
     expires. ``gauges`` are states, ``rows`` are counts since the last report. ``acls`` are those
     that allow principals that were busy something that they have done on a connection that they
-    still have, or had. ``made_at`` is in seconds of ``time.monotonic``, which all processes of a
-    machine share. ``clusters`` are the gauges of each cluster of a tree, by its name; without a
-    tree they are among ``gauges``.
+    still have, or had. ``logins`` are those that failed. ``made_at`` is in seconds of
+    ``time.monotonic``, which all processes of a machine share. ``clusters`` are the gauges of each
+    cluster of a tree, by its name; without a tree they are among ``gauges``.
     """
 
     flows: Sequence[Flow] = ()
@@ -40,6 +41,7 @@ class WorkerReport:
     gauges: Mapping[str, int | float] = field(default_factory=dict)
     rows: Sequence[Row] = ()
     policies: Sequence[PolicyEvent] = ()
+    logins: Sequence[AuthenticationFailure] = ()
     acls: Collection[NeededAcl] = ()
     made_at: float = field(default_factory=time.monotonic)
     clusters: Mapping[str, Mapping[str, int | float]] = field(default_factory=dict)

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from gateway.config.policies import PolicySettings
+from gateway.processes.logs import log_format
 from gateway.processes.worker_channel import MAX_LINE
 from gateway.processes.worker_messages import (
     Abort,
@@ -28,6 +29,9 @@ from gateway.processes.worker_messages import (
 
 log = logging.getLogger(__name__)
 
+LAST_WORDS_SECONDS = 1.0
+"""For what a worker that has ended has written last."""
+
 EXIT_SECONDS = 10.0
 """Seconds that a worker may take to end after it has closed its channel."""
 
@@ -37,8 +41,11 @@ WorkerCommand: TypeAlias = Callable[[int, int], Sequence[str]]
 _BLOCKED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
 
-def worker_command(worker_id: int, channel_fd: int) -> Sequence[str]:
-    """The command line of :mod:`gateway.processes.worker`."""
+def worker_command(
+    worker_id: int, channel_fd: int, new_catalogs: Sequence[str] = ()
+) -> Sequence[str]:
+    """The command line of :mod:`gateway.processes.worker`; ``new_catalogs`` are the clusters whose
+    catalogs may begin anew."""
     level = logging.getLevelName(logging.getLogger().getEffectiveLevel())
     # -P: what lies in the current directory is no part of the gateway.
     start = [sys.executable, "-P", "-m", "gateway.processes.worker"]
@@ -47,6 +54,8 @@ def worker_command(worker_id: int, channel_fd: int) -> Sequence[str]:
         f"--worker-id={worker_id}",
         f"--channel-fd={channel_fd}",
         f"--log-level={level}",
+        f"--log-format={log_format()}",
+        *(f"--new-catalog={name}" for name in new_catalogs),
     ]
 
 
@@ -58,7 +67,8 @@ def exit_text(status: int) -> str:
 
 
 class WorkerProcess:
-    """A started worker. ``exited`` is its exit status once it has ended."""
+    """A started worker, and the group of processes that it leads: what a policy class of its forks
+    ends when it does."""
 
     def __init__(
         self,
@@ -84,6 +94,7 @@ class WorkerProcess:
                     *command(worker_id, theirs.fileno()),
                     stdin=asyncio.subprocess.DEVNULL,
                     pass_fds=[theirs.fileno()],
+                    process_group=0,
                     env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
                 )
             finally:
@@ -105,18 +116,26 @@ class WorkerProcess:
     async def run(self, received: Callable[[Message], None]) -> int:
         """Hand over each message until the worker has ended; returns its exit status.
 
-        Negative: the signal that ended it.
+        Negative: the signal that ended it. The process itself is waited for, not the end of its
+        channel: a process that it has forked may hold that open.
         """
+        receiving = asyncio.ensure_future(self._receive(received))
+        ended = asyncio.ensure_future(self._process.wait())
         try:
-            await self._receive(received)
-            try:
-                async with asyncio.timeout(EXIT_SECONDS):
-                    await self._process.wait()
-            except TimeoutError:
+            await asyncio.wait((receiving, ended), return_when=asyncio.FIRST_COMPLETED)
+            _, late = await asyncio.wait((ended,), timeout=EXIT_SECONDS)
+            if late:
                 log.warning("worker process %d has closed its channel but runs on", self.pid)
                 self.kill()
-            return await self._process.wait()
+            status = await ended
+            self._end_group()
+            await asyncio.wait((receiving,), timeout=LAST_WORDS_SECONDS)
+            if receiving.done():
+                receiving.result()
+            return status
         finally:
+            receiving.cancel()
+            ended.cancel()
             self._writer.close()
 
     def send(self, order: Order) -> None:
@@ -129,9 +148,14 @@ class WorkerProcess:
             self._process.terminate()
 
     def kill(self) -> None:
-        """End it at once."""
-        with suppress(ProcessLookupError):
-            self._process.kill()
+        """End it at once, with all that it has forked."""
+        if self._process.returncode is None:
+            self._end_group()
+
+    def _end_group(self) -> None:
+        # macOS does not permit it where only zombies are left.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
 
     async def _receive(self, received: Callable[[Message], None]) -> None:
         """A line that was cut off by the worker's end is left out."""

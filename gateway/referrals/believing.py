@@ -15,8 +15,15 @@ from gateway.referrals.numbers import Numbers, bears_number
 from gateway.referrals.questions import MAX_HOPS, MAX_TEXT, Answer, Kind, Outcome, Question
 from gateway.referrals.routing import Routes
 from protocol.errors import ProtocolError, TruncatedError
-from protocol.headers import response_body_pos, response_header_version
+from protocol.headers import read_request_header, response_body_pos, response_header_version
+from protocol.kinds import Kind as FieldKind
 from protocol.schema import api_name
+from protocol.walkers import Span, walker
+
+_NAMES: Final = frozenset({FieldKind.TOPIC_NAME, FieldKind.TOPIC_ID, FieldKind.COORDINATOR_KEY})
+
+_AT_ONCE: Final = 32 * 1024
+"""Bytes that are walked in one go; longer messages may take several slices."""
 
 _HEAD: Final = Struct(">hh4s")
 _CORRELATION_BYTES: Final = 4
@@ -46,6 +53,14 @@ def inner_of(question: Question) -> Inner | None:
     return Inner(api_key, version, correlation, response_header_version(api_key, version))
 
 
+class Lie(NamedTuple):
+    """Why an answer is not believed: a sentence. ``holder`` is the mount that has the number which
+    another one lays claim to; None: that is not why."""
+
+    text: str
+    holder: str | None = None
+
+
 def lie_of(
     peer: str,
     question: Question,
@@ -53,8 +68,8 @@ def lie_of(
     answer: Answer,
     routes: Routes,
     numbers: Numbers,
-) -> str | None:
-    """A sentence that says why a peer's answer is not believed; None: it is.
+) -> Lie | None:
+    """Why a peer's answer is not believed; None: it is.
 
     The number of a mount that is seen for the first time is recorded, once all else is right.
     """
@@ -63,14 +78,26 @@ def lie_of(
     mount, number = answer.mount, answer.number
     who = f"Gateway '{peer}' answered for ':{mount}'"
     if not routes.may_answer(peer, mount):
-        return f"{who}, which is not mounted behind it; its answer was dropped."
+        return Lie(f"{who}, which is not mounted behind it; its answer was dropped.")
     if mount != question.target if inner is not None else not _holds(mount, question.target):
-        return f"{who} when asked for ':{question.target}'; its answer was dropped."
+        return Lie(f"{who} when asked for ':{question.target}'; its answer was dropped.")
     if inner is not None and not _is_response(inner, answer):
-        return f"{who} with a response that is none, or has brokers of others; it was dropped."
+        return Lie(f"{who} with a response that is none, or has brokers of others; it was dropped.")
+    if inner is not None and not _is_of_names(inner, question.request, answer.response):
+        return Lie(f"{who} with names that were not asked for; its answer was dropped.")
     if not numbers.believes(mount, number):
-        return f"{who} with number {number}, which is not that mount's; its answer was dropped."
+        return _wrong_number(who, mount, number, numbers)
     return None
+
+
+def _wrong_number(who: str, mount: str, number: int, numbers: Numbers) -> Lie:
+    holder = numbers.holder(number)
+    if holder is None:
+        before = numbers.of(mount)
+        has = "no mount can have" if before is None else f"is not that mount's: it has {before}"
+        return Lie(f"{who} with number {number}, which {has}; its answer was dropped.")
+    step = "correct the number of one of them, or give both in tree.numbers"
+    return Lie(f"{who} with number {number}, which ':{holder}' has; {step}.", holder)
 
 
 def passed_back(peer: str, answer: Answer) -> Answer:
@@ -85,6 +112,29 @@ def passed_back(peer: str, answer: Answer) -> Answer:
 
 def _holds(mount: str, path: str) -> bool:
     return not mount or path == mount or path.startswith(f"{mount}{DELIMITER}")
+
+
+def _is_of_names(inner: Inner, request: bytes, response: bytes) -> bool:
+    """Whether every topic and group in a response was named in its request; what was requested by
+    id, or as "all", has names of its own, which the gateway of the client looks at."""
+    api = api_name(inner.api_key)
+    try:
+        *_, start = read_request_header(request, 0, len(request))
+        asked = _names(f"{api}Request", inner.version, request, start)
+    except ProtocolError:
+        return True  # the owner rejects it
+    if not asked or any(kind == FieldKind.TOPIC_ID and any(value) for kind, value in asked):
+        return True
+    start = response_body_pos(response, 0, len(response), inner.header_version)
+    found = _names(f"{api}Response", inner.version, response, start)
+    return all(kind == FieldKind.TOPIC_ID or not value for kind, value in found - asked)
+
+
+def _names(message: str, version: int, body: bytes, start: int) -> set[tuple[int, bytes]]:
+    spans: list[Span] = []
+    paced = len(body) > _AT_ONCE
+    walker(message, version, _NAMES, whole=True, paced=paced)(body, start, len(body), spans)
+    return {(kind, value) for kind, _, _, value in spans}
 
 
 def _is_response(inner: Inner, answer: Answer) -> bool:

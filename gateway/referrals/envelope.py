@@ -22,6 +22,7 @@ from gateway.error_codes import (
     REQUEST_TIMED_OUT,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
+from gateway.identity import InvalidPrincipal, check_principal
 from gateway.mounts import MAX_NUMBER
 from gateway.referrals.envelope_fields import (
     CONTENT_VERSION,
@@ -199,7 +200,12 @@ def _read_principal(data: bytes | None) -> str:
         reject(f"has a principal of type {fields.type_!r}")
     if fields.token_authenticated:
         reject("has a principal of a delegation token, which is not passed on")
-    return f"{fields.type_}:{fields.name}"
+    principal = f"{fields.type_}:{fields.name}"
+    try:
+        check_principal(principal)
+    except InvalidPrincipal as error:
+        reject(f"has a principal that no client may be: {error}")
+    return principal
 
 
 def _address_bytes(host: str) -> bytes:

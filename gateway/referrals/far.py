@@ -92,6 +92,7 @@ class FarVolume:
         self._topics: OrderedDict[tuple[str, LogicalName], FarTopic] = OrderedDict()
         self._names: OrderedDict[tuple[str, bytes], LogicalName] = OrderedDict()
         self._rights: OrderedDict[tuple[str, str, LogicalName], tuple[int, float]] = OrderedDict()
+        self._missing: OrderedDict[tuple[str, str, LogicalName], float] = OrderedDict()
         self._shown: OrderedDict[str, tuple[bool, float]] = OrderedDict()
         self._denied: OrderedDict[str, None] = OrderedDict()
         self._sought: OrderedDict[tuple[str, bytes], float] = OrderedDict()
@@ -122,6 +123,12 @@ class FarVolume:
         if found is None or principal in self._denied:
             return None
         return Rights(found[0], self._clock() - found[1])
+
+    def missing_age(self, principal: str, host: str, name: LogicalName) -> float | None:
+        """The seconds since the owner said that there is no such topic, as it says to a principal
+        that might describe it; None: it has not."""
+        found = self._missing.get((principal, host, name))
+        return None if found is None or principal in self._denied else self._clock() - found
 
     def describes(self, principal: str, host: str, name: LogicalName) -> FarTopic | None:
         """A topic that a principal has seen, unless its owner has since denied it DESCRIBE."""
@@ -215,6 +222,7 @@ class FarVolume:
         those from ``host``, or from one that is not known any more (None)."""
         before = self._topics.pop((principal, name), None)
         if host is not None:
+            self._missing.pop((principal, host, name), None)
             self._note_rights(principal, host, name, operations)
         if before is not None:
             topic_id = topic_id or before.topic_id
@@ -232,6 +240,7 @@ class FarVolume:
         """Note that the owner does not authorize a principal to DESCRIBE a topic, whether or not
         that exists."""
         _put(self._rights, (principal, host, name), (0, self._clock()), MAX_RIGHTS)
+        self._missing.pop((principal, host, name), None)
         seen = self._topics.get((principal, name))
         if seen is not None and seen.operations != 0:
             self._topics[principal, name] = seen._replace(operations=0)
@@ -242,9 +251,11 @@ class FarVolume:
         if self._topics.pop((principal, name), None) is not None:
             self.version += 1
 
-    def forget_rights(self, principal: str, host: str, name: LogicalName) -> None:
-        """Note that what was reported of a principal's rights holds no longer."""
+    def note_missing(self, principal: str, host: str, name: LogicalName) -> None:
+        """Note that the owner has no such topic: what it reported of rights holds no longer."""
         self._rights.pop((principal, host, name), None)
+        _put(self._missing, (principal, host, name), self._clock(), MAX_RIGHTS)
+        self.forget_topic(principal, name)
 
     def forget_id(self, principal: str, topic_id: bytes) -> None:
         """Note that the owner knows no topic of this id for a principal. A topic that was made anew

@@ -17,6 +17,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Final, NamedTuple
 
+from gateway.files import UnreadableFile, read_file
 from gateway.names import LogicalName
 from gateway.node_ids import MOUNTED_BITS
 from gateway.referrals.far import FarBroker, FarVolume
@@ -27,9 +28,15 @@ FORMAT: Final = 1
 SAVE_SECONDS: Final = 1.0
 """Seconds between two looks whether there is something new to write."""
 
+MAX_BYTES: Final = 256 * 1024 * 1024
+"""Bytes of the largest file that is read back: more than a million topics."""
+
 _LONG_AGO: Final = -math.inf
 _ID_BYTES: Final = 16
-_UNREADABLE: Final = (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError)
+_UNREADABLE: Final = (
+    *(OSError, UnreadableFile, ValueError, LookupError, TypeError, AttributeError, RecursionError),
+    ArithmeticError,  # a number that is too large for an integer
+)
 
 
 class _KeptTopic(NamedTuple):
@@ -69,7 +76,7 @@ class FarVolumes:
         self._clock = clock
         self._volumes: dict[tuple[str, str], FarVolume] = {}
         self._numbers: Mapping[str, int] = {}
-        self._saved = 0
+        self._saved = self._version()
         self._writing = Lock()
 
     @property
@@ -104,7 +111,7 @@ class FarVolumes:
         numbers: dict[str, int] = {}
         for file in sorted(self._directory.glob("tree-*.json"), key=_written_at):
             try:
-                recorded, volumes = _read(json.loads(file.read_text()))
+                recorded, volumes = _read(json.loads(read_file(file, MAX_BYTES)))
             except _UNREADABLE as error:
                 log.warning("'%s' is left out: what it keeps cannot be read: %s", file, error)
                 continue
@@ -146,8 +153,9 @@ class FarVolumes:
                 os.fsync(out.fileno())
             new.replace(file)
 
-    def _version(self) -> int:
-        return sum(volume.version for volume in self._volumes.values()) + len(self._numbers)
+    def _version(self) -> tuple[int, Mapping[str, int]]:
+        versions = sum(volume.version for volume in self._volumes.values())
+        return versions, dict(self._numbers)
 
     def _content(self) -> dict[str, object]:
         return {

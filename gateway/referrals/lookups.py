@@ -11,16 +11,20 @@ import asyncio
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
+from time import monotonic
 from typing import Final, NamedTuple
 
 from gateway.counts import Counts
-from gateway.referrals.believing import Inner, inner_of, lie_of, passed_back
+from gateway.referrals.believing import Inner, Lie, inner_of, lie_of, passed_back
+from gateway.referrals.lies import LOOKUPS, Lies
 from gateway.referrals.locations import NOBODY, Location, Locations
 from gateway.referrals.numbers import Numbers
 from gateway.referrals.peer_link import PeerUnreachable
 from gateway.referrals.questions import MAX_HOPS, Answer, Hop, Kind, Outcome, Question
 from gateway.referrals.racing import MARGIN, Link, Race, best
 from gateway.referrals.routing import Routes, Ways
+from gateway.slices import Slices, Turns, in_slices
 from protocol.errors import ProtocolError
 
 MAX_OWN: Final = 1_000
@@ -30,9 +34,10 @@ MAX_OF_PEER: Final = 64
 """Those of one peer: far fewer than a link lets wait, so that a peer which floods this gateway with
 questions leaves room for its own clients' and for those of other peers."""
 
+LONG: Final = 32 * 1024
+"""Bytes of a response that is looked at in slices."""
+
 _GONE: Final = (Outcome.UNREACHABLE, Outcome.NO_SUCH_MOUNT)
-_FAMILY: Final = "tree_lookups"
-_LIED: Final = "lied"
 _MAYBE_DONE: Final = (
     "The change may or may not have been made; look whether it was before you try it again."
 )
@@ -68,9 +73,13 @@ class Lookups:
         numbers: Numbers,
         max_hops: int,
         counts: Counts | None = None,
+        turns: Turns | None = None,
     ) -> None:
         """``links`` has every peer of ``routes`` by its name. ``counts`` gets the family
-        "tree_lookups" with labels peer and outcome ("lied": not believed)."""
+        "tree_lookups" with labels peer and outcome ("lied": not believed; "number_conflict": nor
+        is this, as two mounts have one number), and "tree_number_conflicts" with that number and
+        both mounts. Long answers are looked at in ``turns``, if
+        there are any: a tool has nobody else to serve."""
         self._id = gateway_id
         self._routes = routes
         self._links = links
@@ -78,6 +87,8 @@ class Lookups:
         self._numbers = numbers
         self._max_hops = max_hops
         self._counts = counts
+        self._lies = Lies(counts)
+        self._turns = turns
         self._shared: dict[_Key, asyncio.Task[_Found]] = {}
         self._under_way: Counter[str | None] = Counter()
 
@@ -99,9 +110,8 @@ class Lookups:
         ``question`` is as it came, from the peer ``came_from`` or from a client (None). With
         ``changes`` it is asked once, of one peer. What peers do raises nothing.
         """
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-        deadline = began + question.seconds
+        began = monotonic()  # the loop's time stands still in a turn, and is one in milliseconds
+        deadline = asyncio.get_running_loop().time() + question.seconds
         under_way = self._under_way
         under_way[came_from] += 1
         try:
@@ -110,7 +120,7 @@ class Lookups:
             under_way[came_from] -= 1
             if not under_way[came_from]:
                 del under_way[came_from]
-        micros = round((loop.time() - began) * 1e6)
+        micros = round((monotonic() - began) * 1e6)
         return answer.by_way_of(Hop(self._id, micros, known))
 
     async def _find(
@@ -237,12 +247,25 @@ class Lookups:
             text = f"{error}{maybe_done if error.sent else ''}"
             answer = Answer(Outcome.UNREACHABLE, text)
         else:
-            lie = lie_of(peer, lookup.question, lookup.inner, answer, self._routes, self._numbers)
+            lie = await self._lie_of(peer, lookup, answer)
             if lie is not None:
-                self._count(peer, _LIED)
-                return Answer(Outcome.UNREACHABLE, f"{lie}{maybe_done}")
+                self._lies.note(peer, answer, lie)
+                return Answer(Outcome.UNREACHABLE, f"{lie.text}{maybe_done}")
         self._count(peer, answer.outcome.name.lower())
         return passed_back(peer, answer)
+
+    async def _lie_of(self, peer: str, lookup: _Lookup, answer: Answer) -> Lie | None:
+        question, routes, numbers = lookup.question, self._routes, self._numbers
+        look = partial(lie_of, peer, question, lookup.inner, answer, routes, numbers)
+        if self._turns is None or len(answer.response) < LONG:
+            return look()
+        return await in_slices(self._turns, Slices(look))
+
+    def disbelieve(self, path: str, text: str) -> None:
+        """Note that the last answer for a path is not believed by who asked, and why."""
+        location = self._locations.find(path)
+        if location is not None and location is not NOBODY:
+            self._lies.note(location.peer, Answer(Outcome.ANSWERED), Lie(text))
 
     async def _ask_link(self, lookup: _Lookup, link: Link, changes: bool) -> Answer:
         """A lookup whose connection is lost is asked again, once: of several gateways that are one
@@ -267,7 +290,7 @@ class Lookups:
 
     def _count(self, peer: str, outcome: str) -> None:
         if self._counts is not None:
-            self._counts.add(_FAMILY, (peer, outcome), 1)
+            self._counts.add(LOOKUPS, (peer, outcome), 1)
 
 
 def _key(question: Question, came_from: str | None) -> _Key:

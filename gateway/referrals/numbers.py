@@ -6,7 +6,7 @@ broker of one cluster for that of another if two clusters had the same number.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 from typing import Final
 
@@ -18,42 +18,86 @@ from protocol.walkers import Span, walker
 
 _NODE_KINDS: Final = frozenset({Kind.NODE_ID, Kind.ENDPOINT_NODE})
 
+_NOBODY: Final = -1
+
 _AT_ONCE: Final = 32 * 1024
 """Bytes that are walked in one go; longer messages may take several slices."""
 
 
 class Numbers:
-    """The numbers of mounts: this gateway's own ones, and those recorded of others."""
+    """The numbers of mounts: those of the configuration, and those recorded of others.
 
-    def __init__(self, own: Mapping[str, int], known: Mapping[str, int] = MappingProxyType({})):
-        """``own`` are those of the configuration. ``known`` are those recorded earlier; those that
-        contradict ``own``, or others before them, are left out."""
+    A number belongs to the mount that had it first. Another one that answers with it is not
+    believed, and is noted as ``contested``: one of the two is wrong, and which one only operators
+    know. Once the first one answers with a number that nobody has, the contested one is free.
+    """
+
+    def __init__(
+        self,
+        own: Mapping[str, int],
+        known: Mapping[str, int] = MappingProxyType({}),
+        *,
+        settled: Mapping[str, int] = MappingProxyType({}),
+        recorded: Collection[str] | None = None,
+    ) -> None:
+        """``own`` are this gateway's, ``settled`` those that the configuration gives other mounts
+        (``tree.numbers``). ``known`` are those recorded earlier; those that contradict the
+        configuration, or others before them, are left out. ``recorded`` are the mounts whose
+        numbers are recorded at all: those that clients here can reach (None: every one).
+        ``on_change`` is called when a mount has got another number."""
         self._own = dict(own)
-        self._known: dict[str, int] = {}
-        self._taken = set(self._own.values())
+        self._fixed = {**settled, **own}
+        self._holders = {number: mount for mount, number in self._fixed.items()}
+        self._recorded = recorded
+        self._known = {mount: number for mount, number in settled.items() if mount not in own}
+        self.on_change: Callable[[], None] | None = None
+        self._contested: set[int] = set()
         for mount, number in known.items():
             self.believes(mount, number)
+        self._contested.clear()
 
     @property
     def known(self) -> Mapping[str, int]:
-        """The recorded ones, without this gateway's own; the first recorded first."""
+        """Those of other gateways' mounts: the configuration's, then the recorded ones, the first
+        recorded first."""
         return MappingProxyType(self._known)
+
+    def of(self, mount: str) -> int | None:
+        """The number of a mount; None: it is not known."""
+        return self._own.get(mount) or self._known.get(mount)
+
+    def holder(self, number: int) -> str | None:
+        """The mount that has a number; None: none has."""
+        return self._holders.get(number)
 
     def believes(self, mount: str, number: int) -> bool:
         """Whether a mount has the number. At first sight it is recorded; it is not believed if the
-        mount has another one, if another mount has it, or if no mount can have it."""
-        recorded = self._own.get(mount) or self._known.get(mount)
-        if recorded is not None:
-            return recorded == number
-        if not 1 <= number <= MAX_NUMBER or number in self._taken:
+        mount has another one that nobody else lays claim to, if another mount has it, or if no
+        mount can have it."""
+        before = self.of(mount)
+        if before == number:
+            return True
+        if mount in self._fixed or not 1 <= number <= MAX_NUMBER:
             return False
+        if number in self._holders:
+            self._contested.add(number)
+            return False
+        if before is not None and before not in self._contested:
+            return False
+        if before is None and self._recorded is not None and mount not in self._recorded:
+            return True
         self._known[mount] = number
-        self._taken.add(number)
+        self._holders[number] = mount
+        if before is not None:
+            del self._holders[before]
+            self._contested.discard(before)
+            if self.on_change is not None:
+                self.on_change()
         return True
 
 
 def bears_number(api_name: str, version: int, body: bytes, number: int) -> bool:
-    """Whether every node id in a response body bears the number; negative ones stand for no broker.
+    """Whether every node id in a response body bears the number; -1 stands for no broker.
 
     ``api_name`` is Kafka's (``Metadata``). A body that is not this API's in this version does not.
     """
@@ -83,5 +127,5 @@ class _Bearing(list[Span]):
 
     def append(self, span: Span) -> None:
         node_id = span[3]
-        if node_id >= 0 and node_id >> MOUNTED_BITS != self._number:
+        if node_id < _NOBODY or (node_id >= 0 and node_id >> MOUNTED_BITS != self._number):
             raise _OtherNumberError

@@ -35,6 +35,9 @@ PATIENCE: Final = 0.25
 """Seconds without a sign of the peer until it counts as down. Less says nothing: a question may
 come from another gateway with a millisecond left, and must not end those of others."""
 
+DOUBT_SECONDS: Final = 0.5
+"""For the response to a ping after a question was not answered in time."""
+
 
 class PeerUnreachable(Exception):
     """A peer has not answered a question. The text is a sentence for clients; ``reason`` is for
@@ -79,6 +82,7 @@ class PeerLink:
         self._heard_at = float("-inf")
         self._up = True
         self._reason = ""
+        self._doubted = asyncio.Event()
 
     @property
     def up(self) -> bool:
@@ -119,7 +123,7 @@ class PeerLink:
             else:
                 self._note_up()
                 try:
-                    await _until_ended(self._held)
+                    await self._until_ended(self._held)
                 finally:
                     self._held.close()
                     self._held = None
@@ -183,7 +187,7 @@ class PeerLink:
             waited = loop.time() - began
             reason = f"no answer within {waited:.3g} s"
             if waited >= PATIENCE and self._heard_at < began:
-                self._note_down(reason)
+                self._doubt(reason)
             raise self._unreachable(reason, sent=True) from None
         except BrokerError as error:
             raise self._unreachable(str(error), sent=True) from None
@@ -231,6 +235,38 @@ class PeerLink:
             log.info("gateway '%s' responds again", self.name)
         self._up = True
 
+    def _doubt(self, reason: str) -> None:
+        """A question was not answered: the peer is down, or has much to do for that one. Where a
+        connection is kept, a ping on it tells the one from the other."""
+        if self._held is None:
+            self._note_down(reason)
+        else:
+            self._reason = reason
+            self._doubted.set()
+
+    async def _until_ended(self, connection: BrokerConnection) -> None:
+        """Returns when the other end has closed an idle connection, or does not respond on it."""
+        while True:
+            ended = asyncio.create_task(connection.ended())
+            doubting = asyncio.create_task(self._doubted.wait())
+            try:
+                first = asyncio.FIRST_COMPLETED
+                await asyncio.wait((ended, doubting), timeout=PING_EVERY, return_when=first)
+                if ended.done():
+                    return
+            finally:
+                ended.cancel()
+                doubting.cancel()
+            doubted = self._doubted.is_set()
+            self._doubted.clear()
+            try:
+                async with asyncio.timeout(DOUBT_SECONDS if doubted else PROBE_SECONDS):
+                    await connection.ping()
+            except (TimeoutError, BrokerError):
+                if doubted:
+                    self._note_down(self._reason)
+                return
+
     def _note_down(self, reason: str) -> None:
         if self._up:
             log.warning("gateway '%s' does not respond: %s", self.name, reason)
@@ -248,18 +284,3 @@ class PeerLink:
     def _unreachable(self, reason: str, *, sent: bool = False) -> PeerUnreachable:
         text = f"Gateway '{self.name}' does not respond; try again later."
         return PeerUnreachable(text, reason=reason, sent=sent)
-
-
-async def _until_ended(connection: BrokerConnection) -> None:
-    """Returns when the other end has closed an idle connection, or does not respond on it."""
-    while True:
-        try:
-            async with asyncio.timeout(PING_EVERY):
-                return await connection.ended()
-        except TimeoutError:
-            pass
-        try:
-            async with asyncio.timeout(PROBE_SECONDS):
-                await connection.ping()
-        except (TimeoutError, BrokerError):
-            return

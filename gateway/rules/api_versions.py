@@ -96,8 +96,9 @@ def in_tree(
 
     ``served`` is the ApiVersionsResponse of its own cluster, ``reach`` those of all clusters that
     the client can reach. The APIs of ``split`` are answered on every node for all of them, so they
-    are listed with the versions that all serve. Finalized features are the same on every node, the
-    lowest of each, since Java's client takes those of the highest epoch, whichever node's.
+    are listed with the versions that all serve, if there are any. Finalized features are the same
+    on every node, the lowest of each, since Java's client takes those of the highest epoch,
+    whichever node's.
     """
     common = [{each.api_key: each for each in one.api_keys} for one in reach]
     api_keys = []
@@ -106,7 +107,8 @@ def in_tree(
             others = [one[entry.api_key] for one in common if entry.api_key in one]
             lowest = max((each.min_version for each in others), default=entry.min_version)
             highest = min((each.max_version for each in others), default=entry.max_version)
-            entry = replace(entry, min_version=lowest, max_version=highest)
+            if lowest <= highest:  # else one cluster would take the API from all
+                entry = replace(entry, min_version=lowest, max_version=highest)
         api_keys.append(entry)
     changes: dict[str, Any] = {"api_keys": tuple(api_keys)}
     if hasattr(served, "finalized_features") and reach:

@@ -15,6 +15,7 @@ from gateway.rules.declaration import Declaration
 from gateway.views.access import DESCRIBE, Access
 from protocol import messages
 from protocol.messages import has_field
+from protocol.pausing import eased
 
 NOT_ASKED: Final = -(2**31)
 """The value of a response where the operations were not requested."""
@@ -62,7 +63,7 @@ def cut(
             _with(
                 entry, shown.bits, access, named(access, getattr(entry, shown.named_by)), of_topics
             )
-            for entry in getattr(response, shown.array)
+            for entry in eased(getattr(response, shown.array))
         )
     if has_field(type(response), _CLUSTER_FIELD):
         changes[_CLUSTER_FIELD] = _cluster(getattr(response, _CLUSTER_FIELD), access)

@@ -32,6 +32,7 @@ from gateway.rules.group_members import (
     MemberKey,
     Names,
     Reach,
+    is_long,
 )
 from gateway.rules.heartbeat_outcomes import NO_NAMES, Forward, Sent, Unheard, Unknown
 from protocol import messages
@@ -169,13 +170,13 @@ class RegexSubscriptions:
         connection has not heard of it, and the heartbeat neither says all nor repeats what was
         fenced."""
         if request.member_epoch == JOINING_EPOCH:
-            _hear(heard, key)
+            hear(heard, key)
             return Member()
         told = self._unknown.pop(key, None)
         if told is not None:
             return told
         if _is_complete(request) or self._members.is_fenced(key):
-            _hear(heard, key)
+            hear(heard, key)
         elif heard is not None and version >= FIRST_WITH_REGEX and key not in heard:
             return None
         known = self._known(key, request)
@@ -261,9 +262,10 @@ def _renamed(before: Mapping[bytes, str], now: Mapping[bytes, str], reach: Reach
     )
 
 
-def _hear(heard: set[MemberKey] | None, key: MemberKey) -> None:
+def hear(heard: set[MemberKey] | None, key: MemberKey) -> None:
+    """Note that a connection has heard of a member, among the last ones that it has."""
     if heard is not None:
-        if len(heard) >= MAX_HEARD:
+        if len(heard) >= MAX_HEARD or is_long(key):
             heard.clear()
         heard.add(key)
 

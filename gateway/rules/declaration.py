@@ -27,6 +27,8 @@ from functools import cached_property
 from typing import Any, Final
 
 from gateway.acl_model import Operation
+from gateway.rules.division import Division
+from gateway.rules.tree_brokers import BrokerList
 from protocol.schema import api_key_of
 
 TOPIC_ID: Final = "topic_id"
@@ -56,12 +58,39 @@ class Do(Enum):
         "ids are looked up, and foreign ones get an error; "
         "only the ids of moved topics are rewritten"
     )
-    EXPAND = "forwarded with explicit names: those that the view lists"
+    EXPAND = "forwarded for what the view lists: by name, or the rest is cut from the response"
     FILTER = "forwarded, and items outside the view are dropped from the response"
     DENY = "answered with an error"
     FORWARD = "carries no name and is forwarded"
     ANSWER = "answered by the gateway itself"
     ABSENT = "this API has no such way"
+
+
+class Effect(Enum):
+    """The effect of a request, by which the gateway sends it once or again, and how long it waits
+    for another cluster's answer."""
+
+    LOOKUP = "none: every client asks for it on its way to records"
+    DESCRIPTION = "none: operators ask for it"
+    CHANGE = "it may change something, so it is sent once"
+
+
+class Waits(Enum):
+    """What a broker may wait for before it responds. The gateway waits for no such response: a
+    Fetch that waits is answered as one of a session that is gone, and members of a group name
+    topics to each other only."""
+
+    NEVER = "it responds when it has done what was requested"
+    FOR_RECORDS = "until there are records"
+    FOR_MEMBERS = "until a group is complete"
+
+
+class Records(Enum):
+    """The message that has record bytes, which pass as a stream."""
+
+    NONE = "neither"
+    REQUEST = "the request"
+    RESPONSE = "the response"
 
 
 class Shadows(Enum):
@@ -78,13 +107,17 @@ class Needs:
     and transactional ids that a request names: Kafka's own (KafkaApis; docs: Authorization and
     ACLs), which are the same at every version.
     ``instead``: a principal with this operation on the cluster needs none on topics.
-    ``tells_illegal``: an illegal topic name is INVALID_TOPIC_EXCEPTION, not an unknown one."""
+    ``tells_illegal``: an illegal topic name is INVALID_TOPIC_EXCEPTION, not an unknown one.
+    ``empty_group``: brokers serve the empty group id "for backwards compatibility", as that of
+    offsets without members (GroupCoordinatorService); other requests with it are rejected there,
+    and under a home here, where its id at the broker is not empty."""
 
     topic: int = NOTHING
     group: int = NOTHING
     transactional_id: int = NOTHING
     instead: int = NOTHING
     tells_illegal: bool = False
+    empty_group: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,45 +209,95 @@ class ToldOperations:
     bits: str = ""
 
 
+Translation = Callable[[Any, int, int, str], Mapping[str, object]]
+"""(request, its version, another version, the two as text) -> fields of the request at the other
+version. Raises ProtocolError where that version cannot say the same."""
+
+
+def _as_it_is(request: Any, before: int, after: int, where: str) -> Mapping[str, object]:
+    return {}
+
+
 @dataclass(frozen=True)
 class Declaration:
-    """One API: its name, its first and last version, and a decision for each way of naming.
-
-    ``why`` says what the ways do not. ``topics`` and ``items`` have a shape for each span of
-    versions; ``seen`` are the fields on the way to arrays of topics in responses to requests that
-    name none. ``shadows`` is what is done with topics of other volumes. ``of_others``: names in
-    subscriptions and assignments are those of any member of a group, so only those are told that
-    may be described.
-    ``beside_error`` is what stands beside the error of a response where that is not the field's
-    default or zero. ``items_too`` tells of a version and a code whether the items are answered
-    although the response has an error of its own. ``refusal`` is the body for a version, a request
-    and a code where Kafka has another form for it; None: it has not. ``lowest`` is the lowest
-    version that is advertised, given the broker's own.
-    Requests of up to ``small_request`` bytes and responses of up to ``small_response`` are decided,
-    or restored, in one go, whatever they hold; longer ones may take several slices
-    (``gateway.slices``).
-    """
+    """One API: its name, the versions that are served, a decision for each way of naming, and all
+    else that depends on which API it is. Modules outside the slices read that, and know no API by
+    name (``tests/gateway/test_api_names.py`` lists the exceptions)."""
 
     name: str
+
     span: tuple[int, int]
+    """The first and the last version."""
+
     named: Do
+
     _: KW_ONLY
+
     by_id: Do = Do.ABSENT
+
     null: Do = Do.ABSENT
+
     why: str = ""
+    """What the ways of naming do not say."""
+
+    effect: Effect = Effect.CHANGE
+    """Of an API whose requests go to other volumes; elsewhere nothing depends on it."""
+
+    waits: Waits = Waits.NEVER
+
+    records: Records = Records.NONE
+
     needs: Needs = Needs()
+
     topics: tuple[TopicShape, ...] = ()
+    """One for each span of versions."""
+
     items: tuple[ItemShape, ...] = ()
+    """One for each span of versions."""
+
     seen: tuple[tuple[str, ...], ...] = ()
+    """The fields on the way to arrays of topics, in responses to requests that name none."""
+
     operations: ToldOperations | None = None
+
     shadows: Shadows = Shadows.NONE
-    of_others: bool = False
+    """What is done with topics of other volumes."""
+
+    division: Division | None = None
+    """How requests divide by volume in a tree; None: they are not divided."""
+
+    brokers: BrokerList | None = None
+    """How brokers are listed in responses, if they are."""
+
+    translated: Translation = _as_it_is
+    """What differs by more than fields at another version of a request."""
+
+    translated_response: Callable[[Any, Any, Any], Any] | None = None
+    """(response as the client's version has its fields, the broker's response, the request) -> the
+    response, complete."""
+
     beside_error: Mapping[str, object] = field(default_factory=dict)
+    """What stands beside the error of a response where that is not the field's default or zero."""
+
     items_too: Callable[[int, int], bool] = field(default=lambda version, code: False)
+    """Whether the items are answered although the response has an error of its own."""
+
     rejection: Callable[[int, bytes, int], bytes | None] = field(default=lambda *_: None)
+    """(version, request, code) -> the body where Kafka has another form; None: it has not."""
+
     lowest: Callable[[int], int] | None = None
+    """The lowest version that is advertised, given the broker's own."""
+
+    pipelined: bool = False
+    """Whether requests may be forwarded while earlier ones of the same API have no response yet;
+    every other request waits until its connection has nothing in flight."""
+
     small_request: int = 1 * KIB
+    """Requests of up to so many bytes are decided in one go, whatever they hold; longer ones may
+    take several slices (``gateway.slices``)."""
+
     small_response: int = 2 * KIB
+    """Responses of up to so many bytes are restored in one go."""
 
     @cached_property
     def key(self) -> int:

@@ -8,6 +8,11 @@ A gateway names itself at the address of another one, and the others at their ow
 nodes enough at its addresses, and try them at random when it is killed: the fewer are there, and
 the more elsewhere, the sooner they find one that lives. Its node is not left out, since clients
 ask every node that they were told of, and would wait for one that the next gateway does not list.
+
+A gateway that hangs accepts connections and does not answer, and a client that tries it waits for
+its own timeouts. So while another one lives, the node of one that hangs has the address of that.
+Where none does, each has its own address, because clients have to know one elsewhere: this gateway
+can end before they ask again.
 """
 
 from __future__ import annotations
@@ -32,7 +37,7 @@ class GatewayNode(NamedTuple):
 class GatewayNodes:
     """The nodes of gateways at each listener, by the catalog's members."""
 
-    __slots__ = ("_absent", "_by_listener", "_listed_at", "_members", "_own_id")
+    __slots__ = ("_absent", "_by_listener", "_hung", "_listed_at", "_members", "_own_id")
 
     def __init__(self, own_id: str = "", listed_at: Iterable[str] = ()) -> None:
         """``own_id`` is the gateway's own; ``listed_at`` are the names of its listeners that list
@@ -41,11 +46,17 @@ class GatewayNodes:
         self._listed_at = frozenset(listed_at)
         self._members: Mapping[str, Member] | None = None
         self._absent: Set[str] = frozenset()
+        self._hung: Set[str] = frozenset()
         self._by_listener: dict[str, tuple[GatewayNode, ...]] = {}
 
     def leave_out(self, gateway_ids: Set[str]) -> None:
         """From here on list all but these gateways."""
         self._absent = gateway_ids
+        self._by_listener.clear()
+
+    def lead_past(self, gateway_ids: Set[str]) -> None:
+        """From here on name no address of these gateways, which hang, while another one lives."""
+        self._hung = gateway_ids
         self._by_listener.clear()
 
     def at(self, snapshot: Snapshot, listener: str) -> tuple[GatewayNode, ...]:
@@ -58,23 +69,26 @@ class GatewayNodes:
         found = self._by_listener.get(listener)
         if found is None:
             there = [each for key, each in self._members.items() if key not in self._absent]
-            found = self._by_listener[listener] = _nodes(there, self._own_id, listener)
+            found = self._by_listener[listener] = _nodes(there, self._own_id, self._hung, listener)
         return found
 
 
 NO_GATEWAY_NODES: Final = GatewayNodes()
 
 
-def _nodes(members: Iterable[Member], own_id: str, listener: str) -> tuple[GatewayNode, ...]:
+def _nodes(
+    members: Iterable[Member], own_id: str, hung: Set[str], listener: str
+) -> tuple[GatewayNode, ...]:
     listed = sorted((one for one in members if listener in one.addresses), key=_number)
     others = [one for one in listed if one.gateway_id != own_id]
     if not others:
         return ()
+    living = [one for one in others if one.gateway_id not in hung]
     nodes = []
     for member in listed:
         at = member
-        if member.gateway_id == own_id:
-            at = next((one for one in others if one.number > member.number), others[0])
+        if living and (member.gateway_id == own_id or member.gateway_id in hung):
+            at = next((one for one in living if one.number > member.number), living[0])
         host, _, port = at.addresses[listener].rpartition(":")
         node_id = FIRST_GATEWAY_ID + member.number
         nodes.append(GatewayNode(node_id, host.strip("[]"), int(port)))

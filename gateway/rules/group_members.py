@@ -28,14 +28,32 @@ UNHEARD_SECONDS: Final = 180.0
 """The time that a member without heartbeats is kept: three times the longest session that a broker
 allows (group.consumer.max.session.timeout.ms). One that returns after that joins anew."""
 
-MAX_PATTERN_BYTES: Final = 32_767
-"""The longest string of Kafka's protocol: a broker closes the connection for a longer one."""
-
 MAX_COMPILED_BYTES: Final = 1 << 20
 """A compiled expression that would take more is rejected."""
 
+MAX_REPEATED_BYTES: Final = 1 << 18
+"""The same of an expression with repetitions: each name may take time for all of it."""
+
+MAX_REPETITIONS: Final = 500
+"""The most ``*``, ``+``, ``?``, ``{`` and ``[`` in an expression. RE2 takes up to a second to
+compile twenty times as many, and to match one name takes time for each of them."""
+
+MAX_UNICODE_CLASSES: Final = 20
+"""The most classes like ``\\pL``: each stands for hundreds of ranges, so that ten thousand took
+seconds to read and 300 MB, whatever memory the compiled expression may have."""
+
 MemberKey = tuple[Hashable, str, str]
 """The scope, the group id and the member id."""
+
+
+LONGEST_IDS: Final = 1_000
+"""Characters of the ids in a key that is kept before a broker has accepted the member: clients
+choose them, up to 64 KB."""
+
+
+def is_long(key: MemberKey) -> bool:
+    """Whether the ids are longer than ``LONGEST_IDS`` together."""
+    return len(key[1]) + len(key[2]) > LONGEST_IDS
 
 
 Reach = Callable[[str], bytes | None]
@@ -48,17 +66,18 @@ class InvalidTopicRegex(Exception):
 
 class TopicRegex:
     """A compiled expression over topic names, in RE2's syntax as on a broker (KIP-848): matching
-    takes time linear in the name, whatever the expression. Raises InvalidTopicRegex."""
+    takes time linear in the name and in the expression, and neither that nor compiling can be
+    interrupted, so what would take long is rejected. Raises InvalidTopicRegex."""
 
     __slots__ = ("_compiled",)
 
     def __init__(self, pattern: str) -> None:
-        size = len(pattern.encode())
-        if size > MAX_PATTERN_BYTES:
-            raise InvalidTopicRegex(f"it has {size} bytes, and {MAX_PATTERN_BYTES} are allowed")
+        repetitions = _check_cost(pattern)
         options = re2.Options()
         options.log_errors = False
-        options.max_mem = MAX_COMPILED_BYTES
+        options.max_mem = MAX_REPEATED_BYTES if repetitions else MAX_COMPILED_BYTES
+        # Nobody asks for groups, and for each of them a step of a match would take longer.
+        options.never_capture = True
         try:
             self._compiled = re2.compile(pattern, options=options)
         except (re2.error, UnicodeError) as error:
@@ -66,7 +85,21 @@ class TopicRegex:
 
     def matching(self, names: Iterable[str]) -> tuple[str, ...]:
         """The names that match as a whole, in their order."""
-        return tuple(name for name in paced(names) if self._compiled.fullmatch(name) is not None)
+        matches = self._compiled.fullmatch
+        # A pause before each: one name may take 20 ms.
+        return tuple(name for name in paced(names, every=1) if matches(name) is not None)
+
+
+def _check_cost(pattern: str) -> int:
+    """The number of repetitions and classes in an expression, escaped ones too. Raises
+    InvalidTopicRegex for one with so many, or with so many Unicode classes, that it takes long."""
+    of_groups = pattern.count("(?") - pattern.count(r"\(?")
+    repetitions = sum(map(pattern.count, "*+?{[")) - of_groups
+    if repetitions > MAX_REPETITIONS:
+        raise InvalidTopicRegex(f"it has more than {MAX_REPETITIONS} repetitions and classes")
+    if pattern.count(r"\p") + pattern.count(r"\P") > MAX_UNICODE_CLASSES:
+        raise InvalidTopicRegex(rf"it has more than {MAX_UNICODE_CLASSES} classes like \pL")
+    return repetitions
 
 
 def _text(error: Exception) -> str:
@@ -196,7 +229,10 @@ class GroupMembers:
         scope.fenced.pop(key, None)
 
     def fence(self, key: MemberKey) -> None:
-        """Note that a member was fenced."""
+        """Note that a member was fenced. One with long ids is not noted: it is fenced again until
+        it joins, as clients do."""
+        if is_long(key):
+            return
         fenced = self._scopes[key[0]].fenced
         fenced.pop(key, None)
         fenced[key] = self._clock()

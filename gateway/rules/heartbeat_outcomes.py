@@ -55,8 +55,8 @@ class Unheard:
 
 
 class Unknown(Enum):
-    """What is done with a member that could not be recalled: its broker says what is wrong, or it
-    joins again."""
+    """What is done with a member that could not be recalled: its broker says what is wrong with a
+    heartbeat that subscribes to nothing new, or the member joins again."""
 
     FORWARD = "forward"
     FENCE = "fence"

@@ -6,7 +6,7 @@ a request, ``merge_items`` puts their errors into its response, in the request's
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Generic, TypeVar
@@ -14,6 +14,7 @@ from typing import Any, Generic, TypeVar
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST
 from gateway.rules.declaration import Declaration, ItemShape
+from gateway.rules.topic_entries import SPELLING
 from protocol import messages
 from protocol.messages import element_class, make
 from protocol.pausing import pause_point
@@ -77,7 +78,7 @@ def split_items(
         why = denied.get(key) or denied.get(first)
         if why is None and first != key and not _same(shape, entry, by_key[first]):
             message = "This is already in the request, under another spelling of its name."
-            why = Denied(INVALID_REQUEST, message, "spelling")
+            why = Denied(INVALID_REQUEST, message, SPELLING)
         items.append(RequestedItem(key, first, why))
         if why is None and first == key:
             left.append(entry)
@@ -85,6 +86,18 @@ def split_items(
     if not left:
         return ItemSplit(None, kept)
     return ItemSplit(messages.write(replace(request, **{shape.asked: tuple(left)})), kept)
+
+
+def contradictions(
+    kept: KeptItems[Key], aliases: Mapping[Key, Key]
+) -> Iterator[tuple[bytes, Denied]]:
+    """The second spellings that ask for something else than the first one does, as raw names, and
+    why they are rejected."""
+    for item in kept.items:
+        if item.denied is not None and item.denied.rule == SPELLING and item.key in aliases:
+            name: object = item.key[-1] if isinstance(item.key, tuple) else item.key
+            if isinstance(name, bytes):
+                yield name, item.denied
 
 
 def reject_all_items(api: Declaration, version: int, body: bytes, why: Denied) -> bytes:

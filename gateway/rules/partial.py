@@ -7,14 +7,21 @@ of second spellings) into its response, ``drop`` takes topics out of a response,
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from gateway.decision import Denied
 from gateway.rules import item_lists
 from gateway.rules.declaration import TOPIC_ID, Declaration, TopicShape
-from gateway.rules.topic_entries import NO_ALIASES, Rejection, RequestedTopic, divide, merge_topics
+from gateway.rules.topic_entries import (
+    NO_ALIASES,
+    SPELLING,
+    Rejection,
+    RequestedTopic,
+    divide,
+    merge_topics,
+)
 from protocol import messages
 from protocol.messages import changed, element_class, has_field, make
 from protocol.pausing import paced
@@ -68,6 +75,19 @@ def split(
     read and LookupError for an API whose requests name no topics.
     """
     return _split(api, version, body, Rejection(_shape(api, version), denied, aliases))
+
+
+def contradictions(
+    kept: KeptTopics, aliases: Mapping[bytes, bytes]
+) -> Iterator[tuple[bytes, Denied]]:
+    """The second spellings that ask for something else than the first one does, wholly or of some
+    partition, and why they are rejected."""
+    for requested in kept.lists:
+        for topic in requested.topics or ():
+            name = b"" if topic.name is None else topic.name.encode()
+            why = topic.denied or next(iter(topic.rejected.values()), None)
+            if name in aliases and why is not None and why.rule == SPELLING:
+                yield name, why
 
 
 def reject_all(api: Declaration, version: int, body: bytes, why: Denied) -> bytes:

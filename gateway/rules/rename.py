@@ -11,13 +11,14 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gateway.decision import Denied
-from gateway.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_ID
+from gateway.error_codes import INVALID_GROUP_ID, INVALID_REQUEST, UNKNOWN_TOPIC_ID
 from gateway.rules.declaration import NOTHING, Needs
 from gateway.rules.shadows import Far, not_ready
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import Access
 from gateway.views.view import View
 from protocol.entities import Kind
+from protocol.errors import ProtocolError
 from protocol.pausing import FEW, eased, paced
 from protocol.primitives import compact_string, legacy_bytes, legacy_string
 from protocol.splice import Edit
@@ -44,11 +45,21 @@ OF_ID: Final = bytes(17)
 """Stands before a broker's group or transactional id among the ``spelled_ids`` of a request, where
 the other keys are topic ids, of 16 bytes."""
 
+MAX_EMBEDDED: Final = 100_000
+"""Names that members' bytes in one request may hold: as many as a request may name otherwise."""
+
 CONSUMER: Final = b"consumer"
 NO_ID: Final = bytes(16)
 
 NO_REPLICA_IDS: Final = frozenset({-1})
 """A consumer; -2 (a debugging consumer) would read beyond the high watermark."""
+
+NO_GROUP: Final = Denied(INVALID_GROUP_ID, "The group id is empty.", "names")
+
+AN_EXPRESSION: Final = Denied(
+    INVALID_REQUEST, "An expression is not evaluated over topics of everybody.", "request"
+)
+"""No expression reaches a broker: whoever has one evaluates it first, and sends names."""
 
 _AS_CONSUMER: Final = (-1).to_bytes(4, "big", signed=True)
 """Replaces any replica id of ListOffsets and OffsetForLeaderEpoch: clients send 0 (kafka-python) or
@@ -78,13 +89,15 @@ class RequestRenamer:
 
     ``spelled`` collects flat name -> the client's spelling, ``spelled_ids`` the broker's topic id
     -> the one that the client used; in a tree also, under ``OF_ID`` and the broker's group or
-    transactional id, the client's spelling where it is not the listener's. ``far`` are the topics
+    transactional id, the client's spelling where it is not the listener's. ``ids`` collects the
+    broker's group and transactional ids. ``far`` are the topics
     of other volumes, whose shadows stand for them; None: they are rejected.
     """
 
     __slots__ = (
         "_absolute",
         "_access",
+        "_embedded_names",
         "_flexible",
         "_index",
         "_needs",
@@ -92,6 +105,7 @@ class RequestRenamer:
         "_view",
         "edits",
         "far",
+        "ids",
         "rejections",
         "spelled",
         "spelled_ids",
@@ -117,9 +131,11 @@ class RequestRenamer:
         self._flexible = flexible
         self.spelled = spelled
         self.spelled_ids: dict[bytes, bytes] = {}
+        self.ids: set[bytes] = set()
         self.edits: list[Edit] = []
         self.rejections: Rejections | None = None
         self._absolute = False
+        self._embedded_names = 0
 
     def add(self, spans: Sequence[Span], protocol_type: bytes | None = CONSUMER) -> None:
         """Decide each span, in order; a rejected one makes no edit.
@@ -134,7 +150,7 @@ class RequestRenamer:
             elif kind == TOPIC_ID:
                 self._topic_id(start, stop, value)
             elif kind == GROUP_ID:
-                self._id(start, stop, value, self._access.group(self._needs.group, value))
+                self._group(start, stop, value)
             elif kind == TRANSACTIONAL_ID:
                 self.transactional_id(start, stop, value)
             elif kind == PROTOCOL_TYPE:
@@ -143,12 +159,22 @@ class RequestRenamer:
                 self.edits.append((start, stop, _AS_CONSUMER))
             elif kind in EMBEDDED and protocol_type == CONSUMER:
                 self._embedded(start, stop, value, EMBEDDED[kind])
+            elif kind == REGEX and value:
+                self._rejected().ids.setdefault(value, AN_EXPRESSION)
         if self._absolute:
             self._keep_spellings([(span[0], span[3]) for span in eased(spans) if span[0] in IDS])
 
     def transactional_id(self, start: int, stop: int, value: bytes) -> None:
         """A transactional id that the walker cannot know as one (a coordinator key)."""
         found = self._access.transactional_id(self._needs.transactional_id, value)
+        self._id(start, stop, value, found)
+
+    def _group(self, start: int, stop: int, value: bytes) -> None:
+        found: bytes | Denied
+        if value or self._needs.empty_group or not self._view.id_prefix:
+            found = self._access.group(self._needs.group, value)
+        else:
+            found = NO_GROUP
         self._id(start, stop, value, found)
 
     def _topic(self, start: int, stop: int, value: bytes) -> None:
@@ -217,7 +243,9 @@ class RequestRenamer:
     def _id(self, start: int, stop: int, value: bytes, found: bytes | Denied) -> None:
         if isinstance(found, Denied):
             self._rejected().ids.setdefault(value, found)
-        elif found != value:
+            return
+        self.ids.add(found)
+        if found != value:
             self.edits.append((start, stop, wire_string(found, self._flexible)))
             if self._view.settings.mounts is not None:
                 self._absolute = True
@@ -245,8 +273,9 @@ class RequestRenamer:
         value: bytes,
         rewrite: Callable[[bytes, Callable[[bytes], bytes | None]], bytes],
     ) -> None:
-        """Names inside a member's bytes; a topic that cannot exist is left out, not rejected: Kafka
-        lets a consumer subscribe to topics that do not exist."""
+        """Names inside a member's bytes; a topic that cannot exist, or that the client may not
+        describe, is left out, not rejected: Kafka lets a consumer subscribe to topics that do not
+        exist."""
         if not value:
             return
         new = rewrite(value, self._flat_or_nothing)
@@ -254,7 +283,10 @@ class RequestRenamer:
             self.edits.append((start, stop, wire_bytes(new, self._flexible)))
 
     def _flat_or_nothing(self, name: bytes) -> bytes | None:
-        found = self._view.resolve(name)
+        self._embedded_names += 1
+        if self._embedded_names > MAX_EMBEDDED:
+            raise ProtocolError(f"members name more than {MAX_EMBEDDED} topics in one request")
+        found = self._access.subscribed(name)
         if isinstance(found, Denied):
             if found.rule != "volume" or self.far is None:
                 return None
@@ -278,7 +310,7 @@ def one_by_link(view: View, first: bytes, second: bytes) -> Denied | None:
     """Why one subscription may not hold both names of a topic: where one is a link they would be
     one partition to the group, which it gives to one of the two. None: they are spellings of one
     name, or an alias."""
-    one, other = view.resolve(first), view.resolve(second)
+    one, other = view.subscribed(first), view.subscribed(second)
     if isinstance(one, Denied) or isinstance(other, Denied) or one.logical == other.logical:
         return None
     if not (one.link or other.link):

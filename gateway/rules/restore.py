@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from gateway.decision import Denied
 from gateway.rules.rename import (
     CONSUMER,
     EMBEDDED,
@@ -47,9 +48,8 @@ class ResponseRenamer:
     topics also where they may not be described: the caller drops their entries. ``errors`` collects
     the error codes met; ``more``: there are addresses, texts or sized fields, left to the caller.
     ``far`` are the topics of other volumes, shown in place of their shadows; None: these are
-    hidden. ``of_others``: names inside of subscriptions and assignments are those of any member, so
-    only those that may be described are shown; members among themselves see each other's, as in
-    Kafka.
+    hidden. ``remembered``: the names are not this request's but of earlier subscriptions, so each
+    counts if it still leads to its topic, and may be described.
     """
 
     __slots__ = (
@@ -57,7 +57,7 @@ class ResponseRenamer:
         "_far",
         "_flexible",
         "_index",
-        "_of_others",
+        "_remembered",
         "_spelled",
         "_spelled_ids",
         "_view",
@@ -76,11 +76,11 @@ class ResponseRenamer:
         spelled: dict[bytes, bytes] | None,
         spelled_ids: dict[bytes, bytes] | None = None,
         *,
-        of_others: bool = False,
         far: Far | None = None,
+        remembered: bool = False,
     ) -> None:
-        self._of_others = of_others
         self._far = far
+        self._remembered = remembered
         self._access = access
         self._view = access.view
         self._index = index
@@ -144,26 +144,25 @@ class ResponseRenamer:
             self.edits.append((start, stop, shown))
 
     def shown(self, flat: bytes) -> bytes | None:
-        """A flat name as this response spells it."""
+        """A flat name as this response tells it, in a field, a member's bytes or an error text:
+        as the request spelled it, else as a topic that the client may describe; None: it may not
+        know of it."""
+        return self._called(flat) or self._described(flat)
+
+    def _called(self, flat: bytes) -> bytes | None:
+        """The client's own name of a flat one; None: it has none, or none any more."""
         spelled = self._spelled.get(flat)
-        if spelled is not None:
+        if spelled is None or not self._remembered:
             return spelled
         if self._far is not None and is_shadow(flat):
-            return self._far.spell(flat)
-        if self._spelled_ids and self._view.has_topic_ids:
-            asked = self._spelled_ids.get(self._index.id_of(flat) or b"")
-            if asked is not None:
-                return self._view.spell_under(flat, asked)
-        return self._view.spell(flat)
-
-    def in_text(self, flat: bytes) -> bytes | None:
-        """A flat name in an error text; one that was not requested must be describable."""
-        return self._spelled.get(flat) or self._described(flat)
+            return spelled if self._far.subscribed(spelled) == flat else None
+        found = self._access.subscribed(spelled)
+        return None if isinstance(found, Denied) or found.flat != flat else spelled
 
     def _topic(self, start: int, stop: int, value: bytes) -> None:
         if not value:
             return
-        shown = self._spelled.get(value) or self._described(value)
+        shown = self.shown(value)
         if shown is None:
             self.hidden.add(value)
         elif shown != value:
@@ -172,7 +171,7 @@ class ResponseRenamer:
     def _described(self, flat: bytes) -> bytes | None:
         """A flat name that the request did not spell, if the client may describe the topic."""
         if self._far is not None and is_shadow(flat):
-            return None if self._far.hides(flat) else self.shown(flat)
+            return self._far.shown(flat)
         if self._spelled_ids and self._view.has_topic_ids:
             asked = self._spelled_ids.get(self._index.id_of(flat) or b"")
             if asked is not None:
@@ -189,7 +188,7 @@ class ResponseRenamer:
     ) -> None:
         if not value:
             return
-        new = rewrite(value, self._described if self._of_others else self.shown)
+        new = rewrite(value, self.shown)
         if new != value:
             self.edits.append((start, stop, wire_bytes(new, self._flexible)))
 

@@ -121,9 +121,13 @@ def description_response(version: int, snapshot: Snapshot, users: Sequence[str])
     return made("DescribeUserScramCredentialsResponse", version, {"results": results})
 
 
-def description_error(version: int, why: Denied, users: Sequence[str] = ()) -> bytes:
-    """DescribeUserScramCredentialsResponse with an error, the same for each user that was named."""
-    values = {"results": [{"user": user, **_error(why)} for user in users], **_error(why)}
+def description_error(
+    version: int, why: Denied, users: Sequence[str] = (), *, whole: bool = True
+) -> bytes:
+    """DescribeUserScramCredentialsResponse with an error, the same for each user that was named;
+    ``whole``: and for the request."""
+    results = [{"user": user, **_error(why)} for user in dict.fromkeys(users)]
+    values = {"results": results, **(_error(why) if whole else {})}
     return made("DescribeUserScramCredentialsResponse", version, values)
 
 

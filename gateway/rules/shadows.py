@@ -94,16 +94,19 @@ class Far(Protocol):
         ...
 
     def subscribed(self, name: bytes) -> bytes | None:
-        """The name for a subscription or assignment, which needs no operation; None: no topic can
-        have this name."""
+        """The name for a subscription or assignment; None: no topic can have this name, or the
+        client may not describe it."""
         ...
 
-    def spell(self, flat: bytes) -> bytes | None:
-        """The listener's spelling of the topic behind a shadow; None where it is not known."""
+    def shown(self, flat: bytes) -> bytes | None:
+        """The listener's spelling of the topic behind a shadow; None where it is not known, or the
+        client may not describe it."""
         ...
 
-    def hides(self, flat: bytes) -> bool:
-        """Whether the client may not describe the topic behind a shadow, or it is not known."""
+    @property
+    def unheard(self) -> bool:
+        """Whether a topic was not shown to this connection for the first time: it may be that it is
+        not known yet, but soon will be, whether the client may describe it."""
         ...
 
     def id_to_show(self, flat: bytes) -> bytes | None:

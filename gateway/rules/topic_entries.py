@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from gateway.decision import Denied
@@ -25,6 +25,9 @@ from protocol.messages import element_class, make
 from protocol.pausing import paced, pause_point
 
 NO_ALIASES: Mapping[bytes, bytes] = MappingProxyType({})
+
+SPELLING: Final = "spelling"
+"""The rule of names that are in a request under another spelling already."""
 
 NOT_ATTEMPTED = Denied(
     OPERATION_NOT_ATTEMPTED, "Another topic of this request was refused.", "all_or_nothing"
@@ -94,7 +97,7 @@ class Rejection:
 def second_spelling(name: str, first: str) -> Denied:
     """The denial of a second spelling that cannot be served along with the first."""
     message = f"Topic '{name}' is already in this request, as '{first}'."
-    return Denied(INVALID_REQUEST, message, "spelling")
+    return Denied(INVALID_REQUEST, message, SPELLING)
 
 
 def divide(
@@ -139,7 +142,7 @@ def _requested(entry: Any, topics: Topics, rejection: Rejection) -> RequestedTop
     return RequestedTopic(
         name,
         topic_id,
-        tuple(_by_index(entry, topics)),
+        tuple(partitions_of(entry, topics)),
         denied=rejection.of(name, topic_id),
         forwarded=None if name is None else rejection.first_spelling(name),
     )
@@ -154,7 +157,7 @@ def _joined(
     """
     if topics.partitions is None:
         return first, topic if first == second else replace(topic, denied=conflict)
-    there, more = _by_index(first, topics), _by_index(second, topics)
+    there, more = partitions_of(first, topics), partitions_of(second, topics)
     rejected = {
         index: conflict
         for index, partition in more.items()
@@ -167,7 +170,7 @@ def _joined(
     )
 
 
-def _by_index(entry: Any, topics: Topics) -> dict[int, Any]:
+def partitions_of(entry: Any, topics: Topics) -> dict[int, Any]:
     """The partitions of an entry by number; empty where the API knows no partitions."""
     if topics.partitions is None:
         return {}

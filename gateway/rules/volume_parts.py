@@ -8,7 +8,7 @@ their answers are the client's own, so nothing is renamed here. What a merged an
   one (FindCoordinator; CreateAcls and DeleteAcls, whose results are told apart by position alone);
   Kafka answers topics and resources in an order of its own, and clients find them by name;
 * an item that an answer lacks stays out, as in Kafka; a positional one is UNKNOWN_SERVER_ERROR, so
-  that those behind it keep their places. Items that were not requested stand at the end;
+  that those behind it keep their places. Items that were not requested are left out;
 * the throttle time is the longest of all;
 * all else (Metadata: brokers, cluster id, controller, the operations on the cluster and the error
   of v13) is that of the listener's volume, or of the first part where that one has none. The error
@@ -16,25 +16,24 @@ their answers are the client's own, so nothing is renamed here. What a merged an
   make Java's client leave all volumes because of one. Its topics are then LEADER_NOT_AVAILABLE,
   which every client tries again. DescribeAcls is never merged: a filter is of one volume.
 
-DescribeTopicPartitions has pages and is divided by ``volume_pages``.
+An API whose responses are pages divides its requests itself (``Division.pages``).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from gateway.error_codes import LEADER_NOT_AVAILABLE, UNKNOWN_SERVER_ERROR
-from gateway.rules import volume_items, volume_pages
+from gateway.rules import volume_items
 from gateway.rules.declaration import TOPIC_ID, Declaration
-from gateway.rules.volume_items import METADATA, Item, Names, Parts, with_all_else
+from gateway.rules.division import Item, Names, Parts
+from gateway.rules.volume_items import answered_keys, with_all_else
 from protocol import messages
 from protocol.messages import element_class, has_field, make
 from protocol.pausing import paced
-
-__all__ = ["Names", "Parts", "divide", "merge"]
 
 
 def divide(api: Declaration, version: int, body: bytes, names: Names) -> Parts | None:
@@ -43,19 +42,26 @@ def divide(api: Declaration, version: int, body: bytes, names: Names) -> Parts |
     Raises ProtocolError when the body cannot be read, and LookupError for an API that is not
     divided.
     """
+    division = api.division
+    if division is None:
+        raise LookupError(f"{api.name} is not divided by volume")
+    if division.of_listener:
+        return None
     request = messages.parse(f"{api.name}Request", version, body)
-    if api.name == volume_pages.API:
-        return volume_pages.divide(api, version, body, request, names)
-    whole = volume_items.volume_of_all(api, version, request, names)
+    if division.pages is not None:
+        return division.pages(version, body, request, names)
+    whole = None if division.whole is None else division.whole(request, names)
     if whole is not None:
         if whole == names.own:
             return None
-        return Parts(api, version, {whole: body}, names.own, only=whole)
+        return Parts(version, {whole: body}, names.own, only=whole)
     array, _ = volume_items.arrays(api, version)
     entries = getattr(request, array)
     if not entries:
         return None  # nothing, or "all": those of the listener's volume
-    items = tuple(volume_items.items(api, version, request, entries, names))
+    of_entry = division.item
+    assert of_entry is not None
+    items = tuple(of_entry(entry, names) for entry in paced(entries))
     by_volume: dict[str, list[Any]] = {}
     for item, entry in paced(zip(items, entries, strict=True)):
         by_volume.setdefault(item.volume, []).append(entry)
@@ -63,15 +69,15 @@ def divide(api: Declaration, version: int, body: bytes, names: Names) -> Parts |
         only = items[0].volume
         if only == names.own:
             return None
-        return Parts(api, version, {only: body}, names.own, items, only)
+        return Parts(version, {only: body}, names.own, items, only)
     bodies = {
         volume: messages.write(replace(request, **{array: tuple(its)}))
         for volume, its in by_volume.items()
     }
-    return Parts(api, version, bodies, names.own, items)
+    return Parts(version, bodies, names.own, items)
 
 
-def merge(parts: Parts, answers: Mapping[str, bytes]) -> bytes:
+def merge(api: Declaration, parts: Parts, answers: Mapping[str, bytes]) -> bytes:
     """The response to the whole request, from one for each part, all at the request's version.
 
     A single answer is returned as it is, but for another volume's error in Metadata v13. Raises
@@ -79,17 +85,17 @@ def merge(parts: Parts, answers: Mapping[str, bytes]) -> bytes:
     """
     missing = [f":{volume}" for volume in parts.bodies if volume not in answers]
     if missing:
-        raise LookupError(f"no answer to {parts.api.name} from {', '.join(missing)}")
+        raise LookupError(f"no answer to {api.name} from {', '.join(missing)}")
     if parts.merger is not None:
         return parts.merger(parts, answers)
-    name, version = f"{parts.api.name}Response", parts.version
+    name, version = f"{api.name}Response", parts.version
     if len(parts.bodies) == 1:
         volume = next(iter(parts.bodies))
-        if volume == parts.own or not _drops_error(parts.api, version):
+        if volume == parts.own or not _drops_error(api, version):
             return answers[volume]
     found = {each: messages.parse(name, version, answers[each]) for each in parts.bodies}
-    _, array = volume_items.arrays(parts.api, version)
-    by_position = volume_items.by_position(parts.api)
+    _, array = volume_items.arrays(api, version)
+    by_position = volume_items.by_position(api)
     merged = _by_position(parts, array, found) if by_position else _by_key(parts, array, found)
     return messages.write(with_all_else(parts.own, found, {array: merged}))
 
@@ -98,7 +104,7 @@ def merge(parts: Parts, answers: Mapping[str, bytes]) -> bytes:
 
 
 def _by_key(parts: Parts, array: str, answers: Mapping[str, Any]) -> list[Any]:
-    """The entries of the answers in the order of the request, each once."""
+    """The entries that were requested, in the order of the request, each once."""
     found = {volume: _Entries(getattr(each, array)) for volume, each in answers.items()}
     merged = []
     for item in paced(parts.items):
@@ -107,13 +113,14 @@ def _by_key(parts: Parts, array: str, answers: Mapping[str, Any]) -> list[Any]:
             entry = _unanswered(parts, item, answers[item.volume], array)
         if entry is not None:
             merged.append(entry)
-    return [*merged, *(entry for each in found.values() for entry in each.left())]
+    return merged
 
 
 def _drops_error(api: Declaration, version: int) -> bool:
     """Whether the answer of another volume may hold an error of the whole that is dropped."""
     cls = messages.message_class(f"{api.name}Response", version)
-    return api.name == METADATA and has_field(cls, "error_code")
+    dropped = api.division is not None and api.division.drops_error
+    return dropped and has_field(cls, "error_code")
 
 
 def _unanswered(parts: Parts, item: Item, answer: Any, array: str) -> Any | None:
@@ -147,7 +154,7 @@ class _Entries:
         self._left = dict(enumerate(entries))
         self._places: defaultdict[Hashable, list[int]] = defaultdict(list)
         for place in paced(range(len(entries) - 1, -1, -1)):
-            for key in _keys(entries[place]):
+            for key in answered_keys(entries[place]):
                 self._places[key].append(place)
 
     def take(self, key: Hashable | None) -> Any | None:
@@ -157,16 +164,3 @@ class _Entries:
             if (place := places.pop()) in self._left:
                 return self._left.pop(place)
         return None
-
-    def left(self) -> list[Any]:
-        """The entries that were not requested, in their order."""
-        return list(self._left.values())
-
-
-def _keys(entry: Any) -> Iterator[Hashable]:
-    if hasattr(entry, "resource_name"):
-        yield int(entry.resource_type), entry.resource_name
-        return
-    for attribute in ("key", "name", TOPIC_ID):
-        if (key := getattr(entry, attribute, None)) is not None:
-            yield key

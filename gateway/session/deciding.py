@@ -2,29 +2,53 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import partial
 from typing import Final
 
+from gateway.apis.counting import report_denied
 from gateway.apis.generic import TrailingBytes
-from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Unanswerable, Work
+from gateway.exchanges.exchange import (
+    Answer,
+    Exchange,
+    Forward,
+    Outcome,
+    Prepare,
+    Refresh,
+    Unanswerable,
+    Work,
+)
 from gateway.exchanges.framing import LONG, Buffer, pieces_of
 from gateway.exchanges.state import ConnectionState
 from gateway.slices import Slices
+from gateway.views.access import Access
 from protocol.splice import splice
 
 MAX_TRIES: Final = 3
 """The number of times that a request is decided if the catalog changes meanwhile. Then the last
-decision counts, as if made just before the change: where something changes every second, no listing
-would ever be answered."""
+decision is forwarded, and checked again while it is in flight: where something changes every
+second, no listing would ever be answered."""
 
 FEW_EDITS: Final = 100
 """The most edits of a request that are written to the broker one by one."""
 
 
 class Deciding:
-    """A request that is being decided: ``buf[position:end]``, whose body begins at ``start``."""
+    """A request that is being decided: ``buf[position:end]``, whose body begins at ``start``.
+    ``stale``: the catalog had changed whenever it was decided, the last time too. ``outdated``:
+    what is being decided must not count, since a freeze does not wait for it."""
 
-    __slots__ = ("buf", "end", "exchange", "outcome", "position", "slices", "start", "state")
+    __slots__ = (
+        "buf",
+        "end",
+        "exchange",
+        "outdated",
+        "position",
+        "slices",
+        "stale",
+        "start",
+        "state",
+    )
 
     def __init__(
         self,
@@ -41,6 +65,7 @@ class Deciding:
         self.position = position
         self.start = start
         self.end = end
+        self.stale = self.outdated = False
         self.slices: Slices[Outcome] = Slices(self._decide)
 
     @property
@@ -50,26 +75,43 @@ class Deciding:
 
     def _decide(self) -> Outcome:
         """Decide by one state of the catalog; if it has changed meanwhile, decide again."""
-        for left in reversed(range(MAX_TRIES)):
+        left = MAX_TRIES
+        told: Counter[tuple[bytes, int]] = Counter()
+        while left > 0 or self.outdated:
+            left -= 1
+            self.outdated = False
             access, exchange = self.state.access, self.exchange
             end, outcome = self._once(exchange)
-            if self.state.access is access or not (left or self.state.view.closed):
-                return self._written(exchange, end, outcome)
+            if not self._again(access, left):
+                if isinstance(outcome, (Refresh, Prepare)):
+                    exchange.undecided = None  # it is decided again
+                report_denied(self.state, exchange, told)
+                # That takes turns, too, in which the catalog may change.
+                if not self._again(access, left):
+                    return self._written(exchange, end, outcome)
             self.exchange = Exchange(
                 exchange.client_plan, exchange.correlation_id, exchange.arrived, exchange.size
             )
             self.exchange.refreshed = exchange.refreshed
         raise Unanswerable("the catalog went out of date while a request was decided")
 
+    def _again(self, access: Access, left: int) -> bool:
+        """Whether what was decided by ``access`` does not count, with so many tries ``left``."""
+        self.stale = self.state.access is not access
+        return self.outdated or (self.stale and (left > 0 or self.state.view.closed))
+
     def _once(self, exchange: Exchange) -> tuple[int, Outcome]:
         decide = exchange.plan.on_request
+        exchange.undecided = []
         try:
             return self.end, decide(self.state, exchange, self.buf, self.start, self.end)
         except TrailingBytes as more:
+            exchange.undecided = []
             return more.stop, decide(self.state, exchange, self.buf, self.start, more.stop)
 
     def _written(self, exchange: Exchange, end: int, outcome: Outcome) -> Outcome:
         exchange.long = True
+        note_decision(exchange, self.buf, self.start, end, outcome)
         if isinstance(outcome, Answer):
             return Answer(exchange.finish_early(outcome.body))
         if isinstance(outcome, Work):
@@ -79,6 +121,12 @@ class Deciding:
                 return Forward(exchange.plan, b"", pieces_of(self.buf, self.start, end, outcome))
             return Forward(exchange.plan, splice(self.buf, self.start, end, outcome))
         return outcome
+
+
+def note_decision(exchange: Exchange, buf: bytes, start: int, end: int, outcome: Outcome) -> None:
+    """Keep what was decided of which bytes, to decide it again when the catalog changes."""
+    if exchange.client_plan.on_change is None:
+        exchange.frame, exchange.outcome = (buf, start, end), outcome
 
 
 async def _finished(exchange: Exchange, work: Work) -> bytes:

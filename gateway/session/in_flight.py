@@ -14,6 +14,10 @@ from gateway.exchanges.exchange import Exchange
 from gateway.exchanges.framing import SIZE, Buffer
 from gateway.exchanges.meter import count_exchanges
 from gateway.flows import Flow
+from gateway.session.silent import Silent
+
+_monotonic: Final = monotonic
+"""Compiled, a constant is found without a look into the module's names."""
 
 MAX_IN_FLIGHT: Final = 1_000
 """Requests sent and not answered at which no more are read from the client."""
@@ -22,14 +26,16 @@ MAX_IN_FLIGHT: Final = 1_000
 class InFlight:
     """The exchanges of one connection that are under way; what leaves goes to ``to_client``.
 
-    ``queue`` is made at first use, since most connections of a busy gateway are idle.
+    ``queue`` is made at first use, since most connections of a busy gateway are idle. ``silent``
+    are the requests without a response that the broker may not have carried out yet.
     """
 
-    __slots__ = ("_done", "_fresh", "queue", "to_client")
+    __slots__ = ("_done", "_fresh", "queue", "silent", "to_client")
 
     def __init__(self) -> None:
         self.to_client: list[Buffer] = []
         self.queue: deque[Exchange] | None = None
+        self.silent: Silent | None = None
         self._fresh: list[Exchange] = []
         self._done: list[Exchange] = []
 
@@ -43,6 +49,10 @@ class InFlight:
         self._fresh.append(exchange)
         if exchange.silent:
             self._done.append(exchange)
+            if exchange.spelled or exchange.spelled_ids:
+                if self.silent is None:
+                    self.silent = Silent(exchange.plan.api_key)
+                self.silent.add(exchange, self.queue[-1] if self.queue else None)
             return
         if self.queue is None:
             self.queue = deque()
@@ -52,6 +62,8 @@ class InFlight:
         """Respond in turn: at once, or behind the responses that are still to come."""
         exchange.answer = SIZE.pack(len(payload)) + payload
         if self.queue:
+            # What it waits from here on is neither the gateway's time nor a broker's.
+            exchange.arrived -= _monotonic()
             self.queue.append(exchange)
         else:
             self._write(exchange)
@@ -65,13 +77,19 @@ class InFlight:
         exchange = queue.popleft()
         exchange.answered = arrived
         self._done.append(exchange)
+        if self.silent is not None and self.silent.left(exchange):
+            self.silent = None
         while queue and queue[0].answer is not None:
-            self._write(queue.popleft())
+            own = queue.popleft()
+            own.arrived += _monotonic()  # later by as much as it waited
+            self._write(own)
+            if self.silent is not None:
+                self.silent.left(own)
 
     def sent(self) -> None:
         """This round's requests have been written: the broker's time begins."""
         if self._fresh:
-            now = monotonic()
+            now = _monotonic()
             for exchange in self._fresh:
                 exchange.sent = exchange.answered = now
             self._fresh.clear()
@@ -81,12 +99,11 @@ class InFlight:
     def count(self) -> None:
         """Count the exchanges that were answered since the last call."""
         if self._done:
-            count_exchanges(self._done, monotonic())
+            count_exchanges(self._done, _monotonic())
             self._done.clear()
 
     def _write(self, exchange: Exchange) -> None:
         assert exchange.answer is not None
         self.to_client.append(exchange.answer)
         exchange.response_size = len(exchange.answer)
-        exchange.sent = exchange.answered
         self._done.append(exchange)

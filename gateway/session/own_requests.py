@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from gateway.apis.table import APIS, plan_of
 from gateway.brokers.errors import BrokerError
-from gateway.brokers.messages import request_frame, response_entity
+from gateway.brokers.messages import api_versions_request, request_frame, response_entity
 from gateway.exchanges.exchange import Exchange, Outcome, Plan
 from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
@@ -54,6 +54,14 @@ def own_request(name: str, version: int, entity: Any) -> tuple[Exchange, bytes]:
     request = request_frame(name, version, CORRELATION_ID, entity)
     plan = _plan(api_key_of(name), version)
     return Exchange(plan, CORRELATION_ID, monotonic(), len(request)), request
+
+
+def proof() -> tuple[Exchange, bytes]:
+    """A small request whose response shows that the broker has carried out those before it; brokers
+    handle the requests of a connection one after the other."""
+    exchange, request = own_request("ApiVersionsRequest", 0, api_versions_request(0))
+    exchange.kept = Asked(lambda _: None)
+    return exchange, request
 
 
 @cache

@@ -6,29 +6,34 @@ from struct import Struct
 from time import monotonic
 from typing import Final
 
-from gateway.apis.generic import TrailingBytes
-from gateway.apis.records import fetch, produce
+from gateway.apis.generic import ManyItems, TrailingBytes
+from gateway.apis.records import produce
 from gateway.apis.records.turned_away import turned_away
 from gateway.apis.table import PLANS, any_plan, plan_of, unsupported
 from gateway.exchanges.exchange import (
+    TURN,
     Answer,
     Exchange,
     Forward,
-    Interlude,
     Outcome,
     Plan,
     Prepare,
     Refresh,
     Work,
 )
-from gateway.exchanges.framing import ALL, SIZE, Buffer, Held, bad_size, slice_of, write_frame
+from gateway.exchanges.framing import ALL, SIZE, bad_size, slice_of, write_frame
 from gateway.exchanges.state import ConnectionState
 from gateway.session.deciding import Deciding
+from gateway.session.holding import Holding
 from gateway.session.in_flight import InFlight
+from gateway.session.rechecking import may_go_on
 from gateway.session.responses import response_payload
 from protocol.errors import ProtocolError, TruncatedError
 from protocol.headers import read_request_header
 from protocol.primitives import legacy_string
+
+_monotonic: Final = monotonic
+"""Compiled, a constant is found without a look into the module's names."""
 
 _REQUEST_HEAD: Final = Struct(">ihhi")
 
@@ -37,6 +42,9 @@ MIN_REQUEST: Final = 10
 
 HEADER_SIZE: Final = 12
 """Bytes before the client id in a request frame: size, API key, version, correlation id."""
+
+NO_TAGS: Final = b"\x00"
+"""The tagged fields of a flexible header that has none."""
 
 OTHER_LIMIT: Final = 8 * 1024 * 1024
 """Bytes of the longest request that carries no records."""
@@ -49,65 +57,43 @@ HEAD_LIMIT: Final = 64 * 1024
 """Bytes of a Produce request that are looked at for its head before it is collected."""
 
 
-class Requests:
-    """The client's side of a session. ``waiting`` is what must be done before :meth:`resume`; None
-    while nothing must. ``left`` is when its client was first sent on (seconds of ``monotonic``)."""
+class Requests(Holding):
+    """The client's side of a session.
+
+    ``doubted`` are long requests in flight that have to be checked again, in slices.
+    ``left`` is when its client was first sent on (seconds of ``monotonic``).
+    """
 
     __slots__ = (
         "_client_id",
         "_finishing",
-        "_held",
-        "_in_flight",
-        "_interlude",
-        "_stream_left",
         "_stream_tail",
         "_streamed",
         "_unusual",
         "_waits",
-        "_working",
+        "doubted",
         "left",
         "state",
-        "to_broker",
-        "waiting",
     )
 
     def __init__(self, state: ConnectionState, in_flight: InFlight) -> None:
+        super().__init__(in_flight)
         self.state = state
-        self._in_flight = in_flight
-        self.to_broker: list[Buffer] = []
-        self.waiting: Refresh | Prepare | Work | Interlude | Deciding | None = None
-        self._interlude: Interlude | None = None  # that could not begin yet
-        self._working: Exchange | None = None
-        self._held = Held()
         # As the wire has it, length and all. It begins as what ``state`` begins with: no sentinel,
         # since whatever bytes one has, a header may have them too.
         self._client_id = legacy_string(None)
-        self._stream_left = 0
         self._stream_tail = 0
         self._streamed: Exchange | None = None
         self._unusual = 0  # one number, so that a request pays for one look
         self._finishing = False
         self.left: float | None = None
         self._waits = True
-
-    @property
-    def working(self) -> str:
-        """Kafka's name of the API whose :class:`Work` is under way; empty: none is."""
-        return "" if self._working is None else self._working.client_plan.name
-
-    @property
-    def streaming(self) -> bool:
-        """Whether the rest of a request that is being forwarded is still to come."""
-        return bool(self._stream_left)
-
-    @property
-    def mid_request(self) -> bool:
-        """Whether a request has begun to arrive and the rest of it has not."""
-        return self.waiting is None and bool(self._stream_left or len(self._held))
+        self.doubted: list[Exchange] | None = None
 
     def client_data(self, data: bytes) -> None:
         """Take bytes from the client. Raises ProtocolError for what no client may send."""
         if self._stream_left:
+            self._is_known(_monotonic())
             passed = min(len(data), self._stream_left)
             self._stream_left -= passed
             if self._stream_left < self._stream_tail:
@@ -133,11 +119,14 @@ class Requests:
         if isinstance(done, Deciding):
             if self._finishing:  # nothing behind it is begun
                 held = b""
-            if not self._decided(done, done.slices.result()):
+            if not self._is_known(_monotonic()):
+                held = done.frame + held  # it was decided by what is too old by now
+            elif not self._decided(done, done.slices.result()):
                 self._hold(done.frame + held)
                 return
         elif exchange is not None:
             assert body is not None
+            exchange.answered = _monotonic()
             self._in_flight.answer(exchange, response_payload(exchange, body))
             position = 4 + SIZE.unpack_from(held)[0]
             reauth = self.state.reauth
@@ -170,29 +159,21 @@ class Requests:
         self._waits = waits
         if self.waiting is None:
             self._held.take()
+            self.behind = False
 
-    def interject(self, interlude: Interlude) -> None:
-        """Let ``waiting`` be this interlude, now or behind the request that streams or waits."""
-        if self.waiting is None and not self._stream_left:
-            self._begin(interlude, self._held.take())
-        else:
-            self._interlude = interlude
-
-    def _begin(self, interlude: Interlude, rest: bytes) -> None:
-        self._interlude = None
-        self.waiting = interlude
-        self._hold(rest)
-
-    def _hold(self, rest: bytes) -> None:
-        """Hold what has arrived, and all that arrives, until ``waiting`` is done."""
-        self._held.keep(rest, ALL)
-        self._held.wanted = ALL  # also where nothing is held yet
-        self._in_flight.sent()
+    def go_on(self) -> None:
+        """Decide what was held behind responses, which have all arrived. Raises ProtocolError for
+        what no client may send."""
+        self.behind = False
+        self._read(self._held.take(), 0)
 
     def _read(self, buf: bytes, position: int) -> None:
         limit = len(buf)
-        most = self.state.worker.max_request_bytes
-        arrived = monotonic()
+        worker = self.state.worker
+        most = worker.max_request_bytes
+        arrived = _monotonic()
+        self._is_known(arrived)
+        turn_ends = arrived + worker.turn_seconds
         wanted = 4
         while limit - position >= 4:
             size: int = SIZE.unpack_from(buf, position)[0]
@@ -211,9 +192,22 @@ class Requests:
                 wanted = ALL
                 break
             position = end
+            if position < limit and _monotonic() > turn_ends:
+                self.waiting = TURN
+                wanted = ALL
+                break
         if position < limit:
             self._held.keep(buf[position:], wanted)
         self._in_flight.sent()
+
+    def _is_known(self, now: float) -> bool:
+        """Whether the catalog is fresh still, as it was when its last change was seen. If not, all
+        sessions go on with a closed view from here on."""
+        validity = self.state.worker.validity
+        if now <= validity.until:
+            return True
+        validity.end()
+        return False
 
     def _request(
         self, buf: bytes, position: int, end: int, arrived: float, cut_off: int = 0
@@ -222,6 +216,9 @@ class Requests:
         wait."""
         size, api_key, version, correlation_id = _REQUEST_HEAD.unpack_from(buf, position)
         plan = PLANS.get(api_key << 16 | version) or plan_of(api_key, version)
+        in_flight = self._in_flight
+        if (in_flight.queue or in_flight.silent is not None) and self._must_wait(plan):
+            return False
         if plan is None:
             self._answer_undecided(buf, position, end, arrived)
             return True
@@ -231,22 +228,32 @@ class Requests:
             if self._unusual & LEAVING and self._send_on(exchange, buf, start, end):
                 return True
             exchange.refreshed = bool(self._unusual & REFRESHED)
-            deciding = Deciding(self.state, exchange, buf, position, start, end)
-            if not deciding.slices.step():
-                self.waiting = deciding
-                return False
-            return self._decided(deciding, deciding.slices.result())
+            return self._in_slices(exchange, buf, position, start, end)
         try:
             outcome = plan.on_request(self.state, exchange, buf, start, end)
         except TrailingBytes as more:
             whole = SIZE.pack(more.stop - position - 4) + buf[position + 4 : more.stop]
             return self._request(whole, 0, len(whole), arrived, end - more.stop)
+        except ManyItems:
+            return self._in_slices(exchange, buf, position, start, end)
+        if plan.on_change is None:
+            exchange.frame, exchange.outcome = (buf, start, end), outcome
         if type(outcome) is list:
             self._unusual &= ~REFRESHED
             write_frame(self.to_broker, buf, position, end, end, outcome)
             self._in_flight.expect(exchange)
             return True
         return self._special(exchange, buf, position, start, outcome)
+
+    def _in_slices(
+        self, exchange: Exchange, buf: bytes, position: int, start: int, end: int
+    ) -> bool:
+        """Decide a request in slices; False when it is not decided in the first."""
+        deciding = Deciding(self.state, exchange, buf, position, start, end)
+        if not deciding.slices.step():
+            self.waiting = deciding
+            return False
+        return self._decided(deciding, deciding.slices.result())
 
     def _send_on(self, exchange: Exchange, buf: bytes, start: int, end: int) -> bool:
         """Respond to a request of a client that leaves; False: it is decided as always."""
@@ -267,8 +274,16 @@ class Requests:
             over = True
         else:
             over = self._special(exchange, buf, position, done.start, outcome)
-        fetch.recheck(self.state, exchange)  # the catalog may have changed while it was decided
+        long = exchange.frame is not None
+        if done.stale and over and (long or not may_go_on(self.state, exchange)):
+            self.doubt(exchange)
         return over
+
+    def doubt(self, exchange: Exchange) -> None:
+        """A long request in flight has to be checked again."""
+        if self.doubted is None:  # made at first use: most connections have none
+            self.doubted = []
+        self.doubted.append(exchange)
 
     def _special(
         self, exchange: Exchange, buf: bytes, position: int, start: int, outcome: Outcome
@@ -281,13 +296,14 @@ class Requests:
         if isinstance(outcome, Work):
             self.waiting = outcome
             self._working = exchange
+            exchange.sent = _monotonic()
             return False
         if isinstance(outcome, Answer):
             self._in_flight.answer(exchange, response_payload(exchange, outcome.body))
             return True
         assert isinstance(outcome, Forward)
         exchange.plan = outcome.plan
-        self._forward(buf, position, start, outcome)
+        self._forward(exchange, buf, position, start, outcome)
         self._in_flight.expect(exchange)
         return True
 
@@ -305,6 +321,9 @@ class Requests:
             if size > OTHER_LIMIT:
                 raise ProtocolError(bad_size("request without records", size, 0, OTHER_LIMIT))
             return end - position
+        in_flight = self._in_flight
+        if (in_flight.queue or in_flight.silent is not None) and self._must_wait(plan):
+            return ALL
         exchange = Exchange(plan, correlation_id, arrived, size + 4)
         try:
             start = self._body_of_request(plan, buf, position, limit)
@@ -343,10 +362,14 @@ class Requests:
         self.state.note_client_id(client_id)
         return start
 
-    def _forward(self, buf: bytes, position: int, start: int, forward: Forward) -> None:
+    def _forward(
+        self, exchange: Exchange, buf: bytes, position: int, start: int, forward: Forward
+    ) -> None:
         """Write the request's own header, at the plan's version, and another body."""
         header = bytearray(buf[position + 4 : start])
         header[2:4] = forward.plan.version.to_bytes(2, "big")
+        if forward.plan.request_header_flexible > exchange.client_plan.request_header_flexible:
+            header += NO_TAGS
         self.to_broker.append(SIZE.pack(len(header) + sum(map(len, forward.pieces))))
         self.to_broker.append(bytes(header))
         self.to_broker += forward.pieces

@@ -19,6 +19,9 @@ from protocol.errors import ProtocolError
 from protocol.headers import response_body_pos, response_header
 from protocol.splice import splice
 
+_monotonic: Final = monotonic
+"""Compiled, a constant is found without a look into the module's names."""
+
 _RESPONSE_HEAD: Final = Struct(">ii")
 
 MIN_RESPONSE: Final = 4
@@ -49,7 +52,10 @@ class Responses:
 
     def _read(self, buf: bytes) -> None:
         position, limit = 0, len(buf)
-        arrived = monotonic()
+        arrived = _monotonic()
+        validity = self._state.worker.validity
+        if arrived > validity.until:  # before a Fetch is answered that waited for long
+            validity.end()
         wanted = 0
         queue = self._in_flight.queue
         while position < limit:

@@ -11,34 +11,35 @@ further requests until ``resume``; responses go on. Any ProtocolError ends the c
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Final
+from collections.abc import Collection, Sequence
 
-from gateway.apis.records import fetch
 from gateway.exchanges.exchange import Exchange
 from gateway.exchanges.framing import Buffer
 from gateway.exchanges.state import ConnectionState
 from gateway.flows import Flow
 from gateway.session.deciding import Deciding, Restoring
 from gateway.session.in_flight import MAX_IN_FLIGHT, InFlight
+from gateway.session.naming import leaves_behind
+from gateway.session.rechecking import may_be_written, may_go_on
 from gateway.session.requests import Requests
 from gateway.session.responses import Responses
+from gateway.session.silent import Silent
 from gateway.views.access import Access
-
-HELD_BACK: Final = frozenset({"Fetch", "JoinGroup", "SyncGroup"})
-"""APIs whose responses brokers hold back: until there are records, or until a group is complete."""
 
 
 class Session(Requests):
-    """The state of one client connection and its broker connection."""
+    """The state of one client connection and its broker connection. ``reading_client``: an error
+    raised by :meth:`broker_data` or :meth:`restored` is the client's, whose held bytes were read.
+    """
 
-    __slots__ = ("_responses", "to_client")
+    __slots__ = ("_responses", "reading_client", "to_client")
 
     def __init__(self, state: ConnectionState) -> None:
         in_flight = InFlight()
         super().__init__(state, in_flight)
         self._responses = Responses(state, in_flight)
         self.to_client: list[Buffer] = in_flight.to_client
+        self.reading_client = False
 
     @property
     def restoring(self) -> Restoring | None:
@@ -49,7 +50,7 @@ class Session(Requests):
     def saturated(self) -> bool:
         """Whether so many requests wait that reading from the client should stop."""
         queue = self._in_flight.queue
-        return queue is not None and len(queue) >= MAX_IN_FLIGHT
+        return queue is not None and (len(queue) >= MAX_IN_FLIGHT or self.holds_enough)
 
     @property
     def quiet(self) -> bool:
@@ -61,11 +62,36 @@ class Session(Requests):
 
     @property
     def owing(self) -> bool:
-        """Whether the broker still owes a response to a request that was forwarded whole and whose
-        client wants none (acks=0)."""
+        """Whether the broker still owes a response to a request that was forwarded whole and may
+        change something, or one is still being decided, or is held behind its responses: when there
+        is nothing of that, nothing of it is under way any more."""
+        waiting = self.waiting
+        if self.behind or (waiting is not None and len(self._held)):
+            return True
+        if isinstance(waiting, Deciding) and leaves_behind(waiting.exchange):
+            return True
+        return any(map(leaves_behind, self.under_way))
+
+    @property
+    def unsettled(self) -> bool:
+        """Whether a broker may still change something for what was forwarded whole."""
+        return self._in_flight.silent is not None or any(map(leaves_behind, self.under_way))
+
+    @property
+    def under_way(self) -> Sequence[Exchange]:
+        """The requests that were forwarded whole and are not answered."""
         streamed = self._streamed if self._stream_left else None
-        queue = self._in_flight.queue or ()
-        return any(exchange.swallowed and exchange is not streamed for exchange in queue)
+        return [one for one in self._in_flight.queue or () if one is not streamed]
+
+    @property
+    def streamed(self) -> Exchange | None:
+        """The request that is being forwarded while the rest of it is still to come."""
+        return self._streamed if self._stream_left else None
+
+    @property
+    def silent(self) -> Silent | None:
+        """The requests without a response that the broker may not have carried out yet."""
+        return self._in_flight.silent
 
     def take_flows(self) -> Collection[Flow]:
         """The counts since the last call; see ``ConnectionState.take_flows``."""
@@ -76,24 +102,24 @@ class Session(Requests):
     def broker_data(self, data: bytes) -> None:
         """Take bytes from the broker. Raises ProtocolError for what no broker may send."""
         self._responses.data(data)
+        if self.behind:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        if not self._in_flight.queue and self.waiting is None:
+            self.reading_client = True
+            self.go_on()
+            self.reading_client = False
 
     def restored(self) -> None:
         """Go on after ``restoring`` is done. Raises ProtocolError."""
         self._responses.resume()
-
-    def ask(self, exchange: Exchange, request: bytes) -> None:
-        """Send a request frame of the gateway's own, during an interlude.
-
-        Its plan's ``on_response`` gets the response in its turn, and gives None.
-        """
-        self.to_broker.append(request)
-        self._in_flight.expect(exchange)
-        self._in_flight.sent()
+        if self.behind:
+            self._go_on()
 
     def abandon(self) -> None:
         """Drop what is being decided or restored: the connection has ended."""
-        if isinstance(self.waiting, Deciding):
-            self.waiting.slices.abandon()
+        self.forget_held()
         if self._responses.restoring is not None:
             self._responses.restoring.slices.abandon()
 
@@ -102,18 +128,44 @@ class Session(Requests):
         self.waiting = None
         self._in_flight.sent()
 
-    def see(self, access: Access) -> None:
+    def see(self, access: Access) -> bool:
         """Go on with another access: the catalog has changed.
 
         A Fetch in flight that asks for what the client may not reach any more, or not by that name,
-        is answered as one of a session that is gone.
+        is answered as one of a session that is gone. False: something else that is in flight, or
+        whose end has still to arrive, is not allowed any more, so the connection to the broker has
+        to be reset. Long requests are ``doubted``.
         """
         self.state.see(access)
-        for exchange in self._in_flight.queue or ():
-            fetch.recheck(self.state, exchange)
+        silent, under_way = self._in_flight.silent, [*(self._in_flight.queue or ())]
+        if self.state.view.closed:
+            # What was decided while the catalog was known may be done for a while, but not what is
+            # not all there, nor what waits for records, whosever those are then.
+            streamed = self.streamed
+            silent = None
+            under_way = [one for one in under_way if one is streamed or one.plan.waits_for_records]
+        if silent is not None and not may_be_written(self.state, silent):
+            return False
+        for exchange in under_way:
+            if exchange.long and exchange.frame is not None:
+                self.doubt(exchange)
+            elif not may_go_on(self.state, exchange):
+                return False
+        return True
+
+    def check_doubted(self) -> bool:
+        """Check the long requests again that are still in flight; False as of :meth:`see`. May take
+        several slices."""
+        while self.doubted:
+            exchange = self.doubted.pop()
+            in_flight = exchange in (self._in_flight.queue or ())
+            silent = exchange.silent and self._in_flight.silent is not None
+            if (in_flight or silent) and not may_go_on(self.state, exchange):
+                return False
+        return True
 
 
 def _may_be_held_back(exchange: Exchange) -> bool:
     """Whether a broker may wait before it responds, and nothing of the response is there yet. The
     request changes nothing that its client cannot ask for again."""
-    return exchange.plan.name in HELD_BACK and exchange.stream is None
+    return exchange.plan.waits and exchange.stream is None

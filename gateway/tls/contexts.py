@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from gateway.config.connecting import SecretError, SecretSource, TlsSettings
+from gateway.files import UnreadableFile, read_file
 from gateway.identity import ANONYMOUS, Identity
 from gateway.tls.client_hello import ClientHello
 
@@ -218,18 +219,13 @@ class TlsError(Exception):
         super().__init__(f"{key}: {reason}")
 
 
-def read_file(key: str, path: Path) -> bytes:
+def read_pem(key: str, path: Path) -> bytes:
     """The bytes of a file that the configuration names. Raises TlsError."""
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
+        return read_file(path, MAX_FILE_BYTES)
+    except UnreadableFile as error:
+        reason = str(error).lower()
         raise TlsError(key, f"'{path}' cannot be read: {reason}; correct it") from None
-    if len(data) > MAX_FILE_BYTES:
-        text = f"'{path}' has over {MAX_FILE_BYTES // 1024 // 1024} MiB; give a PEM file"
-        raise TlsError(key, text)
-    return data
 
 
 def read_certificates(key: str, path: Path) -> tuple[x509.Certificate, ...]:
@@ -237,7 +233,7 @@ def read_certificates(key: str, path: Path) -> tuple[x509.Certificate, ...]:
     # Imported by the first certificate: it is large, and most listeners have none.
     from cryptography import x509
 
-    data = read_file(key, path)
+    data = read_pem(key, path)
     if b"-----BEGIN CERTIFICATE-----" not in data:
         raise TlsError(key, f"'{path}' holds no PEM certificate; give one that does")
     try:
@@ -260,7 +256,7 @@ def read_private_key(key: str, path: Path, password: str | None) -> PrivateKeyTy
     from cryptography.exceptions import UnsupportedAlgorithm
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-    data = read_file(key, path)
+    data = read_pem(key, path)
     if b"PRIVATE KEY-----" not in data:
         raise TlsError(key, f"'{path}' holds no PEM private key; give one that does")
     try:

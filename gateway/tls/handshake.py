@@ -157,10 +157,13 @@ class Handshake(asyncio.Protocol):
 
     async def _hello(self, accepted: socket.socket) -> ClientHello:
         """The client's first bytes; its whole ClientHello where brokers go by name. Raises
-        _SaidNothing, as nothing has failed: it is a health check, or another gateway that looks
-        whether this one is up."""
+        _SaidNothing, as nothing has failed: it is a load balancer's check, some of which reset what
+        they have opened, or another gateway that looks whether this one is up."""
         loop = asyncio.get_running_loop()
-        data = await loop.sock_recv(accepted, READ_BYTES)
+        try:
+            data = await loop.sock_recv(accepted, READ_BYTES)
+        except ConnectionError:
+            raise _SaidNothing from None
         if not data:
             raise _SaidNothing
         self._gate.spoke(self)

@@ -15,6 +15,7 @@ from typing import Final
 
 from gateway.broker_names import BrokerNames
 from gateway.config.security import ListenerTls
+from gateway.files import UnreadableFile, read_file
 from gateway.identity import ANONYMOUS, Identity
 from gateway.tls.client_hello import ClientHello
 from gateway.tls.contexts import (
@@ -153,7 +154,7 @@ def expiry_text(seconds: float) -> str:
 def _stamp_of(path: Path) -> tuple[int, ...] | None:
     try:
         found = path.stat()  # follows links: a mounted secret is changed by turning one
-    except OSError:
+    except (OSError, ValueError):
         return None
     return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
@@ -163,9 +164,8 @@ def _digest_of(files: tuple[Path, ...]) -> bytes:
     digest = hashlib.sha256()
     for path in files:
         try:
-            with path.open("rb") as file:
-                content = file.read(MAX_FILE_BYTES)
-        except OSError:
+            content = read_file(path, MAX_FILE_BYTES)
+        except UnreadableFile:
             content = b""
         digest.update(hashlib.sha256(content).digest())
     return digest.digest()

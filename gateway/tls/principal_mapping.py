@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import re2
 
-from gateway.identity import ANONYMOUS, Identity
+from gateway.identity import ANONYMOUS, Identity, InvalidPrincipal
 from gateway.tls.contexts import TlsConnection
 from gateway.tls.distinguished_name import UnreadableName, subject_name
 
@@ -222,3 +222,5 @@ def certificate_identity(certificate: bytes, mapping: PrincipalMapping) -> Ident
         return Identity(f"User:{mapping.name(name)}", MECHANISM)
     except NoMatchingRule:
         raise NoPrincipal(f"no rule of principal_mapping_rules is for '{name}'") from None
+    except InvalidPrincipal as error:
+        raise NoPrincipal(str(error)) from None

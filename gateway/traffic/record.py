@@ -99,12 +99,17 @@ FIELDS: Final[tuple[RecordField, ...]] = (
         "namespace",
         "string",
         ("flow", "denial", "policy"),
-        "the topic's namespace, empty for the default one; null where no topic is named; denial: "
-        "that of the requested item, null for an item in none",
+        "the topic's namespace, empty for the default one; flow: with a null topic "
+        "what the gateway denied, answered or carried out itself there, null for what concerns no "
+        "namespace that exists; denial: that of the requested item, null for an item in none",
         nullable=True,
     ),
     RecordField(
-        "logical_topic", "string", _FLOW, "the topic's full logical name, or null", nullable=True
+        "logical_topic",
+        "string",
+        _FLOW,
+        "the topic's full logical name, or null (`namespace` says why)",
+        nullable=True,
     ),
     RecordField(
         "flat_topic", "string", _FLOW, "the topic's name on the broker, or null", nullable=True
@@ -114,7 +119,7 @@ FIELDS: Final[tuple[RecordField, ...]] = (
         "string",
         ("flow", "denial", "policy"),
         "the topic's absolute path, such as `:la:tracking:search:clicks`; null: there is no tree, "
-        "no topic is named, or a mount hides it; denial: null if no ACL was involved",
+        "no topic is named, or a mount hides it; denial: null where `named` is",
         nullable=True,
     ),
     RecordField("requests", "long", _FLOW, "requests that named the topic"),
@@ -122,7 +127,7 @@ FIELDS: Final[tuple[RecordField, ...]] = (
         "led_requests",
         "long",
         _FLOW,
-        "those that named it first, or no topic at all: each request counts once here",
+        "those that named it first, or with a null topic any other: each request counts once here",
     ),
     RecordField("partitions", "long", _FLOW, "partitions named, summed over requests"),
     RecordField(
@@ -172,7 +177,13 @@ FIELDS: Final[tuple[RecordField, ...]] = (
         "time in the gateway: how many led requests took less than 2^(i/4) us and no less than "
         "2^((i-1)/4), by i, from 0 (below 1 us) to 97 (2^24 us and up); records merge by adding up",
     ),
-    RecordField("broker_us_quarters", "map<string,long>", _FLOW, "time at the broker, likewise"),
+    RecordField(
+        "broker_us_quarters",
+        "map<string,long>",
+        _FLOW,
+        "time at the broker, likewise, and time in which the gateway carried out a request at "
+        "brokers and in the catalog; led requests that took none of this do not count here",
+    ),
     RecordField(
         "rule",
         "string",
@@ -187,7 +198,7 @@ FIELDS: Final[tuple[RecordField, ...]] = (
         "operation",
         "string",
         _DENIAL,
-        "the operation, such as `WRITE`; null: no ACL was involved",
+        "the operation, such as `WRITE`, that ACLs or the producer guarantee denied; else null",
         nullable=True,
     ),
     RecordField(
@@ -201,7 +212,7 @@ FIELDS: Final[tuple[RecordField, ...]] = (
         "because",
         "string",
         _DENIAL,
-        "the ACL that denied, or the missing one; null likewise",
+        "the ACL that denied, or the missing one; null: no ACL was involved",
         nullable=True,
     ),
     RecordField(

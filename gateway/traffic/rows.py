@@ -65,7 +65,7 @@ class FlowWindow:
         key = key._replace(
             client_id=OTHER, software_name=OTHER, software_version=OTHER, client_address=OTHER
         )
-        if len(self.sums) < 2 * self._max_keys or key in self.sums or key.namespace == NO_TOPIC:
+        if len(self.sums) < 2 * self._max_keys or key in self.sums or not key.logical:
             return key
         return key._replace(logical=OTHER, flat=OTHER)
 
@@ -98,7 +98,7 @@ def flow_record(
     origin: Origin, record_id: str, window: Window, key: FlowKey, sums: FlowSums
 ) -> Record:
     """A flow record, in the order of :data:`FIELDS`."""
-    topicless = key.namespace == NO_TOPIC
+    topicless = not key.logical
     return {
         **_head("flow", origin, record_id, key.place),
         "time_ms": window.start_ms,
@@ -113,7 +113,7 @@ def flow_record(
         "api": api_name(key.api_key),
         "api_key": key.api_key,
         "api_version": key.version,
-        "namespace": None if topicless else key.namespace,
+        "namespace": None if key.namespace == NO_TOPIC else key.namespace,
         "logical_topic": None if topicless else key.logical,
         "flat_topic": None if topicless else key.flat,
         "path": None if topicless or key.logical == OTHER else key.place.path_of(key.logical),

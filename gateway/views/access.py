@@ -22,8 +22,7 @@ from gateway.acl_model import (
 from gateway.acls.authorizer import AllowedBy
 from gateway.decision import Denied, Resolved
 from gateway.error_codes import INVALID_REQUEST
-from gateway.names import InvalidName
-from gateway.views.spelling import id_owner
+from gateway.names import InvalidName, owner_of_id
 from gateway.views.view import View
 from protocol.pausing import pause_point
 
@@ -82,6 +81,12 @@ class Access:
         found = self.view.resolve(spelled)
         return own_name(spelled, found) if operation in NOT_BY_LINK else found
 
+    def subscribed(self, spelled: bytes) -> Resolved | Denied:
+        """The topic that a name in a member's subscription or assignment stands for, if the client
+        may describe it: what is left out tells nothing, and a name that is kept tells that it leads
+        to a topic, and to which. It may be frozen (:meth:`View.subscribed`)."""
+        return self.view.subscribed(spelled)
+
     def by_id(self, operation: int, flat: bytes, topic_id: bytes) -> Denied | None:
         """Why ``operation`` is not allowed on the topic, stored as ``flat``, that a client knows by
         this id; a link's id stands for the link."""
@@ -105,6 +110,11 @@ class Access:
     def transactional_id(self, operation: int, transactional_id: bytes) -> bytes | Denied:
         """A transactional id as the broker knows it, if ``operation`` is allowed on it."""
         return self.view.transactional_id_to_broker(transactional_id)
+
+    def id_denial(self, operation: int, kind: ResourceType, client_id: bytes) -> Denied | None:
+        """Why ``operation`` is denied on a group or transactional id that a client names, in the
+        client's words."""
+        return None
 
     # -- the rest ---------------------------------------------------------------------------------
 
@@ -145,6 +155,10 @@ class Access:
         if denied is None or (not named.namespace and self.cluster(CREATE) is None):
             return None
         return denied
+
+    def thawed(self) -> Access:
+        """The same access as if nothing were frozen; itself where nothing is."""
+        return self.over(self.view.thawed()) if self.view.frozen else self
 
     # -- ACLs themselves --------------------------------------------------------------------------
 
@@ -200,6 +214,7 @@ class Access:
         return self._root_id(kind, broker_id.decode(errors="replace"))
 
     def _root_id(self, kind: ResourceType, text: str) -> Resource:
-        """The resource of an absolute id: ``team-a..app`` is the group ``app`` of home team-a."""
-        owned = id_owner(self.view.snapshot, text)
+        """The resource of an absolute id: ``team-a..app`` is the group ``app`` of home team-a,
+        whether or not there is such a namespace."""
+        owned = owner_of_id(text)
         return resource(kind, text) if owned is None else Resource(kind, *owned)

@@ -20,7 +20,7 @@ from gateway.acl_model import (
     ResourceType,
     namespace_of,
 )
-from gateway.acls.authorizer import Authorizer, Verdict
+from gateway.acls.authorizer import NO_ACL_FOUND, Authorizer, Verdict
 from gateway.decision import Denied, Resolved
 from gateway.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
@@ -28,10 +28,11 @@ from gateway.error_codes import (
     TOPIC_AUTHORIZATION_FAILED,
     TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 )
-from gateway.names import DELIMITER, below
+from gateway.names import DELIMITER, LogicalName, below
 from gateway.views import absolute
 from gateway.views.access import ALTER, DESCRIBE, NOT_BY_LINK, READ, WRITE, Access, own_name
 from gateway.views.mirrors import spell_resource
+from gateway.views.names_of_view import NAMESPACE_RULE
 from gateway.views.spelling import MAX_SPELLED
 from gateway.views.view import CACHE_LIMIT, View
 from protocol.pausing import pause_point
@@ -47,6 +48,9 @@ CODES: Final = {
 }
 """Kafka's error code for a denied operation, by type of resource."""
 
+
+_BY_LINK: Final = frozenset({READ, WRITE, DESCRIBE, int(Operation.DESCRIBE_CONFIGS)})
+"""Operations on a topic that are possible under a link."""
 
 _NOT_ONE: Final = (Operation.UNKNOWN, Operation.ANY, Operation.ALL)
 _UNTRUSTED: Final = Verdict(False, "the volume does not trust the client's listener")
@@ -103,6 +107,15 @@ class AuthorizedAccess(Access):
             return as_asked(why, self.principal, spelled)
         return own_name(spelled, found) if operation in NOT_BY_LINK else found
 
+    def subscribed(self, spelled: bytes) -> Resolved | Denied:
+        found = self.view.subscribed(spelled)
+        if self.view.closed or isinstance(found, Denied):
+            return found
+        if not found.link:
+            return self.flat(DESCRIBE, found.flat) or found
+        named = self.topic_resource(spelled)
+        return found if named is None else self.denial(DESCRIBE, named) or found
+
     def by_id(self, operation: int, flat: bytes, topic_id: bytes) -> Denied | None:
         link = self.view.snapshot.link_under(topic_id) if self.view.has_topic_ids else None
         if link is None or not operation:
@@ -138,16 +151,30 @@ class AuthorizedAccess(Access):
 
     def group(self, operation: int, group: bytes) -> bytes | Denied:
         found = self.view.group_to_broker(group)
-        if isinstance(found, Denied) or not operation:
-            return found
-        return self.denial(operation, self.id_resource(ResourceType.GROUP, group)) or found
+        return self._authorized_id(operation, ResourceType.GROUP, group, found)
 
     def transactional_id(self, operation: int, transactional_id: bytes) -> bytes | Denied:
         found = self.view.transactional_id_to_broker(transactional_id)
-        if isinstance(found, Denied) or not operation:
+        kind = ResourceType.TRANSACTIONAL_ID
+        return self._authorized_id(operation, kind, transactional_id, found)
+
+    def _authorized_id(
+        self, operation: int, kind: ResourceType, client_id: bytes, found: bytes | Denied
+    ) -> bytes | Denied:
+        """What was found of an id, if ``operation`` is allowed on it. That its namespace is being
+        deleted is told to nobody else: where nothing is done by the id, it stays as it came."""
+        if isinstance(found, Denied) and found.rule != NAMESPACE_RULE:
             return found
-        named = self.id_resource(ResourceType.TRANSACTIONAL_ID, transactional_id)
-        return self.denial(operation, named) or found
+        if operation:
+            return self.id_denial(operation, kind, client_id) or found
+        if isinstance(found, Denied) and self.id_denial(DESCRIBE, kind, client_id) is not None:
+            return client_id
+        return found
+
+    def id_denial(self, operation: int, kind: ResourceType, client_id: bytes) -> Denied | None:
+        # The namespace that is authorized is not what is shown: it may be hidden.
+        why = self.denial(operation, self.id_resource(kind, client_id))
+        return None if why is None else as_asked(why, self.principal, client_id)
 
     def lists_group(self, broker_id: bytes) -> bool:
         if self.cluster(DESCRIBE) is None:
@@ -163,15 +190,41 @@ class AuthorizedAccess(Access):
             pass
         pause_point()
         asked = Operation(operation)
-        verdict = _UNTRUSTED
-        if self.principal:
-            verdict = self._authorizer.authorize(self.principal, self.host, asked, named)
+        verdict = self.verdict(asked, named)
         found = self._denied(asked, named, verdict)
         if len(named.namespace) + len(named.name) <= MAX_SPELLED:
             if len(self._verdicts) >= CACHE_LIMIT:
                 self._verdicts.clear()
             self._verdicts[key] = found
         return found
+
+    def verdict(self, operation: Operation, named: Resource) -> Verdict:
+        """The authorizer's verdict on a resource, decided anew. A link is subject to the DENYs at
+        its topic, too."""
+        if not self.principal:
+            return _UNTRUSTED
+        verdict = self._authorizer.authorize(self.principal, self.host, operation, named)
+        if verdict.allowed and operation in _BY_LINK and self.view.snapshot.links:
+            return self._under_link(operation, named, verdict) or verdict
+        return verdict
+
+    def _under_link(
+        self, operation: Operation, named: Resource, verdict: Verdict
+    ) -> Verdict | None:
+        """What decides at a link's topic, if ``named`` is a link that is allowed by ``verdict``: a
+        DENY, for a topic is not read or written under another name by those to whom that is denied
+        under its own; and where no ACL is about the link, those about the topic."""
+        if named.type is not ResourceType.TOPIC:
+            return None
+        snapshot = self.view.snapshot
+        link = snapshot.links.get(LogicalName(named.namespace, named.name))
+        if link is None or link.gone:
+            return None
+        owner = snapshot.owner(link.flat)
+        topic = Resource(ResourceType.TOPIC, owner.namespace, owner.topic)
+        if verdict is NO_ACL_FOUND:
+            return self._authorizer.authorize(self.principal, self.host, operation, topic)
+        return self._authorizer.denying(self.principal, self.host, operation, topic)
 
     def over(self, view: View) -> Access:
         made = AuthorizedAccess(view, self.principal, self.host, self._authorizer)

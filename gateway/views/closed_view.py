@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from gateway.catalog.freezes import NOTHING_FROZEN, Frozen
 from gateway.catalog.snapshot import Snapshot
 from gateway.decision import Denied, Resolved
 from gateway.error_codes import COORDINATOR_NOT_AVAILABLE, LEADER_NOT_AVAILABLE
@@ -27,9 +28,14 @@ class ClosedView(View):
             self._last = View(self.settings, self.snapshot, self.policies)
         return self._last
 
-    def successor(self, snapshot: Snapshot, policies: Policies | None = None) -> View:
+    def successor(
+        self,
+        snapshot: Snapshot,
+        policies: Policies | None = None,
+        frozen: Frozen = NOTHING_FROZEN,
+    ) -> View:
         """An open view again, which takes nothing over."""
-        return View(self.settings, snapshot, policies or self.policies)
+        return View(self.settings, snapshot, policies or self.policies, frozen)
 
     def resolve(self, spelled: bytes) -> Resolved | Denied:
         return Denied(LEADER_NOT_AVAILABLE, _STALE, "stale")

@@ -25,7 +25,7 @@ from gateway.names import (
     InvalidName,
     LogicalName,
     flat_prefix,
-    is_reserved,
+    is_reserved_id,
 )
 from gateway.views import absolute, spelling
 from gateway.views.mirrors import Mirror
@@ -33,6 +33,9 @@ from gateway.views.spelling import MAX_SPELLED, ViewSettings
 
 CACHE_LIMIT: Final = 100_000
 """Names cached per direction; a client that uses more distinct ones empties the cache."""
+
+NAMESPACE_RULE: Final = "namespace"
+"""The rule of a denial by a namespace that does not exist, or is being deleted."""
 
 MAX_ID_BYTES: Final = 32_767
 """The longest string of a non-flexible version (int16 length)."""
@@ -157,9 +160,8 @@ class Names:
     # -- groups and transactional ids -----------------------------------------------------------
 
     def group_to_broker(self, group: bytes) -> bytes | Denied:
-        """A group id as the broker knows it: under a home it carries the home's flat prefix."""
-        if not group and self.id_prefix:
-            return Denied(INVALID_GROUP_ID, "The group id is empty.", "names")
+        """A group id as the broker knows it: under a home it carries the home's flat prefix, so
+        that the empty id, too, is a group of that home's alone."""
         return self._id_to_broker(group, GROUP_AUTHORIZATION_FAILED, "Group")
 
     def transactional_id_to_broker(self, transactional_id: bytes) -> bytes | Denied:
@@ -175,7 +177,7 @@ class Names:
             if not broker_id.startswith(self.id_prefix):
                 return None
             return broker_id[len(self.id_prefix) :]
-        if is_reserved(broker_id.decode(errors="replace")):
+        if is_reserved_id(broker_id.decode(errors="replace")):
             return None
         mounts = self.settings.mounts
         if mounts is None or not broker_id:
@@ -209,8 +211,13 @@ class Names:
             room = MAX_ID_BYTES - len(self.id_prefix)
             return Denied(INVALID_REQUEST, f"{what} is longer than {room} bytes.", "names")
         shown = broker_id.decode(errors="replace")
-        if is_reserved(shown):
+        if is_reserved_id(shown):
             return Denied(code, f"{what} '{shown}' is reserved for the gateway.", "reserved")
+        if self.snapshot.deleting:
+            owned = spelling.id_owner(self.snapshot, shown)
+            # Groups go with their namespace, so their members have to leave.
+            if owned is not None and self.snapshot.deleting_tier(owned[0]) is not None:
+                return Denied(code, f"{what} '{shown}' is being deleted.", NAMESPACE_RULE)
         return broker_id
 
 

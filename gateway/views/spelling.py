@@ -13,17 +13,16 @@ from gateway.mounts import Mount, Mounts, OtherVolume
 from gateway.names import (
     DELIMITER,
     END_OF_NAMESPACE,
-    MAX_FLAT_LENGTH,
     SLASH,
     InvalidName,
     LogicalName,
     NoTopicHere,
     below,
     check_namespace,
-    decode,
     encode,
     flat_prefix,
-    is_reserved,
+    is_reserved_name,
+    owner_of_id,
 )
 from gateway.views import absolute, mirrors
 from gateway.views.absolute import hidden_by
@@ -161,8 +160,6 @@ def volume_of(settings: ViewSettings, spelled: str) -> Mount | None:
 def spell(settings: ViewSettings, snapshot: Snapshot, flat: str) -> str | None:
     """A flat name in the listener's spelling; None if this view may not see it, or its namespace
     is being deleted. Where the view does not reach the topic's own name, its first link there."""
-    if is_reserved(flat):
-        return None
     name = snapshot.owner(flat)
     reached = snapshot.entry_of(name)
     if reached is not None and reached.flat != flat:
@@ -189,7 +186,9 @@ def name_shown(settings: ViewSettings, snapshot: Snapshot, flat: str) -> Logical
 
 def spell_name(settings: ViewSettings, snapshot: Snapshot, name: LogicalName) -> str | None:
     """A topic's name, or an alias of it, in the listener's spelling; None as for :func:`spell`."""
-    if settings.shut or snapshot.missing_tier(name.namespace) is not None:
+    if settings.shut or is_reserved_name(name):
+        return None
+    if snapshot.missing_tier(name.namespace) is not None:
         return None
     if settings.mirrors is None:
         return _spell_own(settings, snapshot, name)
@@ -298,17 +297,9 @@ def _spell_own_namespace(settings: ViewSettings, path: str) -> str | None:
 
 
 def id_owner(snapshot: Snapshot, text: str) -> tuple[str, str] | None:
-    """Namespace and rest of an absolute group or transactional id: ``team-a..app`` is ``app`` of
-    home team-a. Ids may hold any character, so only the prefix is parsed."""
-    at = text.find(END_OF_NAMESPACE, 0, MAX_FLAT_LENGTH)
-    while at > 0:
-        prefix, rest = text[: at + len(END_OF_NAMESPACE)], text[at + len(END_OF_NAMESPACE) :]
-        # A tier may end in a dot, so the first two dots are not always the end.
-        namespace = decode(prefix + _ANY_TOPIC).namespace
-        if rest and namespace in snapshot.namespaces and flat_prefix(namespace) == prefix:
-            return namespace, rest
-        at = text.find(END_OF_NAMESPACE, at + 1, MAX_FLAT_LENGTH)
-    return None
+    """The same as :func:`gateway.names.owner_of_id`, if that namespace exists."""
+    owned = owner_of_id(text)
+    return owned if owned is not None and owned[0] in snapshot.namespaces else None
 
 
 def _check_length(spelled: str) -> None:

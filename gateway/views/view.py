@@ -6,9 +6,13 @@ snapshot makes a new view, which takes over the cached spellings that are still 
 
 from __future__ import annotations
 
+from typing import Final
+
+from gateway.catalog.freezes import FROZEN, NOTHING_FROZEN, Frozen
 from gateway.catalog.snapshot import Snapshot, differing
 from gateway.decision import Denied, Resolved
 from gateway.error_codes import (
+    LEADER_NOT_AVAILABLE,
     NOT_LEADER_OR_FOLLOWER,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
@@ -21,12 +25,12 @@ from gateway.names import (
     below,
     encode,
     flat_prefix,
-    is_reserved,
+    is_reserved_name,
 )
 from gateway.policies.tree import NO_POLICIES, Policies
 from gateway.topic_ids import TopicIndex
 from gateway.views import mirrors, spelling
-from gateway.views.names_of_view import CACHE_LIMIT, MAX_ID_BYTES, Names
+from gateway.views.names_of_view import CACHE_LIMIT, MAX_ID_BYTES, NAMESPACE_RULE, Names
 from gateway.views.spelling import MAX_SPELLED, Spelling, ViewSettings
 from protocol.pausing import pause_point
 from protocol.primitives import compact_string, legacy_string
@@ -38,28 +42,40 @@ class View(Names):
     """Names as one kind of client sees them, over one catalog snapshot.
 
     ``closed``: it decides nothing, see :class:`gateway.views.closed_view.ClosedView`.
-    ``policies`` hold the producer guarantees.
+    ``policies`` hold the producer guarantees. ``frozen`` names are denied with an error that
+    clients retry: clients' views have them, those that changes are decided by do not.
     """
 
     closed = False
 
     def __init__(
-        self, settings: ViewSettings, snapshot: Snapshot, policies: Policies = NO_POLICIES
+        self,
+        settings: ViewSettings,
+        snapshot: Snapshot,
+        policies: Policies = NO_POLICIES,
+        frozen: Frozen = NOTHING_FROZEN,
     ) -> None:
         super().__init__(settings, snapshot)
         self.policies = policies
+        self.frozen = frozen
+        self._freezes = bool(frozen)
         self.has_topic_ids = snapshot.has_topic_ids
         self._resolved: dict[bytes, Resolved | Denied] = {}
         self._spelled: dict[bytes, bytes | None] = {}
         self._guarantees: dict[bytes, int] = {}
 
-    def successor(self, snapshot: Snapshot, policies: Policies | None = None) -> View:
-        """The same view over a newer snapshot, or with other ``policies``.
+    def successor(
+        self,
+        snapshot: Snapshot,
+        policies: Policies | None = None,
+        frozen: Frozen = NOTHING_FROZEN,
+    ) -> View:
+        """The same view over a newer snapshot, or with other ``policies`` or ``frozen`` names.
 
         A listing needs the spelling of every topic, so the spellings of topics that have not
         changed are taken over.
         """
-        view = View(self.settings, snapshot, policies or self.policies)
+        view = View(self.settings, snapshot, policies or self.policies, frozen)
         kept = dict(self._spelled)
         before = self.snapshot
         if snapshot.topics is not before.topics:
@@ -100,6 +116,15 @@ class View(Names):
                 self._resolved.clear()
             found = self._resolved[spelled] = self._resolve(spelled)
         return found
+
+    def thawed(self) -> View:
+        """The same view without frozen names."""
+        return View(self.settings, self.snapshot, self.policies)
+
+    def subscribed(self, spelled: bytes) -> Resolved | Denied:
+        """The same for a subscription, in which a name may be frozen: a member that lost a topic
+        for a moment would have it taken from it until it joins again."""
+        return self._led_to(spelled) if self._freezes else self.resolve(spelled)
 
     def spell(self, flat: bytes) -> bytes | None:
         """A flat name in the listener's spelling; None when this view may not see it."""
@@ -147,9 +172,11 @@ class View(Names):
         found = self.snapshot.by_topic_id(topic_id) if self.has_topic_ids else None
         if found is not None:
             flat, name = found
+            if self._freezes and self.frozen.holds_name(name):
+                return None
             return flat.encode() if self._reaches(name) else None
         known = index.name_of(topic_id)
-        if known is None:
+        if known is None or (self._freezes and self._is_frozen(known)):
             return None
         if self.has_topic_ids:
             entry = self.snapshot.topics.get(known.decode())
@@ -203,17 +230,34 @@ class View(Names):
 
     # -- names that are not cached --------------------------------------------------------------
 
+    def _is_frozen(self, flat: bytes) -> bool:
+        """Whether a topic is frozen that is known by the broker's own id."""
+        text = flat.decode()
+        entry = self.snapshot.topics.get(text)
+        names = [self.snapshot.owner(text)] if entry is None else entry.names_under(None)
+        return any(map(self.frozen.holds_name, names))
+
     def _reaches(self, name: LogicalName) -> bool:
         """Whether this view may see a topic of that name, if there is one."""
         settings = self.settings
         confined = settings.home and not settings.escape
-        if settings.shut or (confined and below(name.namespace, settings.home) is None):
+        if (
+            is_reserved_name(name)
+            or settings.shut
+            or (confined and below(name.namespace, settings.home) is None)
+        ):
             return False
         if settings.mirrors is not None and self.spell_name(name) is None:
             return False
         return self.snapshot.missing_tier(name.namespace) is None
 
     def _resolve(self, spelled: bytes) -> Resolved | Denied:
+        found = self._led_to(spelled)
+        if not self._freezes or isinstance(found, Denied):
+            return found
+        return _FROZEN if self.frozen.holds(found.namespace, found.logical) else found
+
+    def _led_to(self, spelled: bytes) -> Resolved | Denied:
         pause_point()  # many new names in one request
         text = spelled.decode(errors="replace")
         snapshot = self.snapshot
@@ -226,6 +270,8 @@ class View(Names):
         except InvalidName as error:
             illegal = not isinstance(error, NoTopicHere)
             return _unknown(_sentence(str(error)), "names", illegal)
+        if is_reserved_name(name):
+            return _unknown(f"Topic '{text}' is reserved and does not exist here.", "reserved")
         if missing is not None:
             deleting = missing in snapshot.namespaces
             state = "is being deleted" if deleting else "does not exist"
@@ -236,7 +282,7 @@ class View(Names):
             return _unknown(
                 f"InvalidNamespaceException: namespace '{missing}' {state}, "
                 f"so topic '{text}' cannot be used{advice}.",
-                "namespace",
+                NAMESPACE_RULE,
             )
         entry = None if flat is None else snapshot.topics.get(flat)
         if entry is not None and snapshot.missing_tier(entry.name.namespace) is not None:
@@ -248,8 +294,6 @@ class View(Names):
         if flat is None:
             leads = " any more: it is a link whose topic was deleted" if link is not None else ""
             return _unknown(f"Topic '{text}' does not exist{leads}.", "names")
-        if is_reserved(flat):
-            return _unknown(f"Topic '{text}' is reserved and does not exist here.", "reserved")
         wire = flat.encode()
         topic_id = None if entry is None else entry.id_under(name)
         if link is not None:
@@ -264,6 +308,11 @@ class View(Names):
             self.guarantee_of(wire),
             link is not None,
         )
+
+
+_FROZEN: Final = Denied(
+    LEADER_NOT_AVAILABLE, "The topic is being moved or deleted; try again.", FROZEN
+)
 
 
 def _sentence(text: str) -> str:

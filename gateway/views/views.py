@@ -5,12 +5,13 @@ All are made anew when the catalog changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from gateway.acls.authorizer import Authorizer
 from gateway.catalog.entities import PrincipalHome
+from gateway.catalog.freezes import Frozen, freezes_in
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import Catalog
 from gateway.config.models import Cluster, Listener
@@ -25,7 +26,7 @@ from gateway.views.closed_view import ClosedView
 from gateway.views.mirrors import Mirrors
 from gateway.views.spelling import ViewSettings
 from gateway.views.view import View
-from protocol.pausing import paced
+from protocol.pausing import in_order, paced
 
 MAX_ACCESSES: Final = 1_000
 """Accesses kept for new connections; open ones keep their own."""
@@ -43,7 +44,10 @@ class Views:
         settings: Iterable[ViewSettings],
         authorizer: Authorizer | None = None,
         policies: Policies = NO_POLICIES,
+        may_decide: Callable[[], bool] = lambda: True,
     ) -> None:
+        """``may_decide``: whether changes of the catalog wait for this process."""
+        self._may_decide = may_decide
         self._catalog = catalog
         self._settings = {each.listener: each for each in settings}
         self._authorizer = authorizer
@@ -92,14 +96,15 @@ class Views:
 
     def _made(self, settings: ViewSettings, before: View | None) -> View:
         snapshot = self._catalog.snapshot
-        if not self._catalog.fresh:
+        if not self._catalog.fresh or not self._may_decide():
             return ClosedView(settings, snapshot, self._policies)
+        frozen = Frozen.of(freezes_in(snapshot).values())
         if before is None:
-            return View(settings, snapshot, self._policies)
+            return View(settings, snapshot, self._policies, frozen)
         same = before.snapshot is snapshot and before.policies is self._policies
         if same and not isinstance(before, ClosedView):
             return before
-        return before.successor(snapshot, self._policies)
+        return before.successor(snapshot, self._policies, frozen)
 
 
 class HasHome(Protocol):
@@ -168,27 +173,95 @@ def _elsewhere(settings: ViewSettings, home: str) -> ViewSettings:
     return replace(settings, home="", home_elsewhere=home) if home else settings
 
 
-class Listing(NamedTuple):
-    """The topics that a principal may list: ``names`` in its view's spelling, sorted. ``version``
-    grows when they change."""
+class Listing:
+    """The topics that a principal may list, of those that a cluster had at ``index_version``.
+
+    ``shown`` maps their flat names to the view's spelling. ``links`` are the links that lead to
+    topics which they show again, by the flat name of the topic: their names in the view's spelling
+    and their topic ids. ``version`` grows when either changes.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "_decided",
+        "_names",
+        "_placed",
+        "access",
+        "index_version",
+        "links",
+        "shown",
+        "version",
+    )
 
     access: Access
-    index_version: int
-    names: list[str]
-    version: int
+
+    def __init__(self, access: Access, index: TopicIndex, former: Listing | None = None) -> None:
+        """``former``: one of the same principal, whose decisions are kept if they still hold."""
+        kept = former._decided if former is not None and former.access is access else {}
+        self.index_version = index.version  # the index may change while this is made
+        self._decided: dict[bytes, bytes | None] = {
+            flat: kept[flat] if flat in kept else _shown(access, flat)
+            for flat in paced(list(index.names()))
+        }
+        self._names: Sequence[str] | None = None
+        self._placed: Sequence[tuple[str, str]] | None = None
+        self.access = access
+        decided = paced(self._decided.items())
+        self.shown = {flat: name for flat, name in decided if name is not None}
+        self.links = _links_listed(access, index, self.shown)
+        self.version = 0
+
+    @property
+    def names(self) -> Sequence[str]:
+        """All names in the view's spelling, sorted."""
+        if self._names is None:
+            self._names = in_order(name for _, name in paced(self.placed))
+        return self._names
+
+    @property
+    def placed(self) -> Sequence[tuple[str, str]]:
+        """The names, each behind the flat name of its topic, in the order of these."""
+        if self._placed is None:
+            flats = in_order(flat.decode() for flat in paced(self.shown.keys() | self.links.keys()))
+            self._placed = [(flat, name) for flat in paced(flats) for name in self._names_of(flat)]
+        return self._placed
+
+    def _names_of(self, flat: str) -> list[str]:
+        wire = flat.encode()
+        own, links = self.shown.get(wire), self.links.get(wire, ())
+        names = [name for name, _ in links] if own is None else [own, *(name for name, _ in links)]
+        return sorted(name.decode() for name in names)
+
+    def forget_decisions(self) -> None:
+        """Hold no more than what is listed: there are other listings to make the next one of."""
+        self._decided = {}
+
+    def is_like(self, other: Listing) -> bool:
+        """Whether the other one lists the same."""
+        return self.shown == other.shown and self.links == other.links
 
 
-def _links_listed(access: Access, index: TopicIndex) -> set[str]:
-    """The links that a principal may list: those that lead to a topic, which they show again."""
+def _shown(access: Access, flat: bytes) -> bytes | None:
     view = access.view
-    shown: set[str] = set()
+    if not view.lists(flat) or access.flat(DESCRIBE, flat) is not None:
+        return None
+    return view.spell(flat)
+
+
+def _links_listed(
+    access: Access, index: TopicIndex, shown: Mapping[bytes, bytes]
+) -> Mapping[bytes, Sequence[tuple[bytes, bytes | None]]]:
+    """The links that a principal may list, but those by whose names their topics are ``shown``."""
+    view = access.view
+    found: dict[bytes, list[tuple[bytes, bytes | None]]] = {}
     for name, link in paced(list(view.snapshot.links.items())):
         spelled = view.spell_name(name) if view.lists_namespace(name.namespace) else None
-        if spelled is None or link.gone or not index.exists(link.flat.encode()):
+        flat = link.flat.encode()
+        if spelled in (None, shown.get(flat)) or link.gone or not index.exists(flat):
             continue
         if not isinstance(access.topic(DESCRIBE, spelled), Denied):
-            shown.add(spelled.decode())
-    return shown
+            found.setdefault(flat, []).append((spelled, link.topic_id))
+    return found
 
 
 class Listings:
@@ -204,24 +277,19 @@ class Listings:
 
     def of(self, access: Access, index: TopicIndex) -> Listing:
         """The present listing of a principal."""
-        view = access.view
-        key = (view.settings, access.principal, access.host)
+        key = (access.view.settings, access.principal, access.host)
         made = self._made.pop(key, None)
         if made is None or made.access is not access or made.index_version != index.version:
-            listed = {
-                shown.decode()
-                for flat in paced(list(index.names()))
-                if view.lists(flat)
-                and access.flat(DESCRIBE, flat) is None
-                and (shown := view.spell(flat)) is not None
-            }
-            names = sorted(listed | _links_listed(access, index))
-            if made is None or made.names != names:
-                self._version += 1
-                made = Listing(access, index.version, names, self._version)
+            former, made = made, Listing(access, index, made)
+            if former is not None and made.is_like(former):
+                made.version = former.version
             else:
-                made = Listing(access, index.version, names, made.version)
+                self._version += 1
+                made.version = self._version
+            if former is not None:
+                former.forget_decisions()
+        # Requests under way hold listings that are no more among these.
         if len(self._made) >= MAX_LISTINGS:
-            del self._made[next(iter(self._made))]
+            self._made.pop(next(iter(self._made))).forget_decisions()
         self._made[key] = made
         return made

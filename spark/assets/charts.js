@@ -118,6 +118,30 @@ function valueAxis(look, kind, largestValue, more) {
   };
 }
 
+/**
+ * Put together what is too small for a label: a box without one says nothing. `least` is the value
+ * from which on a box has room.
+ */
+function foldSmall(siblings, least) {
+  for (const node of siblings) foldSmall(node.children || [], least);
+  const small = siblings.filter((node) => node.value < least);
+  const kept = siblings.filter((node) => node.value >= least);
+  if (small.length < 2) return;
+  const value = small.reduce((sum, node) => sum + node.value, 0);
+  const named = small.map((node) => node.path).sort().join(", ");
+  const folded = { name: `${small.length} smaller`, path: shorten(named, 200), value, folded: true };
+  siblings.splice(0, siblings.length, ...kept, folded);
+}
+
+/** A box in which nothing has room for a label is one box. */
+function closeSmall(nodes, least) {
+  for (const node of nodes) {
+    const open = (node.children || []).filter((child) => child.value >= least);
+    if (open.length === 0 || node.value < 2 * least) delete node.children;
+    else closeSmall(node.children, least);
+  }
+}
+
 /** The namespaces as boxes inside boxes. */
 CHART_MAKERS.tree = (rows, look) => {
   const nodes = new Map();
@@ -144,15 +168,18 @@ CHART_MAKERS.tree = (rows, look) => {
       node.children.push(own);
     }
   }
+  const least = roots.reduce((sum, root) => sum + root.value, 0) * (look.narrow ? 0.035 : 0.012);
+  foldSmall(roots, least);
+  closeSmall(roots, least);
   roots.sort((a, b) => b.value - a.value);
   for (const [index, root] of roots.entries()) {
-    const color = colorAt(look, index);
+    const color = root.folded ? look.other : colorAt(look, index);
     root.itemStyle = { color };
     paintLabels(root, inkOn(color));
   }
   const border = { borderColor: look.surface, borderWidth: 2, gapWidth: 2 };
   return {
-    height: look.narrow ? 340 : 420,
+    height: 420,
     option: {
       ...baseOption(look),
       legend: undefined,
@@ -176,6 +203,8 @@ CHART_MAKERS.tree = (rows, look) => {
         label: {
           formatter: ({ name, value }) => `${name}\n${formatBytes(value)}`,
           lineHeight: LINE,
+          fontSize: look.narrow ? 11 : 12,
+          padding: look.narrow ? 0 : 5,
         },
         upperLabel: {
           show: true,

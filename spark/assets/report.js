@@ -36,6 +36,26 @@ function showTotals() {
     if (exact) figure.title = exact;
     list.append(element("div", {}, element("dt", {}, column.label), figure));
   }
+  const count = list.children.length;
+  list.style.setProperty("--wide", evenColumns(count, 6));
+  list.style.setProperty("--middle", evenColumns(count, 4));
+}
+
+/** How many columns leave the fewest empty places, of those that have room. */
+function evenColumns(count, most) {
+  const empty = (columns) => (columns - (count % columns)) % columns;
+  return [most, most - 1, most - 2].filter((one) => one > 0).reduce((best, one) => (empty(one) < empty(best) ? one : best));
+}
+
+/** Headings stop below the navigation, which is as high as its lines. */
+function watchNavigation() {
+  const nav = document.querySelector("nav");
+  const measure = () => {
+    const stays = getComputedStyle(nav).position === "sticky";
+    document.documentElement.style.scrollPaddingTop = `${(stays ? nav.offsetHeight : 0) + 8}px`;
+  };
+  new ResizeObserver(measure).observe(nav);
+  measure();
 }
 
 function showSection(section) {
@@ -102,4 +122,5 @@ showTotals();
 for (const section of REPORT.sections) showSection(section);
 drawAll();
 redrawOnChange();
+watchNavigation();
 document.documentElement.dataset.ready = "yes";

@@ -16,6 +16,7 @@ from gateway.acl_model import (
     pattern_of,
     resource,
 )
+from gateway.acls.authorizer import Authorizer
 from gateway.acls.evaluator import AclEvaluators
 from gateway.acls.index import AclIndex
 from gateway.acls.standard import StandardAuthorizer
@@ -359,3 +360,19 @@ def test_an_evaluator_is_made_once() -> None:
     assert evaluators.of("User:a", HOST) is first
     evaluators.forget(["User:a"])
     assert evaluators.of("User:a", HOST) is not first
+
+
+@given(snapshots)
+def test_a_deny_is_found_wherever_it_stands(snapshot: Snapshot) -> None:
+    """On the topic, and on the namespaces around it: as the list of all ACLs says, which is what
+    authorizers have without doing anything for it."""
+    made = authorizer(snapshot)
+    for principal in PRINCIPALS:
+        for operation in OPERATIONS[:4]:
+            for name in NAMES:
+                asked = (principal, HOST, operation, resource(TOPIC, name))
+                found, listed = made.denying(*asked), Authorizer.denying(made, *asked)
+                assert (found is None) is (listed is None), asked
+                if found is not None:
+                    assert not made.authorize(*asked).allowed
+                    assert found.rule.startswith("DENY ")

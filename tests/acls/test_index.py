@@ -58,13 +58,12 @@ def shape(index: AclIndex) -> dict[str, object]:
     found: dict[str, object] = {"own": index.own_acls, "acls": index.acls}
     for kind in kinds:
         for principal in (*PRINCIPALS, ANY_USER):
-            rules = index.own_rules(kind, principal)
-            if rules is not None:
+            for number, rules in enumerate(index.own_rules(kind, principal)):
                 assert rules
-                found[f"{kind} {principal}"] = {
+                found[f"{kind} {principal} {number}"] = {
                     grant.pattern: set(grant.entries) for grant in rules.grants()
                 }
-                found[f"{kind} {principal} allows"] = {
+                found[f"{kind} {principal} {number} allows"] = {
                     operation: set(held) for operation, held in rules.allowing.items()
                 }
         found[f"present {kind}"] = {name for name in NAMES if index.present(kind).covers(name)}
@@ -113,8 +112,7 @@ def test_of_a_pattern_with_many_entries_only_those_are_touched_that_change() -> 
     index = AclIndex()
     before = Snapshot().apply(acls(lines), 1)
     index.see(before.acls)
-    kept = index.own_rules(ResourceType.TOPIC, "User:u5")
-    assert kept is not None
+    (kept,) = index.own_rules(ResourceType.TOPIC, "User:u5")
     (grant,) = kept.grants()
     after = before.apply(acls([*lines, "TOPIC:LITERAL:x ALLOW WRITE new"]), 2)
     assert index.see(after.acls) == {"User:new"}

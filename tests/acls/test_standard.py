@@ -56,6 +56,30 @@ from tests.acls.samples import (
             id="literal *",
         ),
         pytest.param(
+            "GROUP:LITERAL:org..app ALLOW READ a",
+            ["a READ GROUP org:app"],
+            ["a READ GROUP org:apps", "a READ GROUP app", "b READ GROUP org:app"],
+            id="an id as brokers know it",
+        ),
+        pytest.param(
+            "GROUP:PREFIXED:org.v1-.2.. ALLOW READ a",
+            ["a READ GROUP org:v1.2:app", "a READ GROUP org:v1.2:in:app"],
+            ["a READ GROUP org:app", "a READ TOPIC org:v1.2:app"],
+            id="the beginning of all ids of a namespace as brokers know them",
+        ),
+        pytest.param(
+            "TRANSACTIONAL_ID:PREFIXED:org..a ALLOW WRITE a",
+            ["a WRITE TRANSACTIONAL_ID org:a1"],
+            ["a WRITE TRANSACTIONAL_ID org:in:a1", "a WRITE TRANSACTIONAL_ID org:b"],
+            id="the beginning of ids as brokers know them",
+        ),
+        pytest.param(
+            "TOPIC:LITERAL:org..x ALLOW READ a",
+            ["a READ TOPIC org..x"],
+            ["a READ TOPIC org:x"],
+            id="a topic of the default namespace that is spelled like another one's",
+        ),
+        pytest.param(
             "GROUP:PREFIXED:* ALLOW READ a",
             ["a READ GROUP *", "a READ GROUP *x"],
             ["a READ GROUP x"],
@@ -157,6 +181,8 @@ def test_super_users_are_not_asked() -> None:
         ("TOPIC:PREFIXED:org: ALLOW READ b", "a READ TOPIC org:deep:x", False),
         ("TOPIC:PREFIXED:org:d ALLOW READ b", "a READ TOPIC org:deep:x", True),
         ("TOPIC:PREFIXED:or ALLOW READ b", "a READ TOPIC org:x", True),
+        ("GROUP:LITERAL:org..app ALLOW READ b", "a READ GROUP org:app", False),
+        ("GROUP:LITERAL:org..app ALLOW READ b", "a READ GROUP org:other", True),
     ],
 )
 def test_allow_everyone_if_no_acl_found(acl: str, question: str, allowed: bool) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from gateway.apis.topics import describe_topic_partitions
 from protocol import messages
 from protocol.messages import element_class, make
@@ -74,7 +76,7 @@ def shown(asked: Any, answer: bytes, *namespaces: str) -> tuple[str, tuple[str, 
     """The topics of the page, each with its partitions' numbers, and the cursor."""
     page = describe_topic_partitions.page(asked)
     prefixes = {name: name for name in namespaces}
-    body = describe_topic_partitions.add_namespaces(0, answer, page, prefixes, place)
+    body = describe_topic_partitions.add_namespaces(0, answer, page, prefixes, place, 1)
     found = messages.parse("DescribeTopicPartitionsResponse", 0, body)
     texts = (
         f"{topic.name}{''.join(str(part.partition_index) for part in topic.partitions)}"
@@ -87,6 +89,25 @@ def shown(asked: Any, answer: bytes, *namespaces: str) -> tuple[str, tuple[str, 
 def test_namespaces_stand_among_the_topics() -> None:
     answer = response(("b", range(2)), ("d", range(1)))
     assert shown(request(limit=9), answer, "e:", "a:", "c:") == ("a:0 b01 c:0 d0 e:0", None)
+
+
+@pytest.mark.parametrize("start", [None, "", "b", "n3", "n30:", "zz"])
+@pytest.mark.parametrize("limit", [1, 2, 7, 39, 40, 41, 2_000])
+def test_a_page_has_no_use_for_more_namespaces(limit: int, start: str | None) -> None:
+    """Whatever topics are among them; two spellings of one namespace have one place."""
+    every = {f"n{number}:": f"n{number}" for number in range(40)} | {"n7'": "n7"}
+    few = describe_topic_partitions.on_page(every, start, limit)
+    assert len(set(few.values())) <= limit + 1
+    for topics in ((), ("a", "n1a", "n35a"), ("n39a",)):
+        asked = request(cursor=start or None, limit=limit)
+        page = describe_topic_partitions.page(asked)
+        bodies = [
+            describe_topic_partitions.add_namespaces(
+                0, response(*((name, range(2)) for name in topics)), page, those, place, 1
+            )
+            for those in (every, few)
+        ]
+        assert bodies[0] == bodies[1]
 
 
 def test_named_ones_come_in_the_order_of_the_request() -> None:
@@ -131,12 +152,15 @@ def test_a_topic_with_an_error_takes_no_room() -> None:
     assert shown(request(limit=1), answer, "a:") == ("a:0", ("b", 0))
 
 
-def test_a_namespace_s_partition_has_no_leader_and_no_nulls() -> None:
-    page = describe_topic_partitions.page(request(limit=9))
-    body = describe_topic_partitions.add_namespaces(0, response(), page, {"a:": "a.."}, place)
+@pytest.mark.parametrize(("leader", "replicas"), [(4, (4,)), (-1, ())])
+def test_a_namespace_has_one_partition_and_no_nulls(leader: int, replicas: tuple[int, ...]) -> None:
+    page, answer = describe_topic_partitions.page(request(limit=9)), response()
+    body = describe_topic_partitions.add_namespaces(0, answer, page, {"a:": "a.."}, place, leader)
     (topic,) = messages.parse("DescribeTopicPartitionsResponse", 0, body).topics
     (partition,) = topic.partitions
     assert (topic.is_internal, topic.topic_id, int(topic.error_code)) == (True, None, 0)
-    assert (partition.leader_id, partition.leader_epoch, int(partition.error_code)) == (-1, -1, 0)
-    assert partition.replica_nodes == partition.isr_nodes == partition.offline_replicas == ()
+    assert (partition.leader_id, partition.leader_epoch) == (leader, -1)
+    assert (partition.partition_index, int(partition.error_code)) == (0, 0)
+    assert partition.replica_nodes == partition.isr_nodes == replicas
     assert partition.eligible_leader_replicas == partition.last_known_elr == ()
+    assert partition.offline_replicas == ()

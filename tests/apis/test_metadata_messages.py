@@ -139,6 +139,25 @@ def test_marked_namespaces_are_internal_topics(version: int) -> None:
     assert [topic.name for topic in shown.topics] == ["a:", "t"]
     if version >= 1:
         assert [topic.is_internal for topic in shown.topics] == [True, False]
+    assert_led_by(1, shown.topics[0])
+    assert shown.topics[1] == parsed(version, response(version, "a:", "t")).topics[1]
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_without_a_broker_a_namespace_has_no_partition(version: int) -> None:
+    nobody = metadata.drop_brokers(version, response(version), {1, 2, 3})
+    (shown,) = parsed(version, metadata.add_namespaces(version, nobody, {"a:"})).topics
+    assert (shown.name, shown.partitions) == ("a:", ())
+
+
+def assert_led_by(leader: int, namespace: Any) -> None:
+    """One partition, as a broker answers one that has no replica elsewhere."""
+    (partition,) = namespace.partitions
+    assert (partition.partition_index, int(partition.error_code)) == (0, 0)
+    assert partition.leader_id == leader
+    assert partition.replica_nodes == partition.isr_nodes == (leader,)
+    assert getattr(partition, "leader_epoch", -1) == -1
+    assert getattr(partition, "offline_replicas", ()) == ()
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -151,7 +170,8 @@ def test_added_namespaces_stand_before_the_topics(version: int, topics: tuple[st
     assert shown.brokers == parsed(version, before).brokers
     assert shown.topics[200:] == parsed(version, before).topics
     for entry in shown.topics[:200]:
-        assert (int(entry.error_code), entry.partitions) == (0, ())
+        assert int(entry.error_code) == 0
+        assert_led_by(1, entry)
         assert getattr(entry, "is_internal", True) is True
         assert getattr(entry, "topic_id", None) is None
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.apis.topics import namespace_listing
+from gateway.apis import namespace_listing
 from gateway.catalog.entities import Namespace, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.names import LogicalName
@@ -114,7 +114,7 @@ def test_what_is_listed_denotes_what_it_stands_for(settings: dict[str, Any]) -> 
 def test_a_namespace_stands_before_its_topics() -> None:
     over = view()
     names = ["org:", "org:v1.2:", "org:v1.2:a", "org:x", "plain", "team-a:", "team-a:0"]
-    places = [namespace_listing.place(over, name) for name in names]
+    places = [namespace_listing.place(Access(over, "", ""), name) for name in names]
     assert places == [
         "org..",
         "org.v1-.2..",
@@ -128,16 +128,16 @@ def test_a_namespace_stands_before_its_topics() -> None:
 
 def test_a_topic_stands_where_the_broker_has_it() -> None:
     over = view(topics=(TopicEntry("flat", LogicalName("team-a", "orders")),))
-    assert namespace_listing.place(over, "team-a:orders") == "flat"
+    assert namespace_listing.place(Access(over, "", ""), "team-a:orders") == "flat"
 
 
 @pytest.mark.parametrize("name", ["nowhere:orders", "__consumer_offsets", "a b", ":"])
 def test_what_may_not_be_named_has_no_place(name: str) -> None:
-    assert namespace_listing.place(view(), name) is None
+    assert namespace_listing.place(Access(view(), "", ""), name) is None
 
 
 def test_a_namespace_that_is_gone_still_has_a_place() -> None:
-    assert namespace_listing.place(view(), "gone:") == "gone.."
+    assert namespace_listing.place(Access(view(), "", ""), "gone:") == "gone.."
     assert namespace_listing.denoted(view(), "gone:") == "gone"
     assert namespace_listing.denoted(view(), "gone..") is None
     assert namespace_listing.denoted(view(), "gone") is None
@@ -194,7 +194,10 @@ def test_what_is_no_directory_of_the_listeners_volume(name: str) -> None:
 
 def test_directories_stand_before_all_topics() -> None:
     over = in_tree()
-    places = [namespace_listing.place(over, name) for name in (":la:", ":la:tracking:", "0")]
+    places = [
+        namespace_listing.place(Access(over, "", ""), name)
+        for name in (":la:", ":la:tracking:", "0")
+    ]
     assert None not in places
     assert places == sorted(places, key=str)
 

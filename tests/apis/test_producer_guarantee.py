@@ -168,7 +168,7 @@ def test_who_does_not_see_the_topic_is_not_told_who_set_its_rule() -> None:
 
 @pytest.mark.parametrize(
     ("timeout_ms", "expected"),
-    [(-(2**31), 30_000), (0, 30_000), (29_999, 30_000), (30_001, 30_001), (2**31 - 1, 2**31 - 1)],
+    [(-(2**31), 30_000), (0, 30_000), (29_999, 30_000), (30_001, 30_001), (2**31 - 1, 60_000)],
 )
 @pytest.mark.parametrize("acks", [0, 1])
 def test_acks_are_raised_with_a_timeout_that_brokers_can_keep(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from gateway.auth.exchange import AuthenticationFailed, CannotTell, Exchange
+from gateway.auth.exchange import AuthenticationFailed, CannotTell, Exchange, proved
 from gateway.auth.login import Login
 from gateway.auth.mechanisms import Session
 from gateway.identity import Identity
@@ -75,6 +75,9 @@ class EchoExchange:
         self.user = ""
         self.identity: Identity | None = None
 
+    def work(self, token: bytes) -> Callable[[], None] | None:
+        return None
+
     def step(self, token: bytes) -> bytes:
         self.user = token.decode(errors="replace")
         if token == b"bad":
@@ -84,7 +87,7 @@ class EchoExchange:
         self._rounds -= 1
         if self._rounds:
             return b"more " + token
-        self.identity = Identity(f"User:{self.user}", "ONE")
+        self.identity = proved(self.user or "nameless", "ONE")
         return b"done"
 
 

@@ -110,7 +110,7 @@ def test_a_file_that_is_none(tmp_path: Path, text: str | None, reason: str) -> N
 
 def test_a_file_that_is_too_large(path: Path) -> None:
     path.write_text(" " * (MAX_BYTES + 1))
-    with pytest.raises(CredentialsError, match="it has more than 1048576 bytes"):
+    with pytest.raises(CredentialsError, match="it has over 1,048,576 bytes"):
         loaded(path)
 
 

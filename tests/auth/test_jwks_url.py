@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import pytest
@@ -14,6 +15,7 @@ from gateway.auth import jwks_url
 from gateway.auth.jwks import MAX_BYTES, KeySet
 from gateway.auth.jwks_url import UrlKeys
 from tests.auth.tokens import jwk, key_set
+from tests.brokers.name_server import NameServer
 
 KEY = "listeners[0].sasl.oauthbearer.jwks"
 
@@ -166,3 +168,22 @@ async def test_a_defect_does_not_end_the_fetching(
             patch.undo()
             await until(lambda: has(keys, "one"))
     assert f"{KEY}: fetching the keys failed" in caplog.messages
+
+
+def test_a_silent_name_server_does_not_hold_up_the_end(
+    run: Callable[[Callable[[], Awaitable[None]]], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = NameServer(monkeypatch)
+    host = "keys.example"
+    names.silent.add(host)
+    giving_up = threading.Timer(120, names.released.set)
+    giving_up.start()
+
+    async def test() -> None:
+        async with fetching(f"http://{host}:1/keys"):
+            await until(lambda: names.asked == [host])
+
+    run(test)
+    assert not names.released.is_set()
+    names.released.set()
+    giving_up.cancel()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.auth.login import Login
+from gateway.auth.login import MAX_VERSION_TRIES, Login
 from gateway.identity import Identity
 from protocol.errors import ProtocolError
 from protocol.headers import frame
@@ -20,6 +20,7 @@ from tests.auth.logins import (
     request,
     taken,
 )
+from tests.session.pair import raw_frame
 
 VERSIONS = api_versions()
 ONE, TWO, UNLISTED = handshake("ONE"), handshake("TWO"), handshake("GSSAPI")
@@ -242,7 +243,7 @@ def test_a_bad_bare_token_has_no_answer() -> None:
 
 def test_a_bare_token_may_be_empty() -> None:
     made = after(ONE_RAW, frame(b""))
-    assert made.identity == Identity("User:", "ONE")
+    assert made.identity == Identity("User:nameless", "ONE")
 
 
 def test_no_broker_is_asked() -> None:
@@ -252,3 +253,12 @@ def test_no_broker_is_asked() -> None:
     assert made.to_broker == []
     with pytest.raises(ProtocolError):
         made.broker_data(b"answer")
+
+
+def test_versions_are_asked_for_a_few_times_only() -> None:
+    """64 KiB of them took the event loop 0.2 s, before the login."""
+    client = login()
+    client.data(raw_frame(18, 99, b"") * MAX_VERSION_TRIES)
+    assert len(client.to_client) == MAX_VERSION_TRIES
+    with pytest.raises(ProtocolError, match="API versions"):
+        client.data(raw_frame(18, 99, b""))

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
+import jwt
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.auth.exchange import AuthenticationFailed, CannotTell
-from gateway.auth.oauthbearer import OAuthBearerExchange, Token, TokenChecker
+from gateway.auth.oauthbearer import OAuthBearerExchange, Token, TokenChecker, Verification
 from gateway.identity import Identity
+from tests.auth.test_tokens import checker
+from tests.auth.tokens import token as signed
 
 CHALLENGE = b'{"status":"invalid_token"}'
 
 
 class Checker:
     """Takes one token, and cannot tell of another."""
+
+    def begin(self, token: str) -> Verification:
+        raise CannotTell("nothing is done in a thread here")
 
     def check(self, token: str) -> Token:
         if token == "unknown":  # noqa: S105
@@ -124,3 +131,41 @@ def test_garbage_is_rejected(token: bytes) -> None:
     except AuthenticationFailed:
         return
     assert outcome == CHALLENGE or exchange.identity is not None
+
+
+def response(bearer: str) -> bytes:
+    return b"n,,\x01auth=Bearer " + bearer.encode() + b"\x01\x01"
+
+
+@pytest.mark.parametrize(
+    ("token", "good"),
+    [
+        (lambda: signed("ES256"), True),
+        (lambda: signed("ES256", exp=1), False),
+        (lambda: signed("ES256")[:-8] + "AAAAAAAA", False),
+        (lambda: "no.token.atall", False),
+    ],
+)
+def test_signatures_are_verified_before_the_step(
+    token: Callable[[], str], good: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a thread, which ``work`` is for; the step is the same as without."""
+    exchange, whole = (OAuthBearerExchange(checker()) for _ in range(2))
+    bearer = token()
+    expected = whole.step(response(bearer))
+    work = exchange.work(response(bearer))
+    if work is not None:
+        work()
+    monkeypatch.setattr(jwt, "decode", None)
+    assert exchange.step(response(bearer)) == expected == (b"" if good else CHALLENGE)
+    assert exchange.identity == whole.identity
+    assert (exchange.identity is not None) == good
+    assert exchange.work(b"\x01") is None
+
+
+@given(st.binary(max_size=60) | st.just(response("x.y.z")))
+def test_there_is_no_work_that_fails(token: bytes) -> None:
+    exchange = OAuthBearerExchange(checker())
+    work = exchange.work(token)
+    if work is not None:
+        work()

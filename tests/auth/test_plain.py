@@ -42,6 +42,13 @@ def why(users: PlainUsers, token: bytes) -> str:
     return failed.value.reason
 
 
+@pytest.mark.parametrize("user", ["*", "a\nb"])
+def test_a_user_who_would_be_everyone(secret: Path, user: str) -> None:
+    made = PlainUsers({user: Secret(file=secret)}, KEY)
+    made.load()
+    assert why(made, f"\0{user}\0wonderland".encode())
+
+
 @pytest.mark.parametrize(
     ("token", "user"),
     [

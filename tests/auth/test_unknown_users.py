@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import random
 import string
+import time
+from dataclasses import replace
 
-from gateway.auth.passwords import DEFAULT_ITERATIONS, UnknownUsers
+import pytest
+
+from gateway.auth.unknown_users import DEFAULT_ITERATIONS, STEP_SECONDS, UnknownUsers
 from gateway.catalog.entities import ScramCredential
+from tests.pace import Pace
 
 MECHANISM = "SCRAM-SHA-256"
 
@@ -92,3 +98,55 @@ def test_without_any_user() -> None:
 def test_credentials_of_other_mechanisms_do_not_count() -> None:
     users = UnknownUsers()
     assert users.credential(known(5), "SCRAM-SHA-512", "x").iterations == DEFAULT_ITERATIONS
+
+
+def place_by_place(catalog: dict[tuple[str, str], ScramCredential], user: str) -> ScramCredential:
+    """The known credential that an unknown user takes after, found in the simplest way."""
+
+    def place(name: str) -> bytes:
+        return hashlib.sha256(f"{MECHANISM}/{name}".encode()).digest()
+
+    ring = sorted(catalog.values(), key=lambda one: place(one.user))
+    return next((one for one in ring if place(one.user) > place(user)), ring[0])
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 2_000])
+def test_the_next_on_the_ring_is_taken_after(count: int) -> None:
+    catalog = {
+        key: replace(credential, iterations=4_096 + number)
+        for number, (key, credential) in enumerate(known(count).items())
+    }
+    users = UnknownUsers()
+    users.catch_up(catalog)
+    for number in range(100):
+        found = users.credential(catalog, MECHANISM, f"nobody-{number}").iterations
+        assert found == place_by_place(catalog, f"nobody-{number}").iterations
+
+
+def test_many_credentials_that_are_replaced_are_followed_in_steps(pace: Pace) -> None:
+    """No login waits for all of them; until they are followed the ones before are looked like."""
+    before, after = known(50_000, iterations=4_096), known(50_000, iterations=16_384)
+    users = UnknownUsers()
+    users.catch_up(before)
+    steps, longest, iterations = 0, 0.0, 4_096
+    while iterations == 4_096:
+        began = time.thread_time()
+        iterations = users.credential(after, MECHANISM, "nobody").iterations
+        longest = max(longest, time.thread_time() - began)
+        steps += 1
+    assert iterations == 16_384
+    assert steps > 5
+    assert longest < pace.stretched(5 * STEP_SECONDS)
+
+
+def test_credentials_that_change_all_the_time_are_followed() -> None:
+    """A ring that was begun is finished, though there are newer credentials by then."""
+    users = UnknownUsers()
+    users.catch_up(known(1, iterations=4_096))
+    first, newer = (known(20_000, iterations=count) for count in (8_192, 16_384))
+    users.follow(first, 0.0)
+    for _ in range(200):
+        users.follow(dict(newer), 0.0)
+        if users.credential(dict(newer), MECHANISM, "nobody").iterations != 4_096:
+            return
+    raise AssertionError("they are never followed")

@@ -7,7 +7,15 @@ from typing import Any
 
 import pytest
 
-from gateway.catalog.log.topics import CONFIGS, CatalogTopicError, check_topic, ensure_topic
+from gateway.catalog.log.topics import (
+    CONFIGS,
+    CatalogLost,
+    CatalogTopicError,
+    check_topic,
+    ensure_topic,
+    leave_mark,
+    mark_of,
+)
 from gateway.catalog.source import CatalogUnavailable
 from gateway.cluster.link import ClusterUnreachable
 from protocol import messages
@@ -25,7 +33,7 @@ BAD_REPLICATION = 38
 
 @dataclass
 class FakeAdmin:
-    """A cluster with at most one topic; requests and answers are written and parsed as usual."""
+    """A cluster with at most one topic and its mark; requests are written and parsed."""
 
     partitions: int = 0
     policy: str = "compact"
@@ -33,6 +41,9 @@ class FakeAdmin:
     create_code: int = 0
     describe_code: int = 0
     metadata_code: int = 0
+    marked: bool = False
+    mark_code: int = 0
+    mark_create_code: int = 0
     made_by_another: bool = False
     unknown_for: int = 0
     created: list[Any] = field(default_factory=list)
@@ -56,7 +67,8 @@ class FakeAdmin:
         return messages.parse(response, version, messages.write(answer))
 
     def _metadata(self, request: Any, cls: type) -> Any:
-        assert [topic.name for topic in request.topics] == [TOPIC]
+        names = [topic.name for topic in request.topics]
+        assert names in ([TOPIC], [TOPIC, mark_of(TOPIC)])
         assert request.allow_auto_topic_creation is False
         topic = element_class(cls, "topics")
         partition = element_class(topic, "partitions")
@@ -74,10 +86,16 @@ class FakeAdmin:
                 ),
             },
         )
-        return make(cls, {"topics": (found,)})
+        mark = {
+            "error_code": self.mark_code or (0 if self.marked else UNKNOWN_TOPIC),
+            "name": mark_of(TOPIC),
+        }
+        return make(cls, {"topics": (found, make(topic, mark))[: len(names)]})
 
     def _create(self, request: Any, cls: type) -> Any:
         (wanted,) = request.topics
+        if wanted.name == mark_of(TOPIC):
+            return self._make_mark(wanted, cls)
         code = EXISTS if self.made_by_another else self.create_code
         if not code:
             self.created.append(wanted)
@@ -86,6 +104,12 @@ class FakeAdmin:
         topic = element_class(cls, "topics")
         values = {"name": TOPIC, "error_code": code, "error_message": "says the broker"}
         return make(cls, {"topics": (make(topic, values),)})
+
+    def _make_mark(self, wanted: Any, cls: type) -> Any:
+        if not self.mark_create_code:
+            self.marked = True
+        values = {"name": wanted.name, "error_code": self.mark_create_code}
+        return make(cls, {"topics": (make(element_class(cls, "topics"), values),)})
 
     def _describe(self, request: Any, cls: type) -> Any:
         (resource,) = request.resources
@@ -153,6 +177,11 @@ async def test_what_the_broker_rejects_is_told() -> None:
         await ensure_topic(FakeAdmin(create_code=BAD_REPLICATION), TOPIC)
 
 
+async def test_without_the_right_to_make_it_the_next_step_is_told() -> None:
+    with pytest.raises(CatalogTopicError, match=r"AUTHORIZATION_FAILED.*CREATE.*docs/brokers\.md"):
+        await ensure_topic(FakeAdmin(create_code=NOT_AUTHORIZED), TOPIC)
+
+
 async def test_configs_that_cannot_be_read_are_told() -> None:
     admin = FakeAdmin(partitions=1, describe_code=NOT_AUTHORIZED)
     with pytest.raises(CatalogTopicError, match="cannot be read: TOPIC_AUTHORIZATION_FAILED"):
@@ -177,3 +206,34 @@ async def test_a_check_tells_whether_it_is_there() -> None:
     assert not await check_topic(FakeAdmin(), TOPIC)
     assert not await check_topic(FakeAdmin(partitions=1, describe_code=UNKNOWN_TOPIC), TOPIC)
     assert await check_topic(FakeAdmin(partitions=1), TOPIC)
+
+
+async def test_a_topic_that_is_gone_is_not_made_again() -> None:
+    admin = FakeAdmin(marked=True)
+    with pytest.raises(CatalogLost, match=r"catalog restore.*--new-catalog la$"):
+        await ensure_topic(admin, TOPIC, cluster="la")
+    assert admin.created == []
+
+
+async def test_unless_the_operator_says_so() -> None:
+    admin = FakeAdmin(marked=True)
+    assert await ensure_topic(admin, TOPIC, anew=True)
+    assert len(admin.created) == 1
+
+
+async def test_a_mark_without_a_leader_is_a_mark() -> None:
+    with pytest.raises(CatalogLost):
+        await ensure_topic(FakeAdmin(mark_code=LEADER_NOT_AVAILABLE), TOPIC)
+
+
+async def test_topic_and_mark_are_looked_for_in_one_response() -> None:
+    admin = FakeAdmin(partitions=1, marked=True)
+    assert await ensure_topic(admin, TOPIC)
+    assert [name for name, _ in admin.asked].count("MetadataRequest") == 1
+
+
+async def test_the_mark_is_made_once() -> None:
+    admin = FakeAdmin(partitions=1)
+    assert not await ensure_topic(admin, TOPIC)
+    await leave_mark(admin, TOPIC)
+    assert await ensure_topic(admin, TOPIC)

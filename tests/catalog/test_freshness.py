@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import math
+from time import monotonic as now
 
 from gateway.catalog.log.freshness import Freshness
 from tests.waiting import eventually
-
-
-def now() -> float:
-    """Loop time."""
-    return asyncio.get_running_loop().time()
 
 
 async def test_it_begins_with_the_first_read() -> None:
@@ -59,3 +56,22 @@ async def test_an_end_is_told_to_its_caller_alone() -> None:
     assert not freshness
     await asyncio.sleep(0.1)
     assert expired == []
+
+
+async def test_whoever_finds_it_over_before_its_timer_does_ends_it() -> None:
+    """The process was stopped, and what lies in its sockets comes first."""
+    expired: list[bool] = []
+    freshness = Freshness(10.0, lambda: expired.append(bool(freshness)))
+    validity = freshness.validity
+    assert validity.until == math.inf
+    began = now()
+    freshness.note(began)
+    assert validity.until == began + 10.0
+    validity.end()
+    assert expired == [False]
+    assert validity.until == math.inf
+    assert freshness.note(now())
+    assert now() < validity.until < math.inf
+    freshness.end()
+    assert validity.until == math.inf
+    assert expired == [False]

@@ -317,3 +317,17 @@ async def test_an_authority_that_is_not_believed(
             await connections.ask_leader(QUESTION, "ask")
     (line,) = [r.message for r in caplog.records if r.name.startswith("gateway")]
     assert "correct clusters[0].security.tls.ca" in line
+
+
+async def test_brokers_that_are_silent_do_not_take_their_time_one_after_the_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gateway.catalog.log.kafka_connections.ANSWER_SECONDS", 3600.0)
+    monkeypatch.setattr("gateway.brokers.staggered.MOST_SECONDS", 0.01)
+    async with running() as (one, _), running() as (other, _), running() as (good, _):
+        one.silent = other.silent = True
+        addresses = [("127.0.0.1", broker.port) for broker in (one, other, good)]
+        connections = Connections(addresses, "t")
+        async with asyncio.timeout(120):
+            assert (await connections.ask_any(QUESTION, "ask")).topics
+        await connections.close()

@@ -26,6 +26,7 @@ from gateway.catalog.members import (
     register,
     renumber,
     seed,
+    takes_its_place,
 )
 from gateway.catalog.schema.table import KINDS
 from gateway.catalog.snapshot import Snapshot
@@ -151,6 +152,17 @@ def test_another_number_is_rejected() -> None:
         assert "has number 7 in the tree" in str(rejected.value)
         assert "gives it number 8: write number: 7" in str(rejected.value)
         assert "kafka-gateway catalog renumber with number: 8" in str(rejected.value)
+
+
+def test_a_gateway_without_a_mount_is_rejected_where_another_has_mounted_the_cluster() -> None:
+    assert takes_its_place(0)(Snapshot()) == takes_its_place(7)(Snapshot()) == []
+    snapshot = mounted(Snapshot(), 7)
+    assert takes_its_place(7)(snapshot) == []
+    for number in (0, 8):
+        with pytest.raises(NumberRejected):
+            takes_its_place(number)(snapshot)
+    left = after(snapshot, renumber(0)(snapshot))
+    assert takes_its_place(0)(left) == []
 
 
 def test_two_gateways_that_mount_a_cluster_at_once() -> None:

@@ -12,6 +12,7 @@ from gateway.catalog.entities import Namespace
 from gateway.changes.base.context import Answered
 from gateway.changes.topics.create_topics import create_topics
 from gateway.changes.topics.delete_topics import delete_topics
+from gateway.views.access import Access
 from gateway.views.view import View
 from protocol import messages
 from protocol.messages import element_class, has_field, make
@@ -36,17 +37,19 @@ async def create(
     view: View | None = None,
     version: int = 7,
     validate_only: bool = False,
+    access: Access | None = None,
 ) -> list[Told]:
     """CreateTopics of these names, all with the same configs."""
     shape = Shape(configs=configs or {}, validate_only=validate_only)
-    return _told_all(await made(gateway, *names, shape=shape, view=view, version=version), version)
+    answered = await made(gateway, *names, shape=shape, view=view, version=version, access=access)
+    return told_all(answered, version)
 
 
 async def create_shaped(gateway: FakeGateway, *names: str, **shape: Any) -> list[Told]:
     """CreateTopics of these names, all of one shape: the fields of :class:`Shape`, and any config
     (``retention__ms`` is ``retention.ms``)."""
     configs = {key.replace("__", "."): shape.pop(key) for key in list(shape) if "__" in key}
-    return _told_all(await made(gateway, *names, shape=Shape(configs=configs, **shape)), 7)
+    return told_all(await made(gateway, *names, shape=Shape(configs=configs, **shape)), 7)
 
 
 @dataclass(frozen=True)
@@ -66,8 +69,9 @@ async def made(
     shape: Shape | None = None,
     view: View | None = None,
     version: int = 7,
+    access: Access | None = None,
 ) -> Answered:
-    """CreateTopics of these names."""
+    """CreateTopics of these names, by who has this ``access``: by default everything."""
     shape = shape or Shape()
     cls = messages.message_class("CreateTopicsRequest", version)
     topic_class = element_class(cls, "topics")
@@ -90,10 +94,12 @@ async def made(
         "validate_only": shape.validate_only,
     }
     body = messages.write(make(cls, values))
-    return await create_topics(gateway.context, allowed(gateway, view), version, body)
+    asking = access or allowed(gateway, view)
+    return await create_topics(gateway.context, asking, version, body)
 
 
-def _told_all(answer: Answered, version: int) -> list[Told]:
+def told_all(answer: Answered, version: int) -> list[Told]:
+    """What a CreateTopics response says."""
     response = messages.parse("CreateTopicsResponse", version, answer.body)
     return [_told(entry) for entry in response.topics]
 
@@ -104,6 +110,7 @@ async def delete(
     view: View | None = None,
     version: int = 6,
     began: list[str] | None = None,
+    access: Access | None = None,
 ) -> list[Told]:
     """DeleteTopics of these names and ids."""
     cls = messages.message_class("DeleteTopicsRequest", version)
@@ -118,9 +125,8 @@ async def delete(
         )
     body = messages.write(make(cls, values))
     paths: list[str] = [] if began is None else began
-    answer = await delete_topics(
-        gateway.context, allowed(gateway, view), version, body, marked=paths.append
-    )
+    asking = access or allowed(gateway, view)
+    answer = await delete_topics(gateway.context, asking, version, body, marked=paths.append)
     response = messages.parse("DeleteTopicsResponse", version, answer.body)
     return [_told(entry) for entry in response.responses]
 

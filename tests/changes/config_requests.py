@@ -46,6 +46,7 @@ async def alter_all(
     view: View | None = None,
     version: int = 1,
     validate_only: bool = False,
+    access: Access | None = None,
 ) -> list[tuple[int, str | None]]:
     """IncrementalAlterConfigs; error code and message of each resource, names and order checked."""
     cls = messages.message_class("IncrementalAlterConfigsRequest", version)
@@ -66,7 +67,8 @@ async def alter_all(
         for kind, name, changes in resources
     )
     body = messages.write(make(cls, {"resources": entries, "validate_only": validate_only}))
-    answer = await incremental_alter_configs(gateway.context, allowed(gateway, view), version, body)
+    asking = access or allowed(gateway, view)
+    answer = await incremental_alter_configs(gateway.context, asking, version, body)
     response = messages.parse("IncrementalAlterConfigsResponse", version, answer.body)
     return _answers(response, [(kind, name) for kind, name, _ in resources])
 
@@ -78,10 +80,13 @@ async def alter(
     *,
     view: View | None = None,
     validate_only: bool = False,
+    access: Access | None = None,
 ) -> tuple[int, str | None]:
     """The same for one topic or namespace."""
     resources = [(TOPIC, name, changes)]
-    (answer,) = await alter_all(gateway, resources, view=view, validate_only=validate_only)
+    (answer,) = await alter_all(
+        gateway, resources, view=view, validate_only=validate_only, access=access
+    )
     return answer
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -13,6 +15,7 @@ from gateway.names import MAX_FLAT_LENGTH, InvalidName, check_topic, fold
 from protocol import messages
 from protocol.messages import Request, element_class, has_field, make
 from protocol.schema import api_key_of, message_versions, response_name
+from tests.changes.fake_coordinators import FakeCoordinators
 from tests.changes.fake_partitions import FakePartitions
 
 DYNAMIC_TOPIC_CONFIG = 1
@@ -54,12 +57,13 @@ class Rejected(Exception):
 @dataclass
 class FakeTopic:
     """``configs`` are the dynamic ones, ``topic_id`` the broker's 16 bytes. ``assigned``: the
-    brokers of some partitions; those of others are broker 1 alone."""
+    brokers of some partitions; those of others are broker 1 alone. ``leader`` is that of all."""
 
     topic_id: bytes
     configs: dict[str, str]
     partitions: int = 1
     assigned: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    leader: int = 1
 
 
 async def no_step(_: str) -> None:
@@ -67,14 +71,17 @@ async def no_step(_: str) -> None:
 
 
 @dataclass
-class FakeBroker(FakePartitions):
+class FakeBroker(FakePartitions, FakeCoordinators):
     """Answers what gateway/cluster/admin.py asks of a cluster.
 
     ``step`` is awaited before and after every request that changes something
-    (``"ask CreateTopicsRequest"``, ``"asked CreateTopicsRequest"``). ``down`` makes it
-    unreachable. ``newest`` lowers the newest version that it serves of a request. ``asked`` holds
-    what it was asked: the request's name and its entity. ``rejections`` are the topics that it does
-    not delete, with error code and message.
+    (``"ask CreateTopicsRequest"``, ``"asked CreateTopicsRequest"``). ``down`` makes it unreachable.
+    ``newest`` lowers the newest version that it serves of a request. ``asked`` holds what it was
+    asked: the request's name and its entity. ``rejections`` are the topics that it does not delete,
+    ``uncreatable`` those that it does not create, with error code and message. ``throttled`` are
+    throttle times (ms) by request. ``new_id`` gives the ids of topics. ``late`` is in how many
+    descriptions of a topic the configs from before an alteration are told; ``late_of`` are the
+    topics of which, all if empty.
     """
 
     topics: dict[str, FakeTopic] = field(default_factory=dict)
@@ -83,12 +90,22 @@ class FakeBroker(FakePartitions):
     newest: dict[str, int] = field(default_factory=dict)
     asked: list[tuple[str, Any]] = field(default_factory=list)
     rejections: dict[str, tuple[int, str]] = field(default_factory=dict)
+    uncreatable: dict[str, tuple[int, str]] = field(default_factory=dict)
+    throttled: dict[str, int] = field(default_factory=dict)
+    new_id: Callable[[], UUID] = uuid4
+    groups: list[str] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    coordinator_error: int = 0
+    silent: bool = False
+    late: int = 0
+    late_of: set[str] = field(default_factory=set)
+    _former: dict[str, list[dict[str, str]]] = field(default_factory=dict)
 
     def make(self, *names: str, **configs: str) -> None:
         """Topics as somebody else makes them; ``retention_ms="1"`` is ``retention.ms``."""
         for name in names:
             chosen = {key.replace("_", "."): value for key, value in configs.items()}
-            self.topics[name] = FakeTopic(uuid4().bytes, chosen)
+            self.topics[name] = FakeTopic(self.new_id().bytes, chosen)
 
     def requests(self, name: str) -> list[Any]:
         """The request entities of one API so far."""
@@ -109,6 +126,9 @@ class FakeBroker(FakePartitions):
         cls = messages.message_class(answer, version)
         response = getattr(self, "_" + request.name)(entity, cls)
         await self.step(f"asked {request.name}")
+        if request.name in self.throttled:
+            throttle_time = timedelta(milliseconds=self.throttled[request.name])
+            response = replace(response, throttle_time=throttle_time)
         return messages.parse(answer, version, messages.write(response))
 
     # -- CreateTopics ---------------------------------------------------------------------------
@@ -131,6 +151,8 @@ class FakeBroker(FakePartitions):
         return make(cls, {"topics": tuple(results)})
 
     def _create(self, topic: Any, validate_only: bool, cls: type) -> dict[str, object]:
+        if topic.name in self.uncreatable:
+            raise Rejected(*self.uncreatable[topic.name])
         if topic.name in self.topics:
             raise Rejected(36, f"Topic '{topic.name}' already exists.")
         self._check_name(topic.name)
@@ -142,7 +164,7 @@ class FakeBroker(FakePartitions):
         for config in topic.configs:
             configs |= _checked(config.name, config.value)
         partitions = len(topic.assignments) or max(topic.num_partitions, 1)
-        made = FakeTopic(uuid4().bytes, configs, partitions)
+        made = FakeTopic(self.new_id().bytes, configs, partitions)
         if not validate_only:
             self.topics[topic.name] = made
         shown: tuple[Any, ...] = ()
@@ -209,7 +231,9 @@ class FakeBroker(FakePartitions):
                 results.append(make(result_class, values | {"error_code": 3}))
                 continue
             configs = []
-            for config in _described(topic, resource.configuration_keys):
+            former = self._former.get(resource.resource_name)
+            told = replace(topic, configs=former.pop()) if former else topic
+            for config in _described(told, resource.configuration_keys):
                 if request.include_synonyms:
                     synonyms = _synonyms(config)
                     config["synonyms"] = tuple(make(synonym_class, s) for s in synonyms)
@@ -248,6 +272,8 @@ class FakeBroker(FakePartitions):
                 case 3:
                     configs |= _checked(key, ",".join(v for v in listed if v != value))
         if not validate_only:
+            if not self.late_of or resource.resource_name in self.late_of:
+                self._former[resource.resource_name] = [topic.configs] * self.late
             topic.configs = configs
 
 
@@ -264,20 +290,29 @@ def _checked(key: str, value: str | None) -> dict[str, str]:
     if value is None:
         raise Rejected(40, f"Null value not supported for topic configs: {key}")
     words = _WORDS.get(key)
+    read = _read(key, value)
     if words is not None:
-        fits = set(value.split(",")) <= words if key in _LISTS else value in words
+        fits = set(read.split(",")) <= words if key in _LISTS else read in words
     else:
-        fits = value.lstrip("-").isdigit()
+        fits = read.lstrip("-").isdigit()
     if not fits:
         raise Rejected(40, f"Invalid value {value} for configuration {key}")
     return {key: value}
+
+
+def _read(key: str, value: str) -> str:
+    """What it tells of a value, as Kafka does: ConfigDef.parseType, then convertToString."""
+    if key in _LISTS:
+        return ",".join(item.strip() for item in value.split(","))
+    text = value.strip()
+    return str(int(text)) if re.fullmatch(r"[+-]?[0-9]+", text) else text
 
 
 def _described(topic: FakeTopic, keys: tuple[str, ...] | None) -> list[dict[str, object]]:
     return [
         {
             "name": key,
-            "value": topic.configs.get(key, default),
+            "value": _read(key, topic.configs.get(key, default)),
             "config_source": DYNAMIC_TOPIC_CONFIG if key in topic.configs else DEFAULT_CONFIG,
             "config_type": _TYPES.get(key, _LONG),
         }

@@ -28,12 +28,17 @@ class FakePartitions:
             values: dict[str, object] = {"name": asked.name, "error_code": NO_SUCH_TOPIC}
             if topic is not None:
                 values["error_code"] = 0
+                leader = {"leader_id": getattr(topic, "leader", 1)}
                 values["partitions"] = tuple(
-                    make(partition_class, {"partition_index": n, "replica_nodes": replicas})
+                    make(
+                        partition_class, {**leader, "partition_index": n, "replica_nodes": replicas}
+                    )
                     for n, replicas in enumerate(replicas_of(topic))
                 )
             results.append(make(topic_class, values))
-        return make(cls, {"topics": tuple(results)})
+        broker_class = element_class(cls, "brokers")
+        brokers = (make(broker_class, {"node_id": 1, "host": "10.0.0.1", "port": 9092}),)
+        return make(cls, {"topics": tuple(results), "brokers": brokers})
 
     def _CreatePartitionsRequest(self, request: Any, cls: type) -> Any:
         result_class = element_class(cls, "results")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from gateway.catalog.entities import Change, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide
+from gateway.catalog.validity import Validity
 from gateway.changes.base.context import Context
 from gateway.cluster.link import ClusterUnreachable
 from gateway.counts import Row
@@ -78,6 +80,9 @@ class FakeCatalog:
         self.lags = False
         self.down = False
         self.damaged = self.skipped = 0
+        self.lost = False
+        self.age: float | None = 0.0
+        self.validity = Validity(self.goes_stale)
         self.step = step
         self._subscribers: list[Callable[[], None]] = []
         log.readers.append(self)
@@ -90,8 +95,16 @@ class FakeCatalog:
         """To the end of the log."""
         if self.snapshot is not self.log.newest:
             self.snapshot = self.log.newest
-            for changed in self._subscribers:
-                changed()
+            self._announce()
+
+    def goes_stale(self) -> None:
+        """It could not be read for too long."""
+        self.fresh, self.validity.until = False, math.inf
+        self._announce()
+
+    def _announce(self) -> None:
+        for changed in self._subscribers:
+            changed()
 
     async def mend(self) -> int:
         """What there is to mend is mended."""
@@ -124,14 +137,21 @@ class FakeCatalog:
 class FakeCluster:
     """One gateway's knowledge of the broker's topics.
 
-    A listing begins at ``"list"``; ``lagging`` is what the broker lists instead of what it has.
+    A listing begins at ``"list"``; ``lagging`` is what the broker lists instead of what it has, and
+    ``failed`` are the brokers that failed lately.
     """
 
     def __init__(self, broker: FakeBroker, clock: Clock, step: Step) -> None:
         self.index = TopicIndex(clock=clock.seconds)
+        self.api_versions: dict[int, tuple[int, int]] = {}
+        self.brokers = {1: ("broker", 9092)}
         self.step = step
         self.lagging: dict[str, bytes] | None = None
+        self.failed: set[tuple[str, int]] = set()
         self._broker = broker
+
+    def lately_failed(self, address: tuple[str, int]) -> bool:
+        return address in self.failed
 
     async def refresh(self) -> None:
         mark = self.index.mark()

@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from gateway.catalog.entities import Change, Removal, TopicEntry
-from gateway.changes.jobs.background import Housekeeping, NamespaceDeletion
+from gateway.changes.jobs.background import Housekeeping
+from gateway.changes.jobs.end_topic_removal import EndTopicRemoval
+from gateway.changes.jobs.namespace_deletion import NamespaceDeletion
 from gateway.decision import Denied
-from gateway.names import LogicalName, below, parents
+from gateway.names import LogicalName, below, is_end_topic, parents
 from tests.changes.admin_requests import codes, create, delete
+from tests.changes.fake_broker import FakeTopic
 from tests.changes.fakes import Clock, Crash, FakeGateway, World, crash_at
 
 NAMESPACES: Final = ["org", "org:a", "o"]
@@ -29,6 +32,9 @@ class _Jobs:
     def __init__(self, gateway: FakeGateway) -> None:
         self.deletion = NamespaceDeletion(gateway.context)
         self.housekeeping = Housekeeping(gateway.context)
+        clock = gateway.context.clock
+        assert isinstance(clock, Clock)
+        self.ends = EndTopicRemoval(gateway.context, clock.seconds)
 
 
 def _create(*names: str, **configs: str) -> Operation:
@@ -45,13 +51,13 @@ async def _vanish(gateway: FakeGateway, jobs: _Jobs) -> None:
     await delete(gateway, *(f"{path}:" for path in gateway.catalog.log.newest.namespaces))
     clock = gateway.context.clock
     assert isinstance(clock, Clock)
-    for _ in range(3):
+    for _ in range(5):
         await _work(gateway, jobs)
         clock.forward(seconds=2)
 
 
 async def _work(gateway: FakeGateway, jobs: _Jobs) -> None:
-    for job in (jobs.deletion, jobs.housekeeping):
+    for job in (jobs.deletion, jobs.housekeeping, jobs.ends):
         for task in list(job.tasks(gateway.catalog.snapshot)):
             await job.run(task)
 
@@ -89,7 +95,7 @@ class Histories(RuleBasedStateMachine):
         """No decision takes a topic's name from it, unless it is adopted; and a namespace that
         goes holds no topic: else its name were free too early."""
         owner = self.world.snapshot.owner
-        before = {flat: owner(flat) for flat in self.world.broker.topics}
+        before = {flat: owner(flat) for flat in self.topics}
         for change in changes:
             if isinstance(change, Removal) and change.key[0] == "namespace":
                 assert not any(
@@ -98,6 +104,12 @@ class Histories(RuleBasedStateMachine):
         self._append(changes)
         if not self.adopting:
             assert {flat: self.world.snapshot.owner(flat) for flat in before} == before
+
+    @property
+    def topics(self) -> dict[str, FakeTopic]:
+        """Those at the broker that somebody may have made."""
+        made = self.world.broker.topics
+        return {flat: topic for flat, topic in made.items() if not is_end_topic(flat)}
 
     def run(self, which: int, operation: Operation) -> Any:
         return self.loop.run_until_complete(operation(self.gateways[which], self.jobs[which]))
@@ -161,7 +173,7 @@ class Histories(RuleBasedStateMachine):
         self.run(which, _create(name.rpartition(":")[0] + ":"))
         before = {topic.topic_id for topic in self.world.broker.topics.values()}
         self.overtaken(which, _create(name, **configs), number, _vanish)
-        for flat, topic in self.world.broker.topics.items():
+        for flat, topic in self.topics.items():
             if topic.topic_id not in before:
                 assert str(self.world.snapshot.owner(flat)) == name
 
@@ -192,7 +204,7 @@ class Histories(RuleBasedStateMachine):
         for path in NAMESPACES:
             if snapshot.missing_tier(path) is not None:
                 assert isinstance(view.resolve(f"{path}:x".encode()), Denied)
-        for flat in self.world.broker.topics:
+        for flat in self.topics:
             missing = snapshot.missing_tier(snapshot.owner(flat).namespace)
             assert (view.spell(flat.encode()) is None) is (missing is not None)
 
@@ -207,10 +219,12 @@ class Histories(RuleBasedStateMachine):
         """Whatever happened, the jobs bring it to an end."""
         for _ in range(6):
             self.world.clock.forward(seconds=70)
+            self.gateways[0].cluster.list()
             self.run(0, _work)
         snapshot = self.world.snapshot
         assert not snapshot.deleting
         assert not [entry for entry in snapshot.topics.values() if entry.creating]
+        assert self.topics == self.world.broker.topics
         self.loop.close()
 
 

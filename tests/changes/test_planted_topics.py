@@ -12,6 +12,7 @@ from gateway.changes.jobs.background import Housekeeping
 from gateway.changes.topics.create_plan import CREATION_TIME
 from gateway.error_codes import REQUEST_TIMED_OUT, TOPIC_ALREADY_EXISTS
 from gateway.names import LogicalName
+from tests.catalog.skipped_time import skipping
 from tests.changes.admin_requests import Told, create, delete
 from tests.changes.fake_broker import Step
 from tests.changes.fakes import FakeGateway, World, once
@@ -49,6 +50,7 @@ def check(world: World, answers: dict[str, Told]) -> None:
 @pytest.mark.parametrize("apart", [True, False], ids=["two gateways", "one gateway"])
 @pytest.mark.parametrize("number", range(STEPS))
 @pytest.mark.parametrize("first", [PLANTED, "org:"])
+@skipping
 async def test_the_other_one_comes_in_between(first: str, number: int, apart: bool) -> None:
     world = World()
     one = world.gateway()
@@ -63,6 +65,7 @@ async def test_the_other_one_comes_in_between(first: str, number: int, apart: bo
 
 
 @pytest.mark.parametrize("number", range(STEPS))
+@skipping
 async def test_its_listing_lags_behind(number: int) -> None:
     """The gateway that creates the namespace has a broker that does not list the topic yet."""
     world = World()

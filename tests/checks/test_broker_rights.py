@@ -7,7 +7,7 @@ from typing import Any, get_type_hints
 import pytest
 
 from gateway.acl_model import Operation
-from gateway.checks.broker_rights import Rights, exposure, lacking, rights_of
+from gateway.checks.broker_rights import Rights, exposure, lacking, not_creatable, rights_of
 from protocol import messages
 from protocol.messages import Request
 from protocol.schema import field_type
@@ -39,7 +39,11 @@ class Asked:
             topic,
             name="__kafka_gateway_catalog",
             error_code=self._error(topic, self.code),
-            topic_authorized_operations=self.operations,
+            **(
+                {"topic_authorized_operations": self.operations}
+                if request.name == "MetadataRequest"
+                else {}
+            ),
         )
         return messages.build(cls, topics=(made,))
 
@@ -101,3 +105,26 @@ def test_what_the_catalog_s_own_identity_needs() -> None:
     texts = [one.text for one in lacking(Rights(True, frozenset({Operation.READ}), False), OWN_KEY)]
     assert texts[0].startswith("the catalog's identity may not WRITE, DESCRIBE_CONFIGS __kafka")
     assert texts[1].startswith("the catalog's identity may not use the transactional id")
+
+
+# TOPIC_AUTHORIZATION_FAILED, INVALID_REPLICATION_FACTOR; a broker's own error codes.
+@pytest.mark.parametrize(
+    ("code", "key", "told"),
+    [
+        pytest.param(0, None, "", id="would be made"),
+        pytest.param(36, None, "", id="another gateway has just made it"),
+        pytest.param(29, OWN_KEY, "may not CREATE __kafka_gateway_catalog", id="no CREATE"),
+        pytest.param(38, ("catalog",), "INVALID_REPLICATION_FACTOR", id="too few brokers"),
+    ],
+)
+async def test_a_catalog_that_could_not_be_made(
+    code: int, key: tuple[str, ...] | None, told: str
+) -> None:
+    asked = Asked(code)
+    found = [one async for one in not_creatable(asked, 3, OWN_KEY)]
+    (request,) = asked.requests
+    (topic,) = request.topics
+    assert request.validate_only
+    assert (topic.name, topic.replication_factor) == ("__kafka_gateway_catalog", 3)
+    assert [one.key for one in found] == ([] if key is None else [key])
+    assert all(told in one.text for one in found)

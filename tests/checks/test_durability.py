@@ -59,8 +59,9 @@ async def test_namespaces_ask_for_acks_all_by_default() -> None:
     asked = Asked({"org..a": "1", "org..b": "2", "team..c": "1", "plain": "1"})
     (text,) = await told(asked, policies())
     assert text.startswith(
-        "namespaces ask for acks=all, which one replica alone answers where min.insync.replicas is"
-        " 1: org:a, team:c; make it 2 there"
+        "producers in namespaces have to use acks=all, but if min.insync.replicas is 1 the leader"
+        " may acknowledge a record that no other replica has: org:a, team:c; set"
+        " min.insync.replicas=2 there"
     )
     # Producers of the default namespace are not held to anything.
     assert asked.asked == ["org..a", "org..b", "team..c"]
@@ -76,8 +77,10 @@ async def test_each_place_that_asks_for_it() -> None:
         },
     )
     texts = await told(asked, held)
-    assert texts[0].startswith("policies.default_namespace asks for acks=all")
-    assert texts[1].startswith("policies.namespaces.org asks for acks=all")
+    assert texts[0].startswith(
+        "producers subject to policies.default_namespace have to use acks=all"
+    )
+    assert texts[1].startswith("producers subject to policies.namespaces.org have to use acks=all")
     assert len(texts) == 2
     assert "team..c" not in asked.asked
 

@@ -194,7 +194,7 @@ def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checks:
     def run(*flags: str, **says: Says) -> int:
         fakes = Fakes(says={**DESCRIPTIONS, **says})
         monkeypatch.setattr(peers, "ask_peers", lambda made: ask_peers(made, fakes.link))
-        monkeypatch.setattr(command, "find_problems", lambda _: [])
+        monkeypatch.setattr(command, "find_problems", lambda *_, **__: [])
         return cli.main(["check", str(written(tmp_path, values(tmp_path))), "--peers", *flags])
 
     return run

@@ -113,6 +113,15 @@ def test_another_number_than_the_catalogs(tmp_path: Path) -> None:
     assert text.startswith("the cluster has number 9 in the tree, as its catalog says, and this")
 
 
+def test_a_cluster_of_a_tree_in_a_file_without_a_mount(tmp_path: Path) -> None:
+    """Its brokers would have two node ids: 1, and number << 16 | 1 at its other gateways."""
+    plain = config_samples.config(tmp_path)
+    assert list(number_problems(plain, Snapshot())) == []
+    ((key, text),) = shown(number_problems(plain, Snapshot().apply([Volume(9)], 1)))
+    assert key == "clusters[0]"
+    assert "number: 9" in text
+
+
 def test_brokers_without_a_place(tmp_path: Path) -> None:
     config = config_samples.tree(tmp_path)
     second = config.of_volume(config.clusters[1])

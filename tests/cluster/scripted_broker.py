@@ -6,7 +6,7 @@ import asyncio
 from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from types import TracebackType
 from typing import Any, Self, get_args, get_type_hints
 from uuid import UUID
@@ -105,6 +105,10 @@ class ScriptedBroker:
     @property
     def address(self) -> tuple[str, int]:
         return HOST, self.port
+
+    @property
+    def open_connections(self) -> int:
+        return len(self._writers)
 
     def disconnect_all(self) -> None:
         for writer in self._writers:
@@ -240,6 +244,15 @@ async def send_wrong_correlation_id(answer: Answer) -> None:
     header = response_header(answer.correlation_id + 1, answer.header_version)
     answer.writer.write(frame(header, answer.body))
     await answer.writer.drain()
+
+
+def send_throttled(ms: int) -> Fault:
+    """Sends the answer with this throttle time, which it has to begin with."""
+
+    async def fault(answer: Answer) -> None:
+        await send(replace(answer, body=ms.to_bytes(4, "big") + answer.body[4:]))
+
+    return fault
 
 
 def send_size(size: int) -> Fault:

@@ -9,13 +9,17 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from gateway.cluster.admin import MAX_CONNECTIONS, BrokerAdmin
+from gateway.brokers.connection import BrokerConnection
+from gateway.brokers.messages import request_frame
+from gateway.brokers.throttling import OneClientsAdmin
+from gateway.cluster.admin import MAX_CONNECTIONS, MOST_RESTING, BrokerAdmin
 from gateway.cluster.cluster import Cluster
 from gateway.cluster.link import ClusterUnreachable
 from protocol.messages import Request
 from tests.cluster import scripted_broker
 from tests.cluster.clusters import started
 from tests.cluster.scripted_broker import ScriptedBroker
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.asyncio
 METADATA = 3
@@ -44,6 +48,36 @@ async def test_it_asks_in_the_newest_version_that_all_know(
     assert broker.connections == 1
     await ask(admin)
     assert broker.connections == 1, "the connection is kept"
+
+
+async def test_one_broker_alone_is_asked(broker: ScriptedBroker, admin: BrokerAdmin) -> None:
+    host, port = broker.address
+    request = Request("MetadataRequest", 99, VALUES)
+    assert (await admin.ask_at((host, port), request)).brokers is not None
+    await broker.wait_disconnected()
+    with pytest.raises(ClusterUnreachable):
+        await admin.ask_at((host, 1), request)  # and not at the bootstrap server
+    assert len(broker.asked(METADATA)) == 1
+
+
+async def test_the_time_for_a_turn_is_not_the_brokers(
+    broker: ScriptedBroker, admin: BrokerAdmin
+) -> None:
+    """One that is silent is given up, and is asked last from then on."""
+    request = Request("MetadataRequest", 99, VALUES)
+    for _ in range(MAX_CONNECTIONS):
+        await admin._take_turn()
+    waiting = asyncio.create_task(admin.ask_at(broker.address, request, within=0.2))
+    await asyncio.sleep(0.3)
+    assert not waiting.done()
+    for _ in range(MAX_CONNECTIONS):
+        admin._turns.release()
+    assert (await waiting).brokers is not None
+    assert not admin.cluster.lately_failed(broker.address)
+    broker.spoil_next(METADATA, scripted_broker.say_nothing)
+    with pytest.raises(ClusterUnreachable):
+        await admin.ask_at(broker.address, request, within=0.2)
+    assert admin.cluster.lately_failed(broker.address)
 
 
 async def test_what_changes_something_is_asked_once(
@@ -109,8 +143,13 @@ async def test_nobody_waits_for_a_turn_without_end(
     await ask(admin)
 
 
-async def test_a_broker_that_is_silent_is_left_for_another(brokers: list[ScriptedBroker]) -> None:
-    """Its caller has given up; those that come next do not wait for it again."""
+@pytest.mark.parametrize("leaves", [False, True], ids=["gives up", "leaves"])
+async def test_a_broker_that_is_silent_is_left_for_another(
+    brokers: list[ScriptedBroker], monkeypatch: pytest.MonkeyPatch, leaves: bool
+) -> None:
+    """Its caller has given up; those that come next do not wait for it again. One whose client
+    leaves says nothing of the broker."""
+    monkeypatch.setattr("gateway.cluster.admin.SILENT_SECONDS", 100.0 if leaves else 0.04)
     async with started(*brokers) as cluster:
         admin = BrokerAdmin(cluster, timeout=120.0)
         silent, *others = brokers
@@ -123,5 +162,78 @@ async def test_a_broker_that_is_silent_is_left_for_another(brokers: list[Scripte
                 await ask(admin, changes=False)
         for _ in range(5):
             await ask(admin, changes=False)
-        assert len(silent.asked(METADATA)) == asked + 1
+        assert len(silent.asked(METADATA)) == asked + (6 if leaves else 1)
         admin.close()
+
+
+HOUR = 3_600_000
+
+
+async def at_once(connection: BrokerConnection) -> None:
+    """Nothing has to be checked before a request is sent."""
+
+
+async def test_a_request_that_is_not_ready_is_not_sent(
+    broker: ScriptedBroker, admin: BrokerAdmin
+) -> None:
+    async def never(connection: BrokerConnection) -> None:
+        raise LookupError
+
+    entity = Request("MetadataRequest", 13, VALUES).entity(13)
+    framed = request_frame("MetadataRequest", 13, 1, entity)
+    await admin.forward(framed, changes=True, ready=at_once)
+    sent = len(broker.asked(METADATA))
+    with pytest.raises(LookupError):
+        await admin.forward(framed, changes=True, ready=never)
+    await admin.forward(framed, changes=True, ready=at_once)
+    assert len(broker.asked(METADATA)) == sent + 1
+    assert broker.connections == 1, "nothing was sent, so the next request may use the connection"
+
+
+@pytest.mark.parametrize("forwarded", [False, True])
+async def test_a_connection_that_is_throttled_rests(
+    broker: ScriptedBroker, admin: BrokerAdmin, forwarded: bool
+) -> None:
+    """Its broker reads nothing of it meanwhile (KIP-219), and the next client is another."""
+
+    async def question() -> None:
+        if not forwarded:
+            await ask(admin)
+            return
+        entity = Request("MetadataRequest", 13, VALUES).entity(13)
+        framed = request_frame("MetadataRequest", 13, 1, entity)
+        await admin.forward(framed, changes=True, ready=at_once)
+
+    broker.spoil_next(METADATA, scripted_broker.send_throttled(HOUR))
+    for _ in range(3):
+        await question()
+    assert broker.connections == 2
+    broker.spoil_next(METADATA, scripted_broker.send_throttled(1))
+    await question()
+    await asyncio.sleep(0.002)
+    await question()
+    assert broker.connections == 2
+
+
+async def test_connections_that_rest_are_bounded(
+    broker: ScriptedBroker, admin: BrokerAdmin
+) -> None:
+    for number in range(1, 12):
+        broker.spoil_next(METADATA, scripted_broker.send_throttled(HOUR))
+        await ask(admin)
+        assert broker.connections == number
+    await eventually(lambda: broker.open_connections <= MOST_RESTING + 1, "the connections closed")
+
+
+async def test_the_client_that_a_request_is_sent_for_learns_the_throttle_time(
+    broker: ScriptedBroker, admin: BrokerAdmin
+) -> None:
+    answers = (scripted_broker.send_throttled(ms) for ms in (0, 28_900, 500, 7))
+    broker.spoil_next(METADATA, *answers)
+    one, other = OneClientsAdmin(admin), OneClientsAdmin(admin)
+    request = Request("MetadataRequest", 99, VALUES)
+    for _ in range(3):
+        await one.ask(request)
+    await ask(admin)
+    await other.ask(request)
+    assert (one.throttle_ms, other.throttle_ms) == (28_900, 0)

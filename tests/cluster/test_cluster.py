@@ -1,11 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from typing import Any
 
 import pytest
 
 from gateway.brokers.connection import BrokerConnection
 from gateway.cluster.cluster import Cluster, ClusterUnreachable
+from gateway.cluster.listing import ListingReader
 from protocol import messages
 from tests.cluster.clusters import (
     LOGS,
@@ -140,6 +143,25 @@ async def test_listings_are_rate_limited(broker: ScriptedBroker) -> None:
 
 
 async def test_the_more_work_a_listing_is_the_rarer_they_are(
+    broker: ScriptedBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds, read = 0.1, ListingReader.read
+
+    def slowly(*args: Any) -> Any:
+        until = time.thread_time() + seconds
+        while time.thread_time() < until:
+            pass  # it works
+        return read(*args)
+
+    async with started(broker) as cluster:
+        monkeypatch.setattr(ListingReader, "read", slowly)
+        begin = asyncio.get_running_loop().time()
+        await cluster.refresh()
+        await cluster.refresh()
+        assert asyncio.get_running_loop().time() - begin >= 4 * seconds
+
+
+async def test_a_broker_that_was_waited_for_in_vain_is_no_work(
     brokers: list[ScriptedBroker],
 ) -> None:
     timeout = 0.5  # long enough for a busy machine to answer in
@@ -147,8 +169,27 @@ async def test_the_more_work_a_listing_is_the_rarer_they_are(
         brokers[0].spoil_next(METADATA, say_nothing)
         begin = asyncio.get_running_loop().time()
         await cluster.refresh()  # takes the time-out, and then another broker
-        await cluster.refresh()
-        assert asyncio.get_running_loop().time() - begin >= 4 * timeout - 0.001
+        assert cluster._not_before < begin + 4 * timeout
+
+
+async def test_a_broker_that_was_stopped_in_the_middle_of_its_answer_is_no_work(
+    broker: ScriptedBroker,
+) -> None:
+    stopped = 0.3
+    async with started(broker) as cluster:
+        now = asyncio.get_running_loop().time
+        for times in (1, 2):
+            goes_on = asyncio.Event()
+            broker.spoil_next(METADATA, send_when(goes_on))
+            begin = now()
+            refreshed = asyncio.create_task(cluster.refresh())
+            await broker.wait_asked(METADATA, times + 1)
+            asyncio.get_running_loop().call_later(stopped, goes_on.set)
+            await refreshed
+            if times == 1:
+                assert cluster._not_before < begin + 4 * stopped
+        # But one that takes as long each time works as long.
+        assert cluster._not_before >= begin + 4 * stopped * 0.9
 
 
 async def test_nothing_is_listed_that_nobody_asked_for(broker: ScriptedBroker) -> None:

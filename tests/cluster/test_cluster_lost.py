@@ -22,6 +22,7 @@ from tests.cluster.scripted_broker import (
     send_garbage,
     send_half,
     send_size,
+    send_when,
     send_wrong_correlation_id,
 )
 
@@ -256,3 +257,16 @@ async def test_the_only_broker_of_a_cluster_is_not_asked_in_vain_again(
         suspected = not cluster.answers
         await cluster.refresh()
         assert (suspected, cluster.answers) == (True, True)
+
+
+async def test_a_listing_is_awaited_until_the_broker_has_answered(broker: ScriptedBroker) -> None:
+    async with started(broker) as cluster:
+        answering = asyncio.Event()
+        broker.spoil_next(METADATA, send_when(answering))
+        asked = len(broker.asked(METADATA))
+        listing = asyncio.create_task(cluster.refresh())
+        await broker.wait_asked(METADATA, asked + 1)
+        awaited = [cluster.awaited]
+        answering.set()
+        await listing
+        assert [*awaited, cluster.awaited] == [True, False]

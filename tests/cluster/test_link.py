@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from gateway.brokers.connection import BrokerConnection
@@ -7,7 +9,7 @@ from gateway.brokers.errors import BrokerError
 from gateway.cluster import link as cluster_link
 from gateway.cluster.link import ClusterLink, ClusterUnreachable
 from protocol import messages
-from tests.cluster.scripted_broker import ScriptedBroker
+from tests.cluster.scripted_broker import API_VERSIONS, ScriptedBroker, say_nothing
 
 pytestmark = pytest.mark.asyncio
 
@@ -62,6 +64,33 @@ async def test_asks_the_next_when_an_answer_will_not_do(
         f" 127.0.0.1:{brokers[0].port}: will not do; 127.0.0.1:{brokers[1].port}: will not do"
     )
     link.close()
+
+
+async def test_brokers_that_are_silent_do_not_take_their_time_one_after_the_other(
+    brokers: list[ScriptedBroker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gateway.brokers.staggered.MOST_SECONDS", 0.01)
+    link = ClusterLink("main", [broker.address for broker in brokers], timeout=3600.0)
+    for silent in brokers[:2]:
+        silent.spoil_next(API_VERSIONS, say_nothing)
+    async with asyncio.timeout(120):
+        assert await link.ask(Question()) == brokers[2].port
+        assert link.address == brokers[2].address
+        for silent in brokers[:2]:
+            await silent.wait_disconnected()
+    link.close()
+
+
+async def test_the_address_of_a_caller_that_gave_up_is_the_silent_one(
+    brokers: list[ScriptedBroker],
+) -> None:
+    link = ClusterLink("main", [broker.address for broker in brokers[:2]], timeout=3600.0)
+    brokers[0].spoil_next(API_VERSIONS, say_nothing)
+    asking = asyncio.create_task(link.ask(Question()))
+    await brokers[0].wait_asked(API_VERSIONS, 1)
+    asking.cancel()
+    await asyncio.wait([asking])
+    assert link.address == brokers[0].address
 
 
 async def test_who_failed_longest_ago_is_asked_first(brokers: list[ScriptedBroker]) -> None:

@@ -17,6 +17,9 @@ from gateway.config.models import Config
 from gateway.topic_ids import TopicIndex
 from protocol import messages
 from protocol.messages import Request, element_class, make
+from protocol.schema import api_key_of, response_name
+from tests.changes.fake_coordinators import LIST_TRANSACTIONS, FakeCoordinators
+from tests.changes.fake_partitions import FakePartitions
 
 
 class FakeCatalog:
@@ -54,12 +57,19 @@ class FakeCatalog:
         return self.snapshot
 
 
-class FakeCluster:
+class FakeCluster(FakePartitions, FakeCoordinators):
     """Topics by stored name, with the configs that the broker tells of: (value, source). Configs
     of the value ``soon`` are rejected, and ``a=1`` together with ``b=1``."""
 
     def __init__(self, topics: Mapping[str, Mapping[str, tuple[str, int]]]) -> None:
+        self.name = "main"
+        self.brokers = {1: ("10.0.0.1", 9092)}
         self.topics = topics
+        self.groups: list[str] = []
+        self.ids: list[str] = []
+        self.coordinator_error = 0
+        self.silent = False
+        self.api_versions = {LIST_TRANSACTIONS: (0, 2)}
         self.index = TopicIndex()
         self.error = 0
         self.refreshed = 0
@@ -72,7 +82,10 @@ class FakeCluster:
         entity = request.entity(request.at_most)
         if request.name == "CreateTopicsRequest":
             return self._validated(entity, request.at_most)
-        assert request.name == "DescribeConfigsRequest"
+        if request.name != "DescribeConfigsRequest":
+            name = response_name(api_key_of(request.name))
+            cls = messages.message_class(name, request.at_most)
+            return getattr(self, "_" + request.name)(entity, cls)
         (resource,) = entity.resources
         response = messages.message_class("DescribeConfigsResponse", request.at_most)
         result = element_class(response, "results")
@@ -120,7 +133,7 @@ class FakeBackend:
 
     @asynccontextmanager
     async def _open(
-        self, config: Config, *, read_only: bool, or_empty: bool = False
+        self, config: Config, *, read_only: bool, or_empty: bool = False, anew: bool = False
     ) -> AsyncIterator[backend.Backend]:
         self.opened.append("to read" if read_only else "to write")
         if read_only and not self.exists and not or_empty:

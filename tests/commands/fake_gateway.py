@@ -95,6 +95,11 @@ class FakeGateway(FakeNamespaces):
         response = messages.message_class(response_name(api_key), version)
         if name == "ApiVersions":
             values = self._api_versions(response)
+        elif name == "DescribeConfigs" and _is_of_listener(request):
+            if self.faults["listener"]:
+                self.faults["listener"].popleft()
+                return None
+            values = self._listener(request, response)
         else:
             if name in self.before:
                 self.before.pop(name)()
@@ -108,6 +113,19 @@ class FakeGateway(FakeNamespaces):
         header_version = response_header_version(api_key, version)
         return frame(response_header(correlation_id, header_version), body)
 
+    def _listener(self, request: Any, response: type) -> dict[str, object]:
+        """What every command learns first, which is none of its own requests."""
+        values = {"gateway.spelling": self.spelling}
+        values["gateway.authorization"] = str(self.authorizes).lower()
+        result = element_class(response, "results")
+        config = element_class(result, "configs")
+        configs = tuple(
+            make(config, {"name": key, "value": value}) for key, value in values.items()
+        )
+        (resource,) = request.resources
+        named = {"resource_type": resource.resource_type, "resource_name": resource.resource_name}
+        return {"results": (make(result, {**named, "configs": configs}),)}
+
     def _api_versions(self, response: type) -> dict[str, object]:
         key = element_class(response, "api_keys")
         keys = [
@@ -119,3 +137,9 @@ class FakeGateway(FakeNamespaces):
             for name in (*self.handlers(), "ApiVersions")
         ]
         return {"api_keys": tuple(make(key, values) for values in keys)}
+
+
+def _is_of_listener(request: Any) -> bool:
+    """Whether this is about the listener alone."""
+    keys = [one.configuration_keys for one in request.resources]
+    return keys == [("gateway.spelling", "gateway.authorization")]

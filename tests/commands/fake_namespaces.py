@@ -32,6 +32,7 @@ class Topic:
 
 class FakeNamespaces:
     """``rejections`` answer the next items of an API, in their order, instead of the model.
+    ``authorizes``: it has ACLs.
     ``listed`` are names that are listed in place of its own. ``polls`` is how often a deleted
     namespace is still seen. ``policies`` is what ``gateway.policies`` says, by namespace."""
 
@@ -41,6 +42,7 @@ class FakeNamespaces:
         self.topics: dict[LogicalName, Topic] = {}
         self.aliases: dict[LogicalName, str] = {}
         self.deleting: dict[str, int] = {}
+        self.authorizes = False
         self.polls = 0
         self.lists_namespaces = False
         self.listed: list[str] = []
@@ -75,7 +77,15 @@ class FakeNamespaces:
     def _rejection(self, api: str) -> Result | None:
         return self.rejections[api].popleft() if self.rejections[api] else None
 
+    def _with_colons(self, spelled: str) -> str:
+        """As a listener of this spelling reads a name."""
+        return spelled.replace("/", ":") if self.spelling == "slash" else spelled
+
+    def _shown(self, name: str) -> str:
+        return name.replace(":", "/") if self.spelling == "slash" else name
+
     def _parse(self, spelled: str) -> LogicalName:
+        spelled = self._with_colons(spelled)
         bare = spelled.removeprefix(":")
         if ":" in bare:
             namespace, _, topic = bare.rpartition(":")
@@ -106,7 +116,7 @@ class FakeNamespaces:
 
     def _create_one(self, topic: Any, *, validate_only: bool) -> Result:
         configs = {one.name: one.value for one in topic.configs}
-        name = LogicalName(*str(topic.name).rpartition(":")[::2])
+        name = LogicalName(*self._with_colons(str(topic.name)).rpartition(":")[::2])
         if not name.topic:
             path = name.namespace
             if path in self.namespaces:
@@ -139,6 +149,7 @@ class FakeNamespaces:
         return {"responses": tuple(results)}
 
     def _delete_one(self, name: str, names: list[str]) -> Result:
+        name, names = self._with_colons(name), [*map(self._with_colons, names)]
         if name.endswith(":"):
             path = name[:-1]
             if path not in self.namespaces or path in self.deleting:
@@ -198,7 +209,7 @@ class FakeNamespaces:
         return {"results": tuple(results)}
 
     def _configs_of(self, spelled: str) -> dict[str, tuple[str, int]] | None:
-        name = LogicalName("", "") if spelled == ":" else self._parse(spelled)
+        name = LogicalName("", "") if self._with_colons(spelled) == ":" else self._parse(spelled)
         path = name.namespace
         if name.topic:
             if name not in self.topics:
@@ -295,10 +306,11 @@ class FakeNamespaces:
         colon = str(name)
         if not name.namespace and self._parse(name.topic) != name:
             colon = f":{name.topic}"
-        return self._topic(cls, encode(name) if self.spelling == "legal" else colon, name)
+        spelled = encode(name) if self.spelling == "legal" else self._shown(colon)
+        return self._topic(cls, spelled, name)
 
     def _namespace(self, cls: type, path: str) -> Any:
-        spelled = flat_prefix(path) if self.spelling == "legal" else f"{path}:"
+        spelled = flat_prefix(path) if self.spelling == "legal" else self._shown(f"{path}:")
         return make(cls, {"name": spelled, "is_internal": True})
 
     def _named(self, cls: type, spelled: str) -> Any:

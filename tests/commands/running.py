@@ -19,11 +19,16 @@ from tests.commands.fake_gateway import FakeGateway
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """How a command ended, and what it printed."""
+    """How a command ended, and what it printed. In ``err`` an error and its next step are one
+    line, ``error; step``, of which ``printed`` makes two."""
 
     status: int
     out: str
-    err: str
+    printed: str
+
+    @property
+    def err(self) -> str:
+        return self.printed.replace("\n  ", "; ")
 
     @property
     def lines(self) -> list[str]:
@@ -84,4 +89,4 @@ def _at(gateway: FakeGateway) -> list[str]:
 
 
 def _anywhere(gateway: FakeGateway, said: Said) -> Said:
-    return replace(said, err=said.err.replace(f"{' '.join(_at(gateway))} ", ""))
+    return replace(said, printed=said.printed.replace(f"{' '.join(_at(gateway))} ", ""))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 
 import pytest
 
@@ -69,7 +70,9 @@ def test_a_flag_of_another_action(
     capsys: pytest.CaptureFixture[str], words: list[str], text: str
 ) -> None:
     assert run(*words) == 2
-    assert capsys.readouterr() == ("", f"kafka-gateway: {text}\n")
+    said = capsys.readouterr()
+    assert said.err == f"kafka-gateway: {text}\n"
+    assert json.loads(said.out) == {"ok": False, "problems": [text]}
 
 
 def test_flags_that_are_rejected() -> None:

@@ -123,6 +123,23 @@ async def test_who_may_not_see_all_is_warned(operations: int, warned: bool) -> N
     """Kafka leaves out what may not be described, and does not tell that it does."""
     async with holding() as gateway:
         gateway.operations = operations
+        gateway.authorizes = True
+        said = await adopt(gateway, *TO_CRM)
+        assert said.status == 0
+        assert not gateway.asked("Metadata")
+        assert ("warning: offsets on topics that you may not Describe" in said.err) is warned
+
+
+@pytest.mark.parametrize(("code", "warned"), [(3, False), (29, True)])
+async def test_without_acls_of_the_gateway_those_of_the_brokers_count(
+    code: int, warned: bool
+) -> None:
+    """The operations on the cluster are those of the gateway's user, who needs none."""
+    async with holding() as gateway:
+        gateway.operations = 0
+        gateway.rejections["Metadata"].append((code, ""))
         said = await adopt(gateway, *TO_CRM)
         assert said.status == 0
         assert ("warning: offsets on topics that you may not Describe" in said.err) is warned
+        (request,) = gateway.asked("Metadata")
+        assert not request.allow_auto_topic_creation

@@ -11,7 +11,7 @@ import pytest
 
 from gateway.audit.audit import NO_AUDIT, Audit
 from gateway.catalog.log.records import UnreadableCatalog
-from gateway.catalog.log.topics import CatalogTopicError
+from gateway.catalog.log.topics import CatalogTopicError, FoundTopic
 from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable
@@ -57,10 +57,10 @@ async def test_a_cluster_that_does_not_answer(tmp_path: Path) -> None:
 
 
 async def test_a_cluster_without_a_catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async def no_topic(*_: object) -> bool:
-        return False
+    async def no_topic(*_: object) -> FoundTopic:
+        return FoundTopic(there=False)
 
-    monkeypatch.setattr(backend, "check_topic", no_topic)
+    monkeypatch.setattr(backend, "find_topic", no_topic)
     async with ScriptedBroker(ClusterState(topics={"a": UUID(int=1)})) as broker:
         with pytest.raises(backend.NoCatalog, match="cluster 'main' has no catalog yet: the fir"):
             async with backend.open_backend(config(tmp_path, broker.port), read_only=True):

@@ -55,6 +55,32 @@ async def test_export(monkeypatch: pytest.MonkeyPatch, config: str, tmp_path: Pa
     assert backend.opened == ["to read", "to read"]
 
 
+@pytest.mark.parametrize("flag", ["--output", "--secrets-to"])
+async def test_a_file_that_is_there_is_kept(
+    monkeypatch: pytest.MonkeyPatch, config: str, tmp_path: Path, flag: str
+) -> None:
+    backend = use(monkeypatch, sample())
+    files = {one: tmp_path / f"{one[2:]}.yaml" for one in ("--output", "--secrets-to")}
+    files[flag].write_text("mine")
+    words = [word for one in files.items() for word in map(str, one)]
+    said = await catalog("export", config, *words)
+    assert (said.status, said.out) == (1, "")
+    assert f"'{files[flag]}' is there already" in said.err
+    assert f"give another {flag}, or --force" in said.err
+    assert files[flag].read_text() == "mine"
+    assert [path for path in files.values() if path.exists()] == [files[flag]]
+    assert backend.opened == []
+    assert (await catalog("export", config, *words, "--force")).status == 0
+    assert files["--output"].read_text() == export_text(sample())
+    assert files["--secrets-to"].read_text() == secrets_text(sample())
+
+
+async def test_an_export_to_what_is_no_file(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
+    """A device is there, and has nothing to lose."""
+    use(monkeypatch, sample())
+    assert (await catalog("export", config, "--output", "/dev/null")).status == 0
+
+
 async def test_export_to_nowhere(
     monkeypatch: pytest.MonkeyPatch, config: str, tmp_path: Path
 ) -> None:
@@ -241,7 +267,7 @@ async def test_status(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
     assert said.out == (
         "cluster        main\n"
         "version        7\n"
-        "format         1 (this software reads up to 4)\n"
+        "format         1 (this software reads up to 5)\n"
         "signed         no\n"
         "namespaces     3 (1 being deleted)\n"
         "topic entries  2 (1 alias)\n"
@@ -256,7 +282,7 @@ async def test_status(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
         "cluster": "main",
         "version": 7,
         "format": 1,
-        "newest_format": 4,
+        "newest_format": 5,
         "signed_with": None,
         "number": None,
         "namespaces": 3,

@@ -19,14 +19,15 @@ from gateway.commands.catalog.file import (
     read_secrets,
     secret_kinds,
     secrets_text,
-    write_secrets,
 )
+from gateway.commands.output_files import write_file
 from gateway.config.errors import ConfigError
 from tests.commands.catalog_samples import catalogs, sample
 
 GOLDEN = """\
 # The catalog of kafka-gateway: its namespaces, the topics whose stored name does not say
 # everything, ACLs, and the home namespaces of principals. `kafka-gateway catalog import` reads it.
+# `format` is this file's own; `catalog_format` is that of the catalog that it was written from.
 format: 1
 catalog_format: 1
 seeded:
@@ -122,7 +123,7 @@ def test_gateways_are_left_out(tmp_path: Path) -> None:
 
 def test_every_kind_of_entity_has_its_place() -> None:
     kept = {kind.name for kind in KINDS.values() if kind.section is None}
-    assert kept == {"format", "gateway", "member", "signing", "volume"}
+    assert kept == {"format", "freeze", "gateway", "member", "signing", "volume", "worker"}
     assert list(main_kinds()) == ["seeded", "namespaces", "topics", "links", "acls", "homes"]
     assert list(secret_kinds()) == ["scram"]
 
@@ -236,7 +237,8 @@ def test_all_mistakes_are_told_at_once(tmp_path: Path) -> None:
 def test_secrets_have_a_file_of_their_own(tmp_path: Path) -> None:
     path = tmp_path / "secrets.yaml"
     path.touch(mode=0o644)
-    write_secrets(path, secrets_text(sample()))
+    text = secrets_text(sample())
+    write_file(path, "--secrets-to", text, force=True, owner_alone=True)
     assert path.stat().st_mode & 0o777 == 0o600
     assert read_secrets(path) == list(sample().scram.values())
     assert read_secrets(written(tmp_path, secrets_text(Snapshot()))) == []

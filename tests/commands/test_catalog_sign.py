@@ -75,7 +75,8 @@ def test_without_keys(
 ) -> None:
     made = backend(monkeypatch, CatalogFormat(2))
     assert cli.main(["catalog", "sign", "--config", str(write(tmp_path))]) == exit_codes.FAILED
-    assert "has no catalog.key_file; give all gateways the same" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "has no catalog.key_file\n  give all gateways the same" in told
     assert made.opened == []
 
 

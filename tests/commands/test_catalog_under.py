@@ -177,10 +177,13 @@ async def test_policies(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert target.namespaces["dr:org"].mode == "warn"
     assert target.namespaces["dr:org:apache"].configs == source.namespaces["org:apache"].configs
     assert set(target.namespaces) == {"dr:org", "dr:org:apache"}
-    assert (await load(*words)).out == "0 added, 0 changed, 0 removed.\n"
+    said = await load(*words)
+    assert (said.status, "'policies.yaml' is there already" in said.err) == (1, True)
+    assert "give another --policies-to, or --force" in said.err
+    assert (await load(*words, "--force")).out == "0 added, 0 changed, 0 removed.\n"
     written["policies"]["namespaces"]["dr:org"]["mode"] = "enforce"
     Path("site-b.yaml").write_text(yaml.safe_dump({**values, **written}))
-    said = await load(*words)
+    said = await load(*words, "--force")
     assert said.lines[1:3] == ["~ policies of namespace dr:org", "    mode: (none) -> warn"]
 
 

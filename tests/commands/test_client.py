@@ -51,19 +51,21 @@ async def test_the_last_answer_counts_when_time_is_up() -> None:
 
 async def test_a_lost_connection_is_made_anew() -> None:
     async with FakeGateway() as gateway:
-        gateway.faults["CreateTopics"] += [drop_before, drop_before]
+        gateway.faults["CreateTopics"] += [drop_before]
         outcome = await create(gateway)
         assert (outcome.code, outcome.repeated) == (0, True)
 
 
-async def test_a_connection_that_is_lost_until_time_is_up() -> None:
+async def test_a_listener_that_asks_for_a_login_is_not_tried_until_time_is_up() -> None:
+    """It answers ApiVersions, as brokers do, and closes what sends anything else (KIP-43)."""
     async with FakeGateway() as gateway:
-        gateway.faults["CreateTopics"] += [drop_after] * 100
+        gateway.faults["listener"] += [drop_after] * 100
         with pytest.raises(Unavailable) as caught:
-            await create(gateway, timeout=0.4)
+            await create(gateway, timeout=600)
+        assert len(gateway.faults["listener"]) == 98
         assert str(caught.value) == (
             f"no answer from the gateway: {gateway.address}: closed the connection instead of "
-            "answering CreateTopicsRequest; see that it runs, that its brokers do (/readyz "
+            "answering DescribeConfigsRequest; see that it runs, that its brokers do (/readyz "
             "tells), and that --bootstrap-server is the address of one of its listeners; if it "
             "asks for TLS or a login, --command-config says how"
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.commands.fake_gateway import FakeGateway, drop_after, drop_before
+from tests.commands.fake_gateway import FakeGateway, drop_after
 from tests.commands.running import topics
 
 
@@ -59,7 +59,7 @@ async def test_configs_of_a_namespace_and_adoption() -> None:
         assert said.err == (
             "kafka-gateway: namespace 'org' was not created: Namespace 'org' would capture "
             "org..orders; gateway.adopt=true adopts them. [INVALID_TOPIC_EXCEPTION]; "
-            "--adopt-existing makes those topics the namespace's own\n"
+            "--adopt-existing makes them the namespace's own\n"
         )
         assert (await topics(gateway, *create, "--adopt-existing")).status == 0
         assert gateway.namespaces == {"org": {"retention.ms": "60000"}}
@@ -236,7 +236,7 @@ async def test_json() -> None:
 
 async def test_what_was_made_before_the_connection_was_lost_is_made() -> None:
     async with FakeGateway() as gateway:
-        gateway.faults["CreateTopics"] += [drop_before, drop_after]
+        gateway.faults["CreateTopics"] += [drop_after]
         said = await topics(gateway, "--create", "--namespace", "org")
         assert (said.status, said.out) == (0, "Created namespace org.\n")
         assert len(gateway.asked("CreateTopics")) == 1

@@ -19,6 +19,7 @@ from gateway.commands.client_properties import KNOWN
 from gateway.commands.init import command as init
 from gateway.commands.init import ports
 from gateway.commands.init.asked import Asked
+from gateway.commands.parser import Parser
 from gateway.config.addresses import Address
 from gateway.names import LogicalName
 from tests.commands import catalog_samples, fake_clusters
@@ -78,7 +79,7 @@ async def test_catalog_and_explain(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         if not {"tree.yaml", "tracking.yaml"}.isdisjoint(step.words):
             continue  # see test_tree and test_other_gateways
         said = await command(*step.words)
-        assert (said.status, said.out + said.err) == (step.status, step.output), step
+        assert (said.status, said.out + said.printed) == (step.status, step.output), step
 
 
 async def test_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,7 +96,7 @@ async def test_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         if "tree.yaml" not in step.words:
             continue
         said = await command(*step.words)
-        assert (said.status, said.out + said.err) == (step.status, step.output), step
+        assert (said.status, said.out + said.printed) == (step.status, step.output), step
 
 
 async def test_other_gateways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,7 +122,7 @@ async def test_other_gateways(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     found = [step for step in steps("tree", "explain") if "tracking.yaml" in step.words]
     for step in sorted(found, key=lambda step: step.words[0], reverse=True):  # tree asks first
         said = await command(*step.words)
-        texts = (said.out + said.err, step.output)
+        texts = (said.out + said.printed, step.output)
         shown, output = (re.sub(r" *\d+\.\d ms *", " 0.0 ms ", text) for text in texts)
         assert (said.status, shown) == (step.status, output), step
 
@@ -137,6 +138,7 @@ async def test_init(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         brokers=brokers,
         node_ids=frozenset(brokers),
         topics=214,
+        sees_all_topics=True,
         namespaces={},
         has_authorizer=False,
         has_catalog=False,
@@ -151,11 +153,11 @@ async def test_init(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ports, "try_to_bind", lambda *_: None)
     (step,) = steps("init")
     said = await command(*step.words)
-    assert (said.status, said.out + said.err) == (step.status, step.output)
+    assert (said.status, said.out + said.printed) == (step.status, step.output)
 
 
 def test_all_commands_are_run() -> None:
-    others = ("catalog", "explain", "tree", "fleet", "init", "version")
+    others = ("catalog", "explain", "tree", "fleet", "leave", "init", "version")
     known = steps(*CLIENTS, *others)
     assert len(known) == sum(line.startswith("$ ") for line in PAGE.splitlines())
     assert {step.words[0] for step in known} == {*CLIENTS, *others}
@@ -171,8 +173,9 @@ def test_all_commands_are_run() -> None:
         ("explain", 4),
         ("tree", 5),
         ("fleet", 6),
-        ("init", 7),
-        ("version", 8),
+        ("leave", 7),
+        ("init", 8),
+        ("version", 9),
     ],
     ids=lambda value: value,
 )
@@ -245,7 +248,7 @@ def _options(parser: argparse.ArgumentParser) -> set[str]:
     return {flag for action in parser._actions for flag in action.option_strings}
 
 
-def _subparsers(parser: argparse.ArgumentParser) -> dict[str, cli.Parser]:
+def _subparsers(parser: argparse.ArgumentParser) -> dict[str, Parser]:
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
             return {name: one.filled() for name, one in action.choices.items()}

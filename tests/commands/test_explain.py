@@ -95,6 +95,8 @@ async def test_a_moved_topic(config: str) -> None:
     said = await explain(config, "org:apache:orders", "--principal", "User:alice")
     assert (said.status, said.err) == (0, "")
     assert said.out == (
+        "Topic 'org:apache:orders' is stored as 'old.orders' in cluster 'main'.\n"
+        "\n"
         "name          org:apache:orders\n"
         "principal     User:alice\n"
         "listener      colon\n"
@@ -108,17 +110,27 @@ async def test_a_moved_topic(config: str) -> None:
         "topic id      _____________________w (virtual)\n"
         "alias         old.orders until 2026-12-01T12:00:00.000Z\n"
         "\n"
-        "config               value   source\n"
-        "cleanup.policy       delete  broker (DEFAULT_CONFIG)\n"
-        "flush.ms             8       topic\n"
-        "min.insync.replicas  2       broker (STATIC_BROKER_CONFIG)\n"
-        "retention.ms         2       namespace org:apache\n"
-        "segment.ms           3       topic\n"
+        "config               value  source\n"
+        "flush.ms             8      topic\n"
+        "min.insync.replicas  2      broker (STATIC_BROKER_CONFIG)\n"
+        "retention.ms         2      namespace org:apache\n"
+        "segment.ms           3      topic\n"
+        "\n"
+        "1 config at Kafka's default, shown by --all\n"
         "\n"
         "policy                limit    mode  source\n"
         "producer.acks         upgrade        the default\n"
         "producer.idempotence  observe        the default\n"
     )
+
+
+async def test_all_configs(config: str) -> None:
+    """DEFAULT_CONFIG is Kafka's own value (ConfigEntry.ConfigSource): nobody has set it."""
+    said = await explain(config, "org:apache:orders", "--all")
+    assert "cleanup.policy       delete  broker (DEFAULT_CONFIG)\n" in said.out
+    assert "--all" not in said.out
+    shown = (await explain(config, "org:apache:orders", "--json")).json["configs"]
+    assert "cleanup.policy" in {one["name"] for one in shown}
 
 
 async def test_by_its_alias(config: str) -> None:
@@ -167,7 +179,8 @@ async def test_json(config: str) -> None:
 
 async def test_what_a_principal_may_do(secured: str) -> None:
     said = await explain(secured, "org:apache:orders", "--principal", "User:alice")
-    assert said.lines[-9:] == [
+    start = next(place for place, line in enumerate(said.lines) if line.startswith("operation "))
+    assert said.lines[start : start + 9] == [
         "operation         is       because",
         "READ              allowed  ALLOW READ for User:alice on TOPIC:LITERAL:org:apache:orders",
         "WRITE             denied   no ACL allows it",
@@ -300,7 +313,8 @@ async def test_what_clients_cannot_use(config: str, name: str, lines: list[str])
 
 async def test_a_namespace(config: str) -> None:
     said = await explain(config, "org:apache:")
-    assert said.lines[5:8] == [
+    assert said.lines[0] == "Namespace 'org:apache' exists."
+    assert said.lines[7:10] == [
         "is            namespace",
         "logical name  org:apache",
         "namespace     org:apache (exists)",
@@ -332,17 +346,22 @@ async def test_what_makes_no_sense(config: str) -> None:
     for words in (["explain"], ["explain", "--config", config], ["explain", "--name", "x"]):
         assert (await command(*words)).status == 2
     assert (await explain(config, "")).status == 2
+    # ACLs name `User:alice`: any other text would be answered "denied", whatever is allowed.
+    for principal in ("alice", "User:", "User:*"):
+        said = await explain(config, "loose", "--principal", principal)
+        assert (said.status, said.out) == (2, "")
 
 
 async def test_acks_all_that_one_replica_answers(config: str) -> None:
     said = await explain(config, "org:hollow")
     assert said.out.endswith(
-        "\nwarning: its producers are held to acks=all, which one replica alone answers as"
-        " min.insync.replicas is 1; make it 2 (with 3 replicas)\n"
+        "\nwarning: its producers have to use acks=all, but min.insync.replicas is 1, so the leader"
+        " may acknowledge a record that no other replica has; set min.insync.replicas=2 (with 3"
+        " replicas)\n"
     )
     said = await explain(config, "org:hollow", "--json")
     (warning,) = said.json["warnings"]
-    assert warning.startswith("its producers are held to acks=all")
+    assert warning.startswith("its producers have to use acks=all")
     # In the default namespace nobody asks for it, and where there are two there is nothing to say.
     for name in ("hollow", "org:apache:orders"):
         assert "warning" not in (await explain(config, name)).out

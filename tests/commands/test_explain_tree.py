@@ -53,7 +53,8 @@ async def test_an_absolute_name_of_the_other_cluster(
 ) -> None:
     said = await explain(tmp_path, spelled)
     assert (said.status, said.err) == (0, "")
-    facts = said.out.partition("\n\n")[0]
+    answer, facts, *_ = said.out.split("\n\n")
+    assert "search..clicks" in answer
     assert facts == (
         f"name          {spelled}\n"
         "principal     User:ANONYMOUS\n"

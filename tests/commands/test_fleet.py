@@ -26,11 +26,11 @@ MEMBERS = [
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A configuration, the catalog of its cluster, and a network in which gw-b is down."""
 
-    async def accepts(address: str) -> bool:
-        return not address.startswith("gw-b")
+    async def answers(address: str, *, tls: bool) -> bool:
+        return not address.startswith("gw-b") and not tls
 
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(fleet, "accepts", accepts)
+    monkeypatch.setattr(fleet, "answers", answers)
     config_samples.write(tmp_path)
     catalog = Snapshot().apply([CatalogFormat(4), *GATEWAYS, *MEMBERS], 6)
     FakeBackend(catalog, {}).take_place(monkeypatch)
@@ -39,7 +39,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_the_page_shows_what_it_prints() -> None:
     (step,) = steps("fleet")
     said = await command(*step.words)
-    assert (said.status, said.out + said.err) == (step.status, step.output)
+    assert (said.status, said.out + said.printed) == (step.status, step.output)
 
 
 async def test_as_json() -> None:
@@ -51,12 +51,44 @@ async def test_as_json() -> None:
         "gateway_id": "gw-b",
         "software": "0.1.0",
         "node_id": 2**30 + 2,
-        "listeners": [{"listener": "all", "address": "gw-b.example:9196", "up": False}],
+        "listeners": [
+            {"listener": "all", "address": "gw-b.example:9196", "up": False, "taken_by": None}
+        ],
     }
     assert (third["node_id"], third["listeners"]) == (None, [])
+
+
+async def test_without_gateways(monkeypatch: pytest.MonkeyPatch) -> None:
+    FakeBackend(Snapshot().apply([CatalogFormat(4)], 1), {}).take_place(monkeypatch)
+    said = await command("fleet", "--config", "gateway.yaml")
+    assert (said.status, said.out) == (0, "")
+    assert "no gateway of cluster 'main' is known" in said.err
+    assert "kafka-gateway serve --config gateway.yaml" in said.err
+    said = await command("fleet", "--config", "gateway.yaml", "--json")
+    assert (said.status, said.json) == (0, {"gateways": []})
 
 
 async def test_a_cluster_that_is_not_in_the_file() -> None:
     said = await command("fleet", "--config", "gateway.yaml", "--cluster", "other")
     assert said.status != 0
     assert "other" in said.err
+
+
+async def test_a_ghost_is_not_up_because_another_gateway_has_its_port(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A container that is made anew has another host name, and so another gateway_id."""
+    renamed = Member("gw-d", 4, {"all": "gw-a.example:9196"})
+    ghosts = Snapshot().apply(
+        [CatalogFormat(4), *GATEWAYS, Gateway("gw-d", 4, "0.1.0"), *MEMBERS, renamed], 8
+    )
+    FakeBackend(ghosts, {}).take_place(monkeypatch)
+    said = await command("fleet", "--config", "gateway.yaml", "--json")
+    first, *_, last = json.loads(said.out)["gateways"]
+    assert [(one["up"], one["taken_by"]) for one in first["listeners"]] == [
+        (False, "gw-d"),
+        (True, None),
+    ]
+    assert [(one["up"], one["taken_by"]) for one in last["listeners"]] == [(True, None)]
+    said = await command("fleet", "gateway.yaml")
+    assert "catalog forget --config gateway.yaml --gateway gw-a" in said.err

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.commands.fake_gateway import FakeGateway
-from tests.commands.running import topics
+from tests.commands.running import configs, topics
 
 WORDS = "Topic name is invalid: ':' contains one or more characters other than ASCII alphanumerics"
 TOPICS = ["plain", "org:orders", "org:apache:events", "org:apache:kafka:log", "orga:x"]
@@ -135,3 +135,56 @@ async def test_recursive_needs_a_namespace(gateway: FakeGateway) -> None:
         said = await topics(gateway, "--list", "--recursive")
         assert said.status == 2
         assert "--recursive needs --namespace" in said.err
+
+
+@pytest.mark.parametrize("spelling", ["colon", "slash", "legal"])
+@pytest.mark.parametrize("words", [["--list"], ["--describe"], ["--list", "--namespace", ""]])
+async def test_nothing_is_described_that_does_not_exist(spelling: str, words: list[str]) -> None:
+    """The gateway denies, logs and audits that, and nobody has named it."""
+    async with FakeGateway("org:apache", spelling=spelling) as gateway:
+        gateway.add("other..thing", "org.no..x", "org:apache:y", "a")
+        said = await topics(gateway, *words)
+        assert (said.status, said.err) == (0, "")
+        assert "other..thing" in said.out
+        described = [one for each in gateway.asked("DescribeConfigs") for one in each.resources]
+        known = {"", "org", "org:apache", "other..thing", "org.no..x", "a"}
+        named = {one.resource_name.replace("/", ":").removesuffix(":") for one in described}
+        assert named <= known
+
+
+async def test_a_listener_with_slashes() -> None:
+    async with FakeGateway("search:deep", "b", spelling="slash") as gateway:
+        gateway.add("search:clicks", "search:deep:x", "plain").lists_namespaces = True
+        said = await topics(gateway, "--list", "--namespace", "search", "--recursive")
+        assert said.lines == ["search/deep/", "search/clicks", "search/deep/x"]
+        assert (await topics(gateway, "--list")).lines == ["plain"]
+        said = await topics(gateway, "--list", "--namespace", "search/", "--json")
+        assert (said.json["namespace"], said.json["namespaces"]) == ("search", ["search/deep"])
+        assert said.json["topics"][0]["name"] == "search/clicks"
+        said = await topics(gateway, "--describe", "--namespace", "search")
+        assert "Namespaces: search/deep" in said.out
+        said = await topics(gateway, "--describe", "--topic", "search:clicks")
+        assert said.out.startswith("Topic: search/clicks\t")
+        said = await topics(gateway, "--describe", "--topic", "search/no")
+        assert "topic 'search/no' does not exist" in said.err
+        assert "topics --list --namespace search\n" in said.err
+        said = await topics(gateway, "--move", "--topic", "search/clicks", "--to-namespace", "b")
+        assert (said.status, said.out) == (0, "Moved topic search/clicks to b/clicks.\n")
+        said = await topics(gateway, "--create", "--namespace", "c/d")
+        assert said.out == "Created namespace c/d.\n"
+        said = await topics(gateway, "--create", "--topic", "c/d/new")
+        assert said.out == "Created topic c/d/new.\n"
+        said = await topics(gateway, "--release", "--topic", "c/d/new")
+        assert "Released topic c/d/new" in said.out
+        said = await topics(gateway, "--delete", "--namespace", "c")
+        assert "Namespace 'c' holds namespaces: c/d" in said.err
+        said = await topics(gateway, "--delete", "--namespace", "c", "--recursive")
+        assert said.lines == ["Deleted namespace c.", "Deleted namespace c/d."]
+        said = await configs(gateway, "--describe", "--topic", "search/deep/x")
+        assert said.lines[0] == "Configs for topic search/deep/x are:"
+
+
+async def test_slashes_at_a_listener_without_them() -> None:
+    async with FakeGateway("org").add("org:a") as gateway:
+        said = await topics(gateway, "--describe", "--topic", "org/a")
+        assert said.out.startswith("Topic: org:a\t")

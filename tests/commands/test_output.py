@@ -34,6 +34,22 @@ def test_every_line_of_an_error_has_the_command(capsys: pytest.CaptureFixture[st
     assert capsys.readouterr() == ("", "kafka-gateway: one\nkafka-gateway: two\n")
 
 
+HOSTILE = "\x1b[2Ka\nb\r\x9b1A\u202ec\ud800"
+"""What a client may call a group, which a terminal would obey."""
+
+
+def test_no_name_moves_the_cursor_or_begins_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = table([("group", "state"), (HOSTILE, "Stable")]).split("\n")
+    assert len(lines) == 2
+    assert all(line.isprintable() for line in lines)
+    print_error(f"group '{HOSTILE}' is new")
+    assert all(line.isprintable() for line in capsys.readouterr().err.split("\n"))
+    print_json({"group": HOSTILE})
+    out = capsys.readouterr().out
+    assert all(line.isprintable() for line in out.split("\n"))
+    assert json.loads(out) == {"group": HOSTILE}
+
+
 def test_json(capsys: pytest.CaptureFixture[str]) -> None:
     print_json({"ä": [1]})
     out = capsys.readouterr().out

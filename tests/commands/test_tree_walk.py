@@ -172,6 +172,17 @@ async def test_two_mounts_of_one_number(config: Config) -> None:
     ]
 
 
+async def test_two_mounts_of_one_number_behind_others(config: Config) -> None:
+    """Which of the two is found depends on who answers first; both are named."""
+    tree = around()
+    tree["sf"].mounts = {"sf": 4}
+    found = await walked(config, tree)
+    told = " ".join([*states(found).values(), *found.warnings])
+    assert "number 4" in told
+    assert "':sf'" in told
+    assert "':ny'" in told
+
+
 @pytest.mark.parametrize(
     ("says", "reason"),
     [

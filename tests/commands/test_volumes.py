@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from gateway.catalog.entities import CatalogFormat, Namespace, Volume
+from gateway.catalog.members import takes_its_place
 from gateway.catalog.snapshot import Snapshot
 from gateway.commands.errors import CommandError, UsageError
 from gateway.commands.volumes import of_cluster
@@ -72,7 +73,17 @@ async def test_renumber(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     backend.take_place(monkeypatch)
     assert (await command(*words)).out.startswith("The cluster has no number yet; ")
     assert backend.catalog.commits == []
-    plain = str(config_samples.write(tmp_path))
-    said = await command("catalog", "renumber", "--config", plain)
-    assert (said.status, said.out) == (1, "")
-    assert "the configuration has no clusters[0].number" in said.err
+
+
+async def test_renumber_of_a_cluster_that_leaves_the_tree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("catalog", "renumber", "--config", str(config_samples.write(tmp_path)))
+    backend = FakeBackend(Snapshot().apply([CatalogFormat(3), Volume(9)], 2))
+    backend.take_place(monkeypatch)
+    said = await command(*words)
+    assert (said.status, backend.catalog.snapshot.number) == (0, 0)
+    assert "number 9" in said.out
+    takes_its_place(0)(backend.catalog.snapshot)
+    said = await command(*words)
+    assert (said.status, said.out) == (0, "The cluster has no number.\n")

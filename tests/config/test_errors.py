@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from gateway.config.errors import ConfigError, Problem, key_text, nearest, shown
 from gateway.config.model_problems import problems_of
+from tests.pace import Pace
 
 PATH = Path("g.yaml")
 
@@ -110,3 +112,25 @@ def test_a_name_that_is_rejected_itself() -> None:
 def test_something_else_where_keys_and_values_should_be() -> None:
     (problem,) = problems({"named": 5})
     assert problem.text == "must be keys and values, not 5; indent them below it"
+
+
+def test_every_line_is_one_line_and_no_longer_than_anyone_reads() -> None:
+    error = ConfigError(PATH, [Problem(("a\nb",), "x\x1b[2J" + "y" * 10_000, 1)])
+    (line,) = str(error).splitlines()
+    assert line.startswith("g.yaml:1: a\\nb: x\\x1b[2Jyyy")
+    assert len(line) < 2_100
+
+
+def test_no_more_problems_are_told_than_anyone_reads() -> None:
+    error = ConfigError(PATH, [Problem((f"k{line}",), "x", line) for line in range(1, 1_001)])
+    lines = str(error).splitlines()
+    assert lines[-1] == "g.yaml: 800 more problems; correct these first"
+    assert len(lines) == 201
+
+
+def test_what_was_meant_is_not_looked_for_among_everything(pace: Pace) -> None:
+    began = time.process_time()
+    for number in range(100):
+        nearest(f"team-{number}", [f"squad-{one}" for one in range(50_000)])
+    nearest("x" * 1_000_000, ["y" * 1_000_000])
+    assert time.process_time() - began < pace.stretched(5)

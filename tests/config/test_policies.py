@@ -43,6 +43,10 @@ everywhere:
   max_partitions: 1000
   max_topics_in_tree: 500
   max_partitions_in_tree: 5000
+  max_namespaces_in_tree: 50
+  max_acls_in_tree: 2000
+  max_links_in_tree: 100
+  max_aliases_in_tree: 0
   producer: {acks: require, idempotence: observe}
 default_namespace:
   partitions: {max: 1}
@@ -85,6 +89,7 @@ def test_everything_can_be_set(tmp_path: Path) -> None:
     assert block.configs.required == {"cleanup.policy": None}
     assert block.configs.allowed == ("retention.ms", "cleanup.policy")
     assert (block.max_topics, block.max_partitions_in_tree) == (100, 5_000)
+    assert (block.max_acls_in_tree, block.max_aliases_in_tree) == (2_000, 0)
     assert (block.producer.acks, block.producer.idempotence) == ("require", "observe")
     assert list(config.policies.namespaces) == ["org", "org:apache"]
     written = yaml.safe_load(EVERY_KEY)["everywhere"]

@@ -15,7 +15,7 @@ from gateway.config.addresses import Address, parse_address
 from gateway.config.errors import Problem
 from gateway.config.models import Config
 from gateway.config.policies import PolicyBlock
-from gateway.config_file.loading import with_lines
+from gateway.config_file.loading import load_file
 from gateway.page.passwords import password_line
 from tests.config_file.written import MINIMAL, load, rejections, rejections_with
 
@@ -73,8 +73,10 @@ catalog:
 metrics:
   host: 127.0.0.2
   port: 9405
+  max_connections: 6
   max_namespaces: 5
   page: true
+  fleet_url: "https://{gateway_id}.example"
   auth: {passwords: PASSWORDS, token: {file: TOKEN}}
 traffic_log:
   {enabled: false, directory: /log, window_seconds: 2, max_file_bytes: 5000, max_files: 3,
@@ -82,6 +84,7 @@ traffic_log:
 audit:
   {directory: /audit, topic: __kafka_gateway_audit-1, max_file_bytes: 5000, max_files: 3,
    max_queued_events: 100}
+log: {format: json}
 """
     )
     keys = tmp_path / "keys"
@@ -130,10 +133,13 @@ audit:
     assert config.metrics.model_dump() == {
         "host": "127.0.0.2",
         "port": 9405,
+        "max_connections": 6,
         "max_namespaces": 5,
         "page": True,
+        "fleet_url": "https://{gateway_id}.example",
         "auth": {"passwords": passwords, "token": {"file": token, "env": None}},
     }
+    assert config.log.format == "json"
     assert config.traffic_log.directory == Path("/log")
     assert config.audit.model_dump() == {
         "directory": Path("/audit"),
@@ -329,12 +335,13 @@ def test_problems_found_later_get_their_lines(tmp_path: Path) -> None:
     path = tmp_path / "g.yaml"
     path.write_text(MINIMAL)
     problems = [Problem(("listeners", 0, "port"), "p; q"), Problem(("metrics", "port"), "m; n")]
-    assert str(with_lines(path, problems)).split("\n") == [
+    file = load_file(path)
+    path.unlink()  # it is not read again: it may have been a pipe
+    assert str(file.error(problems)).split("\n") == [
         f"{path}:1: metrics.port: m; n",
         f"{path}:7: listeners[0].port: p; q",
     ]
-    path.unlink()
-    assert str(with_lines(path, problems[:1])) == f"{path}: listeners[0].port: p; q"
+    assert str(file.error([])) == ""
 
 
 def _documented() -> dict[str, str]:

@@ -28,6 +28,24 @@ def test_on_loopback_by_default(tmp_path: Path, metrics: str, served: bool) -> N
     assert load(tmp_path, f"{MINIMAL}metrics: {metrics}\n").metrics.has_page is served
 
 
+@pytest.mark.parametrize(
+    ("url", "word"),
+    [
+        ("gw.example.org", "is no URL"),
+        ("ftp://{gateway_id}.example.org", "is no URL"),
+        ("https://gw.example.org/", "one page for all"),
+        ("https://{gateway_id}:secret@example.org", "more than host"),
+        ("https://{gateway_id}.example.org/?a=b", "more than host"),
+    ],
+)
+def test_the_pages_of_a_fleet_need_a_url_with_the_place_of_an_id(
+    tmp_path: Path, url: str, word: str
+) -> None:
+    text = f"{MINIMAL}metrics: {{fleet_url: '{url}'}}\n"
+    (problem,) = rejections(tmp_path, text)
+    assert "metrics.fleet_url" in problem and word in problem
+
+
 def test_elsewhere_with_authentication(tmp_path: Path) -> None:
     (tmp_path / "passwords").write_text(password_line("alice", "correct horse"))
     (tmp_path / "token").write_text("0123456789abcdef")

@@ -153,6 +153,22 @@ def test_a_mistake_in_tree_makes_no_error_of_the_mounts(tmp_path: Path) -> None:
     ]
 
 
+def test_the_numbers_of_mounts_elsewhere_are_numbers_and_each_ones_own(tmp_path: Path) -> None:
+    def told_of(numbers: dict[str, int]) -> list[str]:
+        return [
+            each.partition(":")[0]
+            for each in told(tmp_path, peers(tmp_path, far(), numbers=numbers))
+        ]
+
+    assert told_of({"ny": 7, "sf": 8}) == []
+    assert told_of({"ny": 7, "sf": 7}) == ["tree.numbers"]
+    assert told_of({"ny": 0}) != []
+    assert told_of({"ny": 16_384}) != []
+    assert told_of({"n y": 7}) != []
+    assert told_of({"la:tracking": 7}) == ["tree.numbers"], "a mount of this file"
+    assert told_of({"ny": 1}) == ["tree.numbers"], "the number of a cluster of this file"
+
+
 @pytest.mark.parametrize(
     ("listener", "tree", "problems"),
     [

@@ -100,7 +100,17 @@ def test_it_comes_with_its_protocol() -> None:
         ),
         (
             plain(users={"": {"file": "alice"}}),
-            "sasl.users: has a user without a name that PLAIN can carry; give it one",
+            "sasl.users: has a user without a name; give it one",
+        ),
+        (
+            plain(users={"*": {"file": "alice"}}),
+            "sasl.users: has a user who could not log in: 'User:*' stands for everyone in ACLs, so "
+            "it is nobody's name",
+        ),
+        (
+            plain(users={"a\tb": {"file": "alice"}}),
+            "sasl.users: has a user who could not log in: 'User:a\\tb' has characters that cannot "
+            "be printed",
         ),
         (
             plain(users={"bob": {"file": "none"}}),

@@ -141,6 +141,9 @@ unauthenticated:
   max_connections: 10
   max_share_per_ip: 1
   failure_delay_seconds: 0
+incomplete_requests:
+  max_bytes: 1048577
+  max_bytes_per_ip: 1048576
 """
     )
     config = load(tmp_path, text)
@@ -172,6 +175,8 @@ unauthenticated:
         "max_share_per_ip": 1,
         "failure_delay_seconds": 0,
     }
+    limits = config.incomplete_requests
+    assert (limits.max_bytes, limits.max_bytes_per_ip) == (1_048_577, 1_048_576)
     assert Config.from_json(config.to_json()) == config
 
 

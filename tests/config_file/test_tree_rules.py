@@ -75,6 +75,16 @@ def test_a_tree_of_one(tmp_path: Path) -> None:
     assert told(tmp_path, values) == []
 
 
+@pytest.mark.parametrize("name", ["mount", "number", "catalog", "namespaces", "trust"])
+def test_a_key_that_is_null_is_as_good_as_none(tmp_path: Path, name: str) -> None:
+    values = tree()
+    values["clusters"][1][name] = None
+    nulls = told(tmp_path, values)
+    del values["clusters"][1][name]
+    assert told(tmp_path, values) == nulls or any(f"clusters[1].{name}" in one for one in nulls)
+    assert nulls or name not in ("mount", "number")
+
+
 def test_mount_and_number_go_together(tmp_path: Path) -> None:
     for name, other in (("mount", "number"), ("number", "mount")):
         values = config_samples.values()

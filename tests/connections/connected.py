@@ -23,6 +23,7 @@ class FakeServer:
     def __init__(self) -> None:
         self.busy: set[Connection] = set()
         self.reasons: list[str] = []
+        self.loud: list[bool] = []
         self.errors: list[Exception | None] = []
         self.gone: list[Connection] = []
         self.refreshed: list[Refresh] = []
@@ -51,6 +52,7 @@ class FakeServer:
         error: Exception | None = None,
     ) -> None:
         self.reasons.append(reason)
+        self.loud.append(not quietly)
         self.errors.append(error)
 
     def spawn(self, owner: Guarded, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:

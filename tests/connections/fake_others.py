@@ -15,6 +15,7 @@ from gateway.error_codes import (
 from gateway.names import decode
 from gateway.node_ids import virtual_node_id
 from gateway.referrals.far_file import FarVolumes
+from gateway.referrals.numbers import bears_number
 from gateway.referrals.questions import Answer, Outcome, Question
 from protocol import messages
 from protocol.headers import read_request_header
@@ -58,7 +59,9 @@ class FarTopic:
 
 class FarKafka:
     """A volume of another gateway. ``outcome`` is how it answers, by principal or for all (``""``);
-    ``answers`` has the values of responses but Metadata's, by API."""
+    ``denies`` are principals that may describe nothing, whether or not it exists;
+    ``answers`` has the values of responses but Metadata's, by API; ``lie`` changes those of any,
+    ``forged`` makes another response of any."""
 
     def __init__(self, path: str, number: int, *, own: bool = False) -> None:
         """``own``: the asker's listener is of this volume, so that its names are relative."""
@@ -70,7 +73,10 @@ class FarKafka:
         self.outcome: dict[str, Outcome] = {}
         self.answers: dict[str, Callable[[Any], dict[str, object]]] = {}
         self.hidden: set[str] = set()
+        self.denies: set[str] = set()
         self.garbled = False
+        self.lie: Callable[[dict[str, Any]], None] = lambda _: None
+        self.forged: Callable[[Any], Any] = lambda response: response
 
     @property
     def node_ids(self) -> list[int]:
@@ -121,6 +127,7 @@ class FarKafka:
             name = f"{self._prefix}{of_id[0]}" if of_id else None
             missing = denied = UNKNOWN_TOPIC_ID
         hidden = found is not None and not found.operations(question) & DESCRIBE
+        hidden |= question.principal in self.denies
         if found is None or hidden:
             key = {"name": name} if by_id is None else {"name": None, "topic_id": by_id.int}
             error = {"error_code": denied if hidden else missing}
@@ -148,8 +155,9 @@ class FakeOthers:
         self.known = FarVolumes(None, clock=self.clock)
         self.questions: list[tuple[str, Any, Question]] = []
         self.changes: list[bool] = []
+        self.disbelieved: list[tuple[str, str]] = []
         self._pending: list[Coroutine[Any, Any, None]] = []
-        self.gateways = OtherGateways(self, self.known, [*self.kafkas], 16, self)
+        self.gateways = OtherGateways(self, self.known, [*self.kafkas], 16, self, self.disbelieve)
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
         """Keep work for :meth:`settled`."""
@@ -171,6 +179,10 @@ class FakeOthers:
         self.questions = [each for each in self.questions if each[0] != api]
         return found
 
+    def disbelieve(self, path: str, text: str) -> None:
+        """See :meth:`gateway.referrals.lookups.Lookups.disbelieve`."""
+        self.disbelieved.append((path, text))
+
     async def ask(
         self, question: Question, *, came_from: str | None = None, changes: bool = False
     ) -> Answer:
@@ -191,8 +203,12 @@ class FakeOthers:
             values = {"api_keys": []}
         else:
             values = kafka.answers[api](parsed)
+        kafka.lie(values)
         cls = messages.message_class(response_name(key), version)
-        frame = response_frame(api, version, entity(cls, values), correlation_id)
+        response = kafka.forged(entity(cls, values))
+        if not bears_number(api, version, messages.write(response), kafka.number):
+            return Answer(Outcome.UNREACHABLE, "It has brokers of others.")  # as Lookups find
+        frame = response_frame(api, version, response, correlation_id)
         if kafka.garbled:
             frame = frame[:-1]
         return Answer(

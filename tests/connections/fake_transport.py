@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+from socket import SO_LINGER, SOL_SOCKET
+from struct import pack
+
+
+class FakeSocket:
+    """The socket below a transport: the options that were set."""
+
+    def __init__(self) -> None:
+        self.options: dict[tuple[int, int], bytes] = {}
+
+    def setsockopt(self, level: int, option: int, value: bytes) -> None:
+        self.options[level, option] = value
 
 
 class FakeTransport(asyncio.Transport):
-    """``protocol`` is who took it over last."""
+    """``protocol`` is who took it over last; ``socket`` is what is below it. ``aborted``: what was
+    written last may not have left."""
 
     def __init__(self, port: int = 5_000) -> None:
-        super().__init__({"peername": ("127.0.0.1", port)})
+        self.socket = FakeSocket()
+        super().__init__({"peername": ("127.0.0.1", port), "socket": self.socket})
         self.written = b""
-        self.closed = self.paused = False
+        self.closed = self.paused = self.aborted = False
+        self.unread = 0  # bytes that the peer has not taken
         self.protocol: asyncio.BaseProtocol | None = None
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
@@ -22,7 +37,15 @@ class FakeTransport(asyncio.Transport):
         self.closed = True
 
     def abort(self) -> None:
-        self.closed = True
+        self.closed = self.aborted = True
+
+    @property
+    def reset(self) -> bool:
+        """Whether the peer was sent a reset, and nothing after it."""
+        return self.aborted and self.socket.options.get((SOL_SOCKET, SO_LINGER)) == pack("ii", 1, 0)
+
+    def get_write_buffer_size(self) -> int:
+        return self.unread
 
     def is_closing(self) -> bool:
         return self.closed

@@ -8,10 +8,14 @@ from collections.abc import Awaitable, Callable
 from types import SimpleNamespace
 from typing import Any, cast
 
+from gateway.brokers.connection import BrokerConnection
+from gateway.brokers.errors import BrokerError
 from gateway.catalog.snapshot import Snapshot
+from gateway.cluster.admin import Ready
 from gateway.config.models import Listener
 from gateway.connections.clients import Clients
 from gateway.connections.lanes import LaneHub, Lanes
+from gateway.connections.under_way import UnderWay
 from gateway.connections.volumes import Volume, Volumes
 from gateway.exchanges.state import ConnectionState
 from gateway.exchanges.worker_state import WorkerState
@@ -58,8 +62,10 @@ class FakeCluster:
         self.cluster_id: str | None = "id"
         self.controller_id = 1
         self.reachable = self.answers = True
-        self.suspicions = self.refreshed = 0
+        self.awaited = False
+        self.suspicions = self.refreshed = self.resets = self.sent = 0
         self.waits = False
+        self._unanswered: asyncio.Future[None] | None = None
         self.asked: list[tuple[str, Any]] = []
         self.changes: list[bool] = []
 
@@ -69,17 +75,29 @@ class FakeCluster:
     async def refresh(self) -> None:
         self.refreshed += 1
 
+    async def connected(self) -> None:
+        """There is a connection to a broker."""
+
+    def reset(self) -> None:
+        self.resets += 1
+        if self._unanswered is not None:
+            self._unanswered.set_exception(BrokerError("connection lost"))
+
     async def answer(self, api: str, version: int, request: Any) -> dict[str, object]:
         raise AssertionError(f"{api} was not expected")
 
-    async def forward(self, request: bytes, *, changes: bool) -> bytes:
+    async def forward(self, request: bytes, *, changes: bool, ready: Ready) -> bytes:
         key, version, correlation_id, _, start = read_request_header(request, 4, len(request))
         api = request_name(key).removesuffix("Request")
         parsed = messages.parse(request_name(key), version, request[start:])
         self.asked.append((api, parsed))
         self.changes.append(changes)
+        await self.connected()
+        await ready(cast(BrokerConnection, self))
+        self.sent += 1
         if self.waits:
-            await asyncio.sleep(3600)
+            self._unanswered = asyncio.get_running_loop().create_future()
+            await self._unanswered
         values = await self.answer(api, version, parsed)
         cls = messages.message_class(response_name(key), version)
         return response_frame(api, version, entity(cls, values), correlation_id)
@@ -106,7 +124,7 @@ class FakeTree:
                 catalog,
                 cluster,
                 cast(Any, None),
-                1_000_000,
+                8 * 1024 * 1024,
                 number=mount.number,
                 mount=mount.path,
             )
@@ -122,6 +140,7 @@ class FakeTree:
         gateways = None if others is None else others.gateways
         self.volumes = Volumes(volumes, [self.listener], gateways)
         self.turns = Turns()
+        self.under_way = UnderWay(())
         self.connect(node)
 
     def connect(self, node: str, identity: Identity = ANONYMOUS, host: str = "") -> None:
@@ -154,11 +173,24 @@ class FakeTree:
 
     async def ask(self, api: str, version: int, values: dict[str, object]) -> Any:
         """What the client is answered to one request, which needs no broker connection."""
+        session = self.begin(api, version, values)
+        await self.settle(session)
+        return self.answered(api, version, session)
+
+    def begin(self, api: str, version: int, values: dict[str, object]) -> Session:
+        """The client sends one request; what is to be done of it waits."""
         session = Session(self.client)
         request = entity(messages.message_class(f"{api}Request", version), values)
         session.client_data(request_frame(api, version, request))
+        return session
+
+    async def settle(self, session: Session) -> None:
+        """Do what a session waits for, until it has answered."""
         while session.waiting is not None:
             session.resume(await self.perform(session, session.waiting))
+
+    def answered(self, api: str, version: int, session: Session) -> Any:
+        """The answer that a session has written."""
         assert not session.to_broker, "forwarded to the node's broker"
         frame = b"".join(map(bytes, session.to_client))
         return self._parsed(api, version, frame)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from time import monotonic
 from typing import Any, cast
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from devkit.ports import free_ports
 from gateway.auth.reauthentication import Reauthentication
 from gateway.catalog.entities import PrincipalHome, Removal, ScramCredential, key_of
+from gateway.catalog.freezes import UNDER_WAY
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import OwnedCatalog
 from gateway.config.reach import reach_addresses
@@ -24,6 +26,8 @@ from tests.changes.fake_broker import no_step
 from tests.changes.fakes import FakeCatalog, Log
 from tests.config import config_samples
 from tests.connections.fake_transport import FakeTransport
+from tests.session.pair import raw_frame, request_frame
+from tests.session.producing import batch, produce
 
 PLAIN = b"\0alice\0wonderland"
 
@@ -174,6 +178,34 @@ async def test_a_scram_credential_that_is_gone(gate: Gate) -> None:
     gate.change(Removal(key_of(bob)))
     assert transport.closed
     assert gate.audited == [("User:bob", "user is gone")]
+
+
+async def test_a_worker_that_was_stopped_closes_its_views_first(gate: Gate) -> None:
+    """What lies in its sockets comes before its timers."""
+    (connection, _), (other, _) = gate.inside(), gate.inside()
+    session = connection.session
+    gate.catalog.validity.until = monotonic() + 3600.0
+    session.client_data(raw_frame(18, 0, b"")[:8])
+    assert not session.state.view.closed
+    gate.catalog.validity.until = monotonic() - 1e-6
+    session.client_data(raw_frame(18, 0, b"")[8:])
+    assert session.state.view.closed
+    assert other.session.state.view.closed
+
+
+@pytest.mark.parametrize("late", [False, True])
+async def test_what_is_under_way_ends_before_changes_go_on_without_it(
+    gate: Gate, late: bool
+) -> None:
+    """They do so ``UNDER_WAY`` after the catalog went out of date here."""
+    (connection, transport), (_, idle) = gate.inside(), gate.inside()
+    connection.session.client_data(request_frame("Produce", 9, produce({"orders": [batch(1)]})))
+    assert connection.session.to_broker
+    gate.catalog.age = gate.config.catalog.max_staleness
+    if late:
+        gate.catalog.age += UNDER_WAY / 2000
+    gate.catalog.goes_stale()
+    assert (transport.closed, idle.closed) == (late, False)
 
 
 async def test_a_home_that_changes(tmp_path: Path) -> None:

@@ -3,45 +3,57 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import cast
 
-from gateway.connections.broker_side import Lingering
-
-
-class Broker:
-    """A broker's side that waits until it is told not to."""
-
-    lingering = False
-
-    def linger(self) -> None:
-        assert not self.lingering
-        self.lingering = True
+from gateway.connections.broker_side import ClientSide, Lingering
+from gateway.identity import ANONYMOUS, Identity
 
 
 class Client:
-    """The client's side, which is owed something by the broker, or is not."""
+    """The client's side of a connection whose client has gone."""
 
-    def __init__(self, owing: bool = True) -> None:
-        self.session = SimpleNamespace(owing=owing)
+    def __init__(self, lingering: Lingering, principal: str, host: str = "10.0.0.1") -> None:
+        self._lingering = lingering
+        self.host = host
+        self.session = SimpleNamespace(state=SimpleNamespace(identity=Identity(principal)))
+        self.reasons: list[str] = []
+        lingering.add(self.side)
+
+    @property
+    def side(self) -> ClientSide:
+        return cast(ClientSide, self)
+
+    def reset(self, reason: str) -> None:
+        self.reasons.append(reason)
+        self._lingering.ended(self.side)
 
 
-def test_as_many_as_may() -> None:
+def ended(clients: list[Client]) -> list[int]:
+    return [place for place, client in enumerate(clients) if client.reasons]
+
+
+def test_who_has_most_gives_up_the_oldest() -> None:
+    lingering = Lingering(most=3)
+    few = Client(lingering, "User:few")
+    many = [Client(lingering, "User:many", f"10.0.0.{n}") for n in range(10)]
+    assert ended(many) == list(range(8))
+    assert not few.reasons
+
+
+def test_without_a_login_it_is_the_address_that_has_most() -> None:
+    lingering = Lingering(most=3)
+    few = Client(lingering, ANONYMOUS.principal, "10.0.0.2")
+    many = [Client(lingering, ANONYMOUS.principal) for _ in range(10)]
+    assert ended(many) == list(range(8))
+    assert not few.reasons
+
+
+def test_what_has_ended_takes_no_place() -> None:
     lingering = Lingering(most=1)
-    one, other = cast(Any, Client()), cast(Any, Client())
-    first, second = cast(Any, Broker()), cast(Any, Broker())
-    assert lingering.linger(one, first)
-    assert lingering.linger(one, first)
-    assert not lingering.linger(other, second)
-    assert (first.lingering, second.lingering) == (True, False)
-    lingering.ended(one)
-    lingering.ended(one)
-    assert lingering.linger(other, second)
-    assert second.lingering
-
-
-def test_who_has_nothing_to_wait_for_is_not_counted() -> None:
-    lingering = Lingering(most=0)
-    broker = cast(Any, Broker())
-    assert lingering.linger(cast(Any, Client(owing=False)), broker)
-    assert lingering.linger(cast(Any, Client()), None)
-    assert not broker.lingering
+    first = Client(lingering, "User:few")
+    lingering.ended(first.side)
+    lingering.ended(first.side)
+    second = Client(lingering, "User:few")
+    lingering.add(second.side)
+    assert not first.reasons
+    assert not second.reasons

@@ -98,7 +98,7 @@ async def test_both_sides_end(monkeypatch: pytest.MonkeyPatch, what: str) -> Non
 async def test_an_end_that_fails_is_an_end(monkeypatch: pytest.MonkeyPatch, side: str) -> None:
     connection, server, client, broker = await serving()
     if side == "client":
-        monkeypatch.setattr(server.lingering, "linger", fails)
+        monkeypatch.setattr(Connection, "_linger", fails)
         connection.connection_lost(None)
     else:
         monkeypatch.setattr(Session, "quiet", property(fails))

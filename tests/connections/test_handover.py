@@ -67,7 +67,7 @@ async def test_one_that_does_not_respond_is_not_waited_for(monkeypatch: pytest.M
     async def connects_never(*_: object) -> None:
         await asyncio.sleep(3600)
 
-    monkeypatch.setattr(asyncio, "open_connection", connects_never)
+    monkeypatch.setattr(probe, "dial_streams", connects_never)
     assert await first_up([member(1, "127.0.0.1:1")]) is None
 
 

@@ -7,12 +7,16 @@ from typing import Any, cast
 
 import pytest
 
+from gateway import slices
+from gateway.apis.table import APIS
 from gateway.catalog.entities import Member
 from gateway.config.models import Listener
 from gateway.connections import lane_seconds
+from gateway.connections.clients import Clients
 from gateway.connections.lanes import LaneHub, Lanes
 from gateway.error_codes import LEADER_NOT_AVAILABLE
 from gateway.exchanges.tree import VolumeUnreachable
+from gateway.rules.declaration import Effect
 from gateway.rules.gateway_nodes import GatewayNodes
 from protocol import messages
 from protocol.schema import api_key_of
@@ -100,14 +104,60 @@ async def test_a_lookup_that_takes_too_long(
     assert tree.clusters[path].changes == [False]
 
 
+async def test_what_the_gateway_takes_for_a_lookup_is_not_the_clusters(
+    tree: FakeTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Deciding takes longer than a cluster may: it is answered, and others may ask for more."""
+    monkeypatch.setattr(lane_seconds, "LOOKUP_SECONDS", 0.05)
+    decide = Clients.perform
+
+    async def slowly(hub: Any, session: Any, work: Any) -> bytes | None:
+        await asyncio.sleep(0.2)
+        return await decide(hub, session, work)
+
+    monkeypatch.setattr(tree, "perform", lambda *args: slowly(tree, *args))
+    monkeypatch.setattr(slices, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    names = [f":ny:t{n}" for n in range(500)]
+    answer = await tree.lanes.ask("ny", METADATA, 12, wanted(*names))
+    topics = messages.parse("MetadataResponse", 12, answer).topics
+    assert {int(topic.error_code) for topic in topics} == {0}
+    assert tree.clusters["ny"].suspicions == 0
+
+
+@pytest.mark.parametrize("awaited", [False, True])
+async def test_a_listing_that_is_read_for_long_is_no_reason_to_suspect_its_cluster(
+    tree: FakeTree, monkeypatch: pytest.MonkeyPatch, awaited: bool
+) -> None:
+    monkeypatch.setattr(lane_seconds, "LOOKUP_SECONDS", 0.01)
+
+    async def lists(*_: Any) -> None:
+        tree.clusters["ny"].awaited = awaited
+        await asyncio.sleep(3_600)
+
+    monkeypatch.setattr(tree, "_refresh", lists)
+    with pytest.raises(VolumeUnreachable):
+        await tree.lanes.ask("ny", METADATA, 12, wanted(":ny:none:x"))
+    assert tree.clusters["ny"].suspicions == int(awaited)
+
+
 def test_the_nodes_own_cluster_has_longer_if_it_is_asked_alone() -> None:
-    assert lane_seconds.seconds_for(METADATA, near=True) > lane_seconds.LOOKUP_SECONDS
-    create = api_key_of("CreateTopicsRequest")
-    assert lane_seconds.seconds_for(create, near=False) == lane_seconds.CHANGE_SECONDS
-    assert lane_seconds.changes(create)
-    describe = api_key_of("DescribeConfigsRequest")
-    assert lane_seconds.seconds_for(describe, near=False) == lane_seconds.DESCRIBE_SECONDS
-    assert not lane_seconds.changes(describe)
+    assert lane_seconds.seconds_for(Effect.LOOKUP, near=True) > lane_seconds.LOOKUP_SECONDS
+    assert lane_seconds.seconds_for(Effect.CHANGE, near=False) == lane_seconds.CHANGE_SECONDS
+    found = lane_seconds.seconds_for(Effect.DESCRIPTION, near=False)
+    assert found == lane_seconds.DESCRIBE_SECONDS
+
+
+def test_effects() -> None:
+    """By Kafka's protocol guide: what clients ask on the way to records, and what operators ask.
+    All else may change something."""
+    lookups = {each.name for each in APIS.values() if each.effect is Effect.LOOKUP}
+    assert lookups == {
+        *("Metadata", "DescribeTopicPartitions", "FindCoordinator", "DescribeCluster"),
+        *("InitProducerId", "ApiVersions"),
+    }
+    described = {each.name for each in APIS.values() if each.effect is Effect.DESCRIPTION}
+    assert described == {"DescribeConfigs", "DescribeAcls", "DescribeUserScramCredentials"}
 
 
 async def test_a_volume_out_of_reach_is_not_asked(tree: FakeTree) -> None:

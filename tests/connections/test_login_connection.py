@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+import threading
+from collections.abc import Callable, Coroutine
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
-from gateway.auth.exchange import AuthenticationFailed
+from gateway.auth.exchange import AuthenticationFailed, Exchange
 from gateway.auth.login import Failure, Login, Request
 from gateway.cluster.link import ClusterUnreachable
 from gateway.connections.closing import Guarded
 from gateway.connections.connection import Connection
 from gateway.connections.login_connection import LoginBroker, LoginConnection, LoginHub
+from gateway.connections.signatures import Signatures
 from gateway.identity import Identity
-from tests.auth.logins import Accepts, api_versions, authenticate, handshake, login
+from tests.auth.logins import (
+    Accepts,
+    EchoExchange,
+    api_versions,
+    authenticate,
+    handshake,
+    login,
+)
 from tests.connections.fake_transport import FakeTransport
+from tests.waiting import eventually
 
 ONE, TOKEN, BAD = handshake("ONE"), authenticate(b"alice"), authenticate(b"bad")
 
@@ -53,6 +63,7 @@ class FakeServer:
             left=self.left,
             spoke=self.spoken.append,
             limits=SimpleNamespace(failure_delay_seconds=delay),
+            signatures=Signatures(),
         )
         self.under_way: list[LoginConnection] = []
         self.failures: list[LoginConnection] = []
@@ -118,6 +129,63 @@ async def settled() -> None:
     """Every task and every call that is due has been made."""
     while len(asyncio.all_tasks()) > 1:
         await asyncio.sleep(0)
+
+
+class SlowExchange(EchoExchange):
+    """A part of its step takes until ``go_on`` is set."""
+
+    def __init__(self, go_on: threading.Event) -> None:
+        super().__init__(1)
+        self._go_on = go_on
+        self.worked: list[bool] = []
+
+    def work(self, token: bytes) -> Callable[[], None]:
+        return lambda: self.worked.append(self._go_on.wait(120))
+
+    def step(self, token: bytes) -> bytes:
+        assert self.worked == [True]
+        return super().step(token)
+
+
+class SlowAccepts(Accepts):
+    def __init__(self, go_on: threading.Event) -> None:
+        super().__init__()
+        self.exchange = SlowExchange(go_on)
+
+    def begin(self, mechanism: str) -> Exchange:
+        return self.exchange
+
+
+@pytest.mark.parametrize("token", [b"alice", b"bad"])
+async def test_the_slow_part_of_a_login_is_done_in_a_thread(token: bytes) -> None:
+    """Nobody waits for it but this client, whose bytes are held meanwhile."""
+    go_on = threading.Event()
+    client = Arrived(made=login(SlowAccepts(go_on)))
+    client.connection.data_received(ONE + authenticate(token) + b"mo")
+    client.connection.data_received(b"re")
+    await asyncio.sleep(0)
+    assert not client.admitted
+    assert not client.server.failures
+    go_on.set()
+    await eventually(lambda: client.admitted or client.server.failures, "the outcome")
+    if token == b"alice":
+        assert client.admitted[0].received == b"more"
+    else:
+        assert not client.admitted
+
+
+async def test_a_client_that_goes_away_meanwhile_is_forgotten() -> None:
+    go_on = threading.Event()
+    accepts = SlowAccepts(go_on)
+    client = Arrived(made=login(accepts))
+    client.connection.data_received(ONE + TOKEN)
+    await asyncio.sleep(0)
+    client.connection.connection_lost(None)
+    go_on.set()
+    await eventually(lambda: accepts.exchange.worked, "the end of the thread")
+    await settled()
+    assert not client.admitted
+    assert client.server.errors == [None]
 
 
 async def test_who_has_proved_it_is_handed_over() -> None:

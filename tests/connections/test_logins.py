@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from gateway.auth.exchange import CredentialsError
-from gateway.auth.passwords import Credentials
+from gateway.auth.unknown_users import Credentials
 from gateway.config.models import Listener
 from gateway.config.security import ListenerSasl, Secret, Unauthenticated
 from gateway.connections import logins

@@ -9,6 +9,7 @@ import pytest
 
 from gateway import slices
 from gateway.slices import Collector
+from protocol import messages
 from tests.connections.connected import connected, settled
 from tests.session.long_requests import longest_request, values
 from tests.session.pair import Pair, frames, raw_frame, request_frame, response_frame, topic_id
@@ -69,6 +70,8 @@ async def test_a_client_that_leaves_before_the_second_slice(
         request_frame("ListGroups", 0, request("ListGroups", 0, "", topic_id(1)))
     )
     await settled()
+    empty = messages.build(messages.message_class("ListGroupsResponse", 0))
+    connection.broker_data(response_frame("ListGroups", 0, empty))
     before, usual = server.broker.written, gc.get_threshold()
     connection.data_received(long_request())
     assert gc.get_threshold() != usual

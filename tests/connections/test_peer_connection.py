@@ -9,6 +9,7 @@ from typing import Any, cast
 import pytest
 
 from gateway.config.tree import Peer
+from gateway.connections import peer_connection
 from gateway.connections.base import BaseConnection
 from gateway.connections.closing import INTERNAL, Guarded
 from gateway.connections.connection import DRAINED
@@ -50,9 +51,11 @@ class FakeHub:
         self.peer: Peer | None = PEER
         self.questions: list[Question] = []
         self.reasons: list[str] = []
+        self.quiet: list[bool] = []
         self.errors: list[Exception | None] = []
         self.gone: list[BaseConnection] = []
         self.requests = 0
+        self.incomplete = 0
         self.held: set[str] = set()
         self.go_on = asyncio.Event()
         self.failure: Exception | None = None
@@ -66,6 +69,9 @@ class FakeHub:
 
     def closed(self, connection: PeerConnection) -> None:
         self.gone.append(connection)
+
+    def holds_more(self, connection: PeerConnection, change: int) -> None:
+        self.incomplete += change
 
     def asked(self, connection: PeerConnection) -> None:
         self.requests += 1
@@ -82,6 +88,7 @@ class FakeHub:
         error: Exception | None = None,
     ) -> None:
         self.reasons.append(reason)
+        self.quiet.append(quietly)
         self.errors.append(error)
 
     async def answer(self, peer: Peer, question: Question) -> Answer:
@@ -129,6 +136,22 @@ async def test_a_question_in_pieces() -> None:
         connection.data_received(data[position : position + 1])
     await settled()
     assert [number for number, _ in answered(transport.taken())] == [5]
+
+
+async def test_a_long_request_that_is_not_whole_is_counted() -> None:
+    hub, size = FakeHub(), 100_000
+    connection = PeerConnection(cast(PeerHub, hub), "peers", size)
+    connection.connection_made(FakeTransport())
+    connection.data_received(size.to_bytes(4, "big") + bytes(50_000))
+    assert hub.incomplete == 50_004
+    connection.data_received(bytes(10_000))
+    assert hub.incomplete == 60_004
+    connection.data_received(bytes(size - 60_000))
+    assert hub.reasons, "a Produce is not for peers"
+    hub, size = FakeHub(), len(asked(1)) - 4
+    connection, hub, _ = connected(hub)
+    connection.data_received(asked(1)[:-1])
+    assert hub.incomplete == 0, "it is short"
 
 
 async def test_questions_are_answered_one_at_a_time_and_in_order() -> None:
@@ -294,18 +317,23 @@ async def test_a_peer_that_goes_away_gives_its_question_up() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sent", "error", "reason"),
+    ("sent", "error", "reason", "quietly"),
     [
-        (b"", None, "peer closed"),
-        (asked(1)[:7], None, "peer closed in the middle of a request"),
-        (b"", OSError("reset"), "peer connection failed: reset"),
+        (b"", None, "peer closed", True),
+        (asked(1)[:7], None, "peer closed in the middle of a request", False),
+        (b"", OSError("reset"), "peer connection failed: reset", True),
+        (asked(1)[:7], OSError("reset"), "peer connection failed: reset", False),
     ],
 )
-async def test_how_connections_end(sent: bytes, error: Exception | None, reason: str) -> None:
+async def test_how_connections_end(
+    sent: bytes, error: Exception | None, reason: str, quietly: bool
+) -> None:
+    """What has asked nothing was a look whether this gateway is up."""
     connection, hub, _ = connected()
-    connection.data_received(sent)
+    if sent:
+        connection.data_received(sent)
     connection.connection_lost(error)
-    assert hub.reasons == [reason]
+    assert (hub.reasons, hub.quiet) == ([reason], [quietly])
     assert hub.gone == [connection]
 
 
@@ -328,3 +356,27 @@ async def test_a_drain_waits_for_the_question_under_way_alone() -> None:
     assert [number for number, _ in answered(transport.taken())] == [1]
     assert transport.closed
     assert (hub.reasons, len(hub.questions)) == ([DRAINED], 1)
+
+
+async def test_many_requests_in_one_read_take_many_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """256 KB of ApiVersions took the loop over a second."""
+    monkeypatch.setattr(peer_connection, "SLICE_SECONDS", 0.0)
+    connection, hub, transport = connected()
+    version = raw_frame(18, 0, b"")
+    connection.data_received(version * 20 + asked(7))
+    assert hub.requests < 3
+    assert transport.paused
+    await settled()
+    assert hub.requests == 21
+    assert len(frames(transport.written)) == 21
+    assert not transport.paused
+
+
+async def test_a_drain_begins_no_more_of_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(peer_connection, "SLICE_SECONDS", 0.0)
+    connection, hub, transport = connected()
+    connection.data_received(raw_frame(18, 0, b"") * 20)
+    connection.finish()
+    await settled()
+    assert hub.requests < 3
+    assert (transport.closed, hub.reasons) == (True, [DRAINED])

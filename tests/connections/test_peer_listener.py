@@ -21,9 +21,11 @@ from gateway.audit.audit import Audit
 from gateway.audit.event import AuthenticationFailure
 from gateway.brokers.security import BrokerSecurity
 from gateway.config.models import Config
+from gateway.config.security import IncompleteRequests
 from gateway.config.tree import Peer
 from gateway.connections import peer_listener, waiting_clients
-from gateway.connections.closing import NO_PEER, TOO_MANY_OF_PEER
+from gateway.connections.closing import NO_PEER, TOO_MANY_OF_PEER, TOO_MUCH_INCOMPLETE
+from gateway.connections.incomplete import IncompleteBytes
 from gateway.connections.peer_connection import NOT_KAFKA
 from gateway.connections.peer_listener import PeerListener
 from gateway.connections.tasks import Tasks
@@ -309,6 +311,26 @@ def test_a_peer_that_sends_junk_is_closed_and_may_come_again(
             link = site.link("root")
             assert (await link.ask(QUESTION)).outcome is Outcome.ANSWERED
             link.close()
+
+    run(test)
+
+
+def test_half_sent_requests_of_peers_have_one_budget(run: Run, tmp_path: Path) -> None:
+    async def test() -> None:
+        async with served(tmp_path) as site:
+            limits = IncompleteRequests(max_bytes=2**20, max_bytes_per_ip=2**20)
+            incomplete = site.peers._incomplete = IncompleteBytes(limits, 1)
+            context = site.shown(site.authority.peer("root"))
+            begun = (4 * 2**20).to_bytes(4, "big") + bytes(400_000)
+            opened = []
+            for _ in range(3):
+                _, writer = await site.connect(context)
+                writer.write(begun)
+                opened.append(writer)
+            assert await eventually(site.closes, "one is closed") == {TOO_MUCH_INCOMPLETE: 1}
+            assert incomplete.total <= 2**20
+            for writer in opened:
+                writer.close()
 
     run(test)
 

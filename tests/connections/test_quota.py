@@ -25,7 +25,7 @@ class Clock:
 def quota(clock: Clock | None = None, **limits: Any) -> ConnectionQuota:
     keys = {key.replace("_", "."): value for key, value in limits.items()}
     listener = Listener.model_validate({"name": "here", "port": 9092, **keys})
-    return ConnectionQuota(listener, clock or Clock())
+    return ConnectionQuota.of(listener, clock or Clock())
 
 
 def test_without_limits_there_are_none() -> None:

@@ -15,6 +15,7 @@ from tests.scenarios.entities import difference
 from tests.session.far import CLICKS, CLICKS_ID, FOREIGN, SPELLED, message
 
 LATE = RIGHTS_SECONDS + 1
+LATER = ":ny:search:later"
 EXPECTED = "__kafka_gateway_far.2:search..later"
 """What stands in a subscription for ``search:later`` of ``ny``, which does not exist."""
 
@@ -108,13 +109,63 @@ def test_a_name_that_no_topic_can_have_stays_out(pair: ReferredPair) -> None:
 
 
 def test_the_leader_sees_what_other_members_subscribed_to(pair: ReferredPair) -> None:
-    """As in Kafka, whatever it may describe: it assigns the partitions."""
+    """Of what it may describe: it assigns the partitions."""
+    join(pair, 5, FOREIGN)
+    joined(pair, 5, CLICKS)
+    pair.be(BOB)
+    join(pair, 5, "search:orders")
+    assert joined(pair, 5, CLICKS, EXPECTED).error_code == COORDINATOR_LOAD_IN_PROGRESS
+    pair.in_background()
+    join(pair, 5, "search:orders")
+    assert not difference(members(FOREIGN, LATER), joined(pair, 5, CLICKS, EXPECTED))
+
+
+@pytest.mark.parametrize("version", [3, 5])
+@pytest.mark.parametrize("other", [CLICKS, EXPECTED])
+def test_until_its_owner_has_said_so_a_leader_is_told_of_no_topic(
+    pair: ReferredPair, version: int, other: str
+) -> None:
+    """It joins again while that is asked, so that the group is balanced by what it is told then:
+    but once, and not where its client would lose its member id by an error (KIP-394)."""
+    sent(pair, FOREIGN)
+    pair.ny.denies.add(BOB)
+    pair.be(BOB)
+    join(pair, version, "search:orders")
+    response = joined(pair, version, "search..orders", other)
+    if version == 5:
+        assert response.error_code == COORDINATOR_LOAD_IN_PROGRESS
+        assert (response.generation_id, response.leader, response.members) == (-1, "", ())
+        join(pair, version, "search:orders")
+        response = joined(pair, version, "search..orders", other)
+    assert not difference(members("search:orders"), response)
+    pair.in_background()
+    join(pair, version, "search:orders")
+    response = joined(pair, version, "search..orders", other)
+    assert response.error_code == 0
+    assert not difference(members("search:orders"), response)
+
+
+@pytest.mark.parametrize("other", [CLICKS, EXPECTED])
+def test_nor_while_its_owner_does_not_answer(pair: ReferredPair, other: str) -> None:
+    sent(pair, FOREIGN)
+    pair.goes_down()
+    pair.be(BOB)
+    sent(pair, "search:orders")
+    join(pair, 5, FOREIGN)
+    response = joined(pair, 5, "search..orders", other)
+    assert response.error_code == 0
+    assert not difference(members("search:orders"), response)
+
+
+def test_a_leader_does_not_see_what_its_owner_does_not_let_it_describe(pair: ReferredPair) -> None:
     join(pair, 5, FOREIGN)
     joined(pair, 5, CLICKS)
     pair.clicks.allowed[BOB] = 0
     pair.be(BOB)
-    join(pair, 5, "search:orders")
-    assert not difference(members(FOREIGN), joined(pair, 5, CLICKS))
+    join(pair, 5, FOREIGN)  # so that its rights are asked for
+    assert joined(pair, 5, CLICKS).error_code == COORDINATOR_LOAD_IN_PROGRESS
+    join(pair, 5, FOREIGN)
+    assert not difference(members(), joined(pair, 5, CLICKS))
 
 
 def described(pair: ReferredPair, *flat: str) -> Any:
@@ -145,6 +196,22 @@ def test_a_described_group_shows_nothing_that_another_principal_saw(pair: Referr
     assert shows(described(pair, CLICKS))
     pair.in_background()
     assert shows(described(pair, CLICKS))
+
+
+def test_a_described_group_shows_no_name_that_its_owner_may_deny(pair: ReferredPair) -> None:
+    """Of a topic that does not exist: who may describe it is told so, and nobody else."""
+    sent(pair, FOREIGN)
+    pair.ny.denies.add(BOB)
+    for principal, spelled in ((ALICE, [LATER]), (BOB, [])):
+        pair.be(principal)
+        assert shows(described(pair, EXPECTED))
+        pair.in_background()
+        assert shows(described(pair, EXPECTED), *spelled)
+        pair.later(LATE)
+        assert shows(described(pair, EXPECTED), *spelled)
+        pair.asked()
+        pair.in_background()
+        assert pair.asked() == 1, "it is asked for anew"
 
 
 @pytest.mark.parametrize(("allowed", "shown"), [(DESCRIBE, [FOREIGN]), (0, [])])

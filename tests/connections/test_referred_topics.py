@@ -6,7 +6,7 @@ import uuid
 
 import pytest
 
-from gateway.connections.referred_topics import RIGHTS_SECONDS
+from gateway.connections.referred_topics import MAX_PARTITIONS, RIGHTS_SECONDS
 from gateway.error_codes import (
     COORDINATOR_LOAD_IN_PROGRESS,
     TOPIC_AUTHORIZATION_FAILED,
@@ -79,6 +79,17 @@ def test_a_shadow_is_made_once_and_grows_with_its_topic(pair: ReferredPair) -> N
     pair.later(LATE)
     sent(pair, FOREIGN)
     assert pair.made == {CLICKS: 7}
+
+
+def test_a_topic_of_more_partitions_than_any_has_gets_no_shadow(pair: ReferredPair) -> None:
+    """They would be partitions of this cluster, by the word of another gateway."""
+    pair.clicks.partitions = MAX_PARTITIONS + 1
+    assert rejected(pair, FOREIGN) == [UNKNOWN_TOPIC_OR_PARTITION]
+    assert not pair.made
+    pair.clicks.partitions = 3
+    pair.later(LATE)
+    sent(pair, FOREIGN)
+    assert pair.made == {CLICKS: 3}
 
 
 def test_a_partition_that_the_coordinator_does_not_know_yet(pair: ReferredPair) -> None:

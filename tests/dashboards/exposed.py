@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from prometheus_client import Metric
+
 from gateway.counts import METRIC_BUCKETS
 from gateway.processes.metric_families import COUNTERS, GAUGES, HISTOGRAMS, WORKER_GAUGES
 from gateway.processes.metrics import Metrics
@@ -13,7 +15,7 @@ OF_TARGET = frozenset({"job", "instance"})
 """Labels that Prometheus adds."""
 
 
-def series() -> Mapping[str, frozenset[str]]:
+def _collected() -> list[Metric]:
     """Of a gateway with a tree, which has every label there is."""
     metrics = Metrics("1", max_namespaces=10, in_tree=True)
     for name, family in metrics.counters.items():
@@ -23,9 +25,23 @@ def series() -> Mapping[str, frozenset[str]]:
     of_cluster = {name: 1.0 for name, gauge in GAUGES.items() if gauge.of_cluster}
     gauges = {**own, **dict.fromkeys(WORKER_GAUGES, 1.0)}
     metrics.set_state(0, State({"a": 1}, gauges, 1.0, {"la": of_cluster}, {"a": 1.0}))
+    return list(metrics.collect())
+
+
+def series() -> Mapping[str, frozenset[str]]:
+    """Labels of each series."""
     found: dict[str, set[str]] = {}
-    for metric in metrics.collect():
+    for metric in _collected():
         for sample in metric.samples:
             found.setdefault(sample.name, set()).update(sample.labels)
     assert len(found) >= len(COUNTERS) + len(GAUGES) + 3 * len(HISTOGRAMS)
     return {name: frozenset(labels) | OF_TARGET for name, labels in found.items()}
+
+
+def types() -> Mapping[str, str]:
+    """``counter`` or ``gauge``, by the name of the series; parts of histograms are counters."""
+    found: dict[str, str] = {}
+    for metric in _collected():
+        for sample in metric.samples:
+            found[sample.name] = "counter" if metric.type == "histogram" else metric.type
+    return found

@@ -8,6 +8,8 @@ import pytest
 
 from dashboards import files
 from dashboards.promql import read
+from gateway.catalog.log import records, replay
+from gateway.processes.metric_families import ZEROS
 from tests.dashboards.exposed import OF_TARGET, series
 
 SERIES = series()
@@ -70,3 +72,10 @@ def test_what_does_not_exist_is_found() -> None:
     wrong = 'sum by (api, topic) (kafka_gateway_errors_total{code="1"})'
     assert unknown(wrong) == {"kafka_gateway_errors_total: code", "topic"}
     assert unknown("sum by (le) (kafka_gateway_topics)") == {"le"}
+
+
+def test_an_alert_on_skipped_records_sees_the_first_one() -> None:
+    """Prometheus cannot tell by how much a counter has grown that it sees for the first time."""
+    reasons = {records.MALFORMED, replay.MISPLACED, replay.OUT_OF_SEQUENCE}
+    reasons |= {replay.UNSIGNED, replay.FORGED, replay.UNKNOWN_KEY}
+    assert set(ZEROS["catalog_skipped_records"]) == {(reason,) for reason in reasons}

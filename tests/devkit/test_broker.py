@@ -8,15 +8,18 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 
 import psutil
 import pytest
+from confluent_kafka.cimpl import NewTopic
 
 from devkit import broker as broker_module
 from devkit import java
 from devkit.broker import BrokerError, KafkaCluster
 from devkit.broker_config import HOST
+from devkit.lagging import VARIABLE
 from devkit.paths import PROJECT_ROOT
 from devkit.ports import free_port
 from devkit.waiting import wait_until
@@ -30,7 +33,7 @@ def test_one_broker_serves_kafkas_own_tools_and_leaves_nothing() -> None:
         created = java.run_java(java.TOPICS, [*server, "--create", "--topic", "orders"])
         assert created.returncode == 0, created.stderr
         assert created.lines == ["Created topic orders."]
-        assert cluster.topics() == {"orders"}
+        wait_until(lambda: cluster.topics() == {"orders"}, "the topic", 120)
         assert cluster.live_brokers() == {1}
         pid = cluster.process_id(1)
         directory = Path(*_data_directory(pid).parts[:-2])
@@ -40,21 +43,45 @@ def test_one_broker_serves_kafkas_own_tools_and_leaves_nothing() -> None:
 
 
 def test_brokers_join_stop_and_come_back_where_they_were() -> None:
-    with KafkaCluster(nodes=2) as cluster:
+    with KafkaCluster(nodes=2, missed_quickly=True) as cluster:
         before = cluster.addresses
         joined = cluster.add_broker(4)
-        assert cluster.live_brokers() == {1, 2, 4}
+        # It knows that it has joined, which another broker may not yet.
+        wait_until(lambda: cluster.live_brokers() == {1, 2, 4}, "the broker to be seen", 120)
         assert cluster.bootstrap_servers == f"{before[1]},{before[2]},{joined}"
         cluster.stop_broker(2)
         assert cluster.running == [1, 4]
         wait_until(lambda: cluster.live_brokers() == {1, 4}, "the broker's end to be seen", 120)
         cluster.restart_broker(2)
-        assert cluster.live_brokers() == {1, 2, 4}
+        wait_until(lambda: cluster.live_brokers() == {1, 2, 4}, "the broker's return", 120)
         assert cluster.addresses[2] == before[2]
         cluster.kill_broker(4)
         wait_until(lambda: cluster.live_brokers() == {1, 2}, "the broker's death to be seen", 120)
         with pytest.raises(ValueError, match="only controller"):
             cluster.stop_broker(1)
+
+
+def test_a_broker_is_killed_only_where_the_cluster_soon_misses_it() -> None:
+    with pytest.raises(ValueError, match="missed_quickly"):
+        KafkaCluster(nodes=2).kill_broker(2)
+
+
+def test_a_broker_that_applies_changes_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    milliseconds = 300
+    monkeypatch.setenv(VARIABLE, f"{milliseconds}")
+    with KafkaCluster() as cluster:
+        admin = cluster.admin()  # kept: what it was asked fails when it is collected
+        made = admin.create_topics([NewTopic("orders", 1, 1)])["orders"]
+        began = time.monotonic()
+        made.result(120)
+        wait_until(lambda: "orders" in cluster.topics(), "the topic", 120, poll=0.01)
+        assert time.monotonic() - began > milliseconds / 2_000
+
+
+def test_a_broker_that_would_be_too_late_to_start(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(VARIABLE, "700")
+    with pytest.raises(ValueError, match="400"):
+        KafkaCluster().start()
 
 
 def test_a_port_that_was_taken_meanwhile_costs_another_try(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from devkit.broker_config import NodePlan, properties_text, server_properties
+from devkit.broker_config import MISSED_QUICKLY, NodePlan, properties_text, server_properties
 from devkit.broker_security import BrokerSecurity
 
 _CONTROLLER = NodePlan(1, 9092, 9093, Path("/data/node-1"))
@@ -31,6 +31,14 @@ def test_overrides_come_first() -> None:
     properties = server_properties(_BROKER, [_CONTROLLER], 1, {"num.partitions": "4"})
     assert "num.partitions=4\n" in properties_text(properties)
     assert "num.partitions=1\n" not in properties_text(properties)
+
+
+def test_a_busy_machine_fences_no_broker_unless_one_is_killed() -> None:
+    """Kafka fences a broker after 9 s without a heartbeat; a busy machine stops one for longer."""
+    timeout = "broker.session.timeout.ms"
+    assert int(server_properties(_BROKER, [_CONTROLLER], 1, {})[timeout]) >= 60_000
+    quick = server_properties(_BROKER, [_CONTROLLER], 1, MISSED_QUICKLY)
+    assert int(quick[timeout]) < 9_000
 
 
 def test_listeners_with_security_have_ports_of_their_own() -> None:

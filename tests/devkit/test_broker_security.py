@@ -20,9 +20,11 @@ from confluent_kafka.cimpl import NewTopic
 from devkit.broker import KafkaCluster
 from devkit.broker_security import PROTOCOLS, BrokerSecurity, BrokerTls, jaas_config
 from devkit.certificates import Authority
+from devkit.waiting import wait_until
 
 USERS = {"alice": "alice-secret"}
 SCRAM_USERS = {"bob": "bob-secret"}
+SECONDS = 120
 
 
 def test_nothing_is_set_that_nobody_asked_for(tmp_path: Path) -> None:
@@ -110,18 +112,28 @@ def test_every_listener_lets_its_users_in_and_acls_hold(tmp_path: Path) -> None:
         )
         # Clients are kept: what one was asked fails when it is collected.
         anonymous = kafka.admin()
-        anonymous.create_acls([binding])[binding].result(30)
+        anonymous.create_acls([binding])[binding].result(SECONDS)
         asking = admin(kafka, "SASL_PLAINTEXT", **alice)
-        made = asking.create_topics([NewTopic("orders", 1), NewTopic("others", 1)])
-        made["orders"].result(30)
+
+        def may_create() -> bool:  # the controller, too, learns of an ACL after it has answered
+            made = asking.create_topics([NewTopic("orders", 1)])["orders"]
+            return made.exception(SECONDS) is None
+
+        wait_until(may_create, "the ACL", SECONDS)
+        made = asking.create_topics([NewTopic("others", 1)])
         with pytest.raises(KafkaException, match="TOPIC_AUTHORIZATION_FAILED"):
-            made["others"].result(30)
-        assert set(admin(kafka, "SSL").list_topics(timeout=30).brokers) == {1, 2}
+            made["others"].result(SECONDS)
+        encrypted = admin(kafka, "SSL")
+        wait_until(
+            lambda: set(encrypted.list_topics(timeout=SECONDS).brokers) == {1, 2},
+            "both brokers",
+            SECONDS,
+        )
         for protocol in ("SASL_PLAINTEXT", "SASL_SSL"):
-            assert admin(kafka, protocol, **alice).list_topics(timeout=30).brokers
+            assert admin(kafka, protocol, **alice).list_topics(timeout=SECONDS).brokers
             for mechanism in ("SCRAM-SHA-256", "SCRAM-SHA-512"):
                 bob = {"mechanism": mechanism, "username": "bob", "password": "bob-secret"}
-                assert admin(kafka, protocol, **bob).list_topics(timeout=30).brokers
+                assert admin(kafka, protocol, **bob).list_topics(timeout=SECONDS).brokers
             with pytest.raises(KafkaException):
                 wrong = {**alice, "password": "wrong"}
                 admin(kafka, protocol, **wrong).list_topics(timeout=3)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -94,3 +96,27 @@ def test_what_is_here_is_not_fetched(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     write_lock(tmp_path / "thing.lock", [], [_JAR])
     monkeypatch.setattr(maven, "LOCK_DIR", tmp_path)
     assert maven.jars("thing") == (_JAR.path,)
+
+
+def test_what_jgo_leaves_open_is_collected_before_another_test_runs(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A warning of the garbage collector fails the test in which it comes."""
+    collected = []
+
+    class Socket:
+        def __init__(self) -> None:
+            self.itself = self
+
+        def __del__(self) -> None:
+            warnings.warn("unclosed", ResourceWarning, stacklevel=1)
+            collected.append(True)
+
+    def fetch_all(_missing: Sequence[Jar]) -> None:
+        Socket()
+
+    write_lock(tmp_path / "open.lock", [], [_JAR])
+    monkeypatch.setattr(maven, "LOCK_DIR", tmp_path)
+    monkeypatch.setattr(maven, "_fetch_all", fetch_all)
+    assert maven.jars("open") == (_JAR.path,)
+    assert collected == [True]

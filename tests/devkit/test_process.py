@@ -34,7 +34,7 @@ def _start(code: str, log_path: Path) -> ManagedProcess:
 def test_terminate_passes_sigterm_on_and_the_status_back(tmp_path: Path) -> None:
     process = _start(_OBEDIENT, tmp_path / "log")
     assert process.returncode is None
-    assert process.terminate(10) == 7
+    assert process.terminate(30) == 7
     assert not process.running
 
 
@@ -56,7 +56,20 @@ def test_kill_ends_what_the_child_started_too(tmp_path: Path) -> None:
     grandchild = int(process.tail().split()[1])
     process.kill()
     assert process.returncode == 128 + signal.SIGKILL
-    wait_until(lambda: not _lives(grandchild), "the end of the grandchild", 5)
+    wait_until(lambda: not _lives(grandchild), "the end of the grandchild", 30)
+
+
+def test_kill_ends_what_leads_a_group_of_its_own(tmp_path: Path) -> None:
+    """As a gateway's workers do."""
+    code = (
+        "import subprocess, sys;"
+        "p = subprocess.Popen(['sleep', '60'], process_group=0);"
+        "print('ready', p.pid, flush=True); p.wait()"
+    )
+    process = _start(code, tmp_path / "log")
+    grandchild = int(process.tail().split()[1])
+    process.kill()
+    wait_until(lambda: not _lives(grandchild), "the end of the grandchild", 30)
 
 
 def test_the_child_ends_when_its_starter_is_killed(tmp_path: Path) -> None:
@@ -72,7 +85,7 @@ def test_the_child_ends_when_its_starter_is_killed(tmp_path: Path) -> None:
         child = int(starter.stdout.readline())
         assert _lives(child)
         starter.kill()
-    wait_until(lambda: not _lives(child), "the end of the child", 5)
+    wait_until(lambda: not _lives(child), "the end of the child", 30)
 
 
 def test_tail_is_the_end_of_the_output(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import threading
 
 import pytest
@@ -26,14 +27,14 @@ def test_a_long_step_tells_of_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     with progress("fetching", stream) as state:
         state.detail = "3 of 4"
-        wait_until(lambda: "3 of 4" in stream.getvalue(), "a line", 5)
-    assert "  fetching: 3 of 4 (0 s)\n" in stream.getvalue()
+        wait_until(lambda: "3 of 4" in stream.getvalue(), "a line", 120)
+    assert re.search(r"^  fetching: 3 of 4 \(\d+ s\)$", stream.getvalue(), re.MULTILINE)
 
 
 def test_a_short_step_says_nothing_and_leaves_no_thread() -> None:
     stream = io.StringIO()
-    before = threading.active_count()
+    before = {*threading.enumerate()}
     with progress("fetching", stream):
         pass
     assert stream.getvalue() == ""
-    assert threading.active_count() == before
+    assert {*threading.enumerate()} <= before  # one of another test may end meanwhile

@@ -98,11 +98,12 @@ def _row(cells: list[str]) -> Row:
     spans = markdown.spans(acls)
     assert spans or acls == "none", f"row {number}: {acls!r} are no ACLs"
     user, _, action = markdown.code(asked).partition(" ")
-    bindings = tuple(_binding(span) for span in spans if span != EVERYONE)
+    bindings = tuple(binding(span) for span in spans if span != EVERYONE)
     return Row(int(number), bindings, EVERYONE in spans, user, _action(action), answer)
 
 
-def _binding(text: str) -> AclBinding:
+def binding(text: str) -> AclBinding:
+    """The ACL that a span of the page says."""
     match = _ACL.fullmatch(text)
     assert match is not None, f"{text!r} is no ACL"
     done = _does(match["rest"])

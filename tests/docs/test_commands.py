@@ -24,6 +24,7 @@ RUN_HERE = {
     "python -m protocol.walkers ProduceRequest 9",
 }
 
+LOST = "tests/live/catalog/test_catalog_lost.py"
 ENVIRONMENT = "tests/devkit/test_installed.py::test_an_empty_environment"
 
 RUN_BY = {
@@ -31,6 +32,14 @@ RUN_BY = {
         # The command with a file of the same keys and free ports, and this very file loaded.
         "tests/devkit/test_gateway_process.py::test_it_serves_and_stops_clean",
         "tests/config_file/test_examples.py::test_the_quickstart_has_the_three_kinds_of_listeners",
+    ),
+    "kafka-gateway serve --config config/quickstart.yaml --dry-run": (
+        "tests/checks/test_starting.py::test_a_dry_run_says_what_would_be_served",
+        "tests/checks/fuzz/test_config_fuzz.py::test_valid_files_are_accepted",
+    ),
+    "kafka-gateway serve --config <(sops decrypt gateway.enc.yaml)": (
+        "tests/checks/test_starting.py"
+        "::test_every_worker_gets_a_configuration_that_came_through_a_pipe",
     ),
     "kafka-gateway check gateway.yaml": (
         # The command itself with another tree, and the page's file.
@@ -57,11 +66,37 @@ RUN_BY = {
         "tests/commands/test_fleet.py::test_the_page_shows_what_it_prints",
         "tests/live/fleet/test_nodes.py::test_a_gateway_that_is_forgotten_is_not_listed",
     ),
+    "kafka-gateway leave --config gateway.yaml --plan > leave.sh": (
+        "tests/live/operations/test_leaving.py::test_from_a_home_to_the_brokers",
+    ),
+    "kafka-gateway leave --config gateway.yaml --plan --names plain > leave.sh": (
+        "tests/live/operations/test_leaving.py::test_from_a_home_to_the_brokers",
+    ),
+    "kafka-gateway catalog forget --config gateway.yaml --gateway gw-b": (
+        "tests/live/fleet/test_nodes.py::test_a_gateway_that_is_forgotten_is_not_listed",
+    ),
     "kafka-gateway catalog forget --gateway gw-b": (
         "tests/live/fleet/test_nodes.py::test_a_gateway_that_is_forgotten_is_not_listed",
     ),
     "kafka-gateway catalog renumber": ("tests/commands/test_volumes.py::test_renumber",),
+    "kafka-gateway catalog renumber --config gateway.yaml": (
+        "tests/commands/test_volumes.py::test_renumber_of_a_cluster_that_leaves_the_tree",
+    ),
     "python3 -m venv /opt/kafka-gateway": (ENVIRONMENT,),
+    "python3 -m venv ~/kafka-gateway && . ~/kafka-gateway/bin/activate && pip install .": (
+        ENVIRONMENT,
+        "tests/live/installed/test_four_commands.py::test_from_the_wheel_to_a_client",
+    ),
+    # The next step of an error that the page shows.
+    "kafka-gateway topics --bootstrap-server 127.0.0.1:9192 --create --namespace bulk": (
+        "tests/commands/test_create.py::test_a_missing_namespace_is_told_with_the_next_step",
+    ),
+    "kafka-gateway completion SHELL": (
+        "tests/commands/test_completion.py::test_every_command_and_flag_is_known",
+    ),
+    "kafka-gateway completion fish > ~/.config/fish/completions/kafka-gateway.fish": (
+        "tests/commands/test_completion.py::test_every_command_and_flag_is_known",
+    ),
     "/opt/kafka-gateway/bin/python -m pip install --require-hashes -r requirements/runtime.txt": (
         ENVIRONMENT,
     ),
@@ -82,6 +117,18 @@ RUN_BY = {
     ),
     "kafka-gateway catalog export --config gateway.yaml --output catalog.yaml": (
         "tests/commands/test_catalog.py::test_export",
+    ),
+    "kafka-gateway catalog export --from-memory": (f"{LOST}::test_lost_and_restored",),
+    "kafka-gateway catalog export --config gateway.yaml --from-memory --output catalog.yaml"
+    " --secrets-to secrets.yaml": (f"{LOST}::test_lost_and_restored",),
+    "kafka-gateway catalog restore": (f"{LOST}::test_lost_and_restored",),
+    "kafka-gateway catalog restore --config gateway.yaml --secrets-from secrets.yaml"
+    " catalog.yaml": (
+        f"{LOST}::test_lost_and_restored",
+        "tests/commands/test_catalog_restore.py::test_all_of_it_in_one_decision",
+    ),
+    "kafka-gateway serve --config gateway.yaml --new-catalog main": (
+        f"{LOST}::test_begun_anew_by_the_operators_word",
     ),
     "kafka-gateway catalog status --config gateway.yaml": (
         "tests/commands/test_catalog.py::test_status",

@@ -41,6 +41,7 @@ COMPUTED = {
     "policies.namespaces": "`{}`",
     "tree.parents[].principals": "`{}`",
     "tree.children[].principals": "`{}`",
+    "tree.numbers": "`{}`",
     "clusters[].policies.namespaces": "`{}`",
 }
 

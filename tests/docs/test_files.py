@@ -42,6 +42,9 @@ HOSTS = {
 # Files of others, as they were published, and their licences.
 OTHERS = {"spark/assets/echarts.LICENSE.txt", "spark/assets/echarts.min.js"}
 
+_EXAMPLE = ".example.org"
+"""Names below it are nobody's (RFC 2606)."""
+
 _URL = re.compile(r"\bhttps?://([A-Za-z0-9.-]+)")
 _SOMEONE_S = re.compile(r"(?<![\w.)}/-])/(?:home|root|tmp|work|Users)/[\w.-]+")
 
@@ -71,7 +74,8 @@ def foreign(text: str) -> list[str]:
     here = [str(markdown.ROOT), str(Path.home()), tempfile.gettempdir()]
     own = [re.escape(path) for path in here if len(Path(path).parts) > 1]
     paths = re.findall(rf"(?<![\w.)}}/-])(?:{'|'.join(own)})(?=/)", text)
-    hosts = [host for host in _URL.findall(text) if host.rstrip(".") not in HOSTS]
+    urls = (host.rstrip(".") for host in _URL.findall(text))
+    hosts = [host for host in urls if host not in HOSTS and not host.endswith(_EXAMPLE)]
     return [*paths, *_SOMEONE_S.findall(text), *hosts]
 
 

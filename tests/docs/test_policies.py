@@ -14,13 +14,21 @@ from annotated_types import Ge, Le, MaxLen
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from gateway.config.policies import AcksGuarantee, ConfigRules, PolicyBlock, ProducerGuarantee
+from gateway.config.policies import (
+    CATALOG_LIMITS,
+    AcksGuarantee,
+    ConfigRules,
+    PolicyBlock,
+    ProducerGuarantee,
+)
 from gateway.config_file.loading import load_config
+from gateway.policies.catalog_limits import DEFAULTS, DEFAULTS_OF_ALL, catalog_violations
 from gateway.policies.declared import violations
 from gateway.policies.instance import GROUP
 from gateway.policies.interface import PolicyViolation, RequestMetadata
-from gateway.policies.judge import MAX_LOGGED, MAX_NAMED, over
-from gateway.policies.tree import Policies
+from gateway.policies.judge import MAX_LOGGED, MAX_NAMED
+from gateway.policies.limits import Counts, over
+from gateway.policies.tree import NO_POLICIES, Policies
 from tests.config import config_samples
 from tests.docs import markdown
 from tests.policies.samples import policies
@@ -168,8 +176,49 @@ COUNTED: Mapping[str, tuple[Policies, str, int, int]] = {
 }
 
 
+HELD: Mapping[str, tuple[Policies, str, int]] = {
+    "max_namespaces_in_tree": (NO_POLICIES, "namespace 'org:apache:kafka'", 500),
+    "max_acls_in_tree": (
+        policies(org={"max_acls_in_tree": 2_000}),
+        "the ACLs of 'org:orders'",
+        2_000,
+    ),
+    "max_links_in_tree": (NO_POLICIES, "link 'org:orders'", 1_000),
+    "max_aliases_in_tree": (
+        policies({"max_aliases_in_tree": 50}),
+        "topic 'org:apache:orders'",
+        50,
+    ),
+}
+
+
+class Tallies:
+    """As many of everything in every tier."""
+
+    def __init__(self, there: int) -> None:
+        self.there = there
+
+    def tally(self, what: str, tier: str | None) -> int:
+        return self.there
+
+
 def test_every_rule_has_its_message() -> None:
-    assert list(MESSAGES) == [*DECLARED, *COUNTED]
+    assert list(MESSAGES) == [*DECLARED, *COUNTED, *HELD]
+
+
+@pytest.mark.parametrize("rule", HELD)
+def test_messages_of_limits_of_the_catalog(rule: str) -> None:
+    written, subject, there = HELD[rule]
+    found = catalog_violations(written, Tallies(there), Tallies(1), ["org"], subject, defaults=True)
+    assert [one.message for one in found if one.rule == rule and not one.near] == [MESSAGES[rule]]
+
+
+def test_the_defaults_of_the_catalog() -> None:
+    rows = markdown.table(PAGE, "limit")
+    found = [(markdown.code(row[0]), int(row[1])) for row in rows]
+    expected = [(rule, getattr(DEFAULTS, rule)) for rule in CATALOG_LIMITS]
+    expected.insert(1, ("max_namespaces_in_tree", DEFAULTS_OF_ALL.max_namespaces_in_tree))
+    assert found == expected
 
 
 @pytest.mark.parametrize("rule", DECLARED)
@@ -183,7 +232,9 @@ def test_messages(rule: str) -> None:
 def test_messages_of_limits(rule: str) -> None:
     written, topic, there, more = COUNTED[rule]
     namespace = topic.rpartition(":")[0]
-    found = over(written, Usage(there), topic, namespace, topics=more, partitions=more)
+    added = Counts()
+    added.add(namespace, more, more)
+    found = over(written, Usage(there), added, topic, namespace)
     assert [(one.rule, one.message) for one in found] == [(rule, MESSAGES[rule])]
 
 

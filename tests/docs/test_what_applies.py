@@ -69,7 +69,7 @@ async def test_validate_only(policies: Policies) -> None:
         gateway.rejections["CreateTopics"].append((44, " ".join(one.message for one in found)))
         said = await command(*(gateway.address if one == ADDRESS else one for one in words))
     assert said.status == status
-    assert said.out + said.err == f"{output}\n"
+    assert said.out + said.printed == f"{output}\n"
 
 
 def test_the_virtual_config(policies: Policies) -> None:

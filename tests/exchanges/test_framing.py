@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
 from gateway.exchanges import framing
-from gateway.exchanges.framing import ALL, LONG, Held, pieces_of, write_frame
+from gateway.exchanges.framing import ALL, LONG, SMALL, Held, pieces_of, write_frame
 from protocol.splice import splice
 
 
@@ -45,3 +47,22 @@ def test_long_parts_between_edits_are_not_copied() -> None:
     assert write_frame(out, buf, 0, len(buf), len(buf), edits) == 0
     assert b"".join(out)[4:] == splice(buf, 4, len(buf), edits)
     assert sum(isinstance(piece, memoryview) for piece in out) == 2
+
+
+@pytest.mark.parametrize(
+    ("wanted", "counted"), [(SMALL, False), (SMALL + 1, True), (LONG + 100, True), (ALL, False)]
+)
+def test_what_is_held_of_a_long_frame_is_told(wanted: int, counted: bool) -> None:
+    held = Held()
+    changes: list[int] = []
+    held.watcher = SimpleNamespace(holds_more=changes.append)
+    held.keep(b"first", wanted)
+    held.join(b"second")
+    assert changes == ([5, 6] if counted else [])
+    held.take()
+    assert sum(changes) == 0
+    held.keep(b"again", wanted)
+    held.join(bytes(LONG + 100))
+    held.take()
+    assert sum(changes) == 0
+    assert changes == ([5, 6, -11, 5, -5] if counted else [])

@@ -47,7 +47,7 @@ def test_a_time_is_in_the_bucket_whose_bounds_it_is_between(us: float) -> None:
 
 def test_the_first_and_the_last_bucket() -> None:
     counted = flow()
-    taken = (0.0, 0.4, 2 * LAST_US, 3600e6)
+    taken = (0.1, 0.4, 2 * LAST_US, 3600e6)
     count_exchanges([exchange(counted, us) for us in taken], NOW)
     assert {n: counted.broker_us[n] for n in numbers(counted.broker_us)} == {0: 2, LAST: 2}
     assert sum(counted.gateway_us) == len(taken)
@@ -89,6 +89,17 @@ def test_one_batch_counts_with_its_facts() -> None:
     count_exchanges([made], NOW)
     assert (counted.batches, counted.records, counted.idempotent) == (1, 7, 1)
     assert (counted.transactional, counted.led, counted.bytes_in) == (0, 1, 100)
+
+
+def test_what_no_broker_has_had_is_in_the_gateways_histogram_alone() -> None:
+    counted = flow()
+    for gateway_us in (3.0, 5e6):  # the second is beyond the end of the histogram
+        made = exchange(counted, gateway_us=gateway_us)
+        made.sent = made.answered = 0.0
+        count_exchanges([made], NOW)
+    assert numbers(counted.broker_us) == []
+    assert numbers(counted.gateway_us) == [bucket_of(3.0), bucket_of(5e6)]
+    assert counted.led == 2
 
 
 def bucket_of(us: float) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -162,7 +163,7 @@ def test_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(_: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(check_command, "load_config", interrupted)
+    monkeypatch.setattr(check_command, "load_file", interrupted)
     path = config_samples.write(tmp_path)
     assert cli.main(["check", str(path)]) == exit_codes.INTERRUPTED
 
@@ -223,3 +224,27 @@ def test_sigterm_while_the_cluster_is_still_waited_for(tmp_path: Path) -> None:
     assert "SIGTERM: stopping" in log
     assert log.endswith("gateway.processes.supervisor stopped\n")
     assert "Traceback" not in log
+
+
+def test_a_defect_is_told_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> int:
+        raise KeyError("x\ny")
+
+    monkeypatch.setattr("gateway.commands.version.running_form", fail)
+    assert cli.main(["version"]) == exit_codes.FAILED
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("kafka-gateway: internal error: KeyError: 'x\\ny' (test_cli.py:")
+
+
+def test_a_full_disk_is_no_defect(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fail(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("gateway.commands.version.running_form", fail)
+    assert cli.main(["version"]) == exit_codes.FAILED
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line == "kafka-gateway: OSError: [Errno 28] No space left on device"

@@ -18,6 +18,7 @@ from gateway.names import (
     flat_prefix,
     fold,
     is_reserved,
+    is_reserved_id,
     parents,
 )
 
@@ -112,7 +113,17 @@ def test_parents_are_outermost_first() -> None:
         ("__kafka_gateway_catalog", True),
         ("__kafka_gatewa", False),
         ("orders", False),
+        ("org..__kafka_gateway_end_1700000000000", True),
+        ("org.a..__kafka_gateway_end_5", True),
+        ("org..__kafka_gateway_end_", False),
+        ("org..__kafka_gateway_end_5a", False),
+        ("org.__kafka_gateway_end_5", False),
+        ("org..a__kafka_gateway_end_5", False),
     ],
 )
 def test_reserved_names(name: str, reserved: bool) -> None:
     assert is_reserved(name) is reserved
+
+
+def test_a_group_of_a_home_may_be_called_as_an_end_topic() -> None:
+    assert not is_reserved_id("team-a..__kafka_gateway_end_5")

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 import pytest
 
 from gateway import slices
-from gateway.slices import Collector, InSlices, Slices, Turns, in_slices
+from gateway.slices import Collector, InSlices, Slices, Turns, all_in_slices, in_slices
 from protocol import pausing
 from protocol.pausing import pause_point
 
@@ -202,3 +202,55 @@ async def test_a_coroutine_that_fails_or_is_cancelled() -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert (ended, gc.get_threshold()) == (["ended"], usual)
+
+
+async def test_a_time_out_of_its_own_ends_the_work_and_not_its_task() -> None:
+    """A coroutine whose time is over while it has paused goes on, as if it had awaited there."""
+    seen: list[int] = []
+    began = asyncio.Event()
+
+    def busy() -> None:
+        began.set()
+        while True:
+            counting(1, seen)
+
+    async def work() -> str:
+        async with asyncio.timeout(None) as limit:
+            expiring = asyncio.create_task(_expire(limit, began))
+            try:
+                busy()
+            except asyncio.CancelledError:
+                counting(2, seen)  # it may pause again on its way out
+                assert expiring.done()
+                raise
+        return "it ended"
+
+    async def whole() -> str:
+        try:
+            return await work()
+        except TimeoutError:
+            return "its time was over"
+
+    turns = Turns()
+    assert await InSlices(turns, whole()) == "its time was over"
+    assert not turns.places.locked()
+    assert pausing.may_pause() is False
+
+
+async def _expire(limit: asyncio.Timeout, began: asyncio.Event) -> None:
+    await began.wait()
+    limit.reschedule(0.0)
+
+
+async def test_works_that_are_under_way_at_once_take_turns() -> None:
+    order: list[str] = []
+
+    async def work(name: str) -> str:
+        for _ in range(3):
+            order.append(name)
+            pause_point()
+        return name
+
+    assert await all_in_slices(Turns(), [work("a"), work("b")]) == ["a", "b"]
+    assert sorted(order) == ["a"] * 3 + ["b"] * 3
+    assert order != sorted(order)

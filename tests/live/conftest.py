@@ -7,13 +7,15 @@ import itertools
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
 from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
+from devkit.paths import one_at_a_time
+from tests.live.support import processes
 from tests.live.support.sasl import SecuredGateway
 from tests.live.support.secured_brokers import SecuredBrokers
 
@@ -54,7 +56,20 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def kafka() -> Iterator[KafkaCluster]:
     """One broker for the whole session."""
     with KafkaCluster() as cluster:
+        _SHARED.append(cluster)
         yield cluster
+
+
+_SHARED: Final[list[KafkaCluster]] = []
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _ended() -> Iterator[None]:
+    """Files after this one do not wait for workers that it killed, or that ended while a broker was
+    at work for them: moves and deletions would be given up for a minute."""
+    yield
+    for cluster in _SHARED:
+        processes.forget_ended(cluster)
 
 
 @pytest.fixture(scope="session")
@@ -113,6 +128,14 @@ users = _address("users", "users log in")
 def topics_on_broker(kafka: KafkaCluster) -> Callable[[], set[str]]:
     """Asks the broker itself for the flat names that it stores, but for Kafka's own."""
     return kafka.topics
+
+
+@pytest.fixture
+def ports_of_init() -> Iterator[None]:
+    """The ports that ``init`` chooses, for one test at a time: the first that are free, which they
+    still are for the next one until the gateway is up."""
+    with one_at_a_time("ports-of-init"):
+        yield
 
 
 @pytest.fixture

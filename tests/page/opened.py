@@ -69,7 +69,9 @@ class Server:
 
     async def start(self) -> Feed:
         gateway = self._gateway
-        feed = self.feed = Feed(gateway.begin, gateway.ask, gateway.state, every=self._every)
+        feed = self.feed = Feed(
+            gateway.begin, gateway.ask, gateway.state, gateway.history.to_json, every=self._every
+        )
         app = web.Application()
         add_page(app, feed, PageAuth(MetricsSettings()))
         self._runner = web.AppRunner(app, shutdown_timeout=0.1, access_log=None)

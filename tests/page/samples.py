@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from gateway.config.models import Config
-from gateway.page.observed import ErrorKey, Latency, Observed, Traffic, TrafficKey
+from gateway.counts import Row
+from gateway.page.history import History
+from gateway.page.observed import Latency, Observed, Traffic, TrafficKey
 from gateway.page.state import Facts, WorkerFacts, build_state
 from gateway.page.window import Window
 from tests.config import config_samples
 
-PRODUCE, FETCH, METADATA, HEARTBEAT = 0, 1, 3, 12
+PRODUCE, FETCH, METADATA, HEARTBEAT, CREATE_ACLS = 0, 1, 3, 12, 30
 CLIENTS = (
     ("shop:orders", "created", "User:checkout", "checkout-7f9c", 1, 480_000, 0, 900),
     ("shop:orders", "created", "User:billing", "billing", 1, 0, 470_000, 880),
@@ -47,12 +49,9 @@ def observed(second: int, now: int, *, dice: random.Random, busy: float = 1.0) -
         traffic.append((key, counts))
     heartbeat = TrafficKey("main", None, "", "colon", "User:billing", "billing", SOFTWARE)
     traffic.append((heartbeat, Traffic(requests=3, bytes_in=300, bytes_out=200)))
-    errors = []
-    if second % 5 == 0:
-        errors = [
-            (ErrorKey("main", "shop:orders", METADATA, 5), 3),
-            (ErrorKey("main", "shop:payments:cards", PRODUCE, 29), 1),
-        ]
+    for namespace in ("shop:orders", ""):
+        creating = TrafficKey("main", namespace, "", "colon", "User:deploy", "deploy", SOFTWARE)
+        traffic.append((creating, Traffic(requests=1, bytes_in=90, bytes_out=70)))
     return Observed(
         seconds=1.0,
         traffic=traffic,
@@ -62,11 +61,40 @@ def observed(second: int, now: int, *, dice: random.Random, busy: float = 1.0) -
             METADATA: Latency(spread(dice, 30, 12), spread(dice, 40, 12)),
             HEARTBEAT: Latency(spread(dice, 20, 3), spread(dice, 38, 3)),
         },
-        errors=errors,
         denials=denials(now),
+        logins=logins(now),
         clusters=[cluster(second)],
         form="compiled",
     )
+
+
+def counted(second: int) -> list[Row]:
+    """What a worker reports for the metrics of one second."""
+    rows: list[Row] = [("requests", ("shop:orders", PRODUCE, 9), 500)]
+    if second % 5 == 0:
+        rows += [
+            ("errors", ("shop:orders", METADATA, 5), 3),
+            ("errors", ("shop:payments:cards", PRODUCE, 29), 1),
+            ("errors", ("(none)", CREATE_ACLS, 31), 1),
+        ]
+    return rows
+
+
+def logins(now: int) -> list[dict[str, Any]]:
+    """Failed logins, the last one 9 s before ``now`` (ms since 1970)."""
+    common = {"listener": "colon", "mechanism": "SCRAM-SHA-512", "address": "10.1.4.40"}
+    reason = "the password is wrong"
+    return [
+        {**common, "count": 33, "time": now - 9_000, "user": "billing", "reason": reason},
+        {
+            **common,
+            "count": 1,
+            "time": now - 200_000,
+            "mechanism": "",
+            "user": "",
+            "reason": "the client sent no SASL handshake",
+        },
+    ]
 
 
 def spread(dice: random.Random, middle: int, count: int) -> dict[int, int]:
@@ -114,11 +142,13 @@ def denials(now: int) -> list[dict[str, Any]]:
             "because": "no ACL allows it",
         },
         {
-            "cluster": "main",
-            "mount": None,
+            **common,
             "count": 2,
             "time": now - 300_000,
             "principal": "User:edge",
+            "client_id": "edge-deploy",
+            "api": "CreateTopics",
+            "error": "POLICY_VIOLATION",
             "rule": "partitions.max",
             "message": "Topic 'analytics:clicks:raw2' would have 96 partitions; the most is 48.",
             "named": "TOPIC analytics:clicks:raw2",
@@ -170,6 +200,7 @@ def cluster(second: int) -> dict[str, Any]:
             },
         ],
         "gateways_in_all": 2,
+        "gateways_down": [],
     }
 
 
@@ -178,9 +209,11 @@ class SampleGateway:
 
     def __init__(self, directory: Path, workers: int = 2, **overrides: Any) -> None:
         self.config: Config = config_samples.config(directory, **overrides)
-        self.window = Window(time.monotonic)
+        self.window = Window()
+        self.history = History(time.monotonic, lambda: int(time.time() * 1000))
         self.change: Callable[[dict[str, Any]], dict[str, Any]] = lambda state: state
         self.quiet = False
+        self.fleet: dict[str, Any] = {}
         self.asked = 0
         self.begun = 0
         self.second = 0
@@ -202,8 +235,12 @@ class SampleGateway:
             if self.quiet:
                 told = Observed(1.0, form="pure")
             self.window.add(worker, told)
+            if not self.quiet:
+                self.history.count(worker, counted(self.second))
+            self.history.reported(worker, float(self.second))
 
     def state(self) -> dict[str, Any]:
+        errors, recent, seconds = self.history.errors()
         facts = Facts(
             "0.1.0",
             self._started,
@@ -213,5 +250,9 @@ class SampleGateway:
                 for n in range(self._workers)
             ],
             {"colon": 71},
+            errors=errors,
+            recent_errors=recent,
+            error_seconds=seconds,
+            fleet=self.fleet,
         )
         return self.change(build_state(self.config, self.window, facts))

@@ -13,7 +13,7 @@ import pytest
 
 from gateway.config.models import MetricsSettings
 from gateway.page import auth as auth_module
-from gateway.page.auth import MAX_KNOWN, MAX_WAITING, PageAuth, Verdict, host_name
+from gateway.page.auth import MAX_KNOWN, MAX_WAITING, PageAuth, Verdict, host_name, is_own_host
 from gateway.page.passwords import PasswordHash, password_line
 
 PASSWORD, TOKEN = "correct horse", "0123456789abcdef0123"
@@ -168,7 +168,7 @@ async def test_what_is_remembered_is_bounded(
         ("evil.example:9404", False),
         ("127.0.0.1.evil.example", False),
         ("192.0.2.7:9404", False),
-        ("", False),
+        ("", True),  # no browser leaves it out
         ("[::1", True),
     ],
 )
@@ -178,6 +178,28 @@ async def test_without_authentication_the_host_is_loopback(host: str, allowed: b
     assert not auth.required
     expected = Verdict.ALLOWED if allowed else Verdict.FOREIGN_HOST
     assert await auth.verdict("", host) is expected
+
+
+@pytest.mark.parametrize(
+    ("bound", "host", "own"),
+    [
+        ("127.0.0.1", "evil.example", False),
+        ("localhost", "localhost:9404", True),
+        ("127.0.0.2", "127.0.0.2:9404", True),
+        ("192.0.2.7", "gw.example.org:9404", True),  # what its clients call it
+    ],
+)
+def test_names_of_a_port_that_needs_no_login(bound: str, host: str, own: bool) -> None:
+    assert is_own_host(bound, host) is own
+
+
+async def test_bytes_that_are_no_text_are_wrong(tmp_path: Path) -> None:
+    """A server hands a header's bytes that are not UTF-8 over as lone surrogates."""
+    auth = page_auth(tmp_path)
+    for scheme in ("Bearer", "Basic"):
+        header = scheme.encode() + b" \xff\xfe" + TOKEN.encode()
+        given = header.decode("utf-8", "surrogateescape")
+        assert await auth.verdict(given, HOST) is Verdict.UNAUTHENTICATED
 
 
 def test_names_in_host_headers() -> None:

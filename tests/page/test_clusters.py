@@ -70,6 +70,7 @@ def test_a_cluster_with_its_fleet() -> None:
             },
         ],
         "gateways_in_all": 2,
+        "gateways_down": [],
     }
 
 
@@ -97,3 +98,9 @@ def test_a_change_of_the_catalog_is_told() -> None:
     assert cluster.item()["namespaces"] == ["org"]
     catalog.snapshot = Snapshot.of(["org", "hr"])
     assert cluster.item()["namespaces"] == ["hr", "org"]
+
+
+def test_gateways_that_are_down_are_named() -> None:
+    cluster, _ = described(Snapshot.of(["org"]))
+    cluster.down = lambda: {"gw-c", "gw-b"}
+    assert cluster.item()["gateways_down"] == ["gw-b", "gw-c"]

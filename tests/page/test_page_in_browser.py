@@ -7,18 +7,22 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from devkit.chromium import chromium
+from gateway.counts import Row
 from gateway.page import files, serving
 from gateway.page.observed import Observed, Traffic, TrafficKey
+from tests.config import config_samples
 from tests.page.opened import DESKTOP, PHONE, Opened, opened
 from tests.page.samples import SampleGateway
 from tests.waiting import eventually
 
+NOTHING = "\u2013"
 HOSTILE = "<img src=x onerror='window.hacked = 1'><script>window.hacked = 2</script>"
 
 CONTRAST = """
@@ -89,14 +93,16 @@ async def test_everything_is_there(tmp_path: Path, size: tuple[int, int], scheme
             "#figures": ["MiB/s", "records/s", "71 connections"],
             "#namespaces": ["analytics", "clicks", "sepa", "(default)", "legacy-events"],
             "#clients": ["edge-collector", "User:spark", "shop:payments:cards:captured"],
-            "#apis": ["Produce", "Fetch", "µs", "ms"],
+            "#apis": ["Produce", "Fetch", "µs", "ms", "Gateway p99"],
             "#errors": ["LEADER_NOT_AVAILABLE", "shop:orders"],
             "#denials": [
                 "User:sam is not allowed to WRITE topic 'shop:orders:created'.",
                 "--add --allow-principal User:sam --operation Write --topic shop:orders:created",
                 "28 times",  # 14 at each of two workers
                 "policies.namespaces.analytics",
+                "client edge-deploy",
             ],
+            "#logins": ["billing", "10.1.4.40", "SCRAM-SHA-512", "the password is wrong", "66"],
             "#clusters": ["main", "Catalog offset", "1,90", "Catalog age", "Catalog format"],
             "#workers": ["Version 0.1.0, compiled form", "4711", "31", "colon"],
             "#fleet": ["gw-b", "gw-b.example.org:9300"],
@@ -114,6 +120,24 @@ async def test_everything_is_there(tmp_path: Path, size: tuple[int, int], scheme
         assert {name: ratio for name, ratio in ratios.items() if ratio < 4.5} == {}
         picture = await keep(page, f"page-{'desktop' if size is DESKTOP else 'phone'}-{scheme}")
         assert len(picture) > 20_000
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+async def test_requests_without_a_topic_are_shown_by_their_namespace(
+    tmp_path: Path, width: int
+) -> None:
+    """As CreateTopics, DeleteTopics and CreateAcls are, which the gateway carries out itself."""
+    rows = "[...document.querySelectorAll('#{} tbody tr')].map((r) => r.children[2].innerText)"
+    async with opened(tmp_path, size=(width, 900)) as page:
+        await page.until("LIVE.history.points.length >= 15", "some figures")
+        if width == 390:
+            await page.tab.run("document.querySelector('#clients .all').click()")
+        topics = await page.tab.run(rows.format("clients"))
+        assert {"shop:orders:", "(default)", "(no namespace)"} <= set(topics)
+        assert "(no namespace)" in await page.tab.run(rows.format("errors"))
+        assert "(no topic)" not in await page.text("main")
+        assert await page.tab.run(CUT_OFF) == []
+        await keep(page, f"page-no-topic-{width}")
 
 
 @pytest.mark.parametrize("width", [1920, 1240, 1201, 1000, 800, 721, 360])
@@ -177,7 +201,7 @@ async def test_the_tree_by_keyboard(tmp_path: Path) -> None:
         await page.press("ArrowLeft")
         assert await here() == ("analytics:clicks", "2", "false")
         await page.press("ArrowDown")
-        assert await here() == ("hr", "1", "")
+        assert await here() == ("shop", "1", "true")
         await page.press("End")
         assert (await here())[1] == "1"
         await page.press("Home")
@@ -290,6 +314,7 @@ async def test_nothing_happens_and_it_is_said_so(tmp_path: Path) -> None:
             "No request in the last ten seconds",
             "No response had an error code",
             "Nothing was denied",
+            "No login failed",
             "No worker has told of a cluster yet",
             "The catalog has not been read yet",
         ]
@@ -304,10 +329,10 @@ async def test_problems_are_said(tmp_path: Path) -> None:
     def broken(state: dict[str, Any]) -> dict[str, Any]:
         state["gateway"]["problems"] = ["worker 1 is not running"]
         state["gateway"]["warnings"] = ["cluster 'ny' is not known to be reachable"]
-        state["gateway"]["gateways_down"] = 1
         state["gateway"]["workers"][1].update(state="is not running", cpu=None, resident=None)
         for cluster in state["clusters"]:
             cluster.update(reachable=False, fresh=False, age=91.0, damaged=2)
+            cluster.update(gateways_down=["gw-b"])
         return state
 
     gateway.change = broken
@@ -317,7 +342,19 @@ async def test_problems_are_said(tmp_path: Path) -> None:
         assert "cluster 'ny' is not known to be reachable" in await page.text("#alerts")
         assert "not reachable" in await page.text("#clusters")
         assert "Damaged entities" in await page.text("#clusters")
-        assert "1 other gateway accepts no connection." in await page.text("#fleet")
+        assert "gw-b accepts no connection." in await page.text("#fleet")
+        rows = await page.tab.run(
+            "[...document.querySelectorAll('#fleet tbody tr')].map((row) => row.innerText)"
+        )
+        assert [row.split("\t")[:2] for row in rows] == [
+            ["gw", "not ready"],
+            ["gw-b", "accepts no connection"],
+        ]
+        # It tells, and what it tells is that it does not serve: that is no green "Live".
+        assert await page.text("#status-text") == "Not ready"
+        dot = "getComputedStyle(document.querySelector('#status .dot')).backgroundColor"
+        bad = "getComputedStyle(document.querySelector('#fleet .lead.bad')).color"
+        assert await page.tab.run(dot) == await page.tab.run(bad)
         assert "is not running" in await page.text("#workers")
         await keep(page, "page-problems")
 
@@ -365,6 +402,8 @@ async def test_names_that_are_markup_are_only_names(tmp_path: Path) -> None:
 
 async def test_a_page_that_stays_open_does_not_grow(tmp_path: Path) -> None:
     async with opened(tmp_path, every=0.02) as page:
+        # Points of a second in a quarter of an hour; here one each 20 ms, in 6 s.
+        await page.tab.run("(LIVE.history.seconds = 6, 1)")
 
         async def size(states: int) -> tuple[int, int, float]:
             await page.until(f"(LIVE.seen_states || 0) >= {states}", f"{states} states")
@@ -384,10 +423,10 @@ async def test_a_page_that_stays_open_does_not_grow(tmp_path: Path) -> None:
             " LIVE.take = (state) => { LIVE.seen_states += 1; take(state); }; })()"
         )
         nodes, points, heap = await size(350)
-        assert points == 300
+        assert points <= 301
         # A browser that has no processor for a while has states that it has not read yet.
         later = [await size(states) for states in range(1_050, 1_250, 50)]
-        assert {each_points for _, each_points, _ in later} == {300}
+        assert max(each_points for _, each_points, _ in later) <= 301
         # A row that had no traffic in the last ten reports may have come.
         assert min(each_nodes for each_nodes, _, _ in later) <= nodes + 30
         assert min(each_heap for _, _, each_heap in later) < 1.25 * heap
@@ -420,3 +459,189 @@ async def test_without_curves_it_says_why(tmp_path: Path, monkeypatch: pytest.Mo
     async with opened(tmp_path) as page:
         assert "ECharts is not installed" in await page.text("#chart-bytes")
         assert "edge-collector" in await page.text("#clients")
+
+
+def in_a_tree(state: dict[str, Any]) -> dict[str, Any]:
+    """The sample's namespaces below a mount, with errors, and a cluster that is down beside it."""
+    (cluster,) = state["clusters"]
+    for row in state["namespaces"]["rows"] + state["topics"]["rows"]:
+        if row["path"] is not None:
+            row.update(cluster="la", path=f"la:tracking:{row['path']}".rstrip(":"), errors=13.5)
+    mounted = [
+        {**cluster, "name": name, "mount": f"{name}:tracking", "number": number}
+        for number, name in enumerate(("la", "ny"), 1)
+    ]
+    for each in mounted:
+        each["namespaces"] = [f"{each['mount']}:{one}" for one in cluster["namespaces"]]
+    mounted[1]["reachable"] = False
+    la, ny = state["tree"]["rows"]
+    la.update(state="ok", requests=900.0, bytes_in=7e6)
+    ny.update(state="not reachable")
+    return {**state, "clusters": mounted}
+
+
+NARROW = """
+[...document.querySelectorAll("td.name .text")].filter((node) => node.offsetParent)
+  .filter((node) => node.textContent.length > 2 && node.offsetWidth < node.offsetHeight / 2)
+  .map((node) => node.textContent)
+"""
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+async def test_a_tree(tmp_path: Path, width: int) -> None:
+    gateway = SampleGateway(tmp_path)
+    gateway.config = config_samples.tree(tmp_path)
+    gateway.change = in_a_tree
+    async with opened(tmp_path, size=(width, 900), gateway=gateway) as page:
+        await page.until(
+            "!!document.querySelector('tr[data-key=\"la:tracking:shop:orders::created\"]')", "a row"
+        )
+        assert "13.5 errors/s" in await page.text("#namespaces")
+        assert await page.tab.run(NARROW) == []
+        # A name has its line or two, however much is said of it.
+        lines = (
+            "[...document.querySelectorAll('td.name .text')].filter((node) => node.offsetParent)"
+            ".map((node) => node.getClientRects().length && Math.round(node.offsetHeight / 20))"
+        )
+        assert max(await page.tab.run(lines)) <= 2
+        wide = (
+            "[...document.querySelectorAll('.table')].filter((b) => b.scrollWidth > b.clientWidth)"
+        )
+        assert await page.tab.run(f"{wide}.map((box) => box.closest('section').id)") == []
+        assert await page.tab.run("document.documentElement.scrollWidth <= innerWidth")
+        assert await page.tab.run("document.querySelector('nav a[href=\"#mounts\"]').offsetWidth")
+        rows = await page.tab.run(
+            "[...document.querySelectorAll('#mounts tbody tr')].map((row) =>"
+            " [...row.cells].map((cell) => cell.textContent.replace('\\u00a0', ' ')))"
+        )
+        assert [(row[0], row[3], row[5], row[6]) for row in rows] == [
+            (":la:tracking", "ok", "900", "6.68 MiB"),
+            (":ny:tracking", "not reachable", "0", "0 B"),
+        ]
+        await keep(page, f"page-tree-{width}")
+
+
+SHOWN = "[...document.querySelectorAll('[role=treegrid] tbody tr')].map((row) => row.dataset.key)"
+
+
+async def test_two_hundred_namespaces(tmp_path: Path) -> None:
+    def many(state: dict[str, Any]) -> dict[str, Any]:
+        (cluster,) = state["clusters"]
+        names = [*cluster["namespaces"], *(f"a-team-{number:03}" for number in range(200))]
+        return {**state, "clusters": [{**cluster, "namespaces": names}]}
+
+    gateway = SampleGateway(tmp_path)
+    gateway.change = many
+    async with opened(tmp_path, gateway=gateway) as page:
+        await page.until(f"{SHOWN}.length > 200", "all")
+        # The busiest come first, the idle ones by name.
+        shown = await page.tab.run(SHOWN)
+        first_level = [key for key in shown if ":" not in key]
+        assert first_level[:3] == ["analytics", "shop", "a-team-000"]
+        await page.tab.run("document.querySelector('.tools button').click()")
+        busy = await page.tab.run(SHOWN)
+        assert [key for key in busy if key.startswith(("a-team", "hr"))] == []
+        assert {"analytics:clicks::raw", "shop:payments:cards::captured"} <= set(busy)
+        await page.tab.run("document.querySelector('.tools button').click()")
+
+        async def wanted(text: str) -> list[str]:
+            await page.tab.run(
+                "(() => { const filter = document.querySelector('.tools input');"
+                f" filter.value = '{text}'; filter.dispatchEvent(new Event('input')); }})()"
+            )
+            found: list[str] = await page.tab.run(SHOWN)
+            return found
+
+        assert await wanted("TEAM-17") == [f"a-team-{number:03}" for number in range(170, 180)]
+        # What leads to what was found is there, and open; what is in it, too.
+        assert await wanted("sepa") == ["shop", "shop:payments", "shop:payments:sepa"]
+        assert await wanted("orders") == [
+            "shop",
+            "shop:orders",
+            "shop:orders::created",
+            "shop:orders::cancelled",
+        ]
+        assert await wanted("shop:orders:canc") == ["shop", "shop:orders", "shop:orders::cancelled"]
+        assert await wanted("nowhere") == []
+        assert "No namespace and no topic here is like that." in await page.text("#namespaces")
+
+
+async def test_a_fleet(tmp_path: Path) -> None:
+    url = "https://{gateway_id}.example.org"
+    gateway = SampleGateway(tmp_path, metrics={"fleet_url": url})
+    second = {"requests": 300.0, "bytes_in": 1024.0, "bytes_out": 2048.0, "errors": 1, "denials": 0}
+    for name in ("gw", "gw-b"):
+        gateway.fleet[name] = {"ready": True, "connections": 10, "second": second}
+    gateway.fleet["gw-c"] = {"problem": "no connection"}
+
+    def three(state: dict[str, Any]) -> dict[str, Any]:
+        (cluster,) = state["clusters"]
+        one = cluster["gateways"][0]
+        gateways = [{**one, "id": name} for name in ("gw", "gw-b", "gw-c")]
+        gateways.append({**one, "id": "gw-d", "addresses": {}})
+        pages = {each["id"]: {"page": f"https://{each['id']}.example.org/"} for each in gateways}
+        figures = {name: {**pages[name], **gateway.fleet.get(name, {})} for name in pages}
+        changed = {**cluster, "gateways": gateways, "gateways_down": ["gw-c"]}
+        return {**state, "clusters": [changed], "fleet": figures}
+
+    gateway.change = three
+    async with opened(tmp_path, gateway=gateway, size=(1280, 900)) as page:
+        await page.until("document.querySelectorAll('#fleet tbody tr').length === 5", "the fleet")
+        rows = await page.tab.run(
+            "[...document.querySelectorAll('#fleet tbody tr')].map((row) =>"
+            " [...row.cells].map((cell) => cell.textContent.replace('\\u00a0', ' ')).slice(0, 7))"
+        )
+        assert rows == [
+            ["gw-c", "accepts no connection", *[NOTHING] * 5],
+            ["gw", "this gateway", "300", "1 KiB", "2 KiB", "1", "10"],
+            ["gw-b", "up", "300", "1 KiB", "2 KiB", "1", "10"],
+            ["gw-d", "not known", *[NOTHING] * 5],
+            ["All", "2 of 4", "600", "2 KiB", "4 KiB", "2", "20"],
+        ]
+        links = "[...document.querySelectorAll('#fleet a')].map((link) => link.href)"
+        assert await page.tab.run(links) == [
+            "https://gw-c.example.org/",
+            "https://gw-b.example.org/",
+            "https://gw-d.example.org/",
+        ]
+        await keep(page, "page-fleet")
+
+
+async def test_a_page_that_is_opened_in_an_incident_shows_it(tmp_path: Path) -> None:
+    gateway = SampleGateway(tmp_path)
+    history, now = gateway.history, time.monotonic()
+    # Ten minutes that nobody has seen.
+    for second in range(600):
+        history._now = lambda at=now - 600 + second: at  # type: ignore[misc]
+        history._wall = lambda at=second: int(1_000 * (time.time() - 600 + at))  # type: ignore[misc]
+        rows: list[Row] = [("requests", ("shop:orders", 0, 9), 900 if second < 300 else 100)]
+        if second >= 300:
+            rows.append(("errors", ("shop:orders", 0, 7), 5))
+        history.count(0, rows)
+        history.reported(0, float(second))
+    history._now, history._wall = time.monotonic, lambda: int(1_000 * time.time())
+    async with opened(tmp_path, gateway=gateway) as page:
+        points = await page.tab.run("LIVE.history.points.map((one) => [one.time, one.requests])")
+        requests = [count for _, count in points]
+        assert 900 in requests and 100 in requests
+        assert points[-1][0] - points[0][0] > 590_000
+        rows_of = "document.querySelector('#errors tbody').innerText"
+        assert "REQUEST_TIMED_OUT" in await page.tab.run(rows_of)
+        assert "1,500" in await page.tab.run(rows_of)
+
+
+@pytest.mark.parametrize(
+    ("values", "low", "high"),
+    [([90, 410], 50, 500), ([1, 3], 1, 5), ([100, 100], 100, 200), ([80, 900_000], 50, 1_000_000)],
+)
+async def test_the_axis_of_latency_fits_what_is_there(
+    tmp_path: Path, values: list[int], low: int, high: int
+) -> None:
+    async with opened(tmp_path) as page:
+        axis = await page.tab.run(
+            f"logSteps(CHARTS[2], [{{ gateway: {values}, broker: [null, null] }}])"
+        )
+        assert (axis["min"], axis["max"]) == (low, high)
+        ticks = axis["axisLabel"]["customValues"]
+        assert 2 <= len(ticks) <= 6
+        assert low <= ticks[0] and ticks[-1] <= high

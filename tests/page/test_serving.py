@@ -56,7 +56,8 @@ async def serving(
     directory: Path, settings: MetricsSettings | None = None, **options: Any
 ) -> AsyncIterator[Site]:
     gateway = SampleGateway(directory)
-    feed = Feed(gateway.begin, gateway.ask, gateway.state, **{"every": 0.05, **options})
+    past = gateway.history.to_json
+    feed = Feed(gateway.begin, gateway.ask, gateway.state, past, **{"every": 0.05, **options})
     app = web.Application()
     add_page(app, feed, PageAuth(settings or MetricsSettings()))
     runner = web.AppRunner(app, shutdown_timeout=0.1)
@@ -185,7 +186,8 @@ async def test_the_stream(tmp_path: Path) -> None:
         async with session.get(site.url("/page/events")) as answer:
             assert answer.headers["Content-Type"] == "text/event-stream"
             assert answer.headers["Cache-Control"] == "no-store"
-            first, second = await events(answer, 2)
+            past, first, second = await events(answer, 3)
+            assert past["fields"][:2] == ["time", "requests"]
             assert first["gateway"]["id"] == "gw"
             assert second["time"] >= first["time"]
             assert site.feed.open == 1

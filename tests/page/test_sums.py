@@ -9,7 +9,7 @@ import pytest
 
 from gateway.flows import Flow
 from gateway.mounts import Mount, Mounts
-from gateway.page.observed import MAX_TEXT, ErrorKey, Latency, Observed, Traffic, TrafficKey
+from gateway.page.observed import MAX_TEXT, Latency, Observed, Traffic, TrafficKey
 from gateway.page.sums import FlowsOfSecond
 from gateway.places import Place
 from tests.gateway.flow_samples import buckets, flow, source
@@ -114,36 +114,12 @@ def test_latency_is_of_requests_alone_that_lead() -> None:
     }
 
 
-def test_errors_by_namespace_api_and_code() -> None:
-    found = summed(
-        [
-            flow(errors={3: 2, 29: 1}),
-            flow(version=12, errors={3: 1}),
-            flow(api_key=3, topic="", errors={41: 1}),
-        ]
-    ).errors()
-    assert found[0] == (ErrorKey("main", "team-a", 0, 3), 3)
-    assert set(found[1:]) == {
-        (ErrorKey("main", "team-a", 0, 29), 1),
-        (ErrorKey("main", None, 3, 41), 1),
-    }
-
-
-def test_errors_are_bounded_and_none_is_lost() -> None:
-    found = summed(many(100, 100)).errors(10)
-    assert len(found) == 11
-    assert sum(count for _, count in found) == 500
-    assert found[-1][0] == ErrorKey("(other)", "(other)", 0, 3)
-
-
 def made(rows: int) -> Observed:
     flows = many(rows, 5)
     item = {"message": "é" * 300, "time": 1}
     sums = summed(flows)
     latency = {0: Latency({3: 4}, {5: 6})}
-    return Observed(
-        1.02, sums.traffic(), latency, sums.errors(), [item], [{"name": "main"}], "pure"
-    )
+    return Observed(1.02, sums.traffic(), latency, [item], [item, item], [{"name": "main"}], "pure")
 
 
 def test_through_json() -> None:
@@ -153,7 +129,7 @@ def test_through_json() -> None:
     assert Observed.from_json(json.loads(json.dumps(bare.to_json()))) == bare
 
 
-@pytest.mark.parametrize("key", ["seconds", "traffic", "latency", "errors", "denials", "form"])
+@pytest.mark.parametrize("key", ["seconds", "traffic", "latency", "denials", "logins", "form"])
 def test_what_is_none_is_rejected(key: str) -> None:
     content = made(3).to_json()
     del content[key]
@@ -166,7 +142,7 @@ def test_what_is_none_is_rejected(key: str) -> None:
 
 def test_halving_ends() -> None:
     observed, sizes = made(100), []
-    while observed.traffic or observed.errors or observed.denials:
+    while observed.traffic or observed.denials or observed.logins:
         sizes.append(len(observed.traffic))
         observed = observed.halved()
     assert sizes == [100, 50, 25, 12, 6, 3, 1]

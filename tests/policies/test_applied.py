@@ -5,7 +5,7 @@ from __future__ import annotations
 from gateway.policies.applied import anything_set, applied_rules
 from gateway.policies.applied_text import AppliedRule
 from gateway.policies.declared import violations
-from gateway.policies.judge import over
+from gateway.policies.limits import Counts, over
 from gateway.policies.tree import NO_POLICIES
 from tests.policies.samples import asked, policies
 
@@ -45,6 +45,10 @@ def test_every_key_of_a_block() -> None:
         "max_partitions": 1_000,
         "max_topics_in_tree": 500,
         "max_partitions_in_tree": 5_000,
+        "max_namespaces_in_tree": 6,
+        "max_acls_in_tree": 7,
+        "max_links_in_tree": 8,
+        "max_aliases_in_tree": 9,
         "producer": {"acks": "require", "idempotence": "require"},
     }
     found = applied_rules(policies(org=block), "org:apache")
@@ -66,12 +70,16 @@ def test_every_key_of_a_block() -> None:
         ("max_partitions", "1000"),
         ("max_topics_in_tree", "500"),
         ("max_partitions_in_tree", "5000"),
+        ("max_namespaces_in_tree", "6"),
+        ("max_acls_in_tree", "7"),
+        ("max_links_in_tree", "8"),
+        ("max_aliases_in_tree", "9"),
         ("create.topic.policy.class.name", "acme.policies:Naming"),
         ("producer.acks", "require"),
         ("producer.idempotence", "require"),
     ]
     assert {one.source for one in found} == {ORG}
-    assert [one.mode for one in found] == ["warn"] * 18 + [None, None]
+    assert [one.mode for one in found] == ["warn"] * 22 + [None, None]
     assert anything_set(found)
 
 
@@ -146,7 +154,14 @@ def test_what_is_violated_is_told_by_the_same_name() -> None:
     written = policies(org=block)
     metadata = asked(configs={"retention.ms": "-1", "segment.ms": "1", "flush.ms": "1"})
     violated = [one for placed in written.of("org") for one in violations(placed, metadata)]
-    violated += over(written, Usage(), "org:orders", "org", topics=1, partitions=1)
+    more = Counts()
+    more.add("org", 1)
+    violated += over(written, Usage(), more, "org:orders", "org")
     found = {(row.rule, row.mode, row.source) for row in applied_rules(written, "org")}
     assert len(violated) == 12
     assert {(one.rule, one.mode, one.source) for one in violated} <= found
+
+
+def test_a_block_that_limits_the_catalog_alone() -> None:
+    (first, *_) = applied_rules(policies(org={"max_acls_in_tree": 7}), "org:apache")
+    assert first == AppliedRule("max_acls_in_tree", "7", "enforce", ORG)

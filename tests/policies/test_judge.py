@@ -13,7 +13,7 @@ from gateway.policies.judge import MAX_LOGGED, MAX_NAMED, NO_JUDGE, Judge
 from gateway.policies.tree import Placed
 from gateway.policies.violation import Violation
 from tests.policies.samples import asked, policies
-from tests.policies.test_limits import HELD
+from tests.policies.test_limits import HELD, added
 
 CLASS = "create.topic.policy.class.name"
 
@@ -35,7 +35,7 @@ class Classes:
 
 async def test_without_policies_everything_is_allowed() -> None:
     assert await NO_JUDGE.why_not(asked(partitions=10**6)) is None
-    assert NO_JUDGE.over_limit(HELD, "org:x", "org", topics=10**6, partitions=1) is None
+    assert NO_JUDGE.over_limit(HELD, added("org", 10**6), "org:x", "org") is None
     assert not NO_JUDGE.applies("org")
     assert not NO_JUDGE.counts("org")
     assert NO_JUDGE.take_counters() == []
@@ -164,14 +164,14 @@ async def test_only_so_many_warnings_are_logged(caplog: pytest.LogCaptureFixture
 
 def test_limits(caplog: pytest.LogCaptureFixture) -> None:
     judge = Judge(policies(org={"max_topics": 1}, other={"mode": "warn", "max_topics": 1}))
-    denied = judge.over_limit(HELD, "org:new", "org", topics=1, partitions=1)
+    denied = judge.over_limit(HELD, added("org"), "org:new", "org")
     assert denied is not None
     assert (denied.code, denied.rule) == (POLICY_VIOLATION, "policies")
     assert denied.message.startswith("With topic 'org:new', namespace 'org' would have 2 topics")
-    assert judge.over_limit(HELD, "org:new", "org", topics=0, partitions=1) is None
+    assert judge.over_limit(HELD, added("org", 0), "org:new", "org") is None
     assert caplog.messages == []
-    more = {"topics": 1, "partitions": 1}
-    assert judge.over_limit(HELD, "other:new", "other", **more, principal="User:bob") is None
+    more = added("other")
+    assert judge.over_limit(HELD, more, "other:new", "other", principal="User:bob") is None
     (line,) = caplog.messages
     assert line.startswith("policies warn of what User:bob asks for: With topic 'other:new'")
 
@@ -254,8 +254,8 @@ async def test_of_an_alteration_only_what_it_changes_may_be_near() -> None:
 def test_counted_limits_have_their_numbers() -> None:
     judge = Judge(policies(org={"max_topics": 100}))
     there = HELD.topics("org")
-    assert judge.over_limit(HELD, "org:x", "org", topics=80 - there, partitions=1) is None
-    assert judge.over_limit(HELD, "org:x", "org", topics=101 - there, partitions=1) is not None
+    assert judge.over_limit(HELD, added("org", 80 - there), "org:x", "org") is None
+    assert judge.over_limit(HELD, added("org", 101 - there), "org:x", "org") is not None
     found = [(one.outcome, one.value, one.limit, one.topic) for one in judge.take_events()]
     assert found == [("near", 80, 100, "org:x"), ("refused", 101, 100, "org:x")]
 

@@ -1,4 +1,4 @@
-"""gateway.policies.judge: how many topics and partitions there may be."""
+"""gateway.policies.limits: how many topics and partitions there may be."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.names import parents
-from gateway.policies.judge import nearly_over, over
+from gateway.policies.limits import Counts, nearly_over, over
 from gateway.policies.tree import Policies
 from tests.policies.samples import policies
 
@@ -40,9 +40,16 @@ class Counted:
 HELD = Counted({"": [1, 1], "org": [2], "org:apache": [3, 3], "other": [9]})
 
 
+def added(namespace: str, topics: int = 1, partitions: int = 1) -> Counts:
+    """So many topics and partitions more in a namespace."""
+    more = Counts()
+    more.add(namespace, partitions, topics)
+    return more
+
+
 def rules(asked: Policies, namespace: str, topics: int = 1, partitions: int = 1) -> list[str]:
     topic = f"{namespace}:new" if namespace else "new"
-    found = over(asked, HELD, topic, namespace, topics=topics, partitions=partitions)
+    found = over(asked, HELD, added(namespace, topics, partitions), topic, namespace)
     return [one.rule for one in found]
 
 
@@ -128,15 +135,23 @@ def test_a_violation_says_how_many_there_would_be(
     limits: Policies, namespace: str, expected: str
 ) -> None:
     topic = f"{namespace}:new" if namespace else "new"
-    (one,) = over(limits, HELD, topic, namespace, topics=1, partitions=1)
+    (one,) = over(limits, HELD, added(namespace), topic, namespace)
     assert one.message == expected
 
 
 def test_a_namespace_that_moves() -> None:
     limit = policies(org={"mode": "warn", "max_topics_in_tree": 4})
-    (one,) = over(limit, HELD, "team:", "org", topics=5, partitions=5)
+    (one,) = over(limit, HELD, added("org", 5, 5), "team:", "org")
     assert one.message.startswith("With namespace 'team', namespace 'org' and all below it would")
     assert (one.mode, one.source) == ("warn", "policies.namespaces.org")
+
+
+def test_what_stays_in_a_tree_is_checked_where_it_comes_to_alone() -> None:
+    limit = policies(org={"max_topics": 1, "max_topics_in_tree": 0})
+    moved = added("org:apache")
+    moved.add("org", -1, -1)
+    (one,) = over(limit, HELD, moved, "org:apache:x", "org:apache")
+    assert (one.rule, one.value) == ("max_topics", 3)
 
 
 @given(st.integers(0, 20), st.lists(st.integers(1, 3), max_size=30))
@@ -144,7 +159,7 @@ def test_one_after_the_other_never_too_many_come(most: int, batches: list[int]) 
     usage = Counted()
     limit = policies(org={"max_topics": most})
     for size in batches:
-        if not over(limit, usage, "org:t", "org", topics=size, partitions=size):
+        if not over(limit, usage, added("org", size, size), "org:t", "org"):
             usage.held.setdefault("org", []).extend([1] * size)
     assert usage.topics("org") <= most
 
@@ -153,6 +168,6 @@ def test_limits_that_hold_and_are_nearly_reached() -> None:
     made = policies(org={"max_topics": 100, "max_partitions": 1_000_000})
     there = HELD.topics("org")
     for more, expected in ((79 - there, []), (80 - there, [(80, 100)]), (101 - there, [])):
-        found = nearly_over(made, HELD, "org:x", "org", topics=more, partitions=1)
+        found = nearly_over(made, HELD, added("org", more), "org:x", "org")
         assert [(one.value, one.limit) for one in found] == expected
         assert not any(one.rejects for one in found)

@@ -34,38 +34,46 @@ OBSERVED = Observed(
 )
 COUNT = encode_message(Increments([("requests", ("team-a", 0, 9), 1)]))
 _GAUGES = {"cluster_reachable": 1, "catalog_fresh": 1}
+CUT_OFF = encode_message(State({"colon": 1}, _GAUGES | {"cut_off": 1}, time.monotonic()))
 
 
-def reachable(directory: str) -> bytes:
+def reachable(config: bytes) -> bytes:
     """The state of a worker that reaches every cluster of its configuration."""
-    config = json.loads((Path(directory) / "config.json").read_text())
-    mounted = [one["name"] for one in config["clusters"] if one.get("mount") is not None]
+    clusters = json.loads(config)["clusters"]
+    mounted = [one["name"] for one in clusters if one.get("mount") is not None]
     gauges = {} if mounted else _GAUGES
-    clusters = dict.fromkeys(mounted, _GAUGES)
-    return encode_message(State({"colon": 1}, gauges, time.monotonic(), clusters))
+    states = dict.fromkeys(mounted, _GAUGES)
+    return encode_message(State({"colon": 1}, gauges, time.monotonic(), states))
+
+
+def leave(path: Path, content: bytes) -> None:
+    """Write a file that another process may read, or write, meanwhile: it is there whole."""
+    unfinished = path.with_name(f"{path.name}.{os.getpid()}")
+    unfinished.write_bytes(content)
+    unfinished.rename(path)
 
 
 def main() -> int:
     behaviour, directory, worker_id, channel_fd = sys.argv[1:]
     channel = socket.socket(fileno=int(channel_fd))
-    (Path(directory) / "config.json").write_bytes(receive_config(channel))
+    config = receive_config(channel)
+    leave(Path(directory) / "config.json", config)
     run = 1
     while (marker := Path(directory) / f"run-{worker_id}-{run}").exists():
         run += 1
-    # A rename, so that nobody sees the file without its content.
-    unfinished = marker.with_suffix(".new")
-    unfinished.write_text(str(os.getpid()))
-    unfinished.rename(marker)
+    leave(marker, str(os.getpid()).encode())
     if behaviour.startswith("obeys"):
-        return obey(behaviour, run, channel, Path(directory) / f"orders-{worker_id}-{run}")
-    return behave(behaviour, run, channel, directory)
+        orders = Path(directory) / f"orders-{worker_id}-{run}"
+        return obey(behaviour, run, channel, config, orders)
+    return behave(behaviour, run, channel, config)
 
 
-def obey(behaviour: str, run: int, channel: socket.socket, told: Path) -> int:
+def obey(behaviour: str, run: int, channel: socket.socket, config: bytes, told: Path) -> int:
     """Take orders, until the end."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGTERM})
-    channel.sendall(encode_message(Ready()) + reachable(str(told.parent)))
+    state = CUT_OFF if behaviour == "obeys-and-is-cut-off" else reachable(config)
+    channel.sendall(encode_message(Ready()) + state)
     with channel.makefile("rb") as lines:
         for line in lines:
             order = decode_message(line)
@@ -83,7 +91,7 @@ def obey(behaviour: str, run: int, channel: socket.socket, told: Path) -> int:
     return 0
 
 
-def behave(behaviour: str, run: int, channel: socket.socket, directory: str) -> int:
+def behave(behaviour: str, run: int, channel: socket.socket, config: bytes) -> int:
     first = run == 1
     if behaviour == "refuses":
         channel.sendall(encode_message(Failed("cannot listen: address already in use")))
@@ -96,7 +104,7 @@ def behave(behaviour: str, run: int, channel: socket.socket, directory: str) -> 
         return 0
     if behaviour == "never-ready-and-deaf":
         time.sleep(1000)
-    channel.sendall(encode_message(Ready()) + reachable(directory) + COUNT)
+    channel.sendall(encode_message(Ready()) + reachable(config) + COUNT)
     if behaviour == "dies-first" and first:
         return 3
     if behaviour == "dies-in-a-line-first" and first:
@@ -108,7 +116,7 @@ def behave(behaviour: str, run: int, channel: socket.socket, directory: str) -> 
         channel.sendall(b"x" * 2_000_000)
     if behaviour == "reports":
         while not signal.sigtimedwait({signal.SIGTERM}, 0.05):
-            channel.sendall(reachable(directory))
+            channel.sendall(reachable(config))
         return 0
     signal.sigwait({signal.SIGTERM})
     if behaviour == "deaf":

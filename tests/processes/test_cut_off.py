@@ -47,8 +47,8 @@ def clusters(count: int) -> list[Cluster]:
     return [Cluster(f"c{number}", [("127.0.0.1", 1)]) for number in range(count)]
 
 
-def watched(doors: Doors, count: int = 1) -> CutOff:
-    return CutOff(clusters(count), cast(Any, doors), cast(Any, doors))
+def watched(doors: Doors, count: int = 1, *, in_tree: bool = False) -> CutOff:
+    return CutOff(clusters(count), cast(Any, doors), cast(Any, doors), in_tree=in_tree)
 
 
 async def looks(cut: CutOff, count: int, heard: Callable[[int], bool] = lambda _: False) -> None:
@@ -84,10 +84,24 @@ async def test_one_cluster_of_a_tree_is_enough() -> None:
     assert not cut.now
 
 
-async def test_a_gateway_that_is_alone_refuses_nobody() -> None:
+async def test_a_gateway_that_is_alone_closes_its_ports_alone() -> None:
+    """Clients that are refused back off; connections that are open have nowhere else to go."""
     doors = Doors(has_peers=False)
-    await looks(watched(doors), 10 * LOOKS)
-    assert doors.done == []
+    cut = watched(doors)
+    await looks(cut, LOOKS)
+    assert (doors.done, cut.now) == ([], False)
+    await looks(cut, 5)
+    assert (doors.done, cut.now) == (["stop"], True)
+    await looks(cut, 1, lambda _: True)
+    assert (doors.done[-1], cut.now) == ("accept", False)
+    assert "lead" not in doors.done
+
+
+async def test_one_that_is_alone_in_a_tree_answers_of_what_it_knows() -> None:
+    doors = Doors(has_peers=False)
+    cut = watched(doors, in_tree=True)
+    await looks(cut, 10 * LOOKS)
+    assert (doors.done, cut.now) == ([], False)
 
 
 async def test_ports_that_cannot_be_bound_are_tried_again(

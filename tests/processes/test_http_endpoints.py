@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+from unittest.mock import Mock
 
 import aiohttp
 import pytest
 import pytest_asyncio
+from aiohttp.test_utils import make_mocked_request
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
+from gateway.checks import running
 from gateway.processes.http_endpoints import Health, HttpEndpoints
 from gateway.processes.metrics import Metrics
 
@@ -101,6 +106,67 @@ async def test_a_part_that_is_down_is_a_warning(site: Site) -> None:
     assert (status, body) == (200, '{"status": "ok", "problems": []}\n')
 
 
+async def test_a_name_that_is_not_this_ports_gets_nothing(site: Site) -> None:
+    """Else a web site whose name resolves to 127.0.0.1 could read it (DNS rebinding)."""
+    for path in ("/metrics", "/livez", "/readyz"):
+        status, _, body = await site.get(path, Host="evil.example:9404")
+        assert (status, "evil" in body) == (403, False), path
+        for own in ("localhost:9404", "127.0.0.1", "[::1]:9404"):
+            assert (await site.get(path, Host=own))[0] == 200, (path, own)
+
+
+PROVEN = {running.PROOF: ", ".join(["0" * 64, *running.proofs(["a-digest"])])}
+
+
+async def told(
+    headers: Mapping[str, str], asking: str = "127.0.0.1", own: str = "127.0.0.1"
+) -> int:
+    """The status of a request for ``/instance`` between these addresses."""
+    transport = Mock(spec=asyncio.Transport)
+    transport.get_extra_info = {"peername": (asking, 1), "sockname": (own, 2)}.get
+    request = make_mocked_request("GET", "/instance", headers, transport=transport)
+    instance = {"pid": 1, "files": ["a-digest"]}
+    endpoints = HttpEndpoints(Metrics("1", 10), Health, instance=instance)
+    return (await endpoints._tell_instance(request)).status
+
+
+async def test_another_machine_is_not_told_of_the_process() -> None:
+    own, other = "192.0.2.1", "192.0.2.9"
+    for asking, status in (("127.0.0.1", 200), (own, 200), (other, 404)):
+        assert await told(PROVEN, asking, own) == status, asking
+
+
+@pytest.mark.parametrize(
+    "header", ["Forwarded", "X-Forwarded-For", "x-forwarded-host", "X-Real-IP", "Via"]
+)
+async def test_what_a_proxy_of_this_machine_forwards_is_not_told(header: str) -> None:
+    assert await told(PROVEN) == 200
+    # Empty ones, too: a proxy that removes a value leaves the name.
+    for value in ("192.0.2.9", ""):
+        assert await told({**PROVEN, header: value}) == 404
+
+
+async def test_a_proxy_that_adds_no_header_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """nginx adds none by default. A digest of the path alone can be guessed: paths are known."""
+    for proof in ("", "a-digest", "0" * 64, "a-digest, , 0", *running.proofs(["another"])):
+        assert await told({running.PROOF: proof}) == 404, proof
+    assert await told({}) == 404
+    monkeypatch.setattr(running, "_BOOT_ID", Path("/nonexistent"))
+    assert await told(PROVEN) == await told({}) == 404
+
+
+async def test_a_probe_without_a_host_is_answered(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As HTTP/1.0's, which balancers send. No name server is asked what this machine is called."""
+    monkeypatch.setattr(socket, "getfqdn", None)
+    for path in (b"/livez", b"/metrics"):
+        reader, writer = await asyncio.open_connection("127.0.0.1", site.port)
+        writer.write(b"GET " + path + b" HTTP/1.0\r\n\r\n")
+        assert (await reader.readuntil(b"\r\n")).endswith(b" 200 OK\r\n")
+        writer.close()
+
+
 async def test_other_paths(site: Site) -> None:
     assert (await site.get("/"))[0] == 404
 
@@ -109,6 +175,6 @@ async def test_a_port_in_use() -> None:
     endpoints = HttpEndpoints(Metrics("1", 10), Health)
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        with pytest.raises(OSError, match="address already in use"):
+        with pytest.raises(OSError, match="Address already in use"):
             await endpoints.start("127.0.0.1", port)
     await endpoints.stop()

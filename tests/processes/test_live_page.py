@@ -31,6 +31,7 @@ class Stream:
         self._url = f"http://127.0.0.1:{run.config.metrics.port}/page/events"
         self._session = aiohttp.ClientSession()
         self.answer: aiohttp.ClientResponse | None = None
+        self.past: dict[str, Any] = {}
 
     async def __aenter__(self) -> Stream:
         try:
@@ -47,6 +48,9 @@ class Stream:
         async for line in self.answer.content:
             if line.startswith(b"data: "):
                 made: dict[str, Any] = json.loads(line.removeprefix(b"data: "))
+                if "points" in made:
+                    self.past = made
+                    continue
                 return made
         raise AssertionError("the stream has ended")
 
@@ -107,6 +111,14 @@ async def test_problems_are_on_the_page(tmp_path: Path) -> None:
             assert state["gateway"]["workers"][0]["state"] == "is starting"
 
 
+async def test_a_worker_that_refuses_clients_does_not_serve(tmp_path: Path) -> None:
+    async with running(tmp_path, "obeys-and-is-cut-off") as run:
+        await eventually(lambda: run.supervisor.metrics.gauge("cut_off"), "the worker's state")
+        async with Stream(run) as stream:
+            (worker,) = (await stream.state())["gateway"]["workers"]
+        assert worker["state"] == "is cut off"
+
+
 async def test_open_pages_do_not_hold_up_the_end(tmp_path: Path) -> None:
     async with running(tmp_path, "obeys") as run:
         await run.until_ready()
@@ -128,3 +140,32 @@ async def test_on_other_addresses_there_is_a_word_on_why_not(tmp_path: Path) -> 
         assert status == 403
         assert "Give metrics.auth" in text
         assert (await run.get("/metrics"))[0] == 200
+
+
+async def test_what_was_before_somebody_looked(tmp_path: Path) -> None:
+    async with running(tmp_path, "reports") as run:
+        await run.until_ready()
+
+        async def summary() -> dict[str, Any]:
+            status, text = await run.get("/summary")
+            assert status == 200
+            found: dict[str, Any] = json.loads(text)
+            return found
+
+        async with asyncio.timeout(60):
+            while not (told := await summary())["second"]:
+                await asyncio.sleep(0.05)
+        assert told["id"] == run.config.gateway_id
+        assert told["ready"] is True
+        assert told["second"]["requests"] >= 0
+        # The worker has counted one request, before anybody looked.
+        counted: list[float] = []
+        async with asyncio.timeout(60):
+            while not counted:
+                async with Stream(run) as stream:
+                    await stream.state()
+                fields = stream.past["fields"]
+                points = [dict(zip(fields, each, strict=True)) for each in stream.past["points"]]
+                counted = [point["requests"] for point in points if point["requests"]]
+        assert len(counted) == 1
+        assert points[0]["time"] > 1_000_000_000_000

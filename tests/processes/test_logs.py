@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import io
+import json
 import logging
 import re
 import warnings
-from collections.abc import Iterator
 
 import pytest
 
+from gateway.log_details import details
 from gateway.processes.logs import LineFormatter, set_up_logging
+from gateway.processes.worker_process import worker_command
 
 
 @pytest.fixture
-def root() -> Iterator[logging.Logger]:
-    """The root logger, as it was afterwards."""
-    logger = logging.getLogger()
-    handlers, level = logger.handlers[:], logger.level
-    yield logger
-    logging.captureWarnings(capture=False)
-    logger.handlers[:] = handlers
-    logger.setLevel(level)
+def root() -> logging.Logger:
+    """The root logger."""
+    return logging.getLogger()
 
 
 def test_a_line(root: logging.Logger) -> None:
@@ -75,3 +72,31 @@ def test_warnings_are_logged(root: logging.Logger) -> None:
 def test_stacks_are_folded_too() -> None:
     record = logging.makeLogRecord({"msg": "m", "stack_info": "Stack:\n  a"})
     assert LineFormatter("0").format(record).endswith(r"m\nStack:\n  a")
+
+
+def test_a_line_of_json(root: logging.Logger) -> None:
+    stream = io.StringIO()
+    set_up_logging(3, stream=stream, form="json")
+    try:
+        raise ValueError("a\nb")
+    except ValueError:
+        root.exception("%s\n%s", "10.0.0.1:5", "x\x1b", extra=details(client_id="c", code=29))
+    text = stream.getvalue()
+    assert text.count("\n") == 1
+    line = json.loads(text)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line.pop("time"))
+    assert line.pop("traceback").endswith("ValueError: a\nb")
+    assert line == {
+        "level": "ERROR",
+        "worker": 3,
+        "logger": "root",
+        "message": "10.0.0.1:5\nx\x1b",
+        "client_id": "c",
+        "code": 29,
+    }
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_a_worker_logs_as_its_supervisor(root: logging.Logger, form: str) -> None:
+    set_up_logging(form=form)
+    assert f"--log-format={form}" in worker_command(0, 7)

@@ -296,6 +296,10 @@ def test_without_a_tree_the_cluster_decides(tmp_path: Path) -> None:
     down = "cluster 'main' is not known to be reachable"
     stale = "the catalog could not be read within catalog.max_staleness"
     assert readiness(clusters, metrics) == Readiness([down, stale])
+    lost = {"cluster_reachable": 1, "catalog_fresh": 0, "catalog_lost": 1}
+    metrics.set_state(0, State({}, lost, 1.0))
+    (why,) = readiness(clusters, metrics).not_ready
+    assert "--from-memory" in why
 
 
 def test_everything_that_a_server_reports_of_a_tree_is_known(tmp_path: Path) -> None:

@@ -117,6 +117,18 @@ async def test_all_workers_take_over_the_policies(
     assert caplog.messages.count("policies are reloaded") == 2
 
 
+async def test_a_pipe_is_not_read_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """The supervisor has read it, to its end; workers are not held up by a wait for more."""
+    async with running(tmp_path, "obeys") as run:
+        path = tmp_path / "gateway.yaml"
+        path.unlink()
+        os.mkfifo(path)
+        signal.raise_signal(signal.SIGHUP)
+        await run.until_counted(failed=1)
+    (line,) = [line for line in caplog.messages if line.startswith("policies stay as they were")]
+    assert line.startswith(f"policies stay as they were: {path}: cannot be read: it is a pipe, and")
+
+
 async def test_what_one_worker_cannot_take_no_worker_takes(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import math
 from pathlib import Path
+from time import monotonic
 
 import pytest
 
@@ -16,6 +18,7 @@ from gateway.config.models import Config
 from gateway.connections.tasks import Tasks
 from gateway.exchanges.exchange import Refresh
 from gateway.processes.server import Server
+from gateway.processes.volume import ServedVolume
 from gateway.views.access import Access
 from gateway.views.view import View, ViewSettings
 from tests.config import config_samples
@@ -46,6 +49,29 @@ async def test_a_task_that_fails_ends_its_connection() -> None:
     await asyncio.sleep(0)
     (error,) = owner.errors
     assert isinstance(error, KeyError)
+
+
+@pytest.mark.parametrize("was_stopped", [False, True])
+async def test_the_volumes_of_a_tree_go_out_of_date_together_if_it_was_stopped(
+    tmp_path: Path, was_stopped: bool
+) -> None:
+    """A client asks all of them over one connection, to a node of one of them."""
+    first, *others = Server(config_samples.tree(tmp_path)).served
+    assert others
+    ended: list[str] = []
+    for each in (first, *others):
+        validity = each.state.validity
+        validity.until = monotonic() + (-1e-6 if was_stopped or each is first else 3600.0)
+
+        def end(volume: ServedVolume = each) -> None:
+            volume.state.validity.until = math.inf
+            ended.append(volume.volume.path)
+            volume.catalog_changed()
+
+        validity.end = end
+    first.state.validity.end()
+    due = [first, *others] if was_stopped else [first]
+    assert ended == [each.volume.path for each in due]
 
 
 @pytest.mark.parametrize("turns", range(4))
@@ -132,3 +158,11 @@ async def test_a_topic_of_a_cluster_that_is_not_there_waits_for_it(
     async with asyncio.timeout(5):
         await started.wait()
     assert not before
+
+
+async def test_freezes_wait_for_what_the_changes_of_clients_have_at_brokers(
+    server: Server,
+) -> None:
+    volume = server.served[0]
+    with volume._changes.context.at_work.on(["orders"]):
+        assert volume.part.at_work.concerns(lambda flat: flat == b"orders")

@@ -21,7 +21,7 @@ from gateway import exit_codes
 from gateway.config.models import Config
 from gateway.processes.silence import LOOKS
 from gateway.processes.supervisor import StartError, Supervisor, Timing
-from gateway.processes.worker_process import WorkerCommand
+from gateway.processes.worker_process import WorkerCommand, WorkerProcess, worker_command
 from tests.config import config_samples
 from tests.processes import fake_worker
 from tests.tls.pki import Pki
@@ -338,6 +338,26 @@ async def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
         assert await asyncio.wait_for(run.task, 120) == exit_codes.FAILED
 
 
+async def test_a_second_signal_ends_a_worker_that_is_being_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    start, started, go_on = WorkerProcess.start, asyncio.Event(), asyncio.Event()
+
+    async def slow(*arguments: Any) -> WorkerProcess:
+        process = await start(*arguments)
+        started.set()
+        await go_on.wait()
+        return process
+
+    monkeypatch.setattr(WorkerProcess, "start", slow)
+    async with running(tmp_path, "never-ready-and-deaf", drain_seconds=1000) as run:
+        await started.wait()
+        run.supervisor.stop("SIGTERM")
+        run.supervisor.stop("SIGTERM")
+        go_on.set()
+        assert await asyncio.wait_for(run.task, 60) == exit_codes.OK
+
+
 async def test_a_worker_that_fails_to_drain_is_told_of(tmp_path: Path) -> None:
     async with running(tmp_path, "drains-badly") as run:
         await run.until_ready()
@@ -381,3 +401,26 @@ async def test_a_metrics_port_in_use(tmp_path: Path) -> None:
         match = f"^the metrics port 127.0.0.1:{port} cannot be bound: .*address already in use"
         with pytest.raises(StartError, match=match):
             await Supervisor(config).run()
+
+
+async def test_only_the_first_workers_may_begin_a_catalog_anew(tmp_path: Path) -> None:
+    first, later = tmp_path / "first", tmp_path / "later"
+    first.mkdir()
+    later.mkdir()
+    supervisor = Supervisor(
+        config_samples.config(tmp_path),
+        command=command("serves", later),
+        first_command=command("dies-first", first),
+        timing=FAST,
+    )
+    task = asyncio.create_task(supervisor.run())
+    await eventually(lambda: (later / "run-0-1").exists(), "the second worker")
+    assert not (first / "run-0-2").exists()
+    supervisor.stop()
+    await asyncio.wait_for(task, 120)
+
+
+def test_the_command_line_of_such_a_worker() -> None:
+    line = worker_command(1, 7, ["la", "ny"])
+    assert [word for word in line if "catalog" in word] == ["--new-catalog=la", "--new-catalog=ny"]
+    assert not [word for word in worker_command(1, 7) if "catalog" in word]

@@ -56,6 +56,10 @@ class Reader:
             self._unknown_tags()
         return api_key, version, client_id, list(self._struct(name, spec.body))
 
+    def message(self, name: str, version: int) -> list[Found]:
+        """What the fields of a message without a header carry, in order. Raises Rejected."""
+        return list(self._struct(name, message_spec(name, version).body))
+
     def number(self, size: int) -> int:
         """A signed integer of so many bytes."""
         return int.from_bytes(self._take(size), "big", signed=True)

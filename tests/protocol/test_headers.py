@@ -11,6 +11,7 @@ from kio.serial import entity_writer
 
 from protocol.errors import ProtocolError, TruncatedError
 from protocol.headers import (
+    MAX_HEADER_TAGS,
     read_request_header,
     request_header_version,
     response_body_pos,
@@ -111,3 +112,13 @@ def test_response_body_begins_after_the_header(header: bytes, version: int) -> N
     for cut in range(4, end):
         with pytest.raises(TruncatedError):
             response_body_pos(buf, 4, cut, version)
+
+
+def test_tagged_fields_of_a_header_are_few() -> None:
+    """Millions of empty ones would be skipped in one go, before anything is decided."""
+    head = b"\0\3\0\x0c\0\0\0\1\xff\xff"
+    some = b"\x02" + b"\x05\x00" + b"\x06\x01a"
+    assert read_request_header(head + some + b"body", 0, 30)[4] == len(head + some)
+    many = b"\xff\xff\xff\x01" + b"\x00\x00" * MAX_HEADER_TAGS
+    with pytest.raises(ProtocolError):
+        read_request_header(head + many, 0, len(head + many))

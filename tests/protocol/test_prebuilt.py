@@ -18,6 +18,7 @@ from protocol.prebuilt import PREBUILT
 from protocol.walkers import Span, digest, run_source, segments_source, walker_source
 from tests.protocol.oracle import encode
 from tests.protocol.strategies import PROFILE, Case, messages_of
+from tests.rules.apis import api_named
 
 Functions = Mapping[str, Any]
 
@@ -34,7 +35,8 @@ def sources_of(case: Case) -> list[str]:
     """What the plans ask for."""
     message, version = case
     is_request = message.endswith("Request")
-    kinds = REQUEST_KINDS if is_request else response_kinds(message[:-8])
+    api = api_named(message.removesuffix("Request").removesuffix("Response"))
+    kinds = REQUEST_KINDS if is_request else response_kinds(api)
     sources = [walker_source(message, version, kinds, whole=is_request)]
     if message in ("ProduceRequest", "FetchResponse"):
         sources.append(segments_source(message, version, kinds))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from uuid import UUID
 
 import pytest
 
@@ -10,6 +11,9 @@ from gateway.referrals.believing import inner_of, lie_of, passed_back
 from gateway.referrals.numbers import Numbers
 from gateway.referrals.questions import MAX_HOPS, MAX_TEXT, Answer, Hop, Kind, Outcome, Question
 from gateway.referrals.routing import Routes
+from protocol import messages
+from protocol.headers import response_header
+from protocol.schema import api_key_of
 from tests.referrals.memory_links import (
     CHILD,
     METADATA,
@@ -29,7 +33,8 @@ REQUEST = question(kind=Kind.REQUEST)
 def lie(peer: str, asked: Question, answer: Answer, numbers: Numbers | None = None) -> str | None:
     """What is wrong with an answer."""
     known = Numbers({OWN: 1}) if numbers is None else numbers
-    return lie_of(peer, asked, inner_of(asked), answer, ROUTES, known)
+    found = lie_of(peer, asked, inner_of(asked), answer, ROUTES, known)
+    return None if found is None else found.text
 
 
 def test_the_head_of_a_request() -> None:
@@ -119,7 +124,76 @@ def test_a_number_stays_what_it_was(number: int) -> None:
     numbers = Numbers({OWN: 1}, {MOUNT: NUMBER})
     said = lie("left", question(), answer_to(question(), number=number), numbers)
     assert said is not None
-    assert f"with number {number}, which is not that mount's" in said
+    assert f"with number {number}, which " in said
+    found = lie_of("left", question(), None, answer_to(question(), number=number), ROUTES, numbers)
+    assert found is not None
+    assert found.holder == (OWN if number == 1 else None)
+
+
+def asked_for(api: str, version: int, values: dict[str, object]) -> Question:
+    """A request of a client of this gateway."""
+    header = api_key_of(f"{api}Request").to_bytes(2, "big") + version.to_bytes(2, "big")
+    body = messages.made(f"{api}Request", version, values)
+    return replace(REQUEST, request=header + b"\x00\x00\x00\x01\x00\x01c\x00" + body)
+
+
+def answered(api: str, version: int, values: dict[str, object]) -> bytes:
+    return response_header(1, 1) + messages.made(f"{api}Response", version, values)
+
+
+ONE_ID = "00000000-0000-0000-0000-000000000001"
+
+
+@pytest.mark.parametrize(
+    ("api", "version", "request_values", "response_values", "believed"),
+    [
+        ("Metadata", 9, {"topics": [{"name": "a"}]}, {"topics": [{"name": "a"}]}, True),
+        ("Metadata", 9, {"topics": [{"name": "a"}]}, {"topics": []}, True),
+        ("Metadata", 9, {"topics": [{"name": "a"}]}, {"topics": [{"name": "orders"}]}, False),
+        (
+            "Metadata",
+            9,
+            {"topics": [{"name": "a"}]},
+            {"topics": [{"name": "a"}, {"name": "orders"}]},
+            False,
+        ),
+        ("Metadata", 9, {"topics": None}, {"topics": [{"name": "any"}]}, True),
+        (
+            "Metadata",
+            12,
+            {"topics": [{"name": None, "topic_id": UUID(ONE_ID)}]},
+            {"topics": [{"name": "any", "topic_id": UUID(ONE_ID)}]},
+            True,
+        ),
+        (
+            "FindCoordinator",
+            4,
+            {"key_type": 0, "coordinator_keys": ["a"]},
+            {"coordinators": [{"key": "a", "node_id": -1}, {"key": "app", "node_id": -1}]},
+            False,
+        ),
+        ("CreateTopics", 7, {"topics": [{"name": "a"}]}, {"topics": [{"name": "b"}]}, False),
+        (
+            "DescribeTopicPartitions",
+            0,
+            {"topics": [{"name": "a"}]},
+            {"topics": [], "next_cursor": {"topic_name": "b", "partition_index": 0}},
+            False,
+        ),
+    ],
+)
+def test_a_response_names_nothing_that_was_not_requested(
+    api: str,
+    version: int,
+    request_values: dict[str, object],
+    response_values: dict[str, object],
+    believed: bool,
+) -> None:
+    asked = asked_for(api, version, request_values)
+    answer = answer_to(asked, response=answered(api, version, response_values))
+    said = lie("left", asked, answer)
+    assert (said is None) is believed
+    assert believed or "names that were not asked for" in str(said)
 
 
 @pytest.mark.parametrize("outcome", [each for each in Outcome if each is not Outcome.ANSWERED])

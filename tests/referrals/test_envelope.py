@@ -56,7 +56,10 @@ _texts = st.text(st.characters(codec="utf-8"), max_size=20)
 _tiers = st.text("azAZ09.-", min_size=1, max_size=4)
 _paths = st.lists(_tiers, max_size=4).map(":".join)
 _ids = st.text("aZ0._-:# \u00fc\u20ac\U0001f600", min_size=1, max_size=8)
-_principals = st.builds("{}:{}".format, st.text("User\u00fc", min_size=1, max_size=8), _texts)
+_names = st.text("*ab: ,=\u00fc\U0001f600", min_size=1, max_size=20).filter(
+    lambda name: name != "*"
+)
+_principals = st.builds("{}:{}".format, st.text("User\u00fc", min_size=1, max_size=8), _names)
 _hosts = st.one_of(st.just(""), st.ip_addresses().map(str))
 questions = st.builds(
     Question,

@@ -109,6 +109,9 @@ def test_what_is_wrong_in_the_tag_of_an_answer(old: bytes, new: bytes, error: st
         (principal_data("", "alice"), "of type ''"),
         (principal_data("User:x", "alice"), "of type 'User:x'"),
         (principal_data("User", "alice", token_authenticated=True), "delegation token"),
+        (principal_data("User", "*"), "that no client may be"),
+        (principal_data("User", "a\nb"), "that no client may be"),
+        (principal_data("User", ""), "that no client may be"),
     ],
 )
 def test_what_is_wrong_in_a_principal(principal: bytes | None, error: str) -> None:

@@ -243,3 +243,22 @@ def test_names_that_are_denied_do_not_push_out_topics(
     for n in range(9):
         volume.deny_topic(BOB, HOME, LogicalName("", f"t{n}"))
     assert volume.topic(ALICE, CLICKS) is not None
+
+
+def test_that_there_is_no_topic_is_known_to_whom_it_was_told(
+    volume: FarVolume, clock: Clock
+) -> None:
+    volume.note_missing(ALICE, HOME, CLICKS)
+    clock.now += 7
+    assert volume.missing_age(ALICE, HOME, CLICKS) == 7.0
+    assert volume.missing_age(ALICE, AWAY, CLICKS) is None
+    assert volume.missing_age(BOB, HOME, CLICKS) is None
+    volume.note_denied(ALICE)
+    assert volume.missing_age(ALICE, HOME, CLICKS) is None
+    volume.note_accepted(ALICE)
+    volume.deny_topic(ALICE, HOME, CLICKS)
+    assert volume.missing_age(ALICE, HOME, CLICKS) is None
+    volume.note_missing(ALICE, HOME, CLICKS)
+    assert volume.rights(ALICE, HOME, CLICKS) is None
+    see(volume)
+    assert volume.missing_age(ALICE, HOME, CLICKS) is None

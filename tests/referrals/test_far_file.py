@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 import threading
 from pathlib import Path
 
@@ -222,3 +223,13 @@ async def test_a_write_that_was_cancelled_does_not_meet_the_last_one(
     await known.save()
     assert not met.is_set()
     assert BOB in json.dumps(json.loads((tmp_path / "tree-w0.json").read_text()))
+
+
+@pytest.mark.parametrize("number", ["1e999", "-1e999", "NaN", "1e308", "9" * 5_000])
+async def test_absurd_numbers_are_no_obstacle(tmp_path: Path, number: str) -> None:
+    await full(tmp_path).save()
+    file = tmp_path / "tree-w0.json"
+    written = file.read_text()
+    for place in re.findall(r"(?<=[:\[,])-?\d+", written):
+        file.write_text(re.sub(rf"(?<=[:\[,]){place}\b", number, written))
+        volumes(tmp_path).load()

@@ -8,12 +8,13 @@ from itertools import combinations
 
 import pytest
 
-from gateway.referrals.questions import Answer, Hop, Kind, Outcome, Question
+from gateway.referrals.questions import Answer, Kind, Outcome, Question
 from tests.catalog.skipped_time import skipping
 from tests.referrals.memory_links import (
     CHILD,
     MOUNT,
     NUMBER,
+    PARENTS,
     Gateway,
     answer_to,
     dead,
@@ -88,7 +89,7 @@ class TestWhoIsAsked:
         answer = await gateway.lookups.ask(asked, came_from="child")
         assert answer.outcome is Outcome.REJECTED
         assert "in a circle: me > other > me." in answer.text
-        assert answer.hops == (Hop("me", 0),)
+        assert [hop.gateway_id for hop in answer.hops] == ["me"]
         assert gateway.asked == (0, 0)
 
     @skipping
@@ -243,3 +244,40 @@ async def test_a_loop_of_three_gateways_ends() -> None:
     assert "in a circle: a > b > c > a." in answer.text
     assert [hop.gateway_id for hop in answer.hops] == ["a", "b", "c", "a"]
     assert ring["a"].lookups.under_way == 0
+
+
+class TestWhoseANumberIs:
+    """Of two mounts with one number the first is believed, until it has another; both are named."""
+
+    @skipping
+    async def test_a_number_that_another_mount_has(self, caplog: pytest.LogCaptureFixture) -> None:
+        gateway = Gateway()
+        liar, honest = question(CHILD), question(MOUNT)
+        gateway.child.behaviour = lambda asked: answer_to(asked, number=NUMBER)
+        gateway.left.behaviour = gateway.right.behaviour = lambda asked: answer_to(asked)
+        assert (await gateway.lookups.ask(liar)).outcome is Outcome.ANSWERED
+        gateway.counted()
+        for _ in range(2):
+            answer = await gateway.lookups.ask(honest)
+            assert answer.outcome is Outcome.UNREACHABLE
+            assert f"':{CHILD}'" in answer.text
+            assert f"':{MOUNT}'" in answer.text
+        rows = {(family, labels): count for family, labels, count in gateway.counts.take()}
+        assert rows["tree_number_conflicts", (str(NUMBER), f":{MOUNT}", f":{CHILD}")] == 4
+        assert rows["tree_lookups", ("left", "number_conflict")] == 2
+        assert ("tree_lookups", ("left", "lied")) not in rows
+        lines = [line for line in caplog.messages if f":{CHILD}" in line and f":{MOUNT}" in line]
+        assert len(lines) == len(PARENTS)
+        gateway.child.behaviour = lambda asked: answer_to(asked, number=NUMBER + 1)
+        assert (await gateway.lookups.ask(liar)).outcome is Outcome.ANSWERED
+        assert (await gateway.lookups.ask(honest)).outcome is Outcome.ANSWERED
+
+    @skipping
+    async def test_an_answer_that_who_asked_does_not_believe(self) -> None:
+        gateway = Gateway()
+        gateway.left.behaviour = lambda asked: answer_to(asked)
+        await gateway.lookups.ask(question(MOUNT))
+        gateway.counted()
+        gateway.lookups.disbelieve(MOUNT, "it holds more")
+        gateway.lookups.disbelieve("never", "nobody has answered")
+        assert gateway.counted() == {("left", "lied"): 1}

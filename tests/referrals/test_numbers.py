@@ -86,13 +86,65 @@ def test_no_two_mounts_ever_have_one_number(
 ) -> None:
     numbers = Numbers(own)
     believed: dict[str, int] = {}
+    contested: set[int] = set()
     for mount, number in told:
         if numbers.believes(mount, number):
-            assert believed.setdefault(mount, number) == number
+            assert believed.get(mount) in {None, number, *contested}
+            believed[mount] = number
+        elif numbers.holder(number) not in {None, mount}:
+            contested.add(number)
         others = {each: n for each, n in numbers.known.items() if each not in own}
         assert others == dict(numbers.known)
         assert len(set(others.values())) == len(others)
         assert not set(others.values()) & set(own.values())
+
+
+def test_a_contested_number_is_the_first_ones_until_that_one_has_another() -> None:
+    """Which of two is wrong only operators know; once one of them is mended all is well."""
+    numbers = Numbers({"la": 1})
+    assert numbers.believes("liar", 7)
+    assert not numbers.believes("ny", 7)
+    assert (numbers.holder(7), numbers.of("ny")) == ("liar", None)
+    assert numbers.believes("liar", 7)
+    assert not numbers.believes("liar", 1)
+    changes: list[dict[str, int]] = []
+    numbers.on_change = lambda: changes.append(dict(numbers.known))
+    assert numbers.believes("liar", 8)
+    assert changes == [{"liar": 8}]
+    assert numbers.believes("ny", 7)
+    assert numbers.known == {"liar": 8, "ny": 7}
+    assert not numbers.believes("liar", 9), "nobody lays claim to 8"
+
+
+def test_a_contested_number_is_kept_over_a_restart_and_still_is_mended() -> None:
+    before = Numbers({"la": 1})
+    assert before.believes("liar", 7)
+    assert not before.believes("ny", 7)
+    after = Numbers({"la": 1}, dict(before.known))
+    assert not after.believes("liar", 8), "nobody else has been heard since"
+    assert not after.believes("ny", 7)
+    assert after.believes("liar", 8)
+    assert after.believes("ny", 7)
+
+
+def test_what_the_configuration_settles_no_gateway_can_claim() -> None:
+    numbers = Numbers({"la": 1}, {"liar": 7, "other": 8}, settled={"ny": 7})
+    assert numbers.known == {"ny": 7, "other": 8}
+    assert not numbers.believes("liar", 7)
+    assert numbers.holder(7) == "ny"
+    assert numbers.believes("ny", 7)
+    assert not numbers.believes("ny", 9)
+    assert numbers.believes("liar", 9)
+
+
+def test_the_numbers_of_mounts_that_nobody_here_can_reach_are_not_recorded() -> None:
+    """A gateway may lay claim to any number for any path below its own."""
+    numbers = Numbers({"la": 1}, recorded={"ny"})
+    assert all(numbers.believes(f"liar:{number}", number) for number in range(2, 10))
+    assert numbers.known == {}
+    assert not numbers.believes("liar:x", 1)
+    assert numbers.believes("ny", 7)
+    assert not numbers.believes("liar:x", 7)
 
 
 def broker(node_id: int) -> dict[str, Any]:
@@ -164,6 +216,7 @@ def test_coordinators(version: int) -> None:
 
     assert bears_number("FindCoordinator", version, body(OURS), 7)
     assert bears_number("FindCoordinator", version, body(-1), 7)
+    assert not bears_number("FindCoordinator", version, body(-2), 7)
     assert not bears_number("FindCoordinator", version, body(OTHERS), 7)
 
 

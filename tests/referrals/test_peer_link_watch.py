@@ -119,6 +119,39 @@ class TestWatching:
                 assert link.up
             link.close()
 
+    async def test_one_that_is_busy_with_a_question_is_not_down(
+        self, peer: ScriptedPeer, link: PeerLink, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Others' questions go on: it responds to all else."""
+        answers = []
+        answer = peer._api_versions
+
+        def note() -> bytes:
+            answers.append(answer())
+            return answers[-1]
+
+        async with watched(link):
+            await eventually(lambda: peer.open, "it is connected")
+            peer.reply = lambda *_: None
+            monkeypatch.setattr(peer, "_api_versions", note)
+            await unreachable(link, replace(ASKED, seconds=2 * PATIENCE))
+            assert link.up
+            # One is of the question's own connection, the other one of a ping.
+            await eventually(lambda: len(answers) == 2, "it is pinged")
+            peer.reply = ANSWERS
+            assert await link.ask(ASKED) == answer_to(ASKED)
+            assert link.up
+
+    async def test_one_that_answers_nothing_at_all_is_down(
+        self, peer: ScriptedPeer, link: PeerLink, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async with watched(link):
+            await eventually(lambda: peer.open, "it is connected")
+            peer.reply = lambda *_: None
+            monkeypatch.setattr(peer, "_api_versions", lambda: b"")
+            await unreachable(link, replace(ASKED, seconds=2 * PATIENCE))
+            await eventually(lambda: not link.up, "its silence is noticed")
+
     async def test_one_that_hung_is_found_again(self, peer: ScriptedPeer, link: PeerLink) -> None:
         async with watched(link):
             await eventually(lambda: peer.open, "it is connected")

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from gateway.apis.groups.heartbeat_body import without_names
 from gateway.decision import Denied
 from gateway.rules.consumer_group_heartbeat import MAX_NAMES, RegexSubscriptions
 from gateway.rules.group_members import MAX_NAMES_KEPT
-from gateway.rules.heartbeat_body import without_names
 from gateway.rules.heartbeat_outcomes import Forward, KnownNames, Sent, Unheard
 from protocol import messages
 from protocol.errors import ProtocolError

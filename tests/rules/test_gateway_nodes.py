@@ -64,6 +64,29 @@ def test_those_that_are_left_out() -> None:
     assert [one.host for one in nodes.at(third, "all")] == ["::1", "::1", "c.example"]
 
 
+@pytest.mark.parametrize(
+    ("hung", "hosts"),
+    [
+        pytest.param({"gw-b"}, ["c", "c", "c"], id="its-node-is-at-the-next-that-lives"),
+        pytest.param({"gw-c"}, ["b", "b", "b"], id="or-the-first-that-lives"),
+        pytest.param({"gw-b", "gw-c"}, ["a", "b", "c"], id="all-others-hang-and-each-is-itself"),
+        pytest.param(set(), ["b", "b", "c"], id="none-hangs"),
+    ],
+)
+def test_nodes_of_gateways_that_hang(hung: set[str], hosts: list[str]) -> None:
+    members = [
+        Member(f"gw-{one}", number, {"all": f"{one}:9201"})
+        for number, one in enumerate("abc", start=1)
+    ]
+    snapshot = Snapshot().apply(members, 3)
+    nodes = GatewayNodes("gw-a", ["all"])
+    nodes.at(snapshot, "all")
+    nodes.lead_past(hung)
+    found = nodes.at(snapshot, "all")
+    assert [one.node_id - FIRST for one in found] == [1, 2, 3]
+    assert [one.host for one in found] == hosts
+
+
 def test_a_listener_without_a_gateway_port_lists_none() -> None:
     assert GatewayNodes("gw-a", ["other"]).at(BOTH, "all") == ()
     assert NO_GATEWAY_NODES.at(BOTH, "all") == ()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from gateway.apis.splitting import SPLIT_KEYS
-from gateway.apis.table import APIS
+from gateway.apis.table import APIS, DIVIDED
 from gateway.rules import api_versions
 from protocol import messages
 from protocol.messages import made
@@ -33,7 +32,7 @@ OLD, NEW = served(12, 11, 21, 40), served(13, 13, 29, 7)
 
 
 def told(node: Any, reach: list[Any]) -> Any:
-    body = api_versions.in_tree(4, node, reach, APIS, SPLIT_KEYS)
+    body = api_versions.in_tree(4, node, reach, APIS, DIVIDED)
     return messages.parse("ApiVersionsResponse", 4, body)
 
 
@@ -44,6 +43,15 @@ def highest(response: Any, key: int) -> int:
 def test_what_every_node_answers_is_what_all_clusters_serve() -> None:
     for node in (OLD, NEW):
         assert highest(told(node, [OLD, NEW]), METADATA) == 12
+
+
+def test_a_cluster_with_which_nothing_is_in_common_takes_no_api_from_all() -> None:
+    """Such as one whose gateway says anything."""
+    only = {"api_key": METADATA, "min_version": 40, "max_version": 41}
+    strange = messages.parse(
+        "ApiVersionsResponse", 4, made("ApiVersionsResponse", 4, {"api_keys": [only]})
+    )
+    assert highest(told(NEW, [NEW, strange]), METADATA) == 13
 
 
 def test_what_one_node_answers_is_what_its_cluster_serves() -> None:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from devkit.exact_messages import exactly
-from gateway.rules import tree_brokers
+from gateway.apis.cluster import describe_cluster
+from gateway.apis.topics import metadata_in_tree
 from protocol import messages
 from protocol.messages import has_field
 from protocol.schema import message_versions
@@ -37,9 +38,9 @@ def test_metadata_has_the_trees_brokers_and_its_own_topics(version: int, names: 
     }
     known = _known("MetadataResponse", version, values)
     body = messages.write(exactly(messages.message_class("MetadataResponse", version), known))
-    assert tree_brokers.node_ids(version, body) == {3}
+    assert metadata_in_tree.node_ids(version, body) == {3}
     before: Any = messages.parse("MetadataResponse", version, body)
-    made = tree_brokers.in_metadata(version, body, BROKERS, "ours", 1 << 16 | 1)
+    made = metadata_in_tree.replaced(version, body, BROKERS, "ours", 1 << 16 | 1)
     after: Any = messages.parse("MetadataResponse", version, made)
     assert after.topics == before.topics
     assert [(b.node_id, b.host, b.port) for b in after.brokers] == [each[:3] for each in BROKERS]
@@ -55,7 +56,7 @@ def test_a_cluster_is_described_by_the_trees_brokers(version: int) -> None:
     cls = messages.message_class("DescribeClusterResponse", version)
     values = {"brokers": [{"broker_id": 3, "host": "kafka-3", "port": 9092}], "controller_id": 3}
     body = messages.write(exactly(cls, {"cluster_id": "theirs", **values}))
-    made = tree_brokers.in_description(version, body, BROKERS, "ours", 1 << 16 | 1)
+    made = describe_cluster.replaced(version, body, BROKERS, "ours", 1 << 16 | 1)
     after: Any = messages.parse("DescribeClusterResponse", version, made)
     assert [(b.broker_id, b.host, b.port, b.rack) for b in after.brokers] == BROKERS
     assert (after.cluster_id, after.controller_id) == ("ours", 1 << 16 | 1)
@@ -65,7 +66,7 @@ def test_a_cluster_is_described_by_the_trees_brokers(version: int) -> None:
 def test_an_error_stays_as_it_is(version: int) -> None:
     cls = messages.message_class("DescribeClusterResponse", version)
     body = messages.write(exactly(cls, {"error_code": 31, "cluster_id": ""}))
-    assert tree_brokers.in_description(version, body, BROKERS, "ours", 1) == body
+    assert describe_cluster.replaced(version, body, BROKERS, "ours", 1) == body
 
 
 def _known(name: str, version: int, values: dict[str, Any]) -> dict[str, Any]:

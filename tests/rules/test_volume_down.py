@@ -6,20 +6,20 @@ Kafka's AbstractRequest.getErrorResponse puts them, but for each item, so that o
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from gateway.apis.splitting import SPLIT
+from gateway.apis.table import APIS
+from gateway.exchanges.api import Api
 from gateway.referrals.questions import Outcome
+from gateway.rules.division import Remembered
 from gateway.rules.volume_down import (
-    Remembered,
     code_when_down,
     code_when_not_referred,
-    description_when_down,
     failed,
-    metadata_when_down,
 )
 from gateway.rules.volume_parts import divide, merge
 from tests.rules.apis import api_named
@@ -28,6 +28,7 @@ from tests.rules.volume_cases import OSLO, OWN, ByPrefix, answer, answered, aske
 LEADER_NOT_AVAILABLE, REQUEST_TIMED_OUT, COORDINATOR_NOT_AVAILABLE = 5, 7, 15
 UNKNOWN_TOPIC_OR_PARTITION, INVALID_REQUEST = 3, 42
 TOPIC_DENIED, GROUP_DENIED, CLUSTER_DENIED, TRANSACTIONAL_ID_DENIED = 29, 30, 31, 53
+SPLIT = sorted(api.name for api in APIS.values() if api.division is not None)
 SENTENCE = "The cluster at :oslo cannot be reached; try again later."
 ID, OTHER = UUID(int=1), UUID(int=2)
 REMEMBERED: dict[str, Remembered] = {"oslo/clicks": (ID.bytes, 3), "oslo/old": (None, 1)}
@@ -57,9 +58,33 @@ ADMIN: dict[str, tuple[dict[str, object], str]] = {
 }
 
 
+def test_each_user_whose_password_cannot_be_altered_is_told() -> None:
+    api = api_named("AlterUserScramCredentials")
+    deleted = [{"name": name, "mechanism": 1} for name in ("alice", "bob")]
+    body = asked(api, 0, {"deletions": deleted, "upsertions": ()})
+    results = answered(api, 0, failed(api, 0, body, REQUEST_TIMED_OUT, SENTENCE)).results
+    assert [(one.user, int(one.error_code), one.error_message) for one in results] == [
+        ("alice", REQUEST_TIMED_OUT, SENTENCE),
+        ("bob", REQUEST_TIMED_OUT, SENTENCE),
+    ]
+
+
+def recall(names: Iterable[str] | None, ids: Iterable[bytes]) -> Mapping[str, Remembered]:
+    """As a volume does: what was requested of it, and no more."""
+    wanted = {*(REMEMBERED if names is None else names)}
+    by_id = {*ids}
+    return {name: seen for name, seen in REMEMBERED.items() if name in wanted or seen[0] in by_id}
+
+
+def when_down(api: Api, version: int, body: bytes) -> bytes:
+    assert api.division is not None
+    assert api.division.when_down is not None
+    return api.division.when_down(version, body, recall)
+
+
 def down(version: int, values: dict[str, object]) -> Any:
     body = asked(METADATA, version, values)
-    return answered(METADATA, version, metadata_when_down(version, body, REMEMBERED))
+    return answered(METADATA, version, when_down(METADATA, version, body))
 
 
 @pytest.mark.parametrize("version", METADATA.versions)
@@ -108,10 +133,10 @@ def test_another_volumes_topics_are_answered_beside_one_that_is_down() -> None:
     parts = divide(METADATA, 13, body, names)
     assert parts is not None
     answers = {
-        OSLO: metadata_when_down(13, parts.bodies[OSLO], REMEMBERED),
+        OSLO: when_down(METADATA, 13, parts.bodies[OSLO]),
         OWN: answer(METADATA, 13, "topics", [{"name": "b"}], cluster_id="ours"),
     }
-    merged = answered(METADATA, 13, merge(parts, answers))
+    merged = answered(METADATA, 13, merge(METADATA, parts, answers))
     assert [topic.name for topic in merged.topics] == ["oslo/clicks", "b"]
     assert merged.cluster_id == "ours"
 
@@ -123,13 +148,13 @@ def test_a_description_goes_on_at_its_cursor_and_is_cut_to_a_page() -> None:
     body = asked(DESCRIPTION, 0, values)
     parts = divide(DESCRIPTION, 0, body, ByPrefix())
     assert parts is not None
-    whole = description_when_down(0, parts.bodies[OSLO], REMEMBERED)
+    whole = when_down(DESCRIPTION, 0, parts.bodies[OSLO])
     shown = {topic.name: topic for topic in answered(DESCRIPTION, 0, whole).topics}
     assert [int(one.partition_index) for one in shown["oslo/clicks"].partitions] == [1, 2]
     assert int(shown["oslo/new"].error_code) == LEADER_NOT_AVAILABLE
     # Java's client fails on null in their place.
     assert shown["oslo/old"].partitions[0].eligible_leader_replicas == ()
-    page = answered(DESCRIPTION, 0, merge(parts, {OSLO: whole}))
+    page = answered(DESCRIPTION, 0, merge(DESCRIPTION, parts, {OSLO: whole}))
     assert sum(len(topic.partitions) for topic in page.topics) == 1
 
 
@@ -159,6 +184,23 @@ def test_an_operators_request_times_out_item_by_item(name: str, version: int) ->
     assert {getattr(each, "error_message", SENTENCE) for each in found} == {SENTENCE}
 
 
+def test_each_user_of_an_alteration_times_out_once() -> None:
+    """As AlterUserScramCredentialsRequest.getErrorResponse."""
+    api = api_named("AlterUserScramCredentials")
+    deletions = [{"name": "alice", "mechanism": 1}, {"name": "bob", "mechanism": 1}]
+    body = asked(api, 0, {"deletions": deletions, "upsertions": [{"name": "alice"}]})
+    response = answered(api, 0, failed(api, 0, body, code_when_down(api), SENTENCE))
+    found = [(one.user, int(one.error_code), one.error_message) for one in response.results]
+    assert found == [(user, REQUEST_TIMED_OUT, SENTENCE) for user in ("alice", "bob")]
+
+
+@pytest.mark.parametrize("name", SPLIT)
+def test_every_request_that_is_divided_can_fail(name: str) -> None:
+    api = api_named(name)
+    for version in api.versions:
+        answered(api, version, failed(api, version, asked(api, version, {}), 7, SENTENCE))
+
+
 def test_a_filter_of_acls_times_out_as_a_whole() -> None:
     api = api_named("DescribeAcls")
     body = asked(api, 3, {"resource_type_filter": 2})
@@ -186,7 +228,7 @@ OF_TOPICS = LOOKUPS | {
 }
 
 
-@pytest.mark.parametrize("name", sorted(SPLIT))
+@pytest.mark.parametrize("name", SPLIT)
 def test_what_is_for_no_volume_or_not_for_this_client_has_kafkas_error(name: str) -> None:
     """Without a right on a topic TOPIC_AUTHORIZATION_FAILED (KafkaApis, AclApis), on ACLs and on
     the cluster CLUSTER_AUTHORIZATION_FAILED."""

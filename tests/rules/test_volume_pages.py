@@ -100,7 +100,7 @@ def pages(
             response = answered(API, 0, broker(body, counts))
         else:
             answers = {each: session(part, counts) for each, part in parts.bodies.items()}
-            response = answered(API, 0, merge(parts, answers))
+            response = answered(API, 0, merge(API, parts, answers))
         yield response
         end = response.next_cursor
         cursor = end and {"topic_name": end.topic_name, "partition_index": end.partition_index}
@@ -184,7 +184,7 @@ def test_a_cursor_in_no_requested_topic_is_rejected_by_its_volume() -> None:
     parts = divide(API, 0, request(["ba", "oslo/ab"], 10, cursor), NAMES)
     assert parts is not None
     answers = {each: broker(part, {"ba": 1}) for each, part in parts.bodies.items()}
-    topics = answered(API, 0, merge(parts, answers)).topics
+    topics = answered(API, 0, merge(API, parts, answers)).topics
     assert [(each.name, int(each.error_code)) for each in topics] == [("oslo/ab", INVALID)]
 
 
@@ -193,7 +193,7 @@ def test_a_cursors_partition_below_0_is_rejected_for_all_topics() -> None:
     parts = divide(API, 0, request(["ba", "oslo/ab"], 10, cursor), NAMES)
     assert parts is not None
     answers = {each: broker(part, {"ba": 1}) for each, part in parts.bodies.items()}
-    topics = answered(API, 0, merge(parts, answers)).topics
+    topics = answered(API, 0, merge(API, parts, answers)).topics
     assert {each.name: int(each.error_code) for each in topics} == {
         "ba": INVALID,
         "oslo/ab": INVALID,
@@ -209,7 +209,7 @@ def test_a_name_without_a_place_is_answered_with_its_volume() -> None:
         OWN: answer(API, 0, "topics", [{"name": "ba", **one}, {"name": "b!", **bad}]),
         OSLO: answer(API, 0, "topics", [{"name": "oslo/ab", **one}, {"name": "oslo/b!", **bad}]),
     }
-    merged = answered(API, 0, merge(parts, answers))
+    merged = answered(API, 0, merge(API, parts, answers))
     assert [each.name for each in merged.topics] == ["b!", "ba"]
     assert merged.next_cursor.topic_name == "oslo/ab"
 
@@ -221,7 +221,7 @@ def test_two_spellings_of_a_topic_are_cut_alike() -> None:
     three = {"partitions": [{"partition_index": n} for n in range(3)]}
     both = [{"name": name, **three} for name in names[:2]]
     answers = {OWN: answer(API, 0, "topics", []), OSLO: answer(API, 0, "topics", both)}
-    merged = answered(API, 0, merge(parts, answers))
+    merged = answered(API, 0, merge(API, parts, answers))
     assert [(each.name, len(each.partitions)) for each in merged.topics] == [
         (name, 2) for name in names[:2]
     ]

@@ -56,7 +56,7 @@ def test_divided_and_merged_is_the_undivided_answer(api: Api, version: int) -> N
         LA: ["la:tracking/a", "la:tracking/c"],
     }
     answers = {each: serve(api, version, part) for each, part in parts.bodies.items()}
-    merged = answered(api, version, merge(parts, answers))
+    merged = answered(api, version, merge(api, parts, answers))
     assert merged == answered(api, version, serve(api, version, body))
 
 
@@ -86,7 +86,7 @@ def test_a_request_of_one_other_volume_is_that_volumes_as_it_is(api: Api, versio
     assert parts is not None
     assert (parts.only, parts.bodies) == (OSLO, {OSLO: body})
     theirs = serve(api, version, body, throttled=3)
-    assert merge(parts, {OSLO: theirs}) == theirs
+    assert merge(api, parts, {OSLO: theirs}) == theirs
 
 
 @given(names=st.lists(st.sampled_from(TOPICS)), data=st.data())
@@ -112,7 +112,7 @@ def test_any_list_is_answered_item_by_item_in_its_order(
             read = answered(api, version, each)
             shuffled = tuple(data.draw(st.permutations(getattr(read, array))))
             answers[volume] = messages.write(messages.changed(read, {array: shuffled}))
-    merged = answered(api, version, merge(parts, answers))
+    merged = answered(api, version, merge(api, parts, answers))
     whole = answered(api, version, serve(api, version, body))
     if parts.only is None:
         assert merged == whole
@@ -131,7 +131,7 @@ def test_a_topic_that_is_named_twice_is_answered_as_its_cluster_does(name: str) 
         OSLO: answer(api, api.last, array, [{"name": "oslo/z", "error_code": 42}]),
         OWN: answer(api, api.last, array, [{"name": "b"}]),
     }
-    merged = getattr(answered(api, api.last, merge(parts, answers)), array)
+    merged = getattr(answered(api, api.last, merge(api, parts, answers)), array)
     assert [(each.name, int(each.error_code)) for each in merged] == [("oslo/z", 42), ("b", 0)]
 
 
@@ -142,7 +142,7 @@ def test_the_longest_throttle_time_is_the_merged_ones(api: Api, version: int) ->
     answers = {
         each: serve(api, version, part, throttled=len(each)) for each, part in parts.bodies.items()
     }
-    merged = answered(api, version, merge(parts, answers))
+    merged = answered(api, version, merge(api, parts, answers))
     if hasattr(merged, "throttle_time"):
         assert merged.throttle_time == datetime.timedelta(milliseconds=len(LA))
 
@@ -162,7 +162,7 @@ def test_topics_by_id_are_their_volumes_and_unknown_ones_the_listeners(name: str
         # In any order, and with the names that a broker adds.
         shown = [{"topic_id": each, "name": f"of {each}"} for each in reversed(wanted)]
         answers[volume] = answer(api, api.last, array, shown)
-    merged = getattr(answered(api, api.last, merge(parts, answers)), array)
+    merged = getattr(answered(api, api.last, merge(api, parts, answers)), array)
     assert [each.topic_id for each in merged] == ids
 
 
@@ -187,7 +187,7 @@ def test_a_missing_answer_is_named() -> None:
     parts = divide(api, 13, body_of(api, 13, ["oslo/a", "b"]), NAMES)
     assert parts is not None
     with pytest.raises(LookupError, match=":oslo"):
-        merge(parts, {OWN: answer(api, 13, "topics", [])})
+        merge(api, parts, {OWN: answer(api, 13, "topics", [])})
 
 
 def test_results_by_position_keep_their_places() -> None:
@@ -198,7 +198,7 @@ def test_results_by_position_keep_their_places() -> None:
         OSLO: answer(api, 3, "results", [{"error_code": 31}]),
         OWN: answer(api, 3, "results", [{"error_code": 0}, {"error_code": 42}]),
     }
-    codes = [int(each.error_code) for each in answered(api, 3, merge(parts, answers)).results]
+    codes = [int(each.error_code) for each in answered(api, 3, merge(api, parts, answers)).results]
     assert codes == [31, 0, -1, 42]
 
 

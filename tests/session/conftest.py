@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gc
+import logging
+from collections.abc import Iterator
+
 import pytest
 
 from gateway import slices
 
-IN_SLICES = "test_long_requests"
+IN_SLICES = ("test_callback_search", "test_expressions", "test_long_requests", "test_turns")
 
 
 @pytest.fixture(autouse=True)
@@ -14,3 +18,14 @@ def one_slice(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -
     """On a machine that is busy the first slice is enough, too, except where slices are tested."""
     if not request.module.__name__.endswith(IN_SLICES):
         monkeypatch.setattr(slices, "FIRST_SECONDS", 3600.0)
+
+
+@pytest.fixture
+def quietly() -> Iterator[None]:
+    """Measure without log lines, and without the objects of the tests before: Python's collector
+    looks at none that were there when a worker began to serve (``gc.freeze``)."""
+    logging.disable(logging.CRITICAL)
+    gc.collect()
+    gc.freeze()
+    yield
+    logging.disable(logging.NOTSET)

@@ -6,6 +6,7 @@ elements as fit.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass, replace
 from time import thread_time
@@ -13,6 +14,7 @@ from typing import Any
 from uuid import UUID
 
 from gateway.apis.generic import MAX_SPANS
+from gateway.slices import SLICE_SECONDS
 from protocol import messages
 from tests.session.pair import Pair, topic_id
 from tests.session.samples import request
@@ -21,6 +23,13 @@ TOPIC = "team-a:t"
 
 MOST_ITEMS = MAX_SPANS - 10
 MOST_BYTES = 8 * 1024 * 1024 - 1024
+FEW = 10_000
+"""Elements of any kind that fit."""
+
+
+TRIES = 3
+"""Who else uses the processor's caches makes the same work take up to twice as long, but not each
+time; a callback that is too long is so each time."""
 
 
 @dataclass
@@ -37,6 +46,10 @@ class TimedPair(Pair):
     callbacks: int = 0
     total: float = 0.0
 
+    def __init__(self, **values: Any) -> None:
+        super().__init__(**values)
+        self.worker.turn_seconds = SLICE_SECONDS
+
     def callback(self, call: Callable[[], object]) -> None:
         """See :class:`Pair`."""
         before = thread_time()
@@ -47,17 +60,38 @@ class TimedPair(Pair):
         self.callbacks += 1
 
 
+def best(measure: Callable[[], TimedPair], seconds: float) -> TimedPair:
+    """The first try whose longest callback took less, or else the last one.
+
+    Each begins without the objects of the one before, which Python's collector would look at again
+    while it is measured: 100 ms instead of 40 for 90,000 topics.
+    """
+    pair = measure()
+    for _ in range(TRIES - 1):
+        if pair.longest < seconds:
+            break
+        del pair
+        gc.collect()
+        pair = measure()
+    return pair
+
+
 def ways(api: str, version: int) -> Iterator[str]:
     """The arrays of a request, as paths of attributes."""
     yield from _arrays(request(api, version, TOPIC, topic_id(1)), "")
 
 
-def longest_request(api: str, version: int, way: str, most: int = MOST_ITEMS) -> bytes:
-    """The body of a request whose array at ``way`` has as many different elements as may be."""
-    entity = request(api, version, TOPIC, topic_id(1))
-    small = len(messages.write(_long(entity, way.split("."), 2)))
-    per_item = max(len(messages.write(_long(entity, way.split("."), 1002))) - small, 1000) / 1000
-    return messages.write(_long(entity, way.split("."), min(most, int(MOST_BYTES / per_item))))
+def longest_request(
+    api: str, version: int, way: str, most: int = MOST_ITEMS, name: str = "x:"
+) -> bytes:
+    """The body of a request whose array at ``way`` has as many different elements as may be;
+    ``name`` is what their names begin with."""
+    entity, path = request(api, version, TOPIC, topic_id(1)), way.split(".")
+    if most > FEW:
+        small = len(messages.write(_long(entity, path, 2, name)))
+        per_item = max(len(messages.write(_long(entity, path, 1002, name))) - small, 1000) / 1000
+        most = min(most, int(MOST_BYTES / per_item))
+    return messages.write(_long(entity, path, most, name))
 
 
 def _arrays(entity: Any, prefix: str) -> Iterator[str]:
@@ -70,18 +104,19 @@ def _arrays(entity: Any, prefix: str) -> Iterator[str]:
                 yield from _arrays(value[0], path)
 
 
-def _long(entity: Any, way: list[str], count: int) -> Any:
+def _long(entity: Any, way: list[str], count: int, named: str) -> Any:
     name, *rest = way
     elements = getattr(entity, name)
     if rest:
-        return replace(entity, **{name: (_long(elements[0], rest, count),)})
-    return replace(entity, **{name: tuple(_numbered(elements[0], n) for n in range(count))})
+        return replace(entity, **{name: (_long(elements[0], rest, count, named),)})
+    many = tuple(_numbered(elements[0], number, named) for number in range(count))
+    return replace(entity, **{name: many})
 
 
-def _numbered(element: Any, number: int) -> Any:
+def _numbered(element: Any, number: int, named: str) -> Any:
     """An element like another, under a name of its own."""
     if isinstance(element, str):
-        return f"x:{number}"
+        return f"{named}{number}"
     if isinstance(element, UUID):
         return UUID(int=number + 1000)
     if isinstance(element, int):
@@ -90,7 +125,7 @@ def _numbered(element: Any, number: int) -> Any:
     for field in fields(element):
         value = getattr(element, field.name)
         if isinstance(value, str) and field.name in NAMES:
-            changes[field.name] = f"x:{number}"
+            changes[field.name] = f"{named}{number}"
         elif isinstance(value, UUID):
             changes[field.name] = UUID(int=number + 1000)
         elif field.name in NUMBERS:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -60,9 +61,15 @@ class Facts:
 
     def __init__(self, topics: Iterable[str]) -> None:
         self.index = TopicIndex()
+        self.api_versions: dict[int, tuple[int, int]] = {}
+        self.brokers = {1: ("broker", 9092)}
         self.index.replace(
             [(name.encode(), topic_id(n).bytes) for n, name in enumerate(topics, start=1)]
         )
+
+    def lately_failed(self, address: tuple[str, int]) -> bool:
+        """None has."""
+        return False
 
     async def refresh(self) -> None:
         """Nothing newer to list."""
@@ -170,6 +177,7 @@ class Pair:
         context = Context(self.catalog, self.facts, self.broker, judge=judge)
         changes = NamespaceChanges(context, lambda _: None)
         self.worker = WorkerState(self.catalog, self.facts, changes, 100 * 1024 * 1024, judge=judge)
+        self.worker.turn_seconds = 3600.0  # on a busy machine, too, what comes at once is decided
         subtree = not home if list_subtree is None else list_subtree
         settings = ViewSettings("test", spelling, home, escape, subtree, list_namespaces)
         settings = replace(settings, mirrors=Mirrors.of_aliases((mirrors or {}).items(), "."))
@@ -177,6 +185,7 @@ class Pair:
         self._work: Coroutine[Any, Any, bytes] | None = None
         self._question: Question | None = None
         self.asked_as: int | None = None
+        self.reset = False  # a change has ended the connection
         addresses = ListenerAddresses(HOST, BASE_PORT, NodeIdRanges.parse(node_ids))
         self.session = self.another_session(addresses)
 
@@ -224,7 +233,10 @@ class Pair:
     def see(self, view: View) -> None:
         """The catalog has changed for this session's listener."""
         self.view = view
-        self.session.see(self.access())
+        kept = self.session.see(self.access())
+        checking = Slices(self.session.check_doubted)
+        self._take_turns(checking)
+        self.reset = not kept or not checking.result()
 
     def catalog_changed(self) -> None:
         """The session goes on with the newest snapshot."""
@@ -279,6 +291,19 @@ class Pair:
         while (restoring := self.session.restoring) is not None:
             self._take_turns(restoring.slices)
             self.callback(self.session.restored)
+        self._go_on()
+
+    def let_answer(self) -> bytes:
+        """The broker answers all that it has been sent, and what comes behind it, without any
+        topics or errors, up to a request that has not wholly arrived; returns what it was sent
+        meanwhile."""
+        sent = self.to_broker()
+        while (queue := self.session._in_flight.queue) and not self.session.streaming:
+            plan, number = queue[0].plan, queue[0].correlation_id
+            empty = messages.build(messages.message_class(f"{plan.name}Response", plan.version))
+            self.answered(response_frame(plan.name, plan.version, empty, number))
+            sent += self.to_broker()
+        return sent
 
     def ask(self, name: str, version: int, entity: Any, correlation_id: int = 7) -> Any:
         """Send a request; returns the parsed request that the broker sees, None if it sees none.
@@ -327,8 +352,17 @@ class Pair:
         return messages.parse(response_name(api_key), version, payload[body:])
 
 
+_LOOP = asyncio.new_event_loop()
+"""Of what nothing runs."""
+
+
 def _sent(work: Coroutine[Any, Any, bytes], answer: Any) -> tuple[bool, Any]:
-    """A coroutine's next step: whether it has ended, and what it gave or asked."""
+    """A coroutine's next step: whether it has ended, and what it gave or asked. What is done at
+    once (``asyncio.gather``) belongs to a loop, though none runs here."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.set_event_loop(_LOOP)
     try:
         return False, work.send(answer)
     except StopIteration as end:

@@ -43,6 +43,11 @@ _BY_TYPE: Mapping[str, object] = {
 }
 
 
+def by_type(wire_type: str) -> object:
+    """Something for a field of this wire type; None: it is left out."""
+    return _BY_TYPE.get(wire_type)
+
+
 def forwarded(api: str, topic: str) -> str:
     """``topic``, or one that the API's requests are forwarded for."""
     return PLAIN if api in MADE_HERE else topic

@@ -68,6 +68,20 @@ def test_a_fetch_in_flight_brings_nothing(pair: Pair, version: int, pieces: int)
     assert pair.answer("Fetch", version).error_code == NO_SESSION
 
 
+@pytest.mark.parametrize("version", [7, 12, 13, 15])
+def test_several_changes_end_it_once(pair: Pair, version: int) -> None:
+    """The client gets one error, and one is counted."""
+    pair.ask("Fetch", version, fetching.request(version, {asked(version): [0]}, session_epoch=0))
+    allow(pair)
+    allow(pair, f"DESCRIBE TOPIC {NAME}")
+    pair.close_view()
+    answered: Any = 1 if version > 12 else FLAT
+    got = pair.reply("Fetch", version, fetching.response(version, {answered: [b"secret"]}))
+    assert got.error_code == NO_SESSION
+    counted = [flow.errors.get(NO_SESSION, 0) for flow in pair.session.take_flows()]
+    assert sum(counted) == 1
+
+
 def test_what_is_still_allowed_goes_on(pair: Pair) -> None:
     pair.ask("Fetch", 15, fetching.request(15, {1: [0]}, session_epoch=0))
     pair.reply("Fetch", 15, fetching.response(15, {1: [b"records"]}, session_id=5))

@@ -81,13 +81,13 @@ async def test_adopting_topics_is_the_clusters_business() -> None:
 async def test_topics_in_the_way_are_named_to_those_who_may_describe_them() -> None:
     making = f"CREATE {CLUSTER}", "CREATE TOPIC new:"
     for allowed, named in (
-        (["DESCRIBE TOPIC new..a"], "'new..a', 1 more."),
-        ([], "2 that you do not see here."),
+        (["DESCRIBE TOPIC new..a"], "topics: 'new..a'; 1 that you do not see here."),
+        ([], "names: 2 that you do not see here."),
     ):
         one = pair(*making, *allowed, topics=["new..a", "new..b"], namespaces=["team-a"])
         code, message = (await create(one, "new:"))["new:"]
         assert code == INVALID
-        assert message.startswith(f"Namespace 'new' would take over existing topics: {named}")
+        assert message.startswith(f"Namespace 'new' would take over existing {named}")
 
 
 async def test_so_are_names_of_topics_that_are_stored_elsewhere() -> None:

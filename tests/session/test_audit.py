@@ -7,15 +7,17 @@ from typing import Any
 import pytest
 
 from gateway.audit.audit import Audit
+from gateway.catalog.entities import CatalogFormat
 from gateway.exchanges import worker_state
 from protocol import messages
 from protocol.messages import element_class, make
 from tests.audit.test_audit import MemorySink
-from tests.session import fetching
+from tests.session import changing, fetching
 from tests.session.allowing import Allowing
 from tests.session.pair import Pair, request_frame
 from tests.session.test_changes import create
 
+APPEND = 2
 FLAT, NAME = "team-a..orders", "team-a:orders"
 
 
@@ -63,7 +65,7 @@ def test_asking_again_is_an_event_again() -> None:
     sink = audited(pair)
     for number in range(5):
         pair.ask("Metadata", 9, metadata(9, [NAME]), number)
-        pair.to_client()
+        pair.let_answer()
     assert len(sink.events) == 5
 
 
@@ -75,7 +77,7 @@ def test_what_the_traffic_log_has_no_room_for_is_an_event_all_the_same(
     sink = audited(pair)
     for number in range(3):
         pair.ask("Metadata", 9, metadata(9, ["nowhere:a", "nowhere:b"]), number)
-        pair.to_client()
+        pair.let_answer()
     kept, dropped = len(pair.worker.denials), pair.worker.denials_dropped
     assert kept + dropped == len(sink.events) == 6
 
@@ -89,11 +91,23 @@ def test_what_a_change_rejects_is_an_event() -> None:
     ]
 
 
+async def test_a_link_by_a_name_that_is_taken_is_an_event() -> None:
+    pair = Pair(topics=[FLAT, "team-b..x"])
+    pair.log.append([CatalogFormat(3)])
+    pair.catalog_changed()
+    sink = audited(pair)
+    code, text = await changing.alter(pair, NAME, APPEND, gateway__link="team-b:x")
+    assert (code, text) == (36, "Topic 'team-b:x' already exists.")
+    (data,) = sink.data
+    assert (data["api"], data["spelled"]) == ("IncrementalAlterConfigs", NAME)
+    assert (data["error_code"], data["message"]) == (code, text)
+
+
 def test_denials_by_acls_are_counted_by_listener_operation_and_type() -> None:
     pair = Pair(topics=[FLAT], authorizer=Allowing([]))
     for number in range(3):
         pair.ask("Metadata", 9, metadata(9, [NAME]), number)
-        pair.to_client()
+        pair.let_answer()
     pair.ask("Metadata", 9, metadata(9, [":"]), 4)
     rows = pair.worker.take_authorization_denials()
     assert rows == [("authorization_denials", ("test", "DESCRIBE", "TOPIC"), 3)]

@@ -128,14 +128,6 @@ def test_one_that_exists_is_not_created_again_by_the_broker(version: int) -> Non
         assert (may, codes, recorded.begun) == (False, {name: 0}, [])
 
 
-@pytest.mark.parametrize("version", range(4))
-def test_all_is_asked_for_without_creating_any(version: int) -> None:
-    pair, _ = made(topics=["x__y", "plain"])
-    cls = messages.message_class("MetadataRequest", version)
-    seen = pair.ask(METADATA, version, make(cls, {"topics": None if version else ()}))
-    assert (pair.asked_as, seen.allow_auto_topic_creation) == (4, False)
-
-
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_name_that_reads_as_a_namespace_s_is_not_created(version: int) -> None:
     pair, recorded = made(spelling="legal")
@@ -169,12 +161,17 @@ def test_where_it_is_off_it_is_said_at_once(version: int) -> None:
     flats, may, codes = asked(pair, version, "team-a:new", "new", "team-a:there")
     assert (flats, may) == (["new", "team-a..there"], False)
     assert (codes["team-a:new"], recorded.begun) == (UNKNOWN_TOPIC, [])
+    assert [event.rule for event in pair.worker.denials] == ["auto_creation"]
 
 
 @pytest.mark.parametrize("version", range(4, 14))
 def test_a_request_that_forbids_it_creates_nothing(version: int) -> None:
+    """And denies nothing: Kafka Streams looks so for topics that it is about to create."""
     pair, recorded = made()
-    asked(pair, version, "team-a:new", "new", "x__y", allowed=False)
+    _, _, codes = asked(pair, version, "team-a:new", "new", "x", allowed=False)
+    assert (codes["team-a:new"], recorded.begun) == (UNKNOWN_TOPIC, [])
+    assert not pair.worker.denials
+    asked(pair, version, "x__y", allowed=False)
     assert not recorded.begun
 
 

@@ -57,7 +57,7 @@ def test_what_concerns_no_namespace_is_the_brokers(names: tuple[str, ...]) -> No
         ("DeleteTopics", 6, delete(ids=(1,))),
     ):
         pair.send(request_frame(api, version, entity))
-        assert pair.to_broker(), api
+        assert pair.let_answer(), api
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,10 @@ def test_answers_keep_the_order_of_the_requests() -> None:
     pair.broker.scripted, pair.broker.version = "DeleteTopicsRequest", 6
     doomed = request_frame("DeleteTopics", 6, delete("team-a:orders"), 2)
     pair.send(heartbeat(1) + doomed + heartbeat(3))
-    assert pair.to_broker() == heartbeat(1), "what comes behind a change waits for it"
+    assert pair.to_broker() == heartbeat(1)
+    assert pair.session.waiting is None, "the change begins when the broker has answered"
+    pair.answered(heartbeat_response(1))
+    assert pair.to_broker() == b"", "what comes behind a change waits for it"
     assert pair.session.waiting is not None
     assert not pair.session.quiet
     cls = messages.message_class("DeleteTopicsResponse", 6)
@@ -106,8 +109,7 @@ def test_answers_keep_the_order_of_the_requests() -> None:
     gone = make(result, {"name": "team-a..orders", "topic_id": topic_id(1)})
     pair.go_on(make(cls, {"responses": (gone,)}))
     assert pair.to_broker() == heartbeat(3)
-    assert pair.to_client() == b"", "the first is still to be answered"
-    pair.session.broker_data(heartbeat_response(1) + heartbeat_response(3))
+    pair.session.broker_data(heartbeat_response(3))
     ids = [int.from_bytes(payload[:4], "big") for payload in frames(pair.to_client())]
     assert ids == [1, 2, 3]
     assert pair.session.quiet
@@ -151,3 +153,19 @@ def test_while_the_catalog_is_stale_creating_is_to_be_tried_again() -> None:
     pair.send(request_frame("CreateTopics", 7, create("plain")))
     (entry,) = _answer(pair, "CreateTopics", 7)
     assert int(entry.error_code) == 5
+
+
+@pytest.mark.parametrize(
+    ("api", "version", "entity"),
+    [("CreateTopics", 7, create("team-a:new")), ("DeleteTopics", 6, delete("team-a:orders"))],
+)
+def test_a_client_learns_for_how_long_its_own_request_was_throttled(
+    api: str, version: int, entity: Any
+) -> None:
+    """KIP-599: it waits for as long before it tries again."""
+    pair = Pair(topics=["team-a..orders"])
+    for throttled in (28_900, 0):
+        pair.broker.throttled = {f"{api}Request": throttled}
+        pair.send(request_frame(api, version, entity))
+        answer = pair.answer(api, version)
+        assert answer.throttle_time.total_seconds() * 1000 == throttled

@@ -30,12 +30,14 @@ def pair() -> Pair:
 
 
 def test_what_is_in_flight_is_answered_and_no_more_is_read(pair: Pair) -> None:
-    pair.send(heartbeat(1) + heartbeat(2))
+    fetches = held_back("Fetch", 1) + held_back("Fetch", 2)
+    pair.send(fetches + heartbeat(3))
     pair.session.finish()
     assert not pair.session.quiet
-    pair.send(heartbeat(3))
+    pair.send(heartbeat(4))
     assert sent_ids(pair) == [1, 2]
-    pair.session.broker_data(heartbeat_response(1) + heartbeat_response(2))
+    pair.let_answer()
+    assert pair.to_broker() == b"", "what waited behind them is sent again elsewhere"
     assert correlation_ids(pair.to_client()) == [1, 2]
     assert pair.session.quiet
 
@@ -140,3 +142,4 @@ def test_what_else_is_under_way_is_waited_for(pair: Pair) -> None:
     assert not pair.session.quiet
     pair.session.broker_data(heartbeat_response(1))
     assert pair.session.quiet
+    assert sent_ids(pair) == [1]

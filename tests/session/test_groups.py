@@ -83,8 +83,9 @@ def test_another_protocols_bytes_pass_in_both_directions(version: int) -> None:
     assert not difference({"members": [{"metadata": opaque}]}, joined)
     sent = pair.ask("SyncGroup", version, sync(version, opaque, "connect"))
     assert not difference({"assignments": [{"assignment": opaque}]}, sent)
-    reply = answer("SyncGroup", version, protocol_type="connect", assignment=opaque)
-    got = pair.reply("SyncGroup", version, reply)
+    assert pair.asked_as == 5, "the broker is told the protocol type, so it compares it"
+    reply = answer("SyncGroup", 5, protocol_type="connect", assignment=opaque)
+    got = pair.reply("SyncGroup", version, reply, sent=5)
     assert not difference({"assignment": opaque}, got)
 
 

@@ -83,7 +83,7 @@ def test_everything_else_goes_on(pair: Pair) -> None:
     for number, api in enumerate(("Metadata", "OffsetCommit", "InitProducerId", "EndTxn"), start=1):
         version = versions(api)[0]
         pair.send(request_frame(api, version, request(api, version, "team-a:orders", topic_id(1))))
-        assert len(frames(pair.to_broker())) == 1, (number, api)
+        assert len(frames(pair.let_answer())) == 1, (number, api)
     pair.send(heartbeat(9))
     assert len(frames(pair.to_broker())) == 1
     assert pair.session.left is None

@@ -37,6 +37,12 @@ def owner(one: Pair, flat: str) -> str:
 async def test_a_move_needs_alter_on_both_namespaces() -> None:
     both = "ALTER TOPIC team-a:", "ALTER TOPIC team-b:"
     one = pair(*both)
+    code, message = await move(one, "team-a:orders", "team-b")
+    assert (code, message) == (
+        FORBIDDEN,
+        "User:alice is not allowed to CREATE topic 'team-b:orders'.",
+    )
+    one = pair(*both, "CREATE TOPIC team-b:orders")
     assert (await move(one, "team-a:orders", "team-b"))[0] == DONE
     assert owner(one, "team-a..orders") == "team-b:orders"
 
@@ -56,11 +62,16 @@ async def test_one_of_them_is_not_enough(allowed: str, lacking: str) -> None:
 
 
 async def test_from_the_default_namespace_the_topics_own_acls_count() -> None:
-    one = pair("ALTER TOPIC plain", "ALTER TOPIC team-a:")
+    there = "ALTER TOPIC team-a:", "CREATE TOPIC team-a:renamed"
+    one = pair("ALTER TOPIC plain", f"ALTER {CLUSTER}", *there)
     assert (await move(one, "plain", "team-a", gateway__topic="renamed"))[0] == DONE
     assert owner(one, "plain") == "team-a:renamed"
-    one = pair("ALTER TOPIC team-a:", f"ALTER {CLUSTER}")
-    assert (await move(one, "plain", "team-a"))[0] == FORBIDDEN
+    one = pair(f"ALTER {CLUSTER}", *there)
+    assert (await move(one, "plain", "team-a", gateway__topic="renamed"))[0] == FORBIDDEN
+    # ALTER on a topic is no right to grant rights to it.
+    one = pair("ALTER TOPIC plain", *there)
+    assert (await move(one, "plain", "team-a", gateway__topic="renamed"))[0] == FORBIDDEN
+    assert owner(one, "plain") == "plain"
 
 
 @pytest.mark.parametrize("right", ["CREATE TOPIC new", f"CREATE {CLUSTER}"])
@@ -87,7 +98,8 @@ async def test_by_an_alias_the_namespace_that_the_topic_is_in_counts() -> None:
     one = pair("ALTER TOPIC team-a:", "ALTER TOPIC team-a:sub:", entries=[entry])
     code, message = await move(one, "team-a:orders", "team-a:sub")
     assert (code, message) == (FORBIDDEN, "User:alice is not allowed to ALTER this topic.")
-    one = pair("ALTER TOPIC team-b:", "ALTER TOPIC team-a:sub:", entries=[entry])
+    there = "ALTER TOPIC team-a:sub:", "CREATE TOPIC team-a:sub:orders"
+    one = pair("ALTER TOPIC team-b:", *there, entries=[entry])
     assert (await move(one, "team-a:orders", "team-a:sub"))[0] == DONE
 
 
@@ -98,7 +110,8 @@ def moved_on() -> TopicEntry:
 
 
 async def test_what_is_moved_away_meanwhile_is_not_moved_from_there() -> None:
-    one = pair("ALTER TOPIC team-a:", "ALTER TOPIC team-a:sub:")
+    there = "ALTER TOPIC team-a:sub:", "CREATE TOPIC team-a:sub:orders"
+    one = pair("ALTER TOPIC team-a:", *there)
     told = await move(one, "team-a:orders", "team-a:sub", meanwhile=[moved_on()])
     assert told == (FORBIDDEN, "User:alice is not allowed to ALTER this topic.")
     assert owner(one, "team-a..orders") == "team-b:orders"
@@ -116,7 +129,8 @@ async def test_what_is_moved_away_meanwhile_is_not_changed_there(api: str) -> No
 
 async def test_a_move_inside_of_a_home() -> None:
     allowed = "ALTER TOPIC team-a:", "ALTER TOPIC team-a:sub:"
-    one = pair(*allowed, home="team-a")
+    made = "CREATE TOPIC team-a:sub:orders", "CREATE TOPIC team-a:orders"
+    one = pair(*allowed, *made, home="team-a")
     assert (await move(one, "orders", "sub"))[0] == DONE
     assert owner(one, "team-a..orders") == "team-a:sub:orders"
     assert (await move(one, "sub:orders", ""))[0] == DONE
@@ -129,7 +143,7 @@ async def test_a_move_inside_of_a_home() -> None:
 
 
 async def test_alter_is_no_right_to_configs() -> None:
-    one = pair("ALTER TOPIC team-a:", "ALTER TOPIC team-a:orders")
+    one = pair("ALTER TOPIC team-a:", "ALTER TOPIC team-a:orders", "CREATE TOPIC team-a:orders")
     assert (await alter(one, "team-a:orders", retention__ms="1"))[0] == FORBIDDEN
     present: dict[str, Any] = {"retention__ms": "1", "gateway__namespace": "team-a"}
     assert (await alter(one, "team-a:orders", api="AlterConfigs", **present))[0] == FORBIDDEN

@@ -97,6 +97,6 @@ def test_a_client_id_that_comes_and_goes() -> None:
     for client_id in (None, b"", b"a", None, b"ab", b"a", b"\xff\xff", None, b""):
         frame = request_frame("ListGroups", 0, entity, client_id=client_id)
         pair.send(frame)
-        assert pair.to_broker() == frame
+        assert pair.let_answer() == frame
         shown = client_id.decode(errors="replace") if client_id else ""
         assert pair.session.state.source.client_id == shown

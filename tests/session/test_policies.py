@@ -216,13 +216,3 @@ def test_an_old_client_creates_nothing_by_asking(version: int, namespace: str) -
     topics = tuple(make(topic, {"name": name}) for name in ("plain", "team-b..x"))
     answer = one.reply("Metadata", version, make(cls, {"topics": topics}), sent=4)
     assert [each.name for each in answer.topics] == ["plain", "team-b:x"]
-
-
-@pytest.mark.parametrize("version", range(4))
-def test_an_old_client_that_asks_for_all_is_told_of_what_is_listed(version: int) -> None:
-    one = pair(**strict(""))
-    cls = messages.message_class("MetadataRequest", version)
-    one.send(request_frame("Metadata", version, make(cls, {"topics": None})))
-    (sent,) = frames(one.to_broker())
-    assert (sent[2:4], sent[-1:]) == (b"\x00\x04", b"\x00")
-    assert b"plain" in sent

@@ -71,10 +71,11 @@ def test_by_topic_id() -> None:
     [
         (["team-a:orders"], 1, timedelta(0), LEAST),
         (["team-a:orders"], 0, timedelta(milliseconds=-1), LEAST),
-        (["team-a:orders"], 1, timedelta(minutes=2), timedelta(minutes=2)),
+        (["team-a:orders"], 1, timedelta(seconds=45), timedelta(seconds=45)),
+        (["team-a:orders"], 1, timedelta(minutes=2), timedelta(minutes=1)),
         (["team-a:orders"], -1, timedelta(0), timedelta(0)),
         (["nowhere:x", "team-a:orders"], 1, timedelta(0), LEAST),
-        (["nowhere:x", "team-a:orders"], 1, timedelta(minutes=2), timedelta(minutes=2)),
+        (["nowhere:x", "team-a:orders"], 1, timedelta(minutes=2), timedelta(minutes=1)),
         (["x"], 1, timedelta(0), timedelta(0)),
     ],
 )

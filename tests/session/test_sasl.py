@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+from gateway.auth.exchange import Exchange
 from gateway.exchanges.exchange import Unanswerable, Work
 from gateway.identity import Identity
 from protocol import messages
 from protocol.errors import ProtocolError
-from tests.auth.logins import Accepts
+from tests.auth.logins import Accepts, EchoExchange
 from tests.session.pair import Pair, frames, request_frame, response_frame
 
 ILLEGAL_SASL_STATE = 34
@@ -68,6 +70,28 @@ def test_rejected(value: bytes, reason: str) -> None:
     assert reauth is not None
     assert (reauth.identity, reauth.failed) == (None, reason)
     assert int(step(pair, b"alice").error_code) == ILLEGAL_SASL_STATE  # there is no second try
+
+
+def test_the_slow_part_is_done_in_a_thread() -> None:
+    pair, done = authenticated(), []
+
+    class Slow(EchoExchange):
+        def work(self, token: bytes) -> Callable[[], None]:
+            return lambda: done.append(token)
+
+    class Listener(Accepts):
+        def begin(self, mechanism: str) -> Exchange:
+            return Slow(1)
+
+    async def verify(host: str, work: Callable[[], None]) -> None:
+        assert host == pair.session.state.host
+        assert not done
+        work()
+
+    pair.worker.sasl, pair.worker.verify = {"test": Listener(5_000)}, verify
+    handshake(pair)
+    assert not step(pair, b"alice").error_code
+    assert done == [b"alice"]
 
 
 def test_what_cannot_be_told_ends_the_connection() -> None:

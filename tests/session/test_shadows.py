@@ -69,6 +69,7 @@ def test_a_shadow_is_made_once_and_grows() -> None:
     pair = FarPair()
     for _ in range(2):
         pair.ask("OffsetCommit", 9, commit(9, FOREIGN))
+        pair.let_answer()
     assert len(pair.home.broker.requests("CreateTopicsRequest")) == 1
     pair.other.broker.topics["search..clicks"].partitions = 7
     pair.other.cluster.list()

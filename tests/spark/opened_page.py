@@ -25,13 +25,13 @@ _CELLS = """
 
 @contextlib.asynccontextmanager
 async def opened(
-    directory: Path, tables: Mapping[str, Table], totals: Row | None = None
+    directory: Path, tables: Mapping[str, Table], totals: Row | None = None, *, width: int = 1200
 ) -> AsyncIterator[Page]:
-    """The page of some tables in a window of a desktop, which complained of nothing at all."""
+    """The page of some tables in a window ``width`` wide, which complained of nothing at all."""
     file = directory / "report.html"
     file.write_text(page(tables, totals or {}, ABOUT), encoding="utf-8")
     async with open_browser(directory) as browser, browser.page() as tab:
-        await tab.resize(1200, 900)
+        await tab.resize(width, 900)
         await tab.open(file)
         assert await tab.run("document.documentElement.dataset.ready") == "yes", tab.errors
         yield tab

@@ -88,17 +88,34 @@ async def test_the_tables_show_every_figure(tmp_path: Path) -> None:
         assert figures == list(totals.values())
 
 
+@pytest.mark.parametrize("width", [1200, 400])
+async def test_the_boxes_are_the_namespaces(tmp_path: Path, width: int) -> None:
+    tables, totals = sample()
+    rows = tables["namespaces"].rows
+    async with opened(tmp_path, tables, totals, width=width) as tab:
+        charts = await model_of(tab)
+
+    tree = {row["tier"]: moved(row) for row in rows if row["tier"] != "(all)"}
+    roots = charts["tree"]["series"][0]["data"]
+    boxes = dict(_boxes(roots))
+    own = boxes.pop("shop itself")
+    assert boxes.items() <= tree.items()
+    assert {path for path in tree if ":" not in path} == _named(roots)
+    # What has no room for a label stands in a box of several, or has none inside its namespace's.
+    assert sum(root["value"] for root in roots) == sum(tree[path] for path in _named(roots))
+    for folded in (root for root in roots if root.get("folded")):
+        assert folded["value"] == sum(tree[path] for path in folded["path"].split(", "))
+    largest = sorted(tree, key=lambda path: tree[path])[-(8 if width > 600 else 4) :]
+    assert boxes.keys() >= set(largest)
+    assert any(root.get("folded") for root in roots) == (width < 600)
+    assert own == tree["shop"] - sum(v for k, v in tree.items() if k.startswith("shop:"))
+
+
 async def test_the_charts_figures_are_the_tables(tmp_path: Path) -> None:
     tables, totals = sample()
     rows = {name: list(table.rows) for name, table in tables.items()}
     async with opened(tmp_path, tables, totals) as tab:
         charts = await model_of(tab)
-
-    boxes = dict(_boxes(charts["tree"]["series"][0]["data"]))
-    own = boxes.pop("shop itself")
-    tree = {row["tier"]: moved(row) for row in rows["namespaces"] if row["tier"] != "(all)"}
-    assert boxes == tree
-    assert own == tree["shop"] - sum(v for k, v in tree.items() if k.startswith("shop:"))
 
     time = charts["time"]
     in_time = {
@@ -165,11 +182,18 @@ async def test_the_flows_and_the_percentiles_are_the_tables(tmp_path: Path) -> N
 
 
 def _boxes(nodes: list[dict[str, Any]]) -> list[tuple[str, int]]:
+    """Of each namespace that has a box of its own: its path and its bytes."""
     return [
         pair
         for node in nodes
+        if not node.get("folded")
         for pair in [(node["path"], node["value"]), *_boxes(node.get("children") or [])]
     ]
+
+
+def _named(nodes: list[dict[str, Any]]) -> set[str]:
+    """The namespaces that boxes stand for; one of several names them all."""
+    return {path for node in nodes for path in node["path"].split(", ")}
 
 
 async def test_figures_are_written_as_people_read_them(tmp_path: Path) -> None:

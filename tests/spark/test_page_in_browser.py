@@ -327,3 +327,58 @@ def _luminance(color: str) -> float:
         values = [int(value) for value in re.findall(r"\d+", color)[:3]]
     linear = [v / 255 / 12.92 if v <= 10 else ((v / 255 + 0.055) / 1.055) ** 2.4 for v in values]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("width", [1280, 1120, 1081, 900, 700])
+async def test_nothing_of_the_navigation_is_cut_and_no_tile_stands_alone(
+    tmp_path: Path, width: int
+) -> None:
+    tables, totals = sample()
+    async with opened(tmp_path, tables, totals) as tab:
+        await tab.resize(width, 900)
+        cut = (
+            "[...document.querySelectorAll('nav a')].filter((link) => {"
+            " const box = link.getBoundingClientRect();"
+            " return link.getClientRects().length !== 1 || box.left < 0 || box.right > innerWidth;"
+            " }).map((link) => link.textContent)"
+        )
+        assert await tab.run(cut) == []
+        tiles = await tab.run(
+            "[...document.querySelectorAll('#totals div')].map((tile) => tile.offsetTop)"
+        )
+        rows = [tiles.count(top) for top in sorted(set(tiles))]
+        assert len(tiles) == 9
+        # The last row is short of one tile at most.
+        assert rows[0] - rows[-1] <= 1
+        assert await tab.run(
+            "[...document.querySelectorAll('#totals dd')].every((one) =>"
+            " one.scrollWidth <= one.clientWidth)"
+        )
+        # A heading that a link leads to is not below the navigation, which stays.
+        await tab.run("(document.querySelectorAll('nav a')[4].click(), 1)")
+        await tab.settle()
+        nav, heading = await tab.run(
+            "[document.querySelector('nav').getBoundingClientRect().bottom,"
+            " document.querySelector(location.hash + ' h2').getBoundingClientRect().top]"
+        )
+        assert heading >= nav
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+async def test_every_box_of_the_tree_has_its_label(tmp_path: Path, width: int) -> None:
+    tables, totals = sample()
+    async with opened(tmp_path, tables, totals) as tab:
+        await tab.resize(width, 900)
+        await tab.settle()
+        names, texts = await tab.run(
+            "(() => { const box = document.querySelector('[data-chart=tree]');"
+            " const [series] = echarts.getInstanceByDom(box).getOption().series;"
+            " const names = []; const visit = (one) => { names.push(one.name);"
+            " (one.children || []).forEach(visit); }; series.data.forEach(visit);"
+            " return [names, [...box.querySelectorAll('svg text')].map((t) => t.textContent)]; })()"
+        )
+        assert len(names) >= 8
+        # A narrow box has the beginning of its name, and none has nothing.
+        beginnings = {text[:3] for text in texts}
+        assert [name for name in names if name[:3] not in beginnings] == []
+        assert any("smaller" in name for name in names) is (width == 390)

@@ -63,7 +63,10 @@ def test_what_stands_beside_certificates_is_no_matter(authority: Authority) -> N
             b"-----BEGIN CERTIFICATE-----\nAAAA",
             "holds a certificate that cannot be read; export it again",
         ),
-        (b"x" * (MAX_FILE_BYTES + 1), "has over 4 MiB; give a PEM file"),
+        (
+            b"x" * (MAX_FILE_BYTES + 1),
+            f"cannot be read: it has over {MAX_FILE_BYTES:,} bytes; correct it",
+        ),
     ],
 )
 def test_no_certificate(tmp_path: Path, content: bytes, reason: str) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+import struct
 from datetime import timedelta
 from pathlib import Path
 
@@ -195,8 +196,9 @@ def test_clients_that_speak_no_tls(run: Run, pki: Pki, data: bytes, reason: str)
     run(test)
 
 
+@pytest.mark.parametrize("reset", [False, True])
 @pytest.mark.parametrize("sent", [b"", b"\x16\x03\x01\x02\x00\x01"])
-def test_a_client_that_goes_away(run: Run, pki: Pki, sent: bytes) -> None:
+def test_a_client_that_goes_away(run: Run, pki: Pki, sent: bytes, reset: bool) -> None:
     """One that has sent nothing is a health check: nothing has failed."""
     reason = "TLS handshake failed: the client went away"
 
@@ -205,7 +207,14 @@ def test_a_client_that_goes_away(run: Run, pki: Pki, sent: bytes) -> None:
             client = await bound.connect(None)
             client.writer.write(sent)
             await eventually(lambda: len(bound.unauthenticated) == 1, "a handshake begins or ends")
+            await eventually(
+                lambda: len(bound.unauthenticated._all.speaking) == bool(sent), "it has spoken"
+            )
             address = client.address
+            if reset:
+                linger = struct.pack("ii", 1, 0)
+                opened = client.writer.get_extra_info("socket")
+                opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger)
             await client.close()
             await eventually(lambda: not len(bound.unauthenticated), "its place is free")
             assert bound.rejected == ([(address, reason)] if sent else [])

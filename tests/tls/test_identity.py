@@ -57,6 +57,13 @@ def test_no_rule_is_for_it(pki: Pki) -> None:
     assert str(caught.value) == "no rule of principal_mapping_rules is for 'CN=Bob,O=Elsewhere'"
 
 
+@pytest.mark.parametrize("name", ["*", "a\nb"])
+def test_a_name_that_no_client_may_have(pki: Pki, name: str) -> None:
+    made = pki.ours.client("star", subject((ORG, "Example"), (CN, name)))
+    with pytest.raises(NoPrincipal):
+        certificate_identity(der(made), PrincipalMapping(["RULE:CN=((?s:.+)),O=Example/$1/"]))
+
+
 def test_a_certificate_without_a_subject_is_nobody(pki: Pki) -> None:
     made = pki.ours.client("nobody", x509.Name([]))
     with pytest.raises(NoPrincipal, match="no rule of principal_mapping_rules is for ''"):

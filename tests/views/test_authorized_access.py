@@ -15,7 +15,7 @@ from gateway.acl_model import (
     ResourceType,
 )
 from gateway.acls.authorizer import Verdict
-from gateway.catalog.entities import Alias, TopicEntry
+from gateway.catalog.entities import Alias, Namespace, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.decision import Denied, Resolved
 from gateway.names import LogicalName
@@ -144,6 +144,42 @@ def test_from_the_root_a_homes_ids_are_the_homes(group: str) -> None:
     kind = ResourceType.GROUP
     assert from_root.id_resource(kind, prefixed) == at_home.id_resource(kind, group.encode())
     assert at_home.broker_id_resource(kind, prefixed).text == f"team-a:{group}"
+
+
+def test_whose_an_id_is_depends_on_nothing_that_exists() -> None:
+    alice, _ = access()
+    for made in (SNAPSHOT, Snapshot.of(["team-a", "new"])):
+        there = alice.over(View(ViewSettings("test"), made))
+        kind = ResourceType.GROUP
+        assert there.id_resource(kind, b"new..app") == Resource(kind, "new", "app")
+        assert there.broker_id_resource(kind, b"new..app") == Resource(kind, "new", "app")
+        assert there.id_resource(kind, b"no_tier..app") == Resource(kind, "", "no_tier..app")
+
+
+def test_that_a_namespace_is_being_deleted_is_not_for_everybody() -> None:
+    made = SNAPSHOT.apply([Namespace("team-b", deleting=1)], 2)
+    told = []
+    for rights in ((), ("READ GROUP team-b:app",)):
+        alice, _ = access(*rights)
+        denied = alice.over(View(ViewSettings("test"), made)).group(READ, b"team-b..app")
+        assert isinstance(denied, Denied)
+        assert denied.code == 30
+        told.append(denied.message)
+    assert told == [
+        "User:alice is not allowed to READ group 'team-b..app'.",
+        "Group 'team-b..app' is being deleted.",
+    ]
+
+
+def test_nor_where_nothing_is_done_by_the_id() -> None:
+    """As in a Produce without a transaction, which names a transactional id in vain."""
+    made = SNAPSHOT.apply([Namespace("team-b", deleting=1)], 2)
+    alice, _ = access()
+    there = alice.over(View(ViewSettings("test"), made))
+    assert there.transactional_id(0, b"team-b..app") == b"team-b..app"
+    alice, _ = access("DESCRIBE TRANSACTIONAL_ID team-b:app")
+    there = alice.over(View(ViewSettings("test"), made))
+    assert isinstance(there.transactional_id(0, b"team-b..app"), Denied)
 
 
 def test_a_reserved_group_is_reserved_before_it_is_asked_about() -> None:

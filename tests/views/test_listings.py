@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 from gateway.catalog.snapshot import Snapshot
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import Access
@@ -100,3 +102,20 @@ def test_the_one_that_listed_longest_ago_goes() -> None:
     again = made.of(everyone[1], topics)
     assert again is not first[1]
     assert again.version > max(one.version for one in first)
+
+
+def test_a_listing_of_a_request_that_waits_holds_what_it_lists_alone() -> None:
+    """Requests hold theirs while a broker does not answer: of many clients at once, on a cluster of
+    many topics, of which each sees a few."""
+    made, topics = Listings(), index()
+    alice = access("User:alice", "DESCRIBE TOPIC plain")
+    replaced = made.of(alice, topics)
+    topics.learn(b"new", bytes([9]) * 16)
+    assert made.of(alice, topics) is not replaced
+    everyone = [access(f"User:{n}", "DESCRIBE TOPIC plain") for n in range(MAX_LISTINGS + 1)]
+    evicted = made.of(everyone[0], topics)
+    for each in everyone[1:]:
+        made.of(each, topics)
+    for listing in (replaced, evicted):
+        held = [one for one in gc.get_referents(listing) if isinstance(one, dict)]
+        assert sum(map(len, held)) == len(listing.shown) == 1

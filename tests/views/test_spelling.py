@@ -96,13 +96,15 @@ def test_a_shown_namespace_denotes_what_it_was_shown_for(
 
 @pytest.mark.parametrize("home", ["team-a", "a.", "a-", "org:v1.2", "-", "a..b"])
 @pytest.mark.parametrize(
-    "client_id", ["app", "a:b", ":", "my app", "x..y", ".", "..", "é", "org:x"]
+    "client_id", ["app", "a:b", ":", "my app", "x..y", ".", "..", "é", "org:x", ""]
 )
 def test_from_the_root_a_homes_id_is_told_by_its_prefix(home: str, client_id: str) -> None:
     snapshot = Snapshot.of([home, "org"])
     assert id_owner(snapshot, flat_prefix(home) + client_id) == (home, client_id)
 
 
-@pytest.mark.parametrize("client_id", ["app", "team-a..", "..x", "nowhere..app", "team-a:app", ""])
+@pytest.mark.parametrize(
+    "client_id", ["app", "..", "..x", "nowhere..", "nowhere..app", "team-a:app", ""]
+)
 def test_ids_of_no_home(client_id: str) -> None:
     assert id_owner(Snapshot.of(["team-a"]), client_id) is None

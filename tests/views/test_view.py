@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.catalog.entities import TopicEntry
+from gateway.catalog.entities import Namespace, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.decision import Denied, Resolved
 from gateway.names import LogicalName, encode
@@ -43,7 +43,6 @@ def test_both_spellings_from_the_root(spelled: str, flat: str) -> None:
         ("sub:orders", "team-a.sub..orders"),
         ("a..b", "team-a..a..b"),
         ("team-b..orders", "team-a..team-b..orders"),
-        ("__consumer_offsets", "team-a..__consumer_offsets"),
     ],
 )
 def test_under_a_home_names_are_relative(spelled: str, flat: str) -> None:
@@ -133,11 +132,26 @@ def test_what_is_shown_resolves_to_what_it_was_shown_for(
         assert found.flat == flat
 
 
+def test_ids_of_a_namespace_that_is_deleted_reach_nothing() -> None:
+    marked = Snapshot.of(["team-a:sub", "team-b"]).apply([Namespace("team-a", deleting=1)], 9)
+    everything, home = (
+        View(ViewSettings("test", "colon", home, escape=False), marked) for home in ("", "team-a")
+    )
+    for one, ids in ((everything, (b"team-a..app", b"team-a.sub..app")), (home, (b"app",))):
+        for spelled in ids:
+            for found in (one.group_to_broker(spelled), one.transactional_id_to_broker(spelled)):
+                assert isinstance(found, Denied)
+    for spelled in (b"team-b..app", b"app", b"team-a"):
+        assert everything.group_to_broker(spelled) == spelled
+
+
 def test_ids_carry_their_homes_prefix() -> None:
     home, root = view(home="team-a"), view()
     assert home.group_to_broker(b"app") == b"team-a..app"
     assert home.id_to_client(b"team-a..app") == b"app"
     assert home.id_to_client(b"app") is None
+    assert home.group_to_broker(b"") == b"team-a.."
+    assert home.id_to_client(b"team-a..") == b""
     assert home.transactional_id_to_broker(b"tx") == b"team-a..tx"
     assert root.group_to_broker(b"app") == b"app"
     assert root.id_to_client(b"app") == b"app"
@@ -148,7 +162,6 @@ def test_ids_that_may_not_be_used() -> None:
     for rejected, code in (
         (root.group_to_broker(b"__kafka_gateway_x"), 30),
         (root.transactional_id_to_broker(b"__kafka_gateway_x"), 53),
-        (home.group_to_broker(b""), 24),
         (home.transactional_id_to_broker(b""), 42),
         (home.group_to_broker(b"x" * 32_767), 42),
     ):

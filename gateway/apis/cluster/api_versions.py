@@ -13,7 +13,7 @@ from gateway.exchanges.exchange import Answer, Exchange, Outcome
 from gateway.exchanges.state import ConnectionState
 from gateway.exchanges.tree import Tree
 from gateway.rules import api_versions
-from gateway.rules.declaration import Do
+from gateway.rules.declaration import Do, Effect
 from protocol.splice import Edit
 
 
@@ -56,6 +56,7 @@ API = Api(
     "ApiVersions",
     api_versions.OWN_VERSIONS,
     Do.FORWARD,
+    effect=Effect.LOOKUP,
     rejection=_unsupported,
     request=request,
     response=response,

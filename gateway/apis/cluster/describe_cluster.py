@@ -6,20 +6,31 @@ operations allowed on the cluster are those of the gateway's own ACLs.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 from gateway.apis import generic
 from gateway.decision import Denied
-from gateway.error_codes import MISMATCHED_ENDPOINT_TYPE, UNSUPPORTED_ENDPOINT_TYPE
+from gateway.error_codes import (
+    MISMATCHED_ENDPOINT_TYPE,
+    REQUEST_TIMED_OUT,
+    UNSUPPORTED_ENDPOINT_TYPE,
+)
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.state import ConnectionState
-from gateway.rules.declaration import Do, ToldOperations
+from gateway.rules.authorized_operations import NOT_ASKED
+from gateway.rules.declaration import Do, Effect, ToldOperations
+from gateway.rules.division import Division, Recall
 from gateway.rules.restore import hidden_nodes
+from gateway.rules.tree_brokers import Broker, BrokerList, made_brokers
 from protocol import messages
+from protocol.messages import made
 from protocol.splice import Edit
+
+_REQUEST: Final = "DescribeClusterRequest"
+_RESPONSE: Final = "DescribeClusterResponse"
 
 BROKERS = 1
 CONTROLLERS = 2
@@ -57,7 +68,7 @@ def rejection(version: int, body: bytes) -> Denied | None:
     As a broker does (Kafka's AuthHelper): MISMATCHED_ENDPOINT_TYPE for controllers, and
     UNSUPPORTED_ENDPOINT_TYPE for a type that does not exist.
     """
-    request = messages.parse("DescribeClusterRequest", version, body)
+    request = messages.parse(_REQUEST, version, body)
     endpoint_type = getattr(request, "endpoint_type", BROKERS)
     if endpoint_type == BROKERS:
         return None
@@ -71,7 +82,7 @@ def rejection(version: int, body: bytes) -> Denied | None:
 def drop_brokers(version: int, body: bytes, hidden_node_ids: Collection[int]) -> bytes:
     """A DescribeClusterResponse without brokers that have no address here; a controller among
     them becomes -1, as for a controller that is not in the list. Raises ProtocolError."""
-    response = messages.parse("DescribeClusterResponse", version, body)
+    response = messages.parse(_RESPONSE, version, body)
     shown = tuple(b for b in response.brokers if b.broker_id not in hidden_node_ids)
     changes: dict[str, Any] = {"brokers": shown}
     if response.controller_id in hidden_node_ids:
@@ -79,12 +90,62 @@ def drop_brokers(version: int, body: bytes, hidden_node_ids: Collection[int]) ->
     return messages.write(replace(response, **changes))
 
 
+# -- in a tree, and with gateways among the brokers ------------------------------------------------
+
+
+def replaced(
+    version: int,
+    body: bytes,
+    brokers: Iterable[Broker],
+    cluster_id: str | None,
+    controller_id: int,
+) -> bytes:
+    """A response with these brokers, cluster id and controller; one that is an error stays as it
+    is. Raises ProtocolError."""
+    response: Any = messages.parse(_RESPONSE, version, body)
+    if response.error_code:
+        return body
+    changes: dict[str, Any] = {
+        "brokers": tuple(made_brokers(type(response), "broker_id", brokers)),
+        "cluster_id": cluster_id or response.cluster_id,
+        "controller_id": controller_id,
+    }
+    return messages.write(replace(response, **changes))
+
+
+def extended(version: int, body: bytes, brokers: Iterable[Broker]) -> bytes:
+    """A response with these brokers behind its own; one that is an error stays as it is. Raises
+    ProtocolError."""
+    response: Any = messages.parse(_RESPONSE, version, body)
+    if response.error_code:
+        return body
+    more = made_brokers(type(response), "broker_id", brokers)
+    return messages.write(replace(response, brokers=(*response.brokers, *more)))
+
+
+def when_down(version: int, part_body: bytes, recall: Recall) -> bytes:
+    """The response without brokers, to which those known are added; of the controllers (KIP-919)
+    nothing is known. Raises ProtocolError."""
+    request = messages.parse(_REQUEST, version, part_body)
+    if getattr(request, "endpoint_type", BROKERS) != BROKERS:
+        return made(_RESPONSE, version, {"error_code": REQUEST_TIMED_OUT})
+    values = {
+        "endpoint_type": BROKERS,
+        "controller_id": NO_CONTROLLER,
+        "cluster_authorized_operations": NOT_ASKED,
+    }
+    return made(_RESPONSE, version, values)
+
+
 API = Api(
     "DescribeCluster",
     (0, 2),
     Do.FORWARD,
+    effect=Effect.LOOKUP,
     why="addresses are rewritten; controllers denied",
     operations=ToldOperations(("include_cluster_authorized_operations",)),
+    division=Division(when_down=when_down),
+    brokers=BrokerList(replaced, extended),
     request=request,
     response=response,
 )

@@ -16,7 +16,7 @@ from gateway.apis import generic
 from gateway.apis.counting import count_errors, count_topics, note_denials
 from gateway.decision import Denied
 from gateway.exchanges.api import Api
-from gateway.exchanges.exchange import Exchange, Forward, Outcome, Refresh
+from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Refresh
 from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import DESCRIBE, Do
@@ -29,6 +29,8 @@ from protocol.pausing import paced
 
 _REQUEST: Final = "DescribeLogDirsRequest"
 _RESPONSE: Final = "DescribeLogDirsResponse"
+
+_OF_GATEWAY: Final = "gateway"
 
 _FIRST_WITH_ERROR: Final = 3
 """The first version whose response has an error of its own (KIP-784)."""
@@ -54,7 +56,6 @@ def request(
     denied = _denial(state.access)
     if denied is not None:
         note_denials(state, exchange, Rejections(ids={b"kafka-cluster": denied}))
-        exchange.flow = state.flow(plan.api_key, plan.version, b"")
         return generic.answer_error(exchange, body, denied)
     generic.require_open(state)
     asked = messages.parse(_REQUEST, plan.version, body)
@@ -83,7 +84,7 @@ def request(
     note_denials(state, exchange, rejections)
     exchange.kept = RequestedTopics(requested)
     exchange.spelled = {
-        flat.encode(): next(iter(spelled)).encode() for flat, spelled in requested.items()
+        flat.encode(): next(iter(spelled)).encode() for flat, spelled in paced(requested.items())
     }
     count_topics(state, exchange)
     return Forward(plan, messages.write(replace(asked, topics=tuple(left))))
@@ -99,7 +100,9 @@ def response(state: ConnectionState, exchange: Exchange, buf: bytes, start: int,
     # In the order of their paths, so that a directory has one number in every response of a broker.
     paths = sorted({each.log_dir for each in answer.results})
     numbers = {path: number for number, path in enumerate(paths, 1)}
-    disk = _UNKNOWN_DISK if state.view.settings.home else {}
+    # A home in another volume of the tree is one, too.
+    settings = state.view.settings
+    disk = _UNKNOWN_DISK if settings.home or settings.home_elsewhere else {}
     results = tuple(
         changed(
             each,
@@ -150,6 +153,14 @@ def _rejection(version: int, body: bytes, code: int) -> bytes | None:
     return messages.write(messages.build(messages.message_class(_RESPONSE, version)))
 
 
+def at_gateway_node(exchange: Exchange, body: bytes) -> Outcome:
+    """A gateway has no partition. Java's admin client takes a response without any log directory
+    for CLUSTER_AUTHORIZATION_FAILED (KafkaAdminClient.describeLogDirs)."""
+    cls = messages.message_class(_RESPONSE, exchange.plan.version)
+    empty = messages.make(messages.element_class(cls, "results"), {"log_dir": _OF_GATEWAY})
+    return Answer(messages.write(messages.make(cls, {"results": [empty]})))
+
+
 API = Api(
     "DescribeLogDirs",
     (1, 5),
@@ -159,4 +170,5 @@ API = Api(
     rejection=_rejection,
     request=request,
     response=response,
+    at_gateway_node=at_gateway_node,
 )

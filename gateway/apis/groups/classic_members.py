@@ -2,31 +2,48 @@
 
 All need READ on the group, whose id is rewritten under a home. The topic names inside subscriptions
 (JoinGroup) and assignments (SyncGroup) are rewritten in requests and restored in responses, in the
-spelling that this connection subscribed with, where the group's protocol type is "consumer". Topics
+spelling that this connection subscribed with, where the group's protocol type is "consumer". Which
+it is a SyncGroup before v5 does not say: that of a member which joined with another type is
+forwarded as v5 with that type, which the broker compares with the group's, if it serves v5. Topics
 that the view cannot reach are left out: Kafka lets a consumer subscribe to what does not exist. In
 a tree, topics of other volumes than the group's are named by their shadows, which joining makes.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any
 
 from gateway.apis import generic
+from gateway.error_codes import COORDINATOR_LOAD_IN_PROGRESS
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
-from gateway.rules.declaration import READ, Do, Needs, Shadows
+from gateway.rules.declaration import READ, Do, Needs, Shadows, Waits
+from gateway.rules.other_versions import at_version, response_at
 from gateway.rules.rename import CONSUMER
+from protocol import messages
 from protocol.entities import Kind
+from protocol.messages import changed
 from protocol.splice import Edit
 from protocol.walkers import Span
 
 GROUP_ID = int(Kind.GROUP_ID)
 PROTOCOL_TYPE = int(Kind.PROTOCOL_TYPE)
 
+FIRST_WITH_TYPE = 5
+"""The first version of SyncGroup that says the protocol type and name (KIP-559): both are
+mandatory, and a broker rejects what is not the group's with INCONSISTENT_GROUP_PROTOCOL."""
+_KNOWS_ITSELF = 4
+"""The first JoinGroup whose clients have their member id before they join (KIP-394)."""
+
+_NO_GENERATION = -1
+
 GROUP_TYPES_LIMIT = 1_000
-"""Groups per connection whose protocol type is remembered; a connection rarely has two."""
+"""Members per connection whose protocol type is remembered; a connection rarely has two."""
 
 SPELLED_LIMIT = 10_000
 """Topics per connection whose spelling in a subscription is remembered."""
@@ -34,32 +51,67 @@ SPELLED_LIMIT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class MemberOf(Kept):
-    """A member's request, by the ``protocol_type`` of its group."""
+    """A member's request: the ``protocol_type`` of its group, and the group where it joins."""
 
     protocol_type: bytes
+    joins: bytes | None = None
 
 
 def join_request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Rewrite the subscription; remember the group's protocol type for SyncGroup."""
+    """Rewrite the subscription."""
     spans = generic.request_spans(exchange.plan, buf, start, end)
     protocol_type = _value(spans, PROTOCOL_TYPE, CONSUMER)
-    types = state.protocol_types
-    if types is None or len(types) >= GROUP_TYPES_LIMIT:
-        types = state.protocol_types = {}
-    types[_value(spans, GROUP_ID, b"")] = protocol_type
-    return _rewrite(state, exchange, buf[start:end], spans, protocol_type)
+    kept = MemberOf(protocol_type, _value(spans, GROUP_ID, b""))
+    return _rewrite(state, exchange, buf[start:end], spans, kept)
 
 
 def sync_request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Rewrite the leader's assignments; before v5 only JoinGroup has the protocol type."""
-    spans = generic.request_spans(exchange.plan, buf, start, end)
-    remembered = (state.protocol_types or {}).get(_value(spans, GROUP_ID, b""), CONSUMER)
-    protocol_type = _value(spans, PROTOCOL_TYPE, b"") or remembered
-    return _rewrite(state, exchange, buf[start:end], spans, protocol_type)
+    """Rewrite the leader's assignments."""
+    plan = exchange.plan
+    spans = generic.request_spans(plan, buf, start, end)
+    protocol_type = _value(spans, PROTOCOL_TYPE, b"")
+    if not protocol_type and state.protocol_types and plan.version < FIRST_WITH_TYPE:
+        body, version = buf[start:end], plan.version
+        joined = _joined(state.protocol_types, version, body)
+        if joined is not None and _takes_types(state):
+            exchange.plan = plan.at(FIRST_WITH_TYPE)
+            exchange.then(
+                lambda answer: response_at(SYNC_GROUP, FIRST_WITH_TYPE, version, answer, body)
+            )
+            newer = _with_type(version, body, joined)
+            return generic.redecide(state, exchange, newer, sync_request)
+        if joined is not None:
+            # Such a broker knows no KIP-848: it chose the member id, and gives none twice.
+            protocol_type = joined[0].encode()
+    return _rewrite(state, exchange, buf[start:end], spans, MemberOf(protocol_type or CONSUMER))
+
+
+def _joined(
+    joined: Mapping[tuple[str, str], tuple[str, str]], version: int, body: bytes
+) -> tuple[str, str] | None:
+    """The protocol type and the protocol that the member of a SyncGroup has joined with; None: it
+    is one of consumers."""
+    asked: Any = messages.parse("SyncGroupRequest", version, body)
+    return joined.get((asked.group_id, asked.member_id))
+
+
+def _takes_types(state: ConnectionState) -> bool:
+    """Whether the brokers serve the version that says the type: those before Kafka 2.5 do not."""
+    versions = state.worker.cluster.api_versions
+    return versions.get(SYNC_GROUP.key, (0, FIRST_WITH_TYPE))[1] >= FIRST_WITH_TYPE
+
+
+def _with_type(version: int, body: bytes, joined: tuple[str, str]) -> bytes:
+    """A SyncGroup of an older version with the type and the protocol that its member has joined
+    with. A member id may have had several types (KIP-848 lets clients choose it), so it is for the
+    broker to say whether this is the group's."""
+    newer = at_version(SYNC_GROUP, version, FIRST_WITH_TYPE, body)
+    asked: Any = messages.parse("SyncGroupRequest", FIRST_WITH_TYPE, newer)
+    return messages.write(changed(asked, {"protocol_type": joined[0], "protocol_name": joined[1]}))
 
 
 def response(
@@ -71,7 +123,47 @@ def response(
     spans = [span for span in spans if span[0] != PROTOCOL_TYPE]
     exchange.spelled = state.spelled
     assert isinstance(exchange.kept, MemberOf)
-    return generic.restore(state, exchange, buf, start, end, spans, exchange.kept.protocol_type)
+    if exchange.kept.joins is not None:
+        _remember_type(state, exchange.kept, exchange.plan.version, buf[start:end])
+    far = None if state.tree is None else generic.far_topics(state, exchange)
+    kind = exchange.kept.protocol_type
+    restored = generic.restore(state, exchange, buf, start, end, spans, kind, far, remembered=True)
+    if far is not None and far.unheard and exchange.kept.joins is not None:
+        return _again(exchange.plan.version, buf[start:end]) or restored
+    return restored
+
+
+def _again(version: int, body: bytes) -> bytes | None:
+    """Have a leader join again: it may not be known yet whether it may describe a topic that others
+    subscribed to, and nothing would balance the group anew once it is. None: its client would lose
+    its member id by this, and the others wait for that."""
+    if version < _KNOWS_ITSELF:
+        return None
+    joined: Any = messages.parse("JoinGroupResponse", version, body)
+    code = type(joined.error_code)(COORDINATOR_LOAD_IN_PROGRESS)
+    return messages.write(
+        replace(joined, error_code=code, generation_id=_NO_GENERATION, leader="", members=())
+    )
+
+
+def _remember_type(state: ConnectionState, kept: MemberOf, version: int, body: bytes) -> None:
+    """Remember the protocol type and the protocol that the broker has let a member join with,
+    unless it is one of consumers."""
+    types = state.protocol_types
+    if kept.protocol_type == CONSUMER and not types:
+        return
+    joined: Any = messages.parse("JoinGroupResponse", version, body)
+    if joined.error_code:
+        return
+    assert kept.joins is not None
+    member = (kept.joins.decode(errors="replace"), joined.member_id)
+    if types is None or len(types) >= GROUP_TYPES_LIMIT:
+        types = state.protocol_types = {}
+    if kept.protocol_type == CONSUMER:
+        types.pop(member, None)
+    else:
+        protocol_type = kept.protocol_type.decode(errors="replace")
+        types[member] = (protocol_type, joined.protocol_name or "")
 
 
 def _value(spans: list[Span], kind: int, default: bytes) -> bytes:
@@ -81,12 +173,12 @@ def _value(spans: list[Span], kind: int, default: bytes) -> bytes:
 
 
 def _rewrite(
-    state: ConnectionState, exchange: Exchange, body: bytes, spans: list[Span], protocol_type: bytes
+    state: ConnectionState, exchange: Exchange, body: bytes, spans: list[Span], kept: MemberOf
 ) -> Outcome:
     """Rewrite the names that a member embeds, and remember how it spelled its topics."""
-    exchange.kept = MemberOf(protocol_type)
+    exchange.kept = kept
     renamer = generic.renamer_for(state, exchange)
-    renamer.add(spans, protocol_type)
+    renamer.add(spans, kept.protocol_type)
     if renamer.far is not None and (first := generic.prepare(renamer.far)) is not None:
         return first
     exchange.flow = state.flow(exchange.plan.api_key, exchange.plan.version, b"")
@@ -97,17 +189,19 @@ def _rewrite(
 
 
 def remember_spelling(state: ConnectionState, spelled: dict[bytes, bytes] | None) -> None:
-    """Keep how a subscription spelled its topics (flat to spelled), for assignments to come."""
+    """Keep how a subscription spelled its topics (flat to spelled), for assignments to come; of one
+    that names very many, how it spelled the first ones."""
     if spelled:
-        if state.spelled is None or len(state.spelled) > SPELLED_LIMIT:
+        if state.spelled is None or len(state.spelled) + len(spelled) > SPELLED_LIMIT:
             state.spelled = {}
-        state.spelled |= spelled
+        state.spelled.update(islice(spelled.items(), SPELLED_LIMIT))
 
 
 JOIN_GROUP = Api(
     "JoinGroup",
     (0, 9),
     Do.REWRITE,
+    waits=Waits.FOR_MEMBERS,
     needs=Needs(group=READ),
     shadows=Shadows.MADE,
     beside_error={"generation_id": -1, "protocol_name": None, "leader": "", "member_id": ""},
@@ -118,6 +212,7 @@ SYNC_GROUP = Api(
     "SyncGroup",
     (0, 5),
     Do.REWRITE,
+    waits=Waits.FOR_MEMBERS,
     needs=Needs(group=READ),
     shadows=Shadows.NAMED,
     request=sync_request,

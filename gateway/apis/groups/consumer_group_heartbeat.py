@@ -16,6 +16,7 @@ from gateway.apis import generic
 from gateway.apis.counting import TOPIC_ID, TOPIC_NAME, note_denials
 from gateway.apis.groups import recalled_members
 from gateway.apis.groups.classic_members import GROUP_ID, remember_spelling
+from gateway.apis.groups.heartbeat_body import without_names, without_partitions
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST
 from gateway.exchanges.api import Api
@@ -26,7 +27,6 @@ from gateway.exchanges.tree import Tree
 from gateway.rules import consumer_group_heartbeat as heartbeat
 from gateway.rules import partial
 from gateway.rules.declaration import READ, Do, Needs
-from gateway.rules.heartbeat_body import without_names, without_partitions
 from gateway.rules.heartbeat_outcomes import Forward as Decided
 from gateway.rules.heartbeat_outcomes import Sent, Unheard
 from gateway.rules.member_mark import with_mark
@@ -56,7 +56,7 @@ def request(
     if state.tree is not None and (elsewhere := _elsewhere(state, state.tree, spans)) is not None:
         note_denials(state, exchange, Rejections(topics={b"": elsewhere}))
         return generic.answer_error(exchange, buf[start:end], elsewhere)
-    renamer = generic.renamer_for(state, exchange)
+    renamer = generic.renamer_for(state, exchange, thawed=True)  # it owns what is frozen, too
     renamer.add([span for span in eased(spans) if span[0] in (GROUP_ID, TOPIC_ID)])
     rejections = renamer.rejections
     if rejections is not None and rejections.ids:
@@ -185,17 +185,20 @@ def _linked(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied] | 
 
 
 def _flat_of(state: ConnectionState, name: str) -> bytes | None:
-    found = state.view.resolve(name.encode())
+    """The topic that a member's name leads to. It may be frozen: the member keeps it until the name
+    changes hands, if it does."""
+    found = state.view.subscribed(name.encode())
     return None if isinstance(found, Denied) else found.flat
 
 
 def _unwanted(state: ConnectionState, name: str, seen: set[bytes]) -> bool:
     """Whether to leave a name out of a subscription: it names nothing, or a topic that was ``seen``
-    under another spelling."""
-    flat = _flat_of(state, name)
-    if flat is None or flat in seen:
+    under another spelling, or one that the client may not describe any more. Such a name is one
+    that the gateway repeats: a heartbeat that brings it is rejected."""
+    found = state.access.subscribed(name.encode())
+    if isinstance(found, Denied) or found.flat in seen:
         return True
-    seen.add(flat)
+    seen.add(found.flat)
     return False
 
 

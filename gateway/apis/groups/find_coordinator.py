@@ -7,21 +7,29 @@ coordinator without one is COORDINATOR_NOT_AVAILABLE, which clients retry.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from dataclasses import replace
-from typing import Any
+from collections.abc import Collection, Mapping
+from dataclasses import fields, replace
+from typing import Any, Final
 
 from gateway.apis import generic
 from gateway.decision import Denied
-from gateway.error_codes import COORDINATOR_NOT_AVAILABLE, INVALID_REQUEST
+from gateway.error_codes import (
+    COORDINATOR_NOT_AVAILABLE,
+    GROUP_AUTHORIZATION_FAILED,
+    INVALID_REQUEST,
+    TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+)
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.state import ConnectionState
-from gateway.rules.declaration import DESCRIBE, Do, ItemShape, Needs
+from gateway.rules.declaration import DESCRIBE, KIB, Do, Effect, ItemShape, Needs
+from gateway.rules.division import Codes, Division, Item, Names
+from gateway.rules.other_versions import as_class, not_expressible
 from gateway.rules.restore import hidden_nodes
 from protocol import messages
 from protocol.entities import Kind
-from protocol.messages import changed, has_field
+from protocol.errors import ProtocolError
+from protocol.messages import changed, element_class, has_field
 from protocol.splice import Edit
 from protocol.walkers import Span
 
@@ -32,6 +40,10 @@ TRANSACTIONAL_ID = int(Kind.TRANSACTIONAL_ID)
 
 GROUP_KEY = 0
 TRANSACTION_KEY = 1
+"""Key types (Kafka's CoordinatorType); a share group's key is neither."""
+
+FIRST_WITH_KEYS: Final = 4
+"""The first version that asks for several keys at once (KIP-699)."""
 
 _NOBODY = {"node_id": -1, "host": "", "port": -1}
 _NOT_AVAILABLE = {**_NOBODY, "error_code": COORDINATOR_NOT_AVAILABLE}
@@ -91,14 +103,76 @@ def _shown(entry: Any, hidden_node_ids: Collection[int]) -> Any:
     return changed(entry, _NOT_AVAILABLE) if entry.node_id in hidden_node_ids else entry
 
 
+# -- in a tree -------------------------------------------------------------------------------------
+
+
+def _whole(request: Any, names: Names) -> str | None:
+    """The volume of a request for one key; keys of other types are the listener's volume's."""
+    if getattr(request, "key_type", GROUP_KEY) not in (GROUP_KEY, TRANSACTION_KEY):
+        return names.own
+    if has_field(type(request), "coordinator_keys"):
+        return None
+    return names.group(request.key.encode())
+
+
+def _item(key: str, names: Names) -> Item:
+    return Item(names.group(key.encode()), key)
+
+
+def _denied(request: Any) -> int:
+    """Java's producer reports any other error of its coordinator as a KafkaException without a
+    cause."""
+    of_transaction = getattr(request, "key_type", GROUP_KEY) == TRANSACTION_KEY
+    return TRANSACTIONAL_ID_AUTHORIZATION_FAILED if of_transaction else GROUP_AUTHORIZATION_FAILED
+
+
+def _translated(request: Any, before: int, after: int, where: str) -> Mapping[str, object]:
+    if before < FIRST_WITH_KEYS <= after:
+        return {"coordinator_keys": (request.key,), "key": ""}
+    if before < FIRST_WITH_KEYS or after >= FIRST_WITH_KEYS:
+        return {}
+    if len(request.coordinator_keys) != 1:
+        raise not_expressible(where, f"{len(request.coordinator_keys)} keys in one request")
+    return {"key": request.coordinator_keys[0], "coordinator_keys": ()}
+
+
+def _translated_response(made: Any, response: Any, request: Any) -> Any:
+    """The one coordinator of a response, where only one of the versions has an array of them. An
+    older response does not repeat the key."""
+    several = has_field(type(made), "coordinators")
+    if several == has_field(type(response), "coordinators"):
+        return made
+    if several:
+        (key,) = request.coordinator_keys
+        one = as_class(element_class(type(made), "coordinators"), response)
+        return changed(made, {"coordinators": (changed(one, {"key": key}),)})
+    if len(response.coordinators) != 1:
+        raise ProtocolError(f"{len(response.coordinators)} coordinators answer one key")
+    one = response.coordinators[0]
+    names = (field.name for field in fields(one))
+    return changed(made, {name: getattr(one, name) for name in names})
+
+
+_CODES: Final = Codes(
+    down=COORDINATOR_NOT_AVAILABLE,
+    denied=GROUP_AUTHORIZATION_FAILED,
+    missing=COORDINATOR_NOT_AVAILABLE,
+    rejected=COORDINATOR_NOT_AVAILABLE,
+)
+
 API = Api(
     "FindCoordinator",
     (0, 6),
     Do.REWRITE,
+    effect=Effect.LOOKUP,
     why="share group keys are denied",
-    needs=Needs(group=DESCRIBE, transactional_id=DESCRIBE),
-    items=(ItemShape("coordinator_keys", (), "coordinators", ("key",), _NOBODY, first=4),),
+    needs=Needs(group=DESCRIBE, transactional_id=DESCRIBE, empty_group=True),
+    items=(ItemShape("coordinator_keys", (), "coordinators", ("key",), _NOBODY, FIRST_WITH_KEYS),),
     beside_error=_NOBODY,
+    division=Division(item=_item, whole=_whole, codes=_CODES, denied=_denied),
+    translated=_translated,
+    translated_response=_translated_response,
     request=request,
     response=response,
+    small_request=KIB // 4,  # a key takes 80 us if it is denied
 )

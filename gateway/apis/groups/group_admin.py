@@ -19,8 +19,9 @@ from gateway.apis.counting import count_errors
 from gateway.apis.groups.classic_members import GROUP_ID
 from gateway.error_codes import TOPIC_AUTHORIZATION_FAILED
 from gateway.exchanges.api import Api
-from gateway.exchanges.exchange import Exchange
+from gateway.exchanges.exchange import Answer, Exchange, Outcome, Plan
 from gateway.exchanges.state import ConnectionState
+from gateway.exchanges.tree import Tree
 from gateway.rules.authorized_operations import NOT_ASKED
 from gateway.rules.declaration import (
     DELETE,
@@ -47,13 +48,15 @@ def list_response(
     """Drop the groups that are outside the view, or may not be described; restore the others."""
     plan, access = exchange.plan, state.access
     spans = generic.response_spans(plan, buf, start, end)
-    renamer = ResponseRenamer(access, state.worker.cluster.index, plan.flexible, None)
-    renamer.add(spans)
     hidden = {
-        value for kind, _, _, value in spans if kind == GROUP_ID and not access.lists_group(value)
+        value
+        for kind, _, _, value in spans
+        if kind == GROUP_ID
+        and (access.view.id_to_client(value) is None or not access.lists_group(value))
     }
-    hidden |= renamer.hidden_ids
     if not hidden:
+        renamer = ResponseRenamer(access, state.worker.cluster.index, plan.flexible, None)
+        renamer.add(spans)
         count_errors(exchange, renamer.errors)
         return renamer.edits
     body = without_groups(plan.version, buf[start:end], hidden)
@@ -65,6 +68,20 @@ def without_groups(version: int, body: bytes, hidden: Collection[bytes]) -> byte
     response = messages.parse("ListGroupsResponse", version, body)
     groups = tuple(each for each in paced(response.groups) if each.group_id.encode() not in hidden)
     return messages.write(replace(response, groups=groups))
+
+
+def list_in_tree(tree: Tree, mount: str, plan: Plan, body: bytes) -> Outcome | None:
+    """Admin clients ask every broker for its groups; a listing is that of the listener's volume."""
+    return None if mount == tree.own else Answer(_no_groups(plan.version))
+
+
+def list_at_gateway_node(exchange: Exchange, body: bytes) -> Outcome:
+    """A gateway coordinates no group."""
+    return Answer(_no_groups(exchange.plan.version))
+
+
+def _no_groups(version: int) -> bytes:
+    return messages.made("ListGroupsResponse", version, {})
 
 
 def describe_response(
@@ -109,18 +126,25 @@ DESCRIBE_GROUPS = Api(
     "DescribeGroups",
     (0, 6),
     Do.REWRITE,
-    needs=Needs(group=DESCRIBE),
+    needs=Needs(group=DESCRIBE, empty_group=True),
     items=(ItemShape("groups", (), "groups", ("group_id",)),),
     operations=_OPERATIONS,
     shadows=Shadows.NAMED,
-    of_others=True,
 )
-LIST_GROUPS = Api("ListGroups", (0, 5), Do.ABSENT, null=Do.FILTER, response=list_response)
+LIST_GROUPS = Api(
+    "ListGroups",
+    (0, 5),
+    Do.ABSENT,
+    null=Do.FILTER,
+    response=list_response,
+    in_tree=list_in_tree,
+    at_gateway_node=list_at_gateway_node,
+)
 DELETE_GROUPS = Api(
     "DeleteGroups",
     (0, 2),
     Do.REWRITE,
-    needs=Needs(group=DELETE),
+    needs=Needs(group=DELETE, empty_group=True),
     items=(ItemShape("groups_names", (), "results", ("group_id",)),),
 )
 CONSUMER_GROUP_DESCRIBE = Api(

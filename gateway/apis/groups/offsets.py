@@ -61,7 +61,7 @@ def response(
 
 def _hides(state: ConnectionState, far: Far | None, flat: bytes) -> bool:
     if far is not None and is_shadow(flat):
-        return far.hides(flat)
+        return far.shown(flat) is None
     return state.access.shown(flat) is None
 
 
@@ -81,7 +81,7 @@ OFFSET_COMMIT = Api(
     (2, 10),
     Do.REWRITE,
     by_id=Do.CHECK,
-    needs=Needs(topic=READ, group=READ),
+    needs=Needs(topic=READ, group=READ, empty_group=True),
     topics=(TopicShape(BY_PARTITION_INDEX, BY_PARTITION_INDEX),),
     shadows=Shadows.MADE,
     response=commit_response,
@@ -92,7 +92,7 @@ OFFSET_FETCH = Api(
     Do.REWRITE,
     by_id=Do.CHECK,
     null=Do.FILTER,
-    needs=Needs(topic=DESCRIBE, group=DESCRIBE),
+    needs=Needs(topic=DESCRIBE, group=DESCRIBE, empty_group=True),
     topics=(
         _fetched(Topics("topics", partitions="partition_indexes"), BY_PARTITION_INDEX, last=7),
         _fetched(

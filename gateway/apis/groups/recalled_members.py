@@ -20,6 +20,7 @@ from gateway.error_codes import (
 )
 from gateway.exchanges.exchange import Prepare
 from gateway.exchanges.state import ConnectionState
+from gateway.rules.consumer_group_heartbeat import hear
 from gateway.rules.group_members import Member, MemberKey
 from gateway.rules.heartbeat_outcomes import Unknown
 from gateway.rules.member_mark import Spellings, recall
@@ -69,8 +70,8 @@ async def _recall(state: ConnectionState, key: MemberKey, ask: Ask) -> None:
     if not isinstance(flat, Denied):
         group = await state.worker.descriptions.of(flat.decode(), ask)
         found = _found(state, group, member_id)
-    if isinstance(found, Member) and state.heard is not None:
-        state.heard.add(key)
+    if isinstance(found, Member):
+        hear(state.heard, key)
     state.worker.regexes.recalled(key, found)
 
 

@@ -31,7 +31,7 @@ from gateway.exchanges.fetched import count_partition, error_topics, fetched_flo
 from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.rules import partial
-from gateway.rules.declaration import KIB, Do, Needs, Topics, TopicShape
+from gateway.rules.declaration import KIB, Do, Needs, Records, Topics, TopicShape, Waits
 from gateway.rules.node_numbers import node_edits
 from gateway.rules.partial import error_response
 from gateway.rules.rename import NO_ID, NO_REPLICA_IDS, Rejections, wire_string
@@ -180,14 +180,14 @@ def _response_spans(
     return generic.response_spans(plan, buf, start, end, walk)
 
 
-def recheck(state: ConnectionState, exchange: Exchange) -> None:
+def on_change(state: ConnectionState, exchange: Exchange) -> bool:
     """End a Fetch in flight whose names or ids lead elsewhere since the catalog changed. A response
-    that has begun to arrive was read before the change."""
+    that has begun to arrive was read before the change. Its connection goes on."""
     version = exchange.plan.version
-    if exchange.plan.api_key != FETCH or exchange.answer or exchange.stream is not None:
-        return
-    if state.still_reaches(exchange.spelled or {}, by_id=version > LAST_BY_NAME):
-        return
+    if exchange.answer or exchange.stream is not None or isinstance(exchange.kept, SessionGone):
+        return True
+    if state.still_reaches(READ, (exchange.spelled or {}).items(), by_id=version > LAST_BY_NAME):
+        return True
 
     def gone(_: bytes) -> bytes:
         if version < FIRST_WITH_SESSIONS:
@@ -198,6 +198,7 @@ def recheck(state: ConnectionState, exchange: Exchange) -> None:
 
     exchange.streams, exchange.extra, exchange.kept = False, None, SessionGone()
     exchange.then_at_last(gone)
+    return True
 
 
 def _session_of(spans: list[Span]) -> tuple[int, int]:
@@ -249,7 +250,8 @@ def _smaller(spans: list[Span]) -> list[tuple[int, int, bytes]]:
 
 def _session_gone(state: ConnectionState, exchange: Exchange, body: bytes) -> Answer:
     plan = exchange.plan
-    exchange.flow = state.flow(plan.api_key, plan.version, b"")
+    if exchange.flow is None:  # else it was denied a topic, or names another
+        exchange.flow = state.flow(plan.api_key, plan.version, b"")
     count_errors(exchange, [FETCH_SESSION_ID_NOT_FOUND])
     return Answer(error_response(API, plan.version, body, FETCH_SESSION_ID_NOT_FOUND))
 
@@ -279,7 +281,7 @@ def _reject(
     if epoch not in FULL_FETCHES:
         return _session_gone(state, exchange, body)
     plan = exchange.plan
-    split = partial.split(API, plan.version, body, rejections.topics, rejections.aliases)
+    split = generic.split_topics(state, exchange, body, rejections.topics, rejections.aliases)
     errors = partial.merge(split.kept, None)
     if split.body is None:
         return Answer(errors)
@@ -319,6 +321,8 @@ API = Api(
     "Fetch",
     (4, 15),
     Do.REWRITE,
+    waits=Waits.FOR_RECORDS,
+    records=Records.RESPONSE,
     by_id=Do.CHECK,
     why="v16 puts addresses behind the records",
     needs=Needs(topic=READ),
@@ -333,6 +337,8 @@ API = Api(
         ),
     ),
     items_too=_answers_partitions,
+    on_change=on_change,
+    pipelined=True,
     request=request,
     response=response,
     # Records cost nothing, and items a microsecond.

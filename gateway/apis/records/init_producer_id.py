@@ -12,16 +12,19 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 
 from gateway.acl_model import Operation, ResourceType
 from gateway.apis import generic
 from gateway.apis.counting import ERROR_CODE, note_denials
-from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
+from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, COORDINATOR_NOT_AVAILABLE
 from gateway.exchanges.api import Api
-from gateway.exchanges.exchange import Exchange, Outcome
+from gateway.exchanges.exchange import Exchange, Outcome, Plan, Work
 from gateway.exchanges.state import ConnectionState
-from gateway.rules.declaration import Do, Needs
+from gateway.exchanges.tree import Tree, VolumeUnreachable
+from gateway.rules.declaration import Do, Effect, Needs
+from gateway.rules.partial import error_response
 from gateway.rules.rename import Rejections
 from gateway.views.access import WRITE
 from protocol import messages
@@ -65,8 +68,8 @@ def request(
         denied = access.cluster(IDEMPOTENT_WRITE) and access.any_topic(WRITE)
     elif plan.version >= FIRST_WITH_2PC and requested.enable2_pc:
         transactional_id = requested.transactional_id.encode()
-        named = access.id_resource(ResourceType.TRANSACTIONAL_ID, transactional_id)
-        denied = access.denial(TWO_PHASE_COMMIT, named)
+        kind = ResourceType.TRANSACTIONAL_ID
+        denied = access.id_denial(TWO_PHASE_COMMIT, kind, transactional_id)
     if denied is None:
         return generic.request(state, exchange, buf, start, end)
     note_denials(state, exchange, Rejections(ids={b"": denied}))
@@ -132,12 +135,45 @@ def _explained(partition: Any) -> Any:
     return replace(partition, error_message=TO_CLIENTS)
 
 
+# -- in a tree -------------------------------------------------------------------------------------
+
+
+def in_tree(tree: Tree, mount: str, plan: Plan, body: bytes) -> Outcome | None:
+    """Without a transactional id any cluster can give the id; with one, its coordinator does."""
+    requested = messages.parse("InitProducerIdRequest", plan.version, body)
+    if requested.transactional_id is not None:
+        return None
+    return Work(partial(_any_id, tree, plan, mount, body))
+
+
+async def _any_id(tree: Tree, plan: Plan, path: str, body: bytes) -> bytes:
+    """A producer id of the node's cluster, or of the first other one that answers and in which the
+    client may write: the number of the cluster in it makes it unique in the tree."""
+    failure, denied, version = "", b"", plan.version
+    paths = dict.fromkeys((path, tree.own, *tree.reach()))
+    for each in paths:
+        try:
+            answer = await tree.ask(each, plan.api_key, version, body, alone=len(paths) == 1)
+        except VolumeUnreachable as error:
+            failure = failure or str(error)
+            continue
+        given = messages.parse("InitProducerIdResponse", version, answer)
+        if given.error_code != CLUSTER_AUTHORIZATION_FAILED:
+            return answer
+        denied = denied or answer
+    if denied:
+        return denied
+    return error_response(plan.api, version, body, COORDINATOR_NOT_AVAILABLE, failure)
+
+
 API = Api(
     "InitProducerId",
     (0, 6),
     Do.REWRITE,
+    effect=Effect.LOOKUP,
     needs=Needs(transactional_id=WRITE),
     beside_error={"producer_id": -1, "producer_epoch": -1},
     request=request,
     response=response,
+    in_tree=in_tree,
 )

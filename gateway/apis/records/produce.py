@@ -12,13 +12,14 @@ collected by the session (bounded) and walked whole.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from gateway.apis import generic
 from gateway.apis.counting import ERROR_CODE, TOPIC_ID, TOPIC_NAME, discount_rejected
 from gateway.apis.numbering import with_numbers
 from gateway.apis.records import init_producer_id, produce_rejections, producer_guarantee
-from gateway.apis.records.produce_rejections import transactional_denial
+from gateway.apis.records.produce_rejections import transaction_of
 from gateway.apis.records.producer_guarantee import ACKS_ALL, count_request
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
@@ -26,12 +27,12 @@ from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome, Plan
 from gateway.exchanges.state import ConnectionState
 from gateway.policies.tree import REQUIRE_IDEMPOTENCE
-from gateway.rules.declaration import KIB, Do, Needs, Topics, TopicShape
+from gateway.rules.declaration import KIB, Do, Needs, Records, Topics, TopicShape
 from gateway.rules.rename import wire_string
 from gateway.views.access import WRITE
 from protocol.entities import Kind
 from protocol.errors import ProtocolError, TruncatedError
-from protocol.pausing import FEW, paced
+from protocol.pausing import FEW, may_pause, paced
 from protocol.records import BATCH_HEADER_SIZE, batch_facts
 from protocol.splice import Edit
 from protocol.walkers import Span
@@ -89,10 +90,36 @@ def request(
 ) -> Outcome:
     """Decide a whole request."""
     spans = generic.request_spans(exchange.plan, buf, start, end)
+    if len(spans) > FEW and not may_pause():
+        # Its size says nothing of what it takes to decide it: records cost nothing.
+        raise generic.ManyItems
     edits = _rename(state, exchange, buf, end, spans)
     if edits is not None:
         return edits
     return produce_rejections.reject(state, exchange, buf, start, end, spans)
+
+
+def on_change(state: ConnectionState, exchange: Exchange) -> bool:
+    """Whether a Produce in flight, or still arriving, may be written."""
+    named = exchange.transactional_id
+    names, ids = exchange.spelled or {}, exchange.spelled_ids or {}
+    return may_write(state, () if named is None else (named,), names.items(), ids.items())
+
+
+def may_write(
+    state: ConnectionState,
+    transactional_ids: Iterable[bytes],
+    names: Iterable[tuple[bytes, bytes]],
+    ids: Iterable[tuple[bytes, bytes]],
+) -> bool:
+    """Whether WRITE is still allowed on these transactional ids and topics, which have to lead
+    where they led: (flat name, the client's spelling), (the broker's id, the client's)."""
+    transactional_id = state.access.transactional_id
+    return (
+        not any(isinstance(transactional_id(WRITE, one), Denied) for one in transactional_ids)
+        and state.still_reaches(WRITE, names, by_id=False)
+        and state.still_reaches(WRITE, ids, by_id=True)
+    )
 
 
 def response(
@@ -153,6 +180,7 @@ def _rename(
     batches: list[tuple[bytes, int, int]] = []
     flat = b""
     acks, acks_at, guarantee = ACKS_ALL, 0, 0
+    transactional_id: bytes | None = None
     for kind, start, stop, value in spans if len(spans) <= FEW else paced(spans):
         if kind == TOPIC_NAME:
             found = to_write(value)
@@ -178,8 +206,10 @@ def _rename(
         elif kind == TRANSACTIONAL_ID and value is not None:
             renamer = generic.renamer_for(state, exchange)
             renamer.transactional_id(start, stop, value)
-            if renamer.rejections is not None or transactional_denial(state, buf, end, spans):
+            written_as = transaction_of(state, buf, end, spans)
+            if renamer.rejections is not None or isinstance(written_as, Denied):
                 return None
+            transactional_id = written_as
             edits += renamer.edits
     weak = guarantee and (acks != ACKS_ALL or guarantee & REQUIRE_IDEMPOTENCE)
     if (
@@ -189,8 +219,10 @@ def _rename(
         )
     ) or not _told_apart(state, buf, end, batches, called):
         return None
+    producer_guarantee.shorten(exchange, buf, acks_at, edits)
     exchange.spelled = spelled
     exchange.spelled_ids = ids
+    exchange.transactional_id = transactional_id
     count_request(state, exchange, buf, end, batches, acks)
     return edits
 
@@ -231,6 +263,7 @@ API = Api(
     "Produce",
     (3, 13),
     Do.REWRITE,
+    records=Records.REQUEST,
     by_id=Do.CHECK,
     needs=Needs(topic=WRITE),
     topics=(
@@ -243,6 +276,8 @@ API = Api(
     ),
     rejection=_reject_old,
     lowest=lambda broker: broker,
+    on_change=on_change,
+    pipelined=True,
     request=request,
     response=response,
     # Their records cost nothing; 2,500 topics without any take 25 ms.

@@ -32,7 +32,7 @@ from protocol.entities import Kind
 from protocol.errors import ProtocolError
 from protocol.pausing import eased
 from protocol.records import batch_facts
-from protocol.splice import splice
+from protocol.splice import Edit, splice
 from protocol.walkers import Span
 
 TRANSACTIONAL_ID: Final = int(Kind.TRANSACTIONAL_ID)
@@ -56,15 +56,18 @@ def reject(
     Raises Unanswerable with acks=0, which has no response to carry them.
     """
     exchange.flow = state.flow(PRODUCE, exchange.plan.version, b"")
+    named = next((span[3] for span in spans if span[0] == TRANSACTIONAL_ID), None)
     renamer = generic.renamer_for(state, exchange)
     renamer.add(spans)
     rejections = renamer.rejections
     if state.tree is not None and rejections is not None:
-        _keep_to_volume(rejections, spans)
-    denied = transactional_denial(state, buf, end, spans)
-    if denied is not None:
+        _keep_to_volume(rejections, named)
+    written_as = transaction_of(state, buf, end, spans)
+    if isinstance(written_as, Denied):
         rejections = rejections or Rejections()
-        rejections.ids.setdefault(b"", denied)
+        rejections.ids.setdefault(b"", written_as)
+    else:
+        exchange.transactional_id = written_as
     weak, counts = _weak_topics(state, renamer, buf, end, spans)
     rejected = weak | _second_names(state, renamer, _numbered(buf, end, spans) - weak.keys())
     if state.marked_ids_only:
@@ -93,10 +96,9 @@ def reject(
     )
 
 
-def _keep_to_volume(rejections: Rejections, spans: list[Span]) -> None:
+def _keep_to_volume(rejections: Rejections, named: bytes | None) -> None:
     """Reject for good what a transaction would write in another volume than its own: after the
     errors of names there, a producer would send it elsewhere."""
-    named = next((span[3] for span in spans if span[0] == TRANSACTIONAL_ID), None)
     if named is None:
         return
     shown = named.decode(errors="replace")
@@ -111,29 +113,32 @@ def _keep_to_volume(rejections: Rejections, spans: list[Span]) -> None:
                 items[item] = denied
 
 
-def transactional_denial(
+def transaction_of(
     state: ConnectionState, buf: bytes, end: int, spans: list[Span]
-) -> Denied | None:
-    """Why a request may not write in its transaction. As in KafkaApis the batches tell whether
-    there is one; for those that have yet to arrive the transactional id does."""
+) -> bytes | Denied | None:
+    """The transactional id whose right a request writes by, or why it may not; None: it needs none.
+
+    As in KafkaApis the batches tell whether there is a transaction; for those that have yet to
+    arrive the transactional id does.
+    """
     access = state.access
-    if not access.authorizes:
-        return None
     named: bytes | None = None
     transactional = False
     for kind, _, stop, value in eased(spans):
         if kind == TRANSACTIONAL_ID:
             named = value
-        elif kind == RECORDS:
+        elif kind == RECORDS and access.authorizes:
             facts = batch_facts(buf, stop, min(end, stop + value))
             transactional |= named is not None if facts is None else facts[2]
+    if not access.authorizes:
+        return named
     if not transactional:
         return None
     if named is None:
         why = "Transactional records were sent without a transactional id."
         return Denied(TRANSACTIONAL_ID_AUTHORIZATION_FAILED, why, ACL_RULE)
     found = access.transactional_id(WRITE, named)
-    return found if isinstance(found, Denied) else None
+    return found if isinstance(found, Denied) else named
 
 
 def _numbered(buf: bytes, end: int, spans: list[Span]) -> set[bytes]:
@@ -196,7 +201,7 @@ def _unmarked_topics(
 
 def _raise_acks_of_rest(state: ConnectionState, exchange: Exchange, rest: Forward) -> Forward:
     """Forward the rest of a request that lost topics, counted, with acks=all if one of its topics
-    requires it."""
+    requires it, and with a timeout_ms that is not too long."""
     body, index = rest.body, state.worker.cluster.index
     spans = generic.request_spans(rest.plan, body, 0, len(body), most=math.inf)
     flats = {name: name for kind, _, _, name in spans if kind == TOPIC_NAME}
@@ -206,14 +211,13 @@ def _raise_acks_of_rest(state: ConnectionState, exchange: Exchange, rest: Forwar
         state.view.guarantee_of(flat) & UPGRADE_ACKS for flat in flats.values()
     )
     guarantee.count_request(state, exchange, body, len(body), batches, acks)
-    if not exchange.upgraded:
-        return rest
-    edits = [
-        (at, at + RAISED_SIZE, guarantee.raised(body, at))
-        for kind, at, _, _ in spans
-        if kind == ACKS
-    ]
-    return Forward(rest.plan, splice(body, 0, len(body), edits))
+    at = next(span[1] for span in spans if span[0] == ACKS)
+    edits: list[Edit] = []
+    if exchange.upgraded:
+        edits.append((at, at + RAISED_SIZE, guarantee.raised(body, at)))
+    else:
+        guarantee.shorten(exchange, body, at, edits)
+    return Forward(rest.plan, splice(body, 0, len(body), edits)) if edits else rest
 
 
 def _flat_names(state: ConnectionState, renamer: RequestRenamer) -> dict[bytes, bytes]:

@@ -47,6 +47,15 @@ LEAST_TIMEOUT_MS: Final = 30_000
 """The least timeout_ms where acks were raised: the default of producers (request.timeout.ms). One
 that sends acks=0 or acks=1 may send less without harm, as brokers use it with acks=all only."""
 
+MOST_TIMEOUT_MS: Final = 60_000
+"""The most timeout_ms that is forwarded: what was decided must not be under way for longer, since
+moves and deletions wait for it (gateway/catalog/freezes.py). Clients give up sooner by default."""
+
+_TIMEOUT_SIZE: Final = 4
+_MOST_TIMEOUT: Final = MOST_TIMEOUT_MS.to_bytes(_TIMEOUT_SIZE, "big")
+_LONG_TIMEOUT: Final = MOST_TIMEOUT_MS >> 8
+"""The least third byte of a timeout_ms that is too long, if its first two bytes are 0."""
+
 _ACKS_AND_TIMEOUT: Final = Struct(">hi")
 RAISED_SIZE: Final = _ACKS_AND_TIMEOUT.size
 """Bytes: acks, and timeout_ms right behind them in every version (ProduceRequest.json)."""
@@ -116,7 +125,21 @@ def _raise_acks(buf: bytes, at: int, edits: list[Edit]) -> None:
 def raised(buf: bytes, at: int) -> bytes:
     """The bytes that replace the acks at ``at`` and the timeout behind them."""
     _, timeout_ms = _ACKS_AND_TIMEOUT.unpack_from(buf, at)
-    return _ACKS_AND_TIMEOUT.pack(ACKS_ALL, max(timeout_ms, LEAST_TIMEOUT_MS))
+    timeout_ms = min(max(timeout_ms, LEAST_TIMEOUT_MS), MOST_TIMEOUT_MS)
+    return _ACKS_AND_TIMEOUT.pack(ACKS_ALL, timeout_ms)
+
+
+def shorten(exchange: Exchange, buf: bytes, at: int, edits: list[Edit]) -> None:
+    """Add the edit of a timeout_ms beyond the most, behind the acks at ``at``, to others, which are
+    sorted; where acks were raised the timeout was edited with them."""
+    behind = at + RAISED_SIZE
+    start = behind - _TIMEOUT_SIZE
+    if exchange.upgraded or not (buf[start] or buf[start + 1] or buf[start + 2] >= _LONG_TIMEOUT):
+        return  # as nearly always; a look at three bytes costs less than to unpack the number
+    _, timeout_ms = _ACKS_AND_TIMEOUT.unpack_from(buf, at)
+    if timeout_ms > MOST_TIMEOUT_MS:
+        edits.append((start, behind, _MOST_TIMEOUT))
+        edits.sort()
 
 
 def acks_denial(view: View, flat: bytes, acks: int) -> Denied | None:
@@ -129,7 +152,7 @@ def acks_denial(view: View, flat: bytes, acks: int) -> Denied | None:
         f"{topic} is written with acks=all only, and this request has acks={acks}"
         f" (policies: producer.acks{setter}); set acks=all in the producer."
     )
-    return Denied(POLICY_VIOLATION, why, "producer_guarantee")
+    return _denied(view, flat, why)
 
 
 def not_idempotent(view: View, buf: bytes, end: int, batches: Iterable[Batch]) -> set[bytes]:
@@ -164,7 +187,7 @@ def idempotence_denial(view: View, flat: bytes, *, older: bool) -> Denied:
         f"{topic} takes records of idempotent producers only, {what}"
         f" (policies: producer.idempotence{setter}); {advice}."
     )
-    return Denied(POLICY_VIOLATION, why, "producer_guarantee")
+    return _denied(view, flat, why)
 
 
 def unmarked(buf: bytes, end: int, batches: Iterable[Batch]) -> set[bytes]:
@@ -200,6 +223,12 @@ def has_older_format(buf: bytes, end: int, flat: bytes, batches: Iterable[Batch]
         topic == flat and is_older_format(buf, start, min(end, stop))
         for topic, start, stop in batches
     )
+
+
+def _denied(view: View, flat: bytes, why: str) -> Denied:
+    """The denial of a topic, which logs name even where the client names its id."""
+    named = f"TOPIC {view.snapshot.owner(flat.decode(errors='replace'))}"
+    return Denied(POLICY_VIOLATION, why, "producer_guarantee", operation="WRITE", resource=named)
 
 
 def _namespace(view: View, flat: bytes) -> str:

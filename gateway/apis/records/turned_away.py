@@ -9,9 +9,11 @@ client send a full one.
 
 from __future__ import annotations
 
+import math
 from typing import Any, Final
 
-from gateway.apis.counting import PRODUCE, count_errors
+from gateway.apis import generic
+from gateway.apis.counting import PRODUCE, count_errors, count_first_topic
 from gateway.apis.records.fetch import FETCH, FULL_FETCHES
 from gateway.decision import Denied
 from gateway.error_codes import FETCH_SESSION_ID_NOT_FOUND, NOT_LEADER_OR_FOLLOWER
@@ -49,6 +51,6 @@ def turned_away(
         return None
     if not response:
         return None
-    exchange.flow = state.flow(plan.api_key, plan.version, b"")
+    count_first_topic(state, exchange, generic.request_spans(plan, buf, start, end, most=math.inf))
     count_errors(exchange, [code])
     return Answer(response)

@@ -10,26 +10,36 @@ empty, for principals with DESCRIBE_CONFIGS on the cluster.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 from gateway.acl_model import Operation
 from gateway.apis.own_changes import Change, answered_by
+from gateway.changes.acls.acl_rights import CLUSTER
 from gateway.changes.acls.copied_acls import (
     copies_acls,
     creating_none_of_namespaces,
     describing_none_of_namespaces,
 )
 from gateway.changes.base.context import Answered
+from gateway.decision import Denied
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome, RequestHandler
 from gateway.exchanges.state import ConnectionState
 from gateway.exchanges.worker_state import Changes
-from gateway.rules.declaration import Do
+from gateway.rules.declaration import Do, Effect
+from gateway.rules.division import Division, Item, Names, Requested
+from gateway.rules.far_answers import check_count, check_patterns
+from gateway.rules.scram_messages import alteration_response, users_of
+from gateway.rules.volume_items import of_filter
 from gateway.views.access import Access
 from protocol import messages
 from protocol.messages import make
+from protocol.pausing import paced
 
 _DESCRIBE_CONFIGS: Final = int(Operation.DESCRIBE_CONFIGS)
+
+_OF_LISTENER: Final = Division()
+"""Users are the listener's volume's."""
 
 
 async def _no_quotas(access: Access, version: int, body: bytes) -> Answered:
@@ -38,7 +48,7 @@ async def _no_quotas(access: Access, version: int, body: bytes) -> Answered:
     if denied is None:
         return Answered(messages.write(make(cls, {"entries": ()})))
     values = {"error_code": denied.code, "error_message": denied.message, "entries": None}
-    return Answered(messages.write(make(cls, values)), {"kafka-cluster": denied})
+    return Answered(messages.write(make(cls, values)), [(CLUSTER, denied)])
 
 
 def _api(
@@ -47,12 +57,23 @@ def _api(
     change_of: Callable[[Changes], Change],
     null: Do = Do.ABSENT,
     copied: Callable[[Change], Change] | None = None,
+    *,
+    division: Division,
+    effect: Effect = Effect.CHANGE,
 ) -> Api:
     """``copied``: what the change is for MirrorMaker's admin clients, which copy ACLs."""
     request = answered_by(change_of)
     if copied is not None:
         request = _or_copying(request, answered_by(lambda changes: copied(change_of(changes))))
-    return Api(name, span, Do.ANSWER, null=null, request=request)
+    return Api(
+        name,
+        span,
+        Do.ANSWER,
+        null=null,
+        effect=effect,
+        division=division,
+        request=request,
+    )
 
 
 def _or_copying(plain: RequestHandler, copying: RequestHandler) -> RequestHandler:
@@ -65,28 +86,74 @@ def _or_copying(plain: RequestHandler, copying: RequestHandler) -> RequestHandle
     return request
 
 
+# -- in a tree -------------------------------------------------------------------------------------
+
+
+def _created(entry: Any, names: Names) -> Item:
+    kind, pattern_type = int(entry.resource_type), int(entry.resource_pattern_type)
+    return Item(names.acl_pattern(kind, pattern_type, entry.resource_name), None)
+
+
+def _deleted(entry: Any, names: Names) -> Item:
+    return Item(of_filter(entry, names), None)
+
+
+def _check_described(request: Any, response: Any, wanted: Requested) -> None:
+    check_patterns(response.resources, wanted)
+
+
+def _check_deleted(request: Any, response: Any, wanted: Requested) -> None:
+    check_count(request.filters, response.filter_results)
+    for result in paced(response.filter_results):
+        check_patterns(result.matching_acls, wanted)
+
+
+def _no_user_altered(version: int, part_body: bytes, code: int, message: str) -> bytes:
+    """Each user of the request gets the error, once, as AlterUserScramCredentialsRequest has it
+    (getErrorResponse)."""
+    request = messages.parse("AlterUserScramCredentialsRequest", version, part_body)
+    why = Denied(code, message, "error_response")
+    return alteration_response(version, dict.fromkeys(users_of(request), why))
+
+
 DESCRIBE_ACLS = _api(
     "DescribeAcls",
     (1, 3),
     lambda changes: changes.describe_acls,
     Do.ANSWER,
     describing_none_of_namespaces,
+    effect=Effect.DESCRIPTION,
+    division=Division(whole=of_filter, believed=_check_described),
 )
 CREATE_ACLS = _api(
     "CreateAcls",
     (1, 3),
     lambda changes: changes.create_acls,
     copied=creating_none_of_namespaces,
+    division=Division(item=_created, positions=("creations", "results")),
 )
-DELETE_ACLS = _api("DeleteAcls", (1, 3), lambda changes: changes.delete_acls, Do.ANSWER)
+DELETE_ACLS = _api(
+    "DeleteAcls",
+    (1, 3),
+    lambda changes: changes.delete_acls,
+    Do.ANSWER,
+    division=Division(
+        item=_deleted, positions=("filters", "filter_results"), believed=_check_deleted
+    ),
+)
 DESCRIBE_USER_SCRAM_CREDENTIALS = _api(
     "DescribeUserScramCredentials",
     (0, 0),
     lambda changes: changes.describe_user_scram_credentials,
     Do.ANSWER,
+    effect=Effect.DESCRIPTION,
+    division=_OF_LISTENER,
 )
 ALTER_USER_SCRAM_CREDENTIALS = _api(
-    "AlterUserScramCredentials", (0, 0), lambda changes: changes.alter_user_scram_credentials
+    "AlterUserScramCredentials",
+    (0, 0),
+    lambda changes: changes.alter_user_scram_credentials,
+    division=Division(failed=_no_user_altered),
 )
 DESCRIBE_CLIENT_QUOTAS = Api(
     "DescribeClientQuotas",

@@ -62,6 +62,8 @@ def authenticate(
             assert state.ask_broker is not None
             body = await reauth.step(version, token, state.ask_broker)
         else:
+            if (work := reauth.work(token)) is not None:
+                await state.worker.verify(state.host, work)
             body = reauth.step(version, token)
         if reauth.failed is not None and state.worker.failure_delay:
             await asyncio.sleep(state.worker.failure_delay)

@@ -9,11 +9,12 @@ ALTER_CONFIGS. Where a request names a namespace, a topic in one or a virtual co
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from gateway.apis import generic
-from gateway.apis.counting import TOPIC_NAME, note_denials
-from gateway.apis.own_changes import VIRTUAL, change, concerns_namespaces, name_rejections
+from gateway.apis.counting import TOPIC_NAME, count_first_topic, note_denied
+from gateway.apis.own_changes import VIRTUAL, change, concerns_namespaces
 from gateway.changes.base import admin_rights
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION
@@ -21,9 +22,11 @@ from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.access import TOPIC_RESOURCE, check_resource
-from gateway.rules.declaration import Do, ItemShape
+from gateway.rules.declaration import Do, Effect, ItemShape
+from gateway.rules.division import OF_TOPICS, Division
 from gateway.rules.item_lists import ConfigResource
 from gateway.rules.rename import Rejections
+from gateway.rules.volume_items import of_resource
 from protocol import messages
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
@@ -61,8 +64,8 @@ def request(
     requested = messages.parse(f"{plan.name}Request", plan.version, body)
     forbidden = admin_rights.configs(state.access, plan.name, requested.resources)
     if forbidden:
-        note_denials(state, exchange, _rejections(forbidden))
-        left = generic.without_items(exchange, body, forbidden)
+        note_denied(state, exchange, _each(requested.resources, forbidden))
+        left = generic.without_items(state, exchange, body, forbidden)
         if isinstance(left, Answer):
             return left
         body, spans = left, generic.request_spans(plan, left, 0, len(left))
@@ -72,23 +75,22 @@ def request(
         kind == TOPIC_NAME and value and (done_here or concerns_namespaces(state, value))
         for kind, _, _, value in eased(_as_topics(spans))
     ):
-        rejected = name_rejections(state, _as_topics(spans))
-        rejected = {name: why.for_description() for name, why in rejected.items()}
         changes = state.worker.changes
         carry_out = {
             DESCRIBE: changes.describe_configs,
             ALTER: changes.alter_configs,
             INCREMENTAL_ALTER: changes.incremental_alter_configs,
         }[plan.name]
-        return change(state, exchange, carry_out, body, rejected)
+        return change(state, exchange, carry_out, body)
     denied, aliases = _resource_rejections(state, spans, NO_NAME[plan.name])
-    again = generic.look_again(exchange, _rejections(denied))
+    topics = {name: why for (_, name), why in denied.items()}
+    again = generic.look_again(exchange, Rejections(topics=topics))
     if again is not None:
         return again
-    exchange.flow = state.flow(plan.api_key, plan.version, b"")
+    count_first_topic(state, exchange, spans)
     if denied or aliases:
-        note_denials(state, exchange, _rejections(denied))
-        left = generic.without_items(exchange, body, denied, aliases)
+        note_denied(state, exchange, _each(requested.resources, denied))
+        left = generic.without_items(state, exchange, body, denied, aliases)
         if isinstance(left, Answer):
             return left
         body, spans = left, generic.request_spans(plan, left, 0, len(left))
@@ -111,8 +113,15 @@ def response(
     return generic.restore(state, exchange, buf, start, end, spans)
 
 
-def _rejections(denied: Mapping[ConfigResource, Denied]) -> Rejections:
-    return Rejections(topics={name: why for (_, name), why in denied.items()})
+def _each(
+    resources: Iterable[Any], denied: Mapping[ConfigResource, Denied]
+) -> Iterator[tuple[bytes, Denied]]:
+    """The denied ones of a request's resources, as often as it has them."""
+    for resource in resources:
+        name = resource.resource_name.encode()
+        why = denied.get((resource.resource_type, name))
+        if why is not None:
+            yield name, why
 
 
 def _resource_rejections(
@@ -152,11 +161,33 @@ def _as_topics(spans: list[Span]) -> list[Span]:
     return topics
 
 
-def _api(name: str, span: tuple[int, int], answered: str, *, why: str = "only topics") -> Api:
-    shape = ItemShape("resources", _NAMED_BY, answered, _NAMED_BY)
-    return Api(name, span, Do.REWRITE, why=why, items=(shape,), request=request, response=response)
+def _api(
+    name: str,
+    span: tuple[int, int],
+    answered: str,
+    *,
+    why: str = "only topics",
+    effect: Effect = Effect.CHANGE,
+) -> Api:
+    return Api(
+        name,
+        span,
+        Do.REWRITE,
+        why=why,
+        effect=effect,
+        items=(ItemShape("resources", _NAMED_BY, answered, _NAMED_BY),),
+        division=Division(item=of_resource, codes=OF_TOPICS),
+        request=request,
+        response=response,
+    )
 
 
-DESCRIBE_CONFIGS = _api(DESCRIBE, (1, 4), "results", why="only topics: a broker's hold addresses")
+DESCRIBE_CONFIGS = _api(
+    DESCRIBE,
+    (1, 4),
+    "results",
+    why="only topics: a broker's hold addresses",
+    effect=Effect.DESCRIPTION,
+)
 ALTER_CONFIGS = _api(ALTER, (0, 2), "responses")
 INCREMENTAL_ALTER_CONFIGS = _api(INCREMENTAL_ALTER, (0, 1), "responses")

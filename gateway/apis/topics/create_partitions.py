@@ -11,6 +11,8 @@ from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import ALTER, Do, Needs, Topics, TopicShape
+from gateway.rules.division import OF_TOPICS, Division
+from gateway.rules.volume_items import of_topic
 
 
 def request(
@@ -23,7 +25,7 @@ def request(
         return generic.request(state, exchange, buf, start, end)
     generic.request_spans(exchange.plan, buf, start, end)
     change_here = state.worker.changes.create_partitions
-    return change(state, exchange, change_here, buf[start:end], {})
+    return change(state, exchange, change_here, buf[start:end])
 
 
 API = Api(
@@ -32,5 +34,6 @@ API = Api(
     Do.REWRITE,
     needs=Needs(topic=ALTER),
     topics=(TopicShape(Topics("topics"), Topics("results")),),
+    division=Division(item=of_topic, codes=OF_TOPICS),
     request=request,
 )

@@ -10,13 +10,13 @@ their responses have no throttle time, v0's no error messages.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 from gateway.acl_model import Operation
 from gateway.apis import generic
-from gateway.apis.counting import TOPIC_NAME, note_denials
+from gateway.apis.counting import TOPIC_NAME, count_first_topic, note_denials
 from gateway.apis.own_changes import (
     VIRTUAL,
     change,
@@ -41,7 +41,10 @@ from gateway.exchanges.state import ConnectionState
 from gateway.names import may_be_captured
 from gateway.rules.access import check_creation
 from gateway.rules.declaration import Do, Topics, TopicShape
+from gateway.rules.division import OF_TOPICS, Division
+from gateway.rules.other_versions import not_expressible
 from gateway.rules.rename import Rejections
+from gateway.rules.volume_items import of_topic
 from gateway.views.access import Access
 from protocol import messages
 from protocol.messages import changed
@@ -50,6 +53,11 @@ from protocol.splice import Edit
 
 TRANSLATED_TO: Final = 2
 """The version on the wire to the broker for versions 0 and 1."""
+
+FIRST_WITH_DEFAULTS: Final = 4
+"""The first version that knows the brokers' default counts (KIP-464)."""
+
+DEFAULT_COUNT: Final = -1
 
 FIRST_WITH_CONFIGS: Final = 5
 """The first version whose response holds configs."""
@@ -100,8 +108,7 @@ def request(
         or is_judged(state, name)
         for name in names
     ):
-        denied = {name: why for name in names if (why := _name_denial(state, name))}
-        return change(state, exchange, state.worker.changes.create_topics, left, denied)
+        return change(state, exchange, state.worker.changes.create_topics, left)
     remaining = set(names)
     rejections = _rejections(state, [t for t in requested.topics if t.name.encode() in remaining])
     again = generic.look_again(exchange, rejections)
@@ -109,10 +116,10 @@ def request(
         return again
     if requested.validate_only:
         exchange.kept = OnlyValidated()
-    exchange.flow = state.flow(exchange.plan.api_key, version, b"")
+    count_first_topic(state, exchange, spans)
     if rejections.topics or rejections.aliases:
         note_denials(state, exchange, rejections)
-        left = generic.without_topics(exchange, left, rejections.topics, rejections.aliases)
+        left = generic.without_topics(state, exchange, left, rejections.topics, rejections.aliases)
         if isinstance(left, Answer):
             return left
     return generic.forward_renamed(state, exchange, left)
@@ -159,11 +166,6 @@ def response_from_v2(version: int, body: bytes) -> bytes:
     return messages.write(as_version(old_class, response))
 
 
-def _name_denial(state: ConnectionState, name: bytes) -> Denied | None:
-    text = name.decode(errors="replace")
-    return None if state.view.ends_as_namespace(text) else check_creation(state.view, text)
-
-
 def _rejections(state: ConnectionState, topics: Sequence[Any]) -> Rejections:
     """Topics that have no place in the view, and second spellings: a copy of the first, or if the
     two contradict each other an error for both."""
@@ -192,6 +194,16 @@ def _rejections(state: ConnectionState, topics: Sequence[Any]) -> Rejections:
     return rejections
 
 
+def _translated(request: Any, before: int, after: int, where: str) -> Mapping[str, object]:
+    if before < FIRST_WITH_DEFAULTS or after >= FIRST_WITH_DEFAULTS:
+        return {}
+    for topic in request.topics:
+        counts = topic.num_partitions, topic.replication_factor
+        if DEFAULT_COUNT in counts and not topic.assignments:
+            raise not_expressible(where, f"the brokers' default counts for '{topic.name}'")
+    return {}
+
+
 API = Api(
     "CreateTopics",
     (0, 7),
@@ -206,6 +218,8 @@ API = Api(
         ),
     ),
     lowest=lambda broker: 0 if broker <= TRANSLATED_TO else broker,
+    division=Division(item=of_topic, codes=OF_TOPICS),
+    translated=_translated,
     request=request,
     response=response,
 )

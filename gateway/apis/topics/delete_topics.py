@@ -8,18 +8,19 @@ describe it (ControllerApis).
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any, Final
 
 from gateway.apis import generic
 from gateway.apis.counting import TOPIC_ID, TOPIC_NAME
+from gateway.apis.namespace_listing import endings
 from gateway.apis.own_changes import (
     change,
     concerns_namespaces,
-    name_rejections,
     without_denied,
     without_error,
 )
-from gateway.apis.topics.namespace_listing import endings
 from gateway.changes.base import admin_rights
 from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_ID
@@ -27,11 +28,17 @@ from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import Do, Topics, TopicShape
+from gateway.rules.division import OF_TOPICS, Division
+from gateway.rules.other_versions import not_expressible
+from gateway.rules.volume_items import of_topic
 from gateway.views.access import DESCRIBE
 from protocol import messages
 from protocol.pausing import eased
 from protocol.splice import Edit
 from protocol.walkers import Span
+
+FIRST_WITH_IDS: Final = 6
+"""The first version that can name topics by id (KIP-516)."""
 
 
 def request(
@@ -56,8 +63,7 @@ def request(
         or (kind == TOPIC_ID and _id_concerns_namespaces(state, value))
         for kind, _, _, value in eased(spans)
     ):
-        rejected = name_rejections(state, spans)
-        return change(state, exchange, state.worker.changes.delete_topics, left, rejected)
+        return change(state, exchange, state.worker.changes.delete_topics, left)
     return generic.redecide(state, exchange, left, generic.request)
 
 
@@ -151,15 +157,28 @@ def _id_concerns_namespaces(state: ConnectionState, topic_id: bytes) -> bool:
     )
 
 
+def _translated(request: Any, before: int, after: int, where: str) -> Mapping[str, object]:
+    if before < FIRST_WITH_IDS <= after:
+        return {"topics": [{"name": name} for name in request.topic_names], "topic_names": ()}
+    if before < FIRST_WITH_IDS or after >= FIRST_WITH_IDS:
+        return {}
+    for topic in request.topics:
+        if topic.topic_id is not None or topic.name is None:
+            raise not_expressible(where, f"topic_id={topic.topic_id}")
+    return {"topic_names": [topic.name for topic in request.topics], "topics": ()}
+
+
 API = Api(
     "DeleteTopics",
     (1, 6),
     Do.REWRITE,
     by_id=Do.CHECK,
     topics=(
-        TopicShape(Topics("topic_names", name=""), Topics("responses"), last=5),
-        TopicShape(Topics("topics"), Topics("responses"), first=6),
+        TopicShape(Topics("topic_names", name=""), Topics("responses"), last=FIRST_WITH_IDS - 1),
+        TopicShape(Topics("topics"), Topics("responses"), first=FIRST_WITH_IDS),
     ),
+    division=Division(item=of_topic, codes=OF_TOPICS),
+    translated=_translated,
     request=request,
     response=response,
 )

@@ -14,25 +14,33 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
-from gateway.apis import generic
-from gateway.apis.topics import namespace_listing
-from gateway.apis.topics.metadata import learn_ids
+from gateway.apis import generic, namespace_listing
+from gateway.apis.counting import count_first_topic
+from gateway.apis.topics import listed_pages, volume_pages
+from gateway.apis.topics.topic_ids import learn_ids
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
 from gateway.exchanges.state import ConnectionState
 from gateway.names import flat_prefix
-from gateway.rules.declaration import DESCRIBE, Do, Needs, ToldOperations, Topics, TopicShape
-from gateway.rules.volume_pages import page_limit
+from gateway.rules.declaration import (
+    DESCRIBE,
+    Do,
+    Effect,
+    Needs,
+    ToldOperations,
+    Topics,
+    TopicShape,
+)
 from protocol import messages
 from protocol.messages import element_class, make
+from protocol.pausing import in_order, paced
 from protocol.splice import Edit
 
 _REQUEST = "DescribeTopicPartitionsRequest"
 _RESPONSE = "DescribeTopicPartitionsResponse"
 
-_NO_LEADER = -1
 _NO_EPOCH = -1
 
 NO_PARTITION = Denied(INVALID_REQUEST, "The cursor's partition is below 0.", "request")
@@ -60,22 +68,21 @@ def request(
     requested = messages.parse(_REQUEST, version, body)
     if requested.cursor is not None and requested.cursor.partition_index < 0:
         # A broker rejects all of it, whatever it names (DescribeTopicPartitionsRequestHandler).
-        exchange.flow = state.flow(exchange.plan.api_key, version, b"")
+        count_first_topic(state, exchange, spans)
         return generic.answer_error(exchange, body, NO_PARTITION)
     read = from_cursor(requested)
     if read is not requested:
         return generic.redecide(state, exchange, messages.write(read), request)
     if not requested.topics:
-        if not exchange.refreshed:
+        if not exchange.refreshed and requested.cursor is None:
             return Refresh.TOPICS
-        generic.require_open(state)
-        names = state.listing().names
-        return _describe(state, exchange, requested, names, namespace_listing.listed(state.access))
+        return _describe_all(state, exchange, requested)
     found = namespace_listing.named(state.access, namespace_listing.names_of(spans))
     if found is not None:
         if namespace_listing.worth_a_refresh(state, exchange, found):
             return Refresh.CATALOG
         if found.existing:
+            count_first_topic(state, exchange, spans)
             names = [name for name in page(requested).order if name not in found.existing]
             return _describe(state, exchange, requested, names, found.existing)
     return generic.request(state, exchange, buf, start, end)
@@ -90,33 +97,75 @@ def response(
     return generic.restore(state, exchange, buf, start, end, spans)
 
 
+def _describe_all(state: ConnectionState, exchange: Exchange, requested: Any) -> Outcome:
+    generic.require_open(state)
+    if namespace_listing.are_many(state.view):
+        generic.in_slices(exchange)
+    version, access = exchange.plan.version, state.access
+    cursor = None if requested.cursor is None else requested.cursor.topic_name
+    start = None if cursor is None else namespace_listing.place(access, cursor)
+    namespaces = namespace_listing.listed(access)
+    if namespaces:
+        _add_namespaces(state, exchange, requested, namespaces)
+    limit = volume_pages.page_limit(requested)
+    requested, names, following = listed_pages.wanted(state.listing(), requested, start, limit)
+    exchange.then(lambda answer: listed_pages.without_gone(version, answer, following))
+    # Until a frozen topic changes hands it is shown to those who see it now.
+    thawed = state.without_freezes() if state.view.frozen else state
+    outcome = _by_name(thawed, exchange, requested, names)
+    exchange.flow, exchange.others = state.flow(exchange.plan.api_key, version, b""), None
+    return outcome
+
+
 def _describe(
     state: ConnectionState,
     exchange: Exchange,
     requested: Any,
-    names: list[str],
+    names: Sequence[str],
     namespaces: Mapping[str, str],
 ) -> Outcome:
     """Forward a page for topics by name, and add those of ``namespaces`` (name to tier path) that
     belong to it to the response."""
-    version, view = exchange.plan.version, state.view
+    access = state.access
 
     def place(name: str) -> str | None:
-        return namespace_listing.place(view, name)
+        return namespace_listing.place(access, name)
 
     requested = with_cursor_among(requested, names, place)
-    if namespaces:
-        wanted = page(requested)
-        prefixes = {name: flat_prefix(path) for name, path in namespaces.items()}
-        exchange.then(lambda answer: add_namespaces(version, answer, wanted, prefixes, place))
-        if wanted.cursor is not None and namespace_listing.denoted(view, wanted.cursor):
-            # The broker knows no such topic: its page begins with the first one behind it.
-            start = place(wanted.cursor) or ""
-            names = [name for name in names if (place(name) or start) >= start]
-            requested = replace(requested, cursor=None)
+    cursor = page(requested).cursor
+    _add_namespaces(state, exchange, requested, namespaces)
+    if cursor is not None and namespace_listing.described(access, cursor):
+        # The broker knows no such topic: its page begins with the first one behind it.
+        start = place(cursor) or ""
+        names = [name for name in names if (place(name) or start) >= start]
+        requested = replace(requested, cursor=None)
+    return _by_name(state, exchange, requested, names)
+
+
+def _add_namespaces(
+    state: ConnectionState, exchange: Exchange, requested: Any, namespaces: Mapping[str, str]
+) -> None:
+    """Add those of ``namespaces`` that belong to the page to the response."""
+    version, access, wanted = exchange.plan.version, state.access, page(requested)
+
+    def place(name: str) -> str | None:
+        return namespace_listing.place(access, name)
+
+    start = None if wanted.cursor is None else place(wanted.cursor)
+    every = {name: flat_prefix(path) for name, path in paced(namespaces.items())}
+    # However many there are, the response is made of no more than one page of them.
+    prefixes = on_page(every, start, wanted.limit)
+    node = namespace_listing.leader(state)
+    exchange.then(lambda answer: add_namespaces(version, answer, wanted, prefixes, place, node))
+
+
+def _by_name(
+    state: ConnectionState, exchange: Exchange, requested: Any, names: Iterable[str]
+) -> Outcome:
+    version = exchange.plan.version
     expanded = request_by_name(requested, names)
     if expanded is None:
-        exchange.flow = state.flow(exchange.plan.api_key, version, b"")
+        exchange.flow = exchange.flow or state.flow(exchange.plan.api_key, version, b"")
         return Answer(messages.write(messages.build(messages.message_class(_RESPONSE, version))))
     # Not forward_renamed: the cursor is the client's, and may name a denied topic.
     return generic.redecide(state, exchange, expanded, generic.request)
@@ -152,7 +201,7 @@ def page(requested: Any) -> Page:
     """The page that a request asks for."""
     cursor = None if requested.cursor is None else requested.cursor.topic_name
     order = {topic.name: at for at, topic in enumerate(requested.topics)}
-    return Page(cursor, page_limit(requested), order)
+    return Page(cursor, volume_pages.page_limit(requested), order)
 
 
 def with_cursor_among(
@@ -170,14 +219,31 @@ def with_cursor_among(
     return replace(requested, cursor=replace(cursor, topic_name=listed))
 
 
+def on_page(namespaces: Mapping[str, str], start: str | None, limit: int) -> dict[str, str]:
+    """Those of ``namespaces`` (name to flat prefix) that a page of ``limit`` partitions can hold,
+    from ``start`` on (None: from the first one), and the one that its cursor may name: each takes a
+    partition, whatever topics are between them."""
+    behind = {
+        name: prefix
+        for name, prefix in paced(namespaces.items())
+        if start is None or prefix >= start
+    }
+    if len(behind) <= limit + 1:
+        return behind
+    last = in_order(frozenset(paced(behind.values())))[: limit + 1][-1]
+    return {name: prefix for name, prefix in paced(behind.items()) if prefix <= last}
+
+
 def add_namespaces(
     version: int,
     body: bytes,
     wanted: Page,
     namespaces: Mapping[str, str],
     place: Callable[[str], str | None],
+    leader: int,
 ) -> bytes:
-    """The response with those of ``namespaces`` (name to flat prefix) that belong to its page.
+    """The response with those of ``namespaces`` (name to flat prefix) that belong to its page, led
+    by the node ``leader``.
 
     ``place`` gives the flat name of a topic, or a namespace's prefix; a name without one has an
     error, which every page shows.
@@ -188,7 +254,7 @@ def add_namespaces(
     stop = None if end is None else place(end.topic_name)
     topic_class = element_class(type(response), "topics")
     placed = [
-        (prefix, _namespace_entry(topic_class, name))
+        (prefix, _namespace_entry(topic_class, name, leader))
         for name, prefix in namespaces.items()
         if (start is None or prefix >= start) and (stop is None or prefix < stop)
     ]
@@ -210,14 +276,17 @@ def add_namespaces(
     return messages.write(replace(response, topics=tuple(topics), next_cursor=end))
 
 
-def _namespace_entry(topic_class: type, name: str) -> Any:
-    """A namespace's entry. Its one partition is for kafka-topics, which reads the first one of
-    every topic that it describes."""
+def _namespace_entry(topic_class: type, name: str, leader: int) -> Any:
+    """A namespace's entry. Its one partition stays if no broker can lead it: kafka-topics reads the
+    first partition of every topic that it describes."""
+    replicas = () if leader == namespace_listing.NO_LEADER else (leader,)
     partition = make(
         element_class(topic_class, "partitions"),
         {
-            "leader_id": _NO_LEADER,
+            "leader_id": leader,
             "leader_epoch": _NO_EPOCH,
+            "replica_nodes": replicas,
+            "isr_nodes": replicas,
             # Java's client fails on null in their place.
             "eligible_leader_replicas": (),
             "last_known_elr": (),
@@ -262,10 +331,12 @@ API = Api(
     "DescribeTopicPartitions",
     (0, 0),
     Do.REWRITE,
+    effect=Effect.LOOKUP,
     null=Do.EXPAND,
     needs=Needs(topic=DESCRIBE, tells_illegal=True),
     topics=(TopicShape(Topics("topics"), Topics("topics"), adjusted=_adjusted),),
     operations=ToldOperations((), "topics", "name", "topic_authorized_operations"),
+    division=volume_pages.DIVISION,
     request=request,
     response=response,
 )

@@ -1,8 +1,9 @@
-"""Metadata (API 3): topics by name or id, "all" topics, and the brokers at the gateway's addresses.
+"""Metadata (API 3): topics by name or id, and the brokers at the gateway's addresses.
 
-Names are rewritten and need DESCRIBE; denied topics get an error each. "All" is requested by
-explicit names: those that the view lists. Namespaces that a request names, or that its listener
-lists, are answered here, among the topics. Brokers without an address here are left out.
+Names are rewritten and need DESCRIBE; denied topics get an error each. "All" topics are cut to
+those that the view lists (:mod:`gateway.apis.topics.all_topics`). Namespaces that a request names,
+or that its listener lists, are answered here, among the topics. Brokers without an address here are
+left out.
 
 A broker that creates topics by Metadata would create one of a namespace without the configs that it
 inherits, one under a policy without judging it (KIP-108), and one whose name a new namespace takes
@@ -14,15 +15,16 @@ creates what the broker would have created (``gateway.changes.topics``).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Final
 
-from gateway.apis import generic
-from gateway.apis.counting import BEING_CREATED, TOPIC_ID, TOPIC_NAME, count_topics
+from gateway.apis import generic, namespace_listing
+from gateway.apis.counting import BEING_CREATED, MISSING, TOPIC_ID, TOPIC_NAME, count_topics
+from gateway.apis.namespace_listing import IS_NAMESPACE, names_of, worth_a_refresh
+from gateway.apis.topics import all_topics, metadata_in_tree
 from gateway.apis.topics import metadata_messages as metadata
-from gateway.apis.topics import namespace_listing
-from gateway.apis.topics.namespace_listing import names_of, worth_a_refresh
+from gateway.apis.topics.all_topics import AllTopics
+from gateway.apis.topics.topic_ids import learn_ids
 from gateway.catalog.source import Actor
 from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
@@ -32,18 +34,23 @@ from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.names import LogicalName, may_be_captured
 from gateway.rules.access import check_creation
-from gateway.rules.declaration import DESCRIBE, Do, Needs, ToldOperations, Topics, TopicShape
+from gateway.rules.declaration import (
+    DESCRIBE,
+    Do,
+    Effect,
+    Needs,
+    ToldOperations,
+    Topics,
+    TopicShape,
+)
 from gateway.rules.rename import Rejections, RequestRenamer
 from gateway.rules.restore import hidden_nodes
 from protocol.entities import Kind
-from protocol.pausing import eased
+from protocol.pausing import eased, paced
 from protocol.splice import Edit, splice
 from protocol.walkers import Span
 
 AUTO_CREATION: Final = int(Kind.AUTO_CREATION)
-
-IS_NAMESPACE: Final = Denied(0, "", "namespace")
-"""Takes a namespace out of a request for topics: it is answered here, and without error."""
 
 _NO: Final = b"\x00"
 
@@ -63,7 +70,7 @@ def request(
         kind == AUTO_CREATION and value for kind, _, _, value in eased(spans)
     )
     names = names_of(spans)
-    if allowed and _is_forbidden_to_broker(state, version, names, body):
+    if allowed and _is_forbidden_to_broker(state, names):
         body = _forbid_creation(exchange, buf, start, end, spans)
         return generic.redecide(state, exchange, body, request)
     generic.tell_allowed_operations(state, exchange, body)
@@ -86,35 +93,19 @@ def request(
 def _without_names(state: ConnectionState, exchange: Exchange, body: bytes) -> Outcome:
     """Forward a request that names nothing: for all topics listed, or for the brokers alone."""
     version = exchange.plan.version
-    if not metadata.wants_all(version, body):
-        exchange.flow = state.flow(3, version, b"")
-        return []
-    if not exchange.refreshed:
-        return Refresh.TOPICS
-    generic.require_open(state)
-    listed = namespace_listing.listed(state.access)
-    if listed:
-        exchange.then(lambda answer: metadata.add_namespaces(version, answer, listed))
-    if version == 0:
-        exchange.then(lambda answer: metadata.without_placeholder(0, answer))
-    asked = metadata.ask_by_name(version, body, state.listing().names)
-    if state.view.snapshot.links:
-        # A link and its topic may both be listed: the broker is asked for the topic once.
-        renamer = generic.renamer_for(state, exchange)
-        renamer.add(generic.request_spans(exchange.plan, asked, 0, len(asked), most=math.inf))
-        if renamer.rejections is not None and renamer.rejections.aliases:
-            exchange.flow = state.flow(exchange.plan.api_key, version, b"")
-            return generic.reject(
-                state, exchange, asked, Rejections(aliases=renamer.rejections.aliases)
-            )
-    return _forward(state, exchange, asked)
+    if metadata.wants_all(version, body):
+        return all_topics.request(state, exchange, body)
+    exchange.flow = state.flow(3, version, b"")
+    return []
 
 
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
     """Note the topic ids, drop brokers without an address, restore the rest."""
-    plan = exchange.plan
+    plan, kept = exchange.plan, exchange.kept
+    if isinstance(kept, AllTopics):
+        return all_topics.response(state, exchange, buf, start, end, kept)
     spans = generic.response_spans(plan, buf, start, end)
     learn_ids(state, spans)
     hidden = hidden_nodes(spans, state.addresses)
@@ -122,17 +113,6 @@ def response(
         return generic.restore(state, exchange, buf, start, end, spans)
     body = metadata.drop_brokers(plan.version, buf[start:end], hidden)
     return generic.restored_body(state, exchange, body)
-
-
-def learn_ids(state: ConnectionState, spans: list[Span]) -> None:
-    """Note the id behind each (flat) topic name of a response; an id stands after its name."""
-    index = state.worker.cluster.index
-    flat: bytes | None = None
-    for kind, _, _, value in eased(spans):
-        if kind == TOPIC_NAME:
-            flat = value
-        elif kind == TOPIC_ID and flat and any(value):
-            index.learn(flat, value)
 
 
 def _answer_namespaces(
@@ -151,7 +131,7 @@ def _answer_namespaces(
         return None
     taken = {name.encode(): IS_NAMESPACE for name in existing}
     exchange.then(lambda answer: metadata.mark_namespaces(plan.version, answer, existing))
-    left = generic.without_topics(exchange, body, taken)
+    left = generic.without_topics(state, exchange, body, taken)
     assert isinstance(left, bytes)  # Metadata is always forwarded
     if plan.version == 0 and taken.keys() >= set(names):
         # What is left is a placeholder, which names nothing that could be denied.
@@ -164,12 +144,10 @@ def _forward(state: ConnectionState, exchange: Exchange, body: bytes) -> Outcome
     return generic.forward_renamed(state, exchange, body)
 
 
-def _is_forbidden_to_broker(
-    state: ConnectionState, version: int, names: Sequence[bytes], body: bytes
-) -> bool:
+def _is_forbidden_to_broker(state: ConnectionState, names: Sequence[bytes]) -> bool:
     """Whether the broker may create nothing for a request that allows auto-creation."""
-    if not names:  # "all" is requested by the names that are listed
-        return version < metadata.FORBIDS_AUTO_CREATION and metadata.wants_all(version, body)
+    if not names:
+        return False
     # Policies that enforce may reject any topic of the default namespace; warnings reject none.
     policies = state.worker.judge.policies
     enforced = policies.judges and any(p.block.mode == "enforce" for p in policies.of(""))
@@ -209,7 +187,7 @@ def _reject_uncreated(
     index = state.worker.cluster.index
     rejected: dict[bytes, Denied] = {}
     created: dict[LogicalName, str] = {}
-    for flat, spelled in renamer.spelled.items():
+    for flat, spelled in paced(renamer.spelled.items()):
         if index.exists(flat):
             continue
         text = spelled.decode(errors="replace")
@@ -260,6 +238,10 @@ def _creation_denial(
         if not resource.namespace:
             return None
         message = f"Topic '{spelled}' does not exist."
+        # A request that allows no creation only looks whether the topic exists, as Kafka Streams
+        # does before it creates its repartition topics.
+        if not (ours or allowed):
+            return Denied(UNKNOWN_TOPIC_OR_PARTITION, message, MISSING)
         return Denied(UNKNOWN_TOPIC_OR_PARTITION, message, "auto_creation")
     message = f"Topic '{spelled}' is being created."
     being_created = Denied(UNKNOWN_TOPIC_OR_PARTITION, message, BEING_CREATED)
@@ -270,6 +252,7 @@ API = Api(
     "Metadata",
     (0, 13),
     Do.REWRITE,
+    effect=Effect.LOOKUP,
     by_id=Do.CHECK,
     null=Do.EXPAND,
     needs=Needs(topic=DESCRIBE, tells_illegal=True),
@@ -291,6 +274,9 @@ API = Api(
     ),
     # Its own error (v13) is for what no topic's error can say.
     items_too=lambda version, code: True,
+    division=metadata_in_tree.DIVISION,
+    brokers=metadata_in_tree.BROKERS,
+    translated=metadata_in_tree.translated,
     request=request,
     response=response,
 )

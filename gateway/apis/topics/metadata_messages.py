@@ -9,30 +9,45 @@ and which topics are internal.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
+from functools import cache
 from typing import Any, Final
 
 from gateway.error_codes import LEADER_NOT_AVAILABLE, LISTENER_NOT_FOUND, REPLICA_NOT_AVAILABLE
 from gateway.rules.declaration import PLACEHOLDER
+from gateway.rules.restore import ENDPOINT_NODE
+from gateway.topic_ids import ID_LENGTH
 from protocol import messages
+from protocol.errors import ProtocolError
 from protocol.kinds import Kind
 from protocol.messages import changed, element_class, has_field, make
+from protocol.pausing import eased, paced
 from protocol.primitives import compact_string, legacy_string, write_uvarint
-from protocol.splice import splice
-from protocol.walkers import Span, walker
+from protocol.schema import message_spec
+from protocol.splice import Edit, splice
+from protocol.walkers import Span, Walker, struct_walker, walker
 
 FORBIDS_AUTO_CREATION: Final = 4
 """The first version whose request can forbid auto-creation; older ones are sent as this one."""
 
 NO_LEADER = -1
+NO_EPOCH = -1
 NO_CONTROLLER = -1
 
 FIRST_FLEXIBLE = 9
 """The first version with compact arrays."""
 
-_COUNTS = frozenset({Kind.COUNT})
-_NAMESPACE: Mapping[str, object] = {"is_internal": True}
+_BROKERS_AND_COUNTS = frozenset({Kind.ENDPOINT_NODE, Kind.COUNT})
+HAS_TOPIC_IDS: Final = 10
+"""The first version whose responses have topic ids."""
+
+Entry = tuple[int, int, int, int, bytes]
+"""A topic of a response: where its entry begins, its name begins and ends, its entry ends, and its
+flat name."""
+
+Shown = tuple[bytes, bytes | None]
+"""The name that a client knows a topic by, and the topic id; None: the broker's."""
 _ERROR_BYTES = 2
 
 
@@ -51,7 +66,7 @@ def ask_by_name(version: int, body: bytes, names: Iterable[str]) -> bytes:
     topic_class = element_class(type(request), "topics")
     if version == 0:
         names = tuple(names) or (PLACEHOLDER,)
-    topics = tuple(make(topic_class, {"name": name}) for name in names)
+    topics = tuple(make(topic_class, {"name": name}) for name in paced(names))
     return messages.write(changed(request, {"topics": topics, "allow_auto_topic_creation": False}))
 
 
@@ -66,32 +81,125 @@ def without_placeholder(version: int, body: bytes) -> bytes:
 
 def mark_namespaces(version: int, body: bytes, names: Collection[str]) -> bytes:
     """A MetadataResponse in which these names are namespaces: internal topics, in versions that
-    have the field."""
+    have the field, with one partition, which the first of the brokers leads."""
     response = messages.parse("MetadataResponse", version, body)
+    topic_class = element_class(type(response), "topics")
+    values = _namespace(topic_class, [int(broker.node_id) for broker in response.brokers])
     topics = tuple(
-        changed(topic, _NAMESPACE) if topic.name in names else topic for topic in response.topics
+        changed(topic, values) if topic.name in names else topic for topic in response.topics
     )
     return messages.write(replace(response, topics=topics))
 
 
 def add_namespaces(version: int, body: bytes, names: Collection[str]) -> bytes:
-    """A MetadataResponse with an entry for each of these namespaces, before its topics.
+    """A MetadataResponse with an entry for each of these namespaces, before its topics, as in
+    :func:`mark_namespaces`.
 
     Made of bytes, since a listing may be long: it is only walked, and the entries differ by their
     names alone.
     """
     spans: list[Span] = []
-    walker("MetadataResponse", version, _COUNTS)(body, 0, len(body), spans)
-    _, start, stop, count = spans[0]
+    walker("MetadataResponse", version, _BROKERS_AND_COUNTS)(body, 0, len(body), spans)
+    nodes = [value for kind, _, _, value in eased(spans) if kind == ENDPOINT_NODE]
+    _, start, stop, count = spans[len(nodes)]
     count += len(names)
     flexible = version >= FIRST_FLEXIBLE
     head = write_uvarint(count + 1) if flexible else count.to_bytes(4, "big")
     string = compact_string if flexible else legacy_string
     topic_class = element_class(messages.message_class("MetadataResponse", version), "topics")
-    nameless = messages.write(make(topic_class, {**_NAMESPACE, "name": ""}))
+    nameless = messages.write(make(topic_class, {**_namespace(topic_class, nodes), "name": ""}))
     error, rest = nameless[:_ERROR_BYTES], nameless[_ERROR_BYTES + len(string(b"")) :]
-    entries = (error + string(name.encode()) + rest for name in names)
+    entries = (error + string(name.encode()) + rest for name in paced(names))
     return splice(body, 0, len(body), [(start, stop, b"".join((head, *entries)))])
+
+
+def _namespace(topic_class: type, nodes: Collection[int]) -> Mapping[str, object]:
+    """What is told of a namespace, beside its name, where these are the brokers. Without a broker
+    there is no leader, and so no partition."""
+    first = min(nodes, default=NO_LEADER)
+    if first == NO_LEADER:
+        return {"is_internal": True}
+    partition = {
+        "leader_id": first,
+        "leader_epoch": NO_EPOCH,
+        "replica_nodes": (first,),
+        "isr_nodes": (first,),
+    }
+    partition_class = element_class(topic_class, "partitions")
+    return {"is_internal": True, "partitions": (make(partition_class, partition),)}
+
+
+def entries(version: int, buf: bytes, spans: Sequence[Span], end: int) -> list[Entry]:
+    """The topics of a MetadataResponse that ends at ``end``, of whose names these are the spans.
+    Raises ProtocolError."""
+    names = [span for span in eased(spans) if span[0] == Kind.TOPIC_NAME]
+    if not names:
+        return []
+    # An entry begins with its error code, right before its name.
+    begins = [start - _ERROR_BYTES for _, start, _, _ in eased(names)]
+    behind = [*begins[1:], _topic_walker(version)(buf, begins[-1], end, [])]
+    if any(flat is None for _, _, _, flat in eased(names)):
+        raise ProtocolError("a broker lists a topic without a name")
+    return [
+        (begin, start, stop, follows, flat)
+        for begin, (_, start, stop, flat), follows in zip(begins, eased(names), behind, strict=True)
+    ]
+
+
+def first_of_topics(spans: Sequence[Span]) -> int:
+    """The number of spans of a MetadataResponse that stand before its topics."""
+    return next((at for at, span in enumerate(spans) if span[0] == Kind.TOPIC_NAME), len(spans))
+
+
+def cut_edits(
+    version: int, buf: bytes, entries: Sequence[Entry], shown: Sequence[Sequence[Shown]]
+) -> list[Edit]:
+    """The edits of a MetadataResponse that leave those of its topics that are ``shown``, once by
+    each name. Raises ProtocolError."""
+    if not entries:
+        return []
+    edits = [_count_edit(version, buf, entries, sum(map(len, shown)))]
+    for (begin, start, stop, behind, _), names in zip(paced(entries), shown, strict=True):
+        if not names:
+            edits.append((begin, behind, b""))
+            continue
+        edits += _named(version, start, stop, names[0])
+        for name in names[1:]:
+            copy = splice(buf, begin, behind, _named(version, start, stop, name))
+            edits.append((behind, behind, copy))
+    return edits
+
+
+def _named(version: int, start: int, stop: int, shown: Shown) -> list[Edit]:
+    """The edits of a topic's name and id, which stands behind it."""
+    name, topic_id = shown
+    string = compact_string if version >= FIRST_FLEXIBLE else legacy_string
+    edits = [(start, stop, string(name))]
+    if topic_id is not None and version >= HAS_TOPIC_IDS:
+        edits.append((stop, stop + ID_LENGTH, topic_id))
+    return edits
+
+
+def _count_edit(version: int, buf: bytes, entries: Sequence[Entry], count: int) -> Edit:
+    """The edit of the number of topics, which stands right before them."""
+    before, after = (_count(version, number) for number in (len(entries), count))
+    stop = entries[0][0]
+    if buf[stop - len(before) : stop] != before:
+        raise ProtocolError("the number of topics does not stand before them")
+    return stop - len(before), stop, after
+
+
+def _count(version: int, number: int) -> bytes:
+    return write_uvarint(number + 1) if version >= FIRST_FLEXIBLE else number.to_bytes(4, "big")
+
+
+@cache
+def _topic_walker(version: int) -> Walker:
+    """Finds the end of a topic's entry."""
+    fields = message_spec("MetadataResponse", version).fields
+    struct = next(field.struct for field in fields if field.name == "topics")
+    assert struct is not None
+    return struct_walker("MetadataResponse", version, struct)
 
 
 def drop_brokers(version: int, body: bytes, hidden_node_ids: Collection[int]) -> bytes:

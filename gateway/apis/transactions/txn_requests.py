@@ -56,7 +56,6 @@ def offsets_request(
             )
             denied = Denied(GROUP_AUTHORIZATION_FAILED, why, "volume")
             note_denials(state, exchange, Rejections(ids={group: denied}))
-            exchange.flow = state.flow(exchange.plan.api_key, exchange.plan.version, b"")
             return generic.answer_error(exchange, buf[start:end], denied)
     return generic.request(state, exchange, buf, start, end)
 

@@ -94,8 +94,10 @@ class Batch:
     def _check_levels(self, changes: Sequence[Change]) -> None:
         level = self.draft.format
         for change in paced(changes):
-            # What raises the format is written in the format before.
-            if kind_of(change).level > level and not isinstance(change, CatalogFormat):
+            # What raises the format stands before what needs it: readers that cannot stop there.
+            if isinstance(change, CatalogFormat):
+                level = change.level
+            elif kind_of(change).level > level:
                 raise ValueError(f"{change} needs a newer format of the catalog than {level}")
 
     def _keys_of(self, changes: Sequence[Change]) -> list[SigningKey | None]:

@@ -3,58 +3,61 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Iterable
+from time import monotonic
 
 from gateway.catalog.log.skipped import Skipped
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable
+from gateway.catalog.validity import Validity
 
 
 class Freshness:
     """Fresh for ``max_staleness`` seconds after the beginning of each read that came to the end.
 
-    All of it belongs to one event loop. ``expired`` is called when that time is over.
+    All of it belongs to one event loop. ``expired`` is called when that time is over. Times are
+    ``monotonic``'s: the loop's own may be that of its last round.
     """
 
     def __init__(self, max_staleness: float, expired: Callable[[], None]) -> None:
         self._max_staleness = max_staleness
         self._expired = expired
         self._timer: asyncio.TimerHandle | None = None
-        self.read_at = float("-inf")
-        """When (loop time) the last read that came to the end began."""
+        self.validity = Validity(self._end_of_time)
+        self.read_at = -math.inf
+        """When the last read that came to the end began."""
 
     def __bool__(self) -> bool:
-        return self._timer is not None and _now() - self.read_at <= self._max_staleness
+        return self._timer is not None and monotonic() - self.read_at <= self._max_staleness
 
     @property
     def age(self) -> float | None:
         """Seconds since ``read_at``; None: nothing was read yet."""
-        return None if self.read_at == float("-inf") else _now() - self.read_at
+        return None if self.read_at == -math.inf else monotonic() - self.read_at
 
     def note(self, began: float) -> bool:
-        """The log as of ``began`` (loop time) is read; returns True if it was not fresh before."""
+        """The log as of ``began`` is read; returns True if it was not fresh before."""
         was_fresh = bool(self)
         self.read_at = max(self.read_at, began)
         self.end()
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_at(self.read_at + self._max_staleness, self._end_of_time)
+        self.validity.until = self.read_at + self._max_staleness
+        left = max(self.validity.until - monotonic(), 0.0)
+        self._timer = asyncio.get_running_loop().call_later(left, self._end_of_time)
         return not was_fresh
 
     def end(self) -> bool:
         """Not fresh from now on; whether it was until now. ``expired`` is not called."""
         was_fresh = bool(self)
+        self.validity.until = math.inf
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         return was_fresh
 
     def _end_of_time(self) -> None:
-        self._timer = None
+        self.end()
         self._expired()
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()
 
 
 class Expected:

@@ -16,7 +16,8 @@ from typing import Any, Final
 from gateway.brokers.connection import BrokerConnection
 from gateway.brokers.errors import BrokerError, SecurityError
 from gateway.brokers.security import BrokerSecurity
-from gateway.catalog.log.records import LogError
+from gateway.brokers.staggered import first_of
+from gateway.catalog.log.records import LogError, LogLost
 from protocol.messages import Request
 from protocol.schema import error_name
 
@@ -30,6 +31,7 @@ CLIENT_ID: Final = "kafka-namespace-gateway-catalog"
 ANSWER_SECONDS: Final = 5.0
 """For one response; what waits at the broker has its waiting time on top."""
 
+UNKNOWN_TOPIC: Final = 3
 PARTITION: Final = 0
 
 _ALL_REPLICAS: Final = -1
@@ -107,12 +109,23 @@ class Connections:
     async def ask_any(self, request: Request, purpose: str) -> Any:
         """The response of the first broker that gives one. Raises LogError."""
         failure = LogError("no broker is known")
-        for address in dict.fromkeys((*self._brokers, *self._bootstrap_servers)):
-            try:
-                return await self.ask(address, request, purpose)
-            except LogError as error:
-                failure = error
-        raise failure
+
+        def failed(_: Address, error: Exception) -> None:
+            nonlocal failure
+            if not isinstance(error, LogError):
+                raise error
+            failure = error
+
+        response = await first_of(
+            dict.fromkeys((*self._brokers, *self._bootstrap_servers)),
+            lambda address: self.ask(address, request, purpose),
+            timeout=ANSWER_SECONDS,
+            failed=failed,
+            discard=lambda _: None,
+        )
+        if response is None:
+            raise failure
+        return response
 
     def forget_leader(self) -> None:
         """Look for the partition's leader again before the next request to it."""
@@ -172,6 +185,8 @@ class Connections:
 
     async def _find_leader(self) -> Address:
         brokers, topic = await self.metadata("ask")
+        if topic is not None and topic.error_code == UNKNOWN_TOPIC:
+            raise LogLost("its topic is not there (UNKNOWN_TOPIC_OR_PARTITION)")
         if topic is not None and topic.error_code:
             raise LogError(f"its topic is not there ({error_name(topic.error_code)})")
         for partition in () if topic is None else topic.partitions:

@@ -16,8 +16,21 @@ from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.structs import TopicPartition
 
 from gateway.brokers.security import BrokerSecurity
-from gateway.catalog.log.kafka_connections import ANSWER_SECONDS, PARTITION, Address, Connections
-from gateway.catalog.log.records import Fetched, Headers, LogError, OffsetOutOfRange, Record
+from gateway.catalog.log.kafka_connections import (
+    ANSWER_SECONDS,
+    PARTITION,
+    UNKNOWN_TOPIC,
+    Address,
+    Connections,
+)
+from gateway.catalog.log.records import (
+    Fetched,
+    Headers,
+    LogError,
+    LogLost,
+    OffsetOutOfRange,
+    Record,
+)
 from protocol.messages import Request
 from protocol.records import BATCH_HEADER_SIZE
 from protocol.schema import error_name
@@ -125,7 +138,9 @@ class KafkaPartition:
             raise OffsetOutOfRange("the offset is out of range")
         if code:
             self._connections.forget_leader()
-            raise LogError(f"a broker rejects reading it ({error_name(code)})")
+            # Kafka's leader of a deleted partition; one that has not heard of it yet says so, too.
+            kind = LogLost if code == UNKNOWN_TOPIC else LogError
+            raise kind(f"a broker rejects reading it ({error_name(code)})")
 
 
 class _Readable(NamedTuple):

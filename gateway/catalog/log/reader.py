@@ -6,12 +6,14 @@ import asyncio
 import logging
 import random
 from collections.abc import Awaitable, Callable
+from time import monotonic
 from typing import Final
 
 from gateway.catalog.log.freshness import Expected, Freshness, SharedRefresh
 from gateway.catalog.log.records import (
     Fetched,
     LogError,
+    LogLost,
     OffsetOutOfRange,
     Partition,
     UnreadableCatalog,
@@ -22,6 +24,7 @@ from gateway.catalog.log.skipped import Damage, SkipLog
 from gateway.catalog.log.topics import CatalogTopicError
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable
+from gateway.catalog.validity import Validity
 
 log = logging.getLogger(__name__)
 
@@ -98,6 +101,16 @@ class Reader:
         """Seconds since the log was last read to its end; None: it never was."""
         return self._freshness.age
 
+    @property
+    def validity(self) -> Validity:
+        """Until when it is ``fresh``, if nothing more is read."""
+        return self._freshness.validity
+
+    @property
+    def lost(self) -> bool:
+        """True while there is no log, or an empty one, where a catalog was read before."""
+        return isinstance(self._failure, LogLost) and self._failures >= _LOST
+
     def subscribe(self, changed: Callable[[], None]) -> None:
         """Call ``changed`` whenever ``snapshot`` or ``fresh`` has changed."""
         self._subscribers.append(changed)
@@ -169,7 +182,7 @@ class Reader:
 
     async def _read(self) -> None:
         """One fetch, and what it brings."""
-        began = _now()
+        began = monotonic()
         if self._offset is None:
             if self._check is not None:
                 await self._check()
@@ -182,9 +195,13 @@ class Reader:
 
     def _take(self, began: float, fetched: Fetched) -> None:
         seen = self._replay.take(fetched.records)
+        at_end = fetched.next >= fetched.end
+        if at_end and self.snapshot.version and not self._replay.has_records:
+            # Whoever made the topic anew has not said that the catalog is to begin anew.
+            self._replay, self._offset = Replay(self._keys), None
+            raise LogLost(f"its topic is empty, and had {self.snapshot.version} versions")
         self._set_failure(None)
         self._offset = fetched.next
-        at_end = fetched.next >= fetched.end
         self._note_skipped()
         if at_end:
             first = not self._replay.at_end
@@ -250,8 +267,17 @@ class Reader:
             log.warning("the catalog cannot be read: %s", failure)
         elif failure is None and self._failures:
             log.info("the catalog can be read again")
+        was_lost = self.lost
         self._failures = 0 if failure is None else self._failures + 1
         self._failure = failure
+        if self.lost and not was_lost and self.snapshot.version:
+            log.error(
+                "the catalog is lost (%s), and this process has version %d of it in memory: do not"
+                " restart it; kafka-gateway catalog export --from-memory writes that to a file,"
+                " which kafka-gateway catalog restore brings back",
+                failure,
+                self.snapshot.version,
+            )
         self._moved.set()
 
     def _backoff(self) -> float:
@@ -276,7 +302,7 @@ class Reader:
                 log.exception("a subscriber to the catalog failed")
 
     async def _read_to_end(self) -> None:
-        began = _now()
+        began = monotonic()
         try:
             async with asyncio.timeout(self._refresh_seconds):
                 end = await self._ask_end()
@@ -320,7 +346,3 @@ class Reader:
         if isinstance(self._failure, CatalogTopicError):
             reason = "its topic is not fit for it"  # which one, and why, only the log says
         return CatalogUnavailable(f"The catalog cannot be read now: {reason}. Try again.")
-
-
-def _now() -> float:
-    return asyncio.get_running_loop().time()

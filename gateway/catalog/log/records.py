@@ -15,11 +15,11 @@ from gateway.catalog.entities import CatalogFormat, Change, Entity, Key, Removal
 from gateway.catalog.log.signatures import NOWHERE, Place, Signature, SigningKey
 from gateway.catalog.schema.table import KINDS, kind_of
 
-FORMAT: Final = 4
+FORMAT: Final = 5
 """The newest catalog format that this software reads and writes.
 
 From format 2 on every record says which offset it was written for, and the catalog can be signed.
-From format 3 on it can hold links, from format 4 on members of a fleet.
+From format 3 on it can hold links, from format 4 on members of a fleet, from format 5 on freezes.
 """
 
 PLACED_FORMAT: Final = 2
@@ -167,6 +167,10 @@ def _decision(value: bytes | None) -> str:
 
 class LogError(Exception):
     """The partition could not be asked, and nothing was written. The text names no address."""
+
+
+class LogLost(LogError):
+    """The log is not there any more, or has no record where there were some."""
 
 
 class OffsetOutOfRange(LogError):

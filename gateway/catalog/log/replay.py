@@ -86,6 +86,11 @@ class Replay:
         """True while records of a decision are held back because others may follow."""
         return bool(self._held)
 
+    @property
+    def has_records(self) -> bool:
+        """True once a record was taken that is no junk."""
+        return self._seq > 0
+
     def take(self, records: Iterable[Record]) -> list[str]:
         """Apply records in their order; the decisions that are shown whole from now on.
 

@@ -14,6 +14,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from gateway.files import UnreadableFile, read_text
+
 log = logging.getLogger(__name__)
 
 NOWHERE: Final = -1
@@ -118,17 +120,20 @@ class KeyFile:
         """Read the file as it is now. Raises KeyFileError."""
         try:
             found = self._path.stat()
-            with self._path.open(encoding="utf-8") as file:
-                text = file.read(_MAX_FILE_BYTES)
-        except (OSError, UnicodeDecodeError) as error:
-            reason = getattr(error, "strerror", None) or "it is not text"
-            raise KeyFileError(f"'{self._path}' cannot be read: {reason}; correct it") from None
+        except (OSError, ValueError):  # read_text says why
+            stamp = None
+        else:
+            stamp = found.st_mtime_ns, found.st_size, found.st_ino
+        try:
+            text = read_text(self._path, _MAX_FILE_BYTES)
+        except UnreadableFile as error:
+            raise KeyFileError(f"'{self._path}' cannot be read: {error}; correct it") from None
         keys = dict(self._parsed(text))
         if not keys:
             raise KeyFileError(
                 f"'{self._path}' holds no key; add a line: ID, a blank, 64 hex digits"
             )
-        self._stamp = found.st_mtime_ns, found.st_size, found.st_ino
+        self._stamp = stamp
         self._keys, self._failed = keys, False
 
     @property

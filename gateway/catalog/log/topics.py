@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from gateway.brokers.messages import ClusterAdmin, describe_configs
 from gateway.catalog.source import CatalogUnavailable
@@ -16,6 +17,7 @@ BROKER_DEFAULT: Final = -1
 
 _UNKNOWN_TOPIC: Final = 3
 _TIMED_OUT: Final = 7
+_NOT_AUTHORIZED: Final = 29
 _TOPIC_ALREADY_EXISTS: Final = 36
 _ANSWER_TIME: Final = timedelta(seconds=20)
 
@@ -28,15 +30,33 @@ class NotInTime(TopicError):
     """The cluster did not do it in time; it may still."""
 
 
+class NotAuthorized(TopicError):
+    """The brokers' ACLs deny it to the gateway's user."""
+
+
 async def partitions_of(admin: ClusterAdmin, topic: str) -> int | None:
     """The number of a topic's partitions; None: no such topic. Raises TopicError, OSError."""
+    return _partitions_in(await _metadata(admin, topic), topic)
+
+
+async def _metadata(admin: ClusterAdmin, *topics: str) -> Any:
+    """One broker's Metadata response for these topics. Raises OSError."""
     # Else a missing topic would be made by the broker's defaults.
-    values = {"topics": [{"name": topic}], "allow_auto_topic_creation": False}
-    response = await admin.ask(Request("MetadataRequest", 9, values), changes=False)
+    values = {
+        "topics": [{"name": topic} for topic in topics],
+        "allow_auto_topic_creation": False,
+    }
+    return await admin.ask(Request("MetadataRequest", 9, values), changes=False)
+
+
+def _partitions_in(response: Any, topic: str) -> int | None:
+    """As :func:`partitions_of`, by a Metadata response. Raises TopicError."""
     for found in response.topics:
         code = int(found.error_code)
         if found.name == topic and not code:
             return len(found.partitions)
+        if found.name == topic and code == _NOT_AUTHORIZED:
+            raise NotAuthorized(_named(found))
         if found.name == topic and code != _UNKNOWN_TOPIC:
             raise TopicError(_named(found))
     return None
@@ -65,21 +85,24 @@ async def create(
     *,
     partitions: int = BROKER_DEFAULT,
     replication_factor: int = BROKER_DEFAULT,
+    validate_only: bool = False,
 ) -> None:
-    """Make a topic; that somebody else has just made it is as good. Raises NotInTime, TopicError,
-    OSError."""
+    """Make a topic; that somebody else has just made it is as good. With ``validate_only`` the
+    cluster only responds whether it would. Raises NotInTime, NotAuthorized, TopicError, OSError."""
     wanted = {
         "name": topic,
         "num_partitions": partitions,
         "replication_factor": replication_factor,
         "configs": [{"name": name, "value": value} for name, value in configs.items()],
     }
-    values = {"topics": [wanted], "timeout": _ANSWER_TIME}
-    response = await admin.ask(Request("CreateTopicsRequest", 5, values))
+    values = {"topics": [wanted], "timeout": _ANSWER_TIME, "validate_only": validate_only}
+    response = await admin.ask(Request("CreateTopicsRequest", 5, values), changes=not validate_only)
     for result in response.topics:
         code = int(result.error_code)
         if code == _TIMED_OUT:
             raise NotInTime(_named(result))
+        if code == _NOT_AUTHORIZED:
+            raise NotAuthorized(_named(result))
         if code not in (0, _TOPIC_ALREADY_EXISTS):
             raise TopicError(_named(result))
 
@@ -110,34 +133,104 @@ class CatalogTopicError(Exception):
     """The catalog's topic cannot serve as it is; the text says what to do about it."""
 
 
-async def ensure_topic(
-    admin: ClusterAdmin, topic: str, replication_factor: int = BROKER_DEFAULT
-) -> None:
-    """Make the catalog's topic if it is missing, and check it.
+class CatalogLost(CatalogTopicError):
+    """The cluster had a catalog, and does not have it any more. ``cluster`` is its name in the
+    configuration; empty where the catalog is read without one."""
 
-    Several gateways may do so at once. ``replication_factor`` -1 is the broker's default. Raises
+    def __init__(self, what: str, cluster: str = "") -> None:
+        serve = f": kafka-gateway serve --new-catalog {shlex.quote(cluster)}" if cluster else ""
+        super().__init__(
+            f"{what}, and the cluster had a catalog before: all namespaces, ACLs and users are"
+            " gone, unless a gateway that still runs has them in memory (kafka-gateway catalog"
+            " export --from-memory). Bring them back with kafka-gateway catalog restore; to begin"
+            f" an empty catalog instead{serve}"
+        )
+
+
+class FoundTopic(NamedTuple):
+    """Whether the catalog's topic is there, and whether its mark is: the cluster has, or had, a
+    catalog that held something."""
+
+    there: bool
+    marked: bool = False
+
+
+def mark_of(topic: str) -> str:
+    """The name of the mark of a catalog: a topic without records beside the catalog's.
+
+    It is at the brokers, so that a gateway in a fresh container sees it too, and it never expires,
+    as offsets of groups and transactional ids do. A gateway's rights on its own topics cover it.
+    """
+    return f"{topic}_mark"
+
+
+async def ensure_topic(
+    admin: ClusterAdmin,
+    topic: str,
+    replication_factor: int = BROKER_DEFAULT,
+    *,
+    anew: bool = False,
+    cluster: str = "",
+) -> bool:
+    """Make the catalog's topic if it is missing, and check it; returns whether it is marked.
+
+    Several gateways may do so at once. ``replication_factor`` -1 is the broker's default; with
+    ``anew`` a missing topic is made although it is marked. Raises CatalogLost, of that ``cluster``,
     CatalogTopicError, and CatalogUnavailable when the cluster does not answer.
     """
     try:
         async with asyncio.timeout(_SETTLE_SECONDS):
-            if await check_topic(admin, topic):
-                return
+            found = await find_topic(admin, topic)
+            if found.there:
+                return found.marked
+            if found.marked and not anew:
+                raise CatalogLost(f"the catalog's topic '{topic}' is not there", cluster)
             await _create(admin, topic, replication_factor)
             # Brokers answer that a topic is made before all of them know it.
             while not await check_topic(admin, topic):
                 await asyncio.sleep(_POLL_SECONDS)
+            return found.marked
     except TimeoutError:
         raise CatalogUnavailable(
             f"The catalog's topic '{topic}' was made, and no broker knows it yet; try again."
         ) from None
 
 
+async def validate_creation(admin: ClusterAdmin, replication_factor: int = BROKER_DEFAULT) -> None:
+    """Let the cluster respond whether it would make the catalog's topic, and make nothing. Raises
+    what :func:`create` does."""
+    await create(
+        admin,
+        CATALOG_TOPIC,
+        CONFIGS,
+        partitions=1,
+        replication_factor=replication_factor,
+        validate_only=True,
+    )
+
+
+async def leave_mark(
+    admin: ClusterAdmin, topic: str, replication_factor: int = BROKER_DEFAULT
+) -> None:
+    """Make the mark of a catalog that holds something. Raises TopicError, OSError."""
+    # It has no records; compaction keeps what somebody else may put there from growing.
+    configs = {"cleanup.policy": "compact"}
+    await create(
+        admin, mark_of(topic), configs, partitions=1, replication_factor=replication_factor
+    )
+
+
 async def check_topic(admin: ClusterAdmin, topic: str) -> bool:
-    """True if the topic is there; raises CatalogTopicError when it is not fit for a catalog, and
-    CatalogUnavailable when the cluster does not answer."""
-    partitions = await _partitions(admin, topic)
+    """True if the topic is there. Raises what :func:`find_topic` does."""
+    return (await find_topic(admin, topic)).there
+
+
+async def find_topic(admin: ClusterAdmin, topic: str) -> FoundTopic:
+    """Look for the catalog's topic and its mark; raises CatalogTopicError when the topic is not
+    fit for a catalog, and CatalogUnavailable when the cluster does not answer."""
+    partitions, marked = await _look(admin, topic)
     if partitions is None:
-        return False
+        return FoundTopic(False, marked)
     if partitions != 1:
         raise CatalogTopicError(
             f"the catalog's topic '{topic}' has {partitions} partitions and must have exactly 1:"
@@ -145,23 +238,35 @@ async def check_topic(admin: ClusterAdmin, topic: str) -> bool:
         )
     policy = await _cleanup_policy(admin, topic)
     if policy is None:
-        return False
+        return FoundTopic(False, marked)
     if policy != "compact":
         raise CatalogTopicError(
             f"the catalog's topic '{topic}' has cleanup.policy={policy} and must have exactly"
             " 'compact', else the broker deletes namespaces: kafka-configs --alter --entity-type"
             f" topics --entity-name {topic} --add-config cleanup.policy=compact"
         )
-    return True
+    return FoundTopic(True, marked)
 
 
-async def _partitions(admin: ClusterAdmin, topic: str) -> int | None:
+async def _look(admin: ClusterAdmin, topic: str) -> tuple[int | None, bool]:
+    """The partitions of the catalog's topic (None: it is not there), and whether it is marked."""
     try:
-        return await partitions_of(admin, topic)
+        # One response is one state of the cluster, and the mark is made after the topic. In two
+        # responses, of a broker that is behind another, the topic could be missing beside it.
+        response = await _metadata(admin, topic, mark_of(topic))
+        partitions = _partitions_in(response, topic)
+    except NotAuthorized as error:
+        raise CatalogUnavailable(
+            f"The brokers do not let the gateway's user see the catalog's topic '{topic}': {error};"
+            " allow it what docs/brokers.md says, which kafka-gateway check --cluster compares."
+        ) from None
     except TopicError as error:
         raise CatalogUnavailable(f"The catalog's topic is not there yet: {error}.") from None
     except OSError as error:
         raise CatalogUnavailable(_NO_ANSWER) from error
+    # A mark that has no leader now is there all the same.
+    codes = [int(one.error_code) for one in response.topics if one.name == mark_of(topic)]
+    return partitions, any(code not in (_UNKNOWN_TOPIC, _NOT_AUTHORIZED) for code in codes)
 
 
 async def _cleanup_policy(admin: ClusterAdmin, topic: str) -> str | None:
@@ -181,6 +286,12 @@ async def _create(admin: ClusterAdmin, topic: str, replication_factor: int) -> N
         await create(admin, topic, CONFIGS, partitions=1, replication_factor=replication_factor)
     except NotInTime:
         raise CatalogUnavailable("The catalog's topic was not made in time; try again.") from None
+    except NotAuthorized as error:
+        raise CatalogTopicError(
+            f"the catalog's topic '{topic}' cannot be made: {error}; allow the gateway's user"
+            " CREATE on topics as docs/brokers.md says, or make it with 1 partition and"
+            " cleanup.policy=compact"
+        ) from None
     except TopicError as error:
         raise CatalogTopicError(
             f"the catalog's topic '{topic}' cannot be made: {error}; make it"

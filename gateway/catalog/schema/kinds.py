@@ -59,6 +59,8 @@ class Kind:
     """An entity that says what holds where there is none."""
     counted: bool = True
     """False for kinds that describe the catalog itself, which its size leaves out."""
+    audited: bool = True
+    """False for kinds that hold what a change needs while it is made, and nothing that lasts."""
     nested: bool = False
     """True where keys are paths: entities are listed outermost first."""
     added: int = _EARLY

@@ -13,6 +13,7 @@ from gateway.catalog.entities import (
     Alias,
     CatalogFormat,
     Change,
+    Freeze,
     Gateway,
     Link,
     Member,
@@ -25,6 +26,7 @@ from gateway.catalog.entities import (
     Signing,
     TopicEntry,
     Volume,
+    Worker,
 )
 from gateway.catalog.schema.field_types import (
     CONFIGS,
@@ -63,6 +65,9 @@ LINK_FORMAT: Final = 3
 
 MEMBER_FORMAT: Final = 4
 """The catalog format from which on gateways are listed among the brokers."""
+
+FREEZE_FORMAT: Final = 5
+"""The catalog format from which on names are frozen before they lead elsewhere."""
 
 
 def _check_topic(entry: TopicEntry) -> None:
@@ -148,6 +153,33 @@ KINDS: Final[dict[str, Kind]] = {
                 Field("node_ids", TEXTS),
             ],
             level=MEMBER_FORMAT,
+        ),
+        Kind(
+            Worker,
+            [
+                Field("run", TEXT),
+                Field("gateway_id", TEXT),
+                Field("number", NUMBER),
+                Field("has_read", TEXTS),
+                Field("gone", TIME),
+                Field("unheard", TIME),
+            ],
+            level=FREEZE_FORMAT,
+            counted=False,
+            audited=False,
+        ),
+        Kind(
+            Freeze,
+            [
+                Field("freeze_id", TEXT),
+                Field("run", TEXT),
+                Field("until", TIME),
+                Field("names", TEXTS),
+                Field("namespaces", TEXTS),
+            ],
+            level=FREEZE_FORMAT,
+            counted=False,
+            audited=False,
         ),
         Kind(
             Namespace,

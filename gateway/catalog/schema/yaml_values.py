@@ -8,6 +8,7 @@ libyaml where there is one and makes no copy of the whole.
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -16,9 +17,20 @@ import yaml
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from gateway.config.errors import ConfigError, Key, Problem, nearest
+from gateway.config.yaml_nodes import (
+    TAGS,
+    Limits,
+    UnreadableError,
+    parse_nodes,
+    read_nodes,
+    scalar,
+    unreadable,
+)
 
-_TAGS: Final = "tag:yaml.org,2002:"
-_LOADER: Final[Any] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+LIMITS: Final = Limits(file_bytes=64 * 1024 * 1024, values=5_000_000, names=True)
+"""A catalog of 100,000 entries has 15 MiB, and a million values."""
+
+_WHOLE: Final = re.compile(r"-?[0-9]+")
 _DUMPER: Final[Any] = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _EPOCH: Final = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 _MILLISECOND: Final = datetime.timedelta(milliseconds=1)
@@ -59,14 +71,14 @@ class Value:
     def entries(self) -> Iterator[tuple[str, Value]]:
         """The keys, all of them text, and values of a mapping; none where it is left empty."""
         node = self._node
-        if isinstance(node, ScalarNode) and node.tag == f"{_TAGS}null":
+        if isinstance(node, ScalarNode) and node.tag == f"{TAGS}null":
             return
         if not isinstance(node, MappingNode):
             self.reject("must hold keys of its own; indent them below it")
         seen: set[str] = set()
         for name, value in node.value:
             line = name.start_mark.line + 1
-            if not isinstance(name, ScalarNode) or name.tag != f"{_TAGS}str":
+            if not isinstance(name, ScalarNode) or name.tag != f"{TAGS}str":
                 Value(name, self.key, line).reject("has a key that is no text; put it in quotes")
             inner = Value(value, (*self.key, name.value), line)
             if name.value in seen:
@@ -77,7 +89,7 @@ class Value:
     def items(self) -> Iterator[Value]:
         """The items of a list; none where it is left empty."""
         node = self._node
-        if isinstance(node, ScalarNode) and node.tag == f"{_TAGS}null":
+        if isinstance(node, ScalarNode) and node.tag == f"{TAGS}null":
             return
         if not isinstance(node, SequenceNode):
             self.reject("must be a list; write it like [a, b]")
@@ -88,16 +100,14 @@ class Value:
         """All that is in the value, for a model that checks it: mappings, tuples and scalars.
         ``lines`` gets the line of each key and item."""
         lines[self.key] = self.line
+        if isinstance(self._node, MappingNode):
+            return {name: inner.content(lines) for name, inner in self.entries()}
+        if isinstance(self._node, SequenceNode):
+            return tuple(item.content(lines) for item in self.items())
         try:
-            if isinstance(self._node, MappingNode):
-                return {name: inner.content(lines) for name, inner in self.entries()}
-            if isinstance(self._node, SequenceNode):
-                return tuple(item.content(lines) for item in self.items())
-            return yaml.SafeLoader("").construct_document(self._node)
-        except RecursionError:
-            self.reject("contains itself; write it out without the alias")
-        except (yaml.YAMLError, ValueError):
-            self.reject("cannot be read as YAML; put it in quotes")
+            return scalar(self._node)
+        except ValueError as error:
+            self.reject(f"cannot be read as {error}; put it in quotes")
 
     def text(self) -> str:
         """Text. A number is none, so that nobody guesses what ``0x1F`` or ``1_000`` means."""
@@ -106,10 +116,10 @@ class Value:
         self.reject("must be text; put it in quotes")
 
     def number(self) -> int:
-        """A whole number, in decimal digits."""
+        """A whole number, in decimal digits, of 64 bits."""
         text = self.plain()
-        if self._is("int") and text.lstrip("-").isdigit():
-            return int(text)
+        if self._is("int") and _WHOLE.fullmatch(text):
+            return self._of_64_bits(text)
         self.reject("must be a whole number; write it without quotes")
 
     def flag(self) -> bool:
@@ -121,8 +131,8 @@ class Value:
     def time(self) -> int:
         """Milliseconds since the epoch, of ISO 8601 (UTC, if it says nothing) or such a number."""
         text = self.plain()
-        if text.lstrip("-").isdigit():
-            return int(text)
+        if _WHOLE.fullmatch(text):
+            return self._of_64_bits(text)
         try:
             time = datetime.datetime.fromisoformat(text)
         except ValueError:
@@ -137,8 +147,14 @@ class Value:
             return str(self._node.value)
         self.reject("must be one value, not a list or keys of its own")
 
+    def _of_64_bits(self, text: str) -> int:
+        # Python rejects to read thousands of digits.
+        if len(text) <= 20 and -(1 << 63) <= (number := int(text)) < 1 << 63:
+            return number
+        self.reject("is beyond 64 bits; correct it")
+
     def _is(self, tag: str) -> bool:
-        return isinstance(self._node, ScalarNode) and self._node.tag == f"{_TAGS}{tag}"
+        return isinstance(self._node, ScalarNode) and self._node.tag == f"{TAGS}{tag}"
 
 
 def required(value: Value, fields: Mapping[str, Value], name: str) -> Value:
@@ -151,30 +167,22 @@ def required(value: Value, fields: Mapping[str, Value], name: str) -> Value:
 def read_file(path: Path) -> Value:
     """The content of a YAML file. Raises ConfigError when it cannot be read as YAML."""
     try:
-        return parse(path.read_bytes().decode("utf-8-sig"))
-    except OSError as error:
-        reason = error.strerror or str(error)
-        problem = Problem((), f"cannot be read: {reason}; give the path of a YAML file")
-    except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        problem = Problem((), "is not UTF-8 text; save it as UTF-8", line)
-    except BadValue as error:
-        problem = error.problem
-    raise ConfigError(path, [problem])
+        return _value(read_nodes(path, LIMITS))
+    except UnreadableError as error:
+        raise ConfigError(path, [error.problem]) from None
 
 
 def parse(text: str) -> Value:
     """Like :func:`read_file`, of a text. Raises BadValue."""
     try:
-        root = yaml.compose(text, Loader=_LOADER)
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark is not None else 1
-        what = f"{error.problem or error.context}".replace("\n", " ")
-        raise BadValue(Problem((), f"is not YAML: {what}; correct it", line)) from None
-    except (yaml.YAMLError, RecursionError):
-        raise BadValue(Problem((), "is not YAML that can be read; correct it", 1)) from None
+        return _value(parse_nodes(text, LIMITS))
+    except UnreadableError as error:
+        raise BadValue(error.problem) from None
+
+
+def _value(root: Node | None) -> Value:
     if root is None:
-        raise BadValue(Problem((), "is empty; kafka-gateway catalog export writes such a file", 1))
+        raise unreadable(1, "is empty; kafka-gateway catalog export writes such a file")
     return Value(root, (), root.start_mark.line + 1)
 
 

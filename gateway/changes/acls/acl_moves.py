@@ -1,11 +1,12 @@
 """ACLs that go along with what they are about: renamed with a topic, removed with a namespace.
 
-A topic's ACLs are its LITERAL ones; a pattern that covers more stays where it is. Pure decisions.
+A topic's ACLs are its LITERAL ones; a pattern that covers more stays where it is. Whether they may
+go along, ``name_changes`` decides. Pure decisions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from gateway.acl_model import AclEntry, PatternType, ResourcePattern, ResourceType, namespace_of
@@ -14,7 +15,8 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acls.acl_requests import is_too_large
 from gateway.changes.base.rejected import Rejected
 from gateway.error_codes import POLICY_VIOLATION
-from gateway.names import LogicalName, below
+from gateway.names import LogicalName, parents
+from protocol.pausing import paced
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,14 +83,30 @@ def carrying(
     return result
 
 
-def inside(snapshot: Snapshot, path: str) -> Iterator[Change]:
-    """The removal of all ACLs of a namespace and of what is in or below it: one that is made anew
-    is not to inherit any of them. Homes in it stay: a principal whose home is gone reaches nothing,
-    and without a home it would reach everything."""
-    for acls in snapshot.acls.values():
+def inside(
+    snapshot: Snapshot, paths: Collection[str], managed: Callable[[ResourcePattern], bool]
+) -> Iterator[ResourceAcls]:
+    """The ACLs of namespaces, and of what is in or below them, that who deletes these could remove
+    one by one: what is made anew is not to inherit them. All others outlive the namespace and bind
+    again. Homes in it stay: a principal whose home is gone reaches nothing, and without a home it
+    would reach everything."""
+    for acls in paced(list(snapshot.acls.values())):
         namespace = namespace_of(acls.pattern)
-        if namespace is not None and below(namespace, path) is not None:
-            yield Removal(key_of(acls))
+        if namespace is None or not any(tier in paths for tier in parents(namespace)):
+            continue
+        if managed(acls.pattern):
+            yield acls
+
+
+def without(snapshot: Snapshot, acls: Iterable[ResourceAcls]) -> list[Change]:
+    """The changes that remove these entries; those added to their patterns since then stay."""
+    changes: list[Change] = []
+    for one in acls:
+        present = _entries(snapshot, one.pattern)
+        left = present - one.entries
+        if left != present:
+            changes.append(ResourceAcls(one.pattern, left) if left else Removal(key_of(one)))
+    return changes
 
 
 def _entries(snapshot: Snapshot, pattern: ResourcePattern) -> frozenset[AclEntry]:

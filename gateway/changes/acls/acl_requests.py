@@ -10,14 +10,23 @@ import logging
 from collections.abc import Sequence
 from typing import Any, Final
 
-from gateway.acl_model import AclBinding, AclEntry, Operation, Permission, ResourcePattern
+from gateway.acl_model import (
+    WILDCARD,
+    AclBinding,
+    AclEntry,
+    Operation,
+    Permission,
+    ResourcePattern,
+)
 from gateway.catalog.entities import Change, Removal, ResourceAcls, key_of
 from gateway.catalog.log.records import encode_value
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.acls.acl_rights import AclRights, admit_to_acls, commit
+from gateway.changes.acls.acl_limits import AclLimits, is_held
+from gateway.changes.acls.acl_rights import CLUSTER, AclRights, admit_to_acls, commit
+from gateway.changes.base.catalog_limits import CatalogLimits
 from gateway.changes.base.context import Answered, Batch, Context
 from gateway.decision import Denied
-from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, POLICY_VIOLATION
+from gateway.error_codes import POLICY_VIOLATION
 from gateway.rules.acl_messages import (
     binding_of,
     creation_response,
@@ -76,28 +85,20 @@ _TOO_MANY_FILTERS: Final = Denied(
 Entries = dict[ResourcePattern, set[AclEntry]]
 
 
-def _answer(
-    batch: Batch[int, Any, Any], number: int, answer: object, resource_name: str | None
-) -> None:
-    if isinstance(answer, Denied) and answer.code == CLUSTER_AUTHORIZATION_FAILED:
-        batch.deny(number, answer, resource_name or "*")
-    else:
-        batch.answer(number, answer)
-
-
 # -- DescribeAcls ----------------------------------------------------------------------------------
 
 
 async def describe_acls(context: Context, access: Access, version: int, body: bytes) -> Answered:
     """Whole bodies in the client's names, in and out. Raises ProtocolError."""
     request = messages.parse("DescribeAclsRequest", version, body)
-    batch = Batch[int, None, None](context, access, ())
+    batch = Batch[str, None, None](context, access, (CLUSTER,))
     rights = await admit_to_acls(batch, Operation.DESCRIBE)
     if isinstance(rights, Denied):
-        return Answered(description_error(version, rights), batch.denied)
+        return batch.answered(description_error(version, rights))
     wanted = filter_of(batch.view, request)
     if isinstance(wanted, Denied):
-        return Answered(description_error(version, wanted))
+        batch.reject(wanted)
+        return batch.answered(description_error(version, wanted))
     shown = await _shown(batch.access, rights, wanted)
     if len(shown) <= _AT_ONCE:
         return Answered(description_response(version, shown))
@@ -129,18 +130,33 @@ async def _shown(access: Access, rights: AclRights, wanted: ResolvedFilter) -> l
 async def create_acls(context: Context, access: Access, version: int, body: bytes) -> Answered:
     """Whole bodies in the client's names, in and out. Raises ProtocolError."""
     creations = messages.parse("CreateAclsRequest", version, body).creations
-    batch = Batch[int, AclBinding, None](context, access, range(len(creations)))
+    numbers = range(len(creations))
+    batch = Batch[int, AclBinding, None](
+        context, access, numbers, spelled=lambda number: creations[number].resource_name
+    )
+    limits = AclLimits(CatalogLimits(context, access))
     made: list[AclBinding] = []
     if access.authorizes and len(creations) > MAX_CREATIONS:
         text = f"{len(creations):,} ACLs are too many for one request; {MAX_CREATIONS:,} are not."
         batch.reject(Denied(POLICY_VIOLATION, text, "request"))
     else:
-        rights = await admit_to_acls(batch, Operation.ALTER)
+        rights = await admit_to_acls(
+            batch, Operation.ALTER, lambda view, number: _pattern_of(view, creations[number])
+        )
         if creations and isinstance(rights, AclRights):
-            await commit(batch, lambda newest: _creation(batch, rights, creations, newest, made))
+            await commit(
+                batch, lambda newest: _creation(batch, rights, creations, newest, made, limits)
+            )
+            limits.answer(batch, creations)
     _warn_of_deprecated(context, access, made)
     answers = [answer for _, answer in batch.results()]
-    return Answered(creation_response(version, answers), batch.denied)
+    return batch.answered(creation_response(version, answers))
+
+
+def _pattern_of(view: View, creation: Any) -> ResourcePattern | None:
+    """The pattern that an ACL is to be made of; None if it is invalid."""
+    found = binding_of(view, creation)
+    return None if isinstance(found, Denied) else found.pattern
 
 
 def _creation(
@@ -149,11 +165,13 @@ def _creation(
     creations: Sequence[Any],
     snapshot: Snapshot,
     made: list[AclBinding],
+    limits: AclLimits,
 ) -> Sequence[Change]:
-    """The patterns that get entries, each as it is to be; ``made`` are the ACLs that are new. It
-    may be decided more than once."""
+    """The patterns that get entries, each as it is to be; ``made`` are the ACLs that are new. ACLs
+    that are too many stay without an answer. It may be decided more than once."""
     batch.restart()
     made.clear()
+    limits.restart(snapshot)
     view = View(batch.view.settings, snapshot)
     wanted: Entries = {}
     for number, creation in enumerate(paced(creations)):
@@ -165,7 +183,7 @@ def _creation(
                 wanted.setdefault(found.pattern, set()).add(found.entry)
                 continue
             found = why
-        _answer(batch, number, found, creation.resource_name)
+        batch.answer(number, found)
     changes: list[Change] = []
     full: dict[ResourcePattern, frozenset[AclEntry]] = {}
     for pattern, entries in paced(wanted.items()):
@@ -177,11 +195,14 @@ def _creation(
         if is_too_large(after):
             full[pattern] = before
             continue
+        if limits.exceeded(snapshot, after):
+            continue
         changes.append(after)
         made += [AclBinding(pattern, entry) for entry in entries - before]
     for number, one in paced(list(batch.left.items())):
-        fits = one.pattern not in full or one.entry in full[one.pattern]
-        batch.answer(number, None if fits else _FULL)
+        if one.pattern not in limits.found or is_held(snapshot, one):
+            fits = one.pattern not in full or one.entry in full[one.pattern]
+            batch.answer(number, None if fits else _FULL)
     return changes
 
 
@@ -221,12 +242,27 @@ def _warn_of_deprecated(context: Context, access: Access, made: Sequence[AclBind
 async def delete_acls(context: Context, access: Access, version: int, body: bytes) -> Answered:
     """Whole bodies in the client's names, in and out. Raises ProtocolError."""
     filters = messages.parse("DeleteAclsRequest", version, body).filters
-    batch = Batch[int, None, list[AclBinding]](context, access, range(len(filters)))
-    rights = await admit_to_acls(batch, Operation.ALTER)
+    batch = Batch[int, None, list[AclBinding]](
+        context,
+        access,
+        range(len(filters)),
+        spelled=lambda number: filters[number].resource_name_filter or WILDCARD,
+    )
+    rights = await admit_to_acls(
+        batch, Operation.ALTER, lambda view, number: _pattern_named(view, filters[number])
+    )
     if filters and isinstance(rights, AclRights):
         await commit(batch, lambda newest: _deletion(batch, rights, filters, newest))
     results = [result for _, result in batch.results()]
-    return Answered(deletion_response(version, results), batch.denied)
+    return batch.answered(deletion_response(version, results))
+
+
+def _pattern_named(view: View, requested: Any) -> ResourcePattern | None:
+    """The first pattern that a filter names; None: it names none."""
+    found = filter_of(view, requested)
+    if isinstance(found, Denied) or not found.names:
+        return None
+    return next(iter(found.patterns()), None)
 
 
 def _deletion(
@@ -247,17 +283,16 @@ def _deletion(
             still_open -= 1
         if still_open < 0:
             wanted = _TOO_MANY_FILTERS
-        name = one.resource_name_filter
-        result: list[AclBinding] | Denied | None = None
         if isinstance(wanted, Denied):
-            result = wanted
-        elif wanted.names:
+            batch.answer(number, wanted)
+            continue
+        why = None
+        if wanted.names:
             # Of a filter that names nothing, less is deleted where rights are missing.
+            name = one.resource_name_filter
             denials = [rights.why_not(pattern, name) for pattern in wanted.patterns()]
-            result = denials[0] if denials and all(denials) else None
-        if result is None and isinstance(wanted, ResolvedFilter):
-            result = _delete(rights, snapshot, wanted, gone)
-        _answer(batch, number, result, name)
+            why = denials[0] if denials and all(denials) else None
+        batch.answer(number, why or _delete(rights, snapshot, wanted, gone))
     changes: list[Change] = []
     for pattern, entries in gone.items():
         known = snapshot.acls[pattern]

@@ -27,7 +27,9 @@ from gateway.changes.base.rejected import unavailable
 from gateway.decision import Denied
 from gateway.error_codes import SECURITY_DISABLED
 from gateway.names import DELIMITER
-from gateway.views.access import Access
+from gateway.views.access import ALTER, Access
+from gateway.views.view import View
+from protocol.pausing import paced
 
 Rights = TypeVar("Rights")
 
@@ -39,7 +41,7 @@ NO_AUTHORIZER: Final = Denied(
 )
 
 CLUSTER: Final = "kafka-cluster"
-"""The cluster's name in the audit log."""
+"""The cluster's name in the audit log, and that of a request about all of it."""
 
 
 async def admit(
@@ -53,22 +55,33 @@ async def admit(
         rights: Rights | Denied = unavailable(error)
     else:
         rights = rights_on(batch.access)
-        if isinstance(rights, Denied):
-            batch.denied[CLUSTER] = rights
     if isinstance(rights, Denied):
         batch.reject(rights)
     return rights
 
 
-async def admit_to_acls(batch: Batch[Any, Any, Any], operation: Operation) -> AclRights | Denied:
-    """The rights of a request to DESCRIBE or ALTER ACLs, as :func:`admit`."""
+async def admit_to_acls(
+    batch: Batch[Any, Any, Any],
+    operation: Operation,
+    pattern_at: Callable[[View, Any], ResourcePattern | None] = lambda _view, _key: None,
+) -> AclRights | Denied:
+    """The rights of a request to DESCRIBE or ALTER ACLs, as :func:`admit`. ``pattern_at``: the
+    pattern that the item under a key is about, if it is about one."""
     if not batch.access.authorizes:
         batch.reject(NO_AUTHORIZER)
         return NO_AUTHORIZER
 
     def rights_on(access: Access) -> AclRights | Denied:
         rights = AclRights(access, operation)
-        return rights.why_none() or rights
+        why = rights.why_none()
+        if why is None:
+            return rights
+        for key in paced(batch.keys):
+            pattern = pattern_at(access.view, key)
+            if pattern is not None:
+                # The response stays the same for all: it does not tell what there is.
+                batch.answer(key, replace(rights.narrowest(pattern) or why, message=why.message))
+        return why
 
     return await admit(batch, rights_on)
 
@@ -108,7 +121,18 @@ class AclRights:
             f"{self._access.principal} is allowed to ALTER neither the cluster nor a namespace that"
             f" '{shown}' ({pattern.pattern_type.name}) is in, so its ACLs are not to be changed."
         )
-        return replace(self.denied, message=message)
+        return replace(self.narrowest(pattern) or self.denied, message=message)
+
+    def narrowest(self, pattern: ResourcePattern) -> Denied | None:
+        """The denial, with the error code of the cluster's, of the least right that would let the
+        principal change a pattern's ACLs: ALTER on the namespace that it is in, for which its ACLs
+        are delegated. None if the pattern is in no namespace, and if ALTER on the namespace is
+        allowed without delegating it (``allow.everyone.if.no.acl.found``)."""
+        namespace = namespace_of(pattern)
+        if self.denied is None or namespace is None:
+            return None
+        why = self._access.namespace(ALTER, namespace)
+        return None if why is None else replace(why, code=self.denied.code)
 
     def why_none(self) -> Denied | None:
         """Why no ACL at all is among them; None: some are, or would be if there were any."""

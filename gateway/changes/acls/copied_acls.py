@@ -88,8 +88,10 @@ def creating_none_of_namespaces(create: Change) -> Change:
             creation_error(version, rejected[number]) if number in rejected else next(results)
             for number in range(len(request.creations))
         )
+        named = [(request.creations[number].resource_name, why) for number, why in rejected.items()]
         return Answered(
-            messages.write(messages.changed(response, {"results": merged})), answered.denied
+            messages.write(messages.changed(response, {"results": merged})),
+            [*named, *answered.denied],
         )
 
     return change

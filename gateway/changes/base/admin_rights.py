@@ -11,7 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from gateway.acl_model import Operation, Resource, ResourceType
+from gateway.acl_model import Operation, PatternType, Resource, ResourcePattern, ResourceType
+from gateway.changes.base.group_rights import groups_why_not
 from gateway.changes.base.resources import APPEND, SET
 from gateway.changes.base.virtual_configs import (
     ADOPT,
@@ -22,6 +23,7 @@ from gateway.changes.base.virtual_configs import (
     PRINCIPALS,
     RELEASE,
     TOPIC,
+    is_of_listener,
 )
 from gateway.decision import Denied
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
@@ -38,8 +40,9 @@ ALTER_CONFIGS: Final = int(Operation.ALTER_CONFIGS)
 
 def creations(access: Access, topics: Iterable[Any]) -> dict[bytes, Denied]:
     """CreateTopics: topics and namespaces that may not be made. A namespace is made along with the
-    tiers above it that do not exist, and each of them needs the right. Adopting takes topics from
-    everyone, so it needs ALTER on the cluster."""
+    tiers above it that do not exist, and each of them needs the right. Adopting takes what there is
+    from everyone, so it needs ALTER on the cluster; for who may change all ACLs in the namespace it
+    depends on what there is."""
     if not access.authorizes:
         return {}
     denied: dict[bytes, Denied] = {}
@@ -50,7 +53,7 @@ def creations(access: Access, topics: Iterable[Any]) -> dict[bytes, Denied]:
             continue
         why = _creation(access, named)
         if why is None and any(config.name == ADOPT for config in eased(topic.configs)):
-            why = access.cluster(ALTER)
+            why = None if _manages(access, named) else access.cluster(ALTER)
         if why is not None:
             denied[name] = _respelled(access, why, named, name)
     return denied
@@ -107,8 +110,12 @@ def configs(access: Access, api: str, resources: Iterable[Any]) -> dict[ConfigRe
         return {}
     operation = DESCRIBE_CONFIGS if api == "DescribeConfigs" else ALTER_CONFIGS
     denied: dict[ConfigResource, Denied] = {}
+    view = access.view
     for resource in paced(resources):
         if resource.resource_type != TOPIC_RESOURCE:
+            continue
+        describes = api == "DescribeConfigs"
+        if describes and is_of_listener(resource) and view.is_outermost(resource.resource_name):
             continue
         name = resource.resource_name.encode()
         virtual: dict[str, Any] = {}
@@ -127,8 +134,9 @@ def move(access: Access, name: bytes, topic: Resource, target: Resource | None) 
     """Why ``topic``, which the client calls ``name``, may not become ``target`` (None: it is
     invalid, which the move itself rejects).
 
-    A move needs ALTER on both namespaces (KIP-37). The default one has no ACLs of its own: the
-    topic's own stand for it, and CREATE of the topic that it becomes there.
+    A move needs ALTER on both namespaces (KIP-37), and CREATE of the topic that it becomes there.
+    The default one has no ACLs of its own: the topic's own stand for it. What the ACLs of others
+    require besides, ``acls/name_changes.py`` decides.
     """
     if topic.namespace:
         why = access.namespace(ALTER, topic.namespace)
@@ -140,9 +148,8 @@ def move(access: Access, name: bytes, topic: Resource, target: Resource | None) 
         return unnamed(why, access.principal) if by_alias else why
     if target is None:
         return None
-    if target.namespace:
-        return access.namespace(ALTER, target.namespace)
-    return access.creation(target)
+    why = access.namespace(ALTER, target.namespace) if target.namespace else None
+    return why or access.creation(target)
 
 
 def link(access: Access, name: bytes, topic: Resource, links: Iterable[Resource]) -> Denied | None:
@@ -168,6 +175,12 @@ def _creation(access: Access, named: Resource) -> Denied | None:
     return None
 
 
+def _manages(access: Access, named: Resource) -> bool:
+    """Whether the principal may change the ACLs of everything in a namespace."""
+    everything = ResourcePattern(named.type, PatternType.PREFIXED, named.text)
+    return not named.name and access.manages(everything)
+
+
 def _missing(
     access: Access, name: bytes, named: Resource, flats: Collection[bytes]
 ) -> Denied | None:
@@ -190,7 +203,7 @@ def _missing(
 def _contents(
     access: Access, namespaces: Collection[str], flats: Iterable[bytes]
 ) -> dict[str, Denied]:
-    """By namespace, why one of the topics in it may not be deleted."""
+    """By namespace, why one of the topics, links or groups in it may not be deleted."""
     owner = access.view.snapshot.owner
     denied: dict[str, Denied] = {}
     for flat in paced(list(flats)):
@@ -207,6 +220,9 @@ def _contents(
             why = access.denial(DELETE, named)
             if why is not None:
                 denied[link.namespace] = replace(why, message=_NOT_ALL(access.principal))
+    for path in paced(list(namespaces)):
+        if path not in denied and (why := groups_why_not(access, path)) is not None:
+            denied[path] = replace(why, message=_NOT_ALL(access.principal))
     return denied
 
 

@@ -3,7 +3,7 @@ alter their configs, and to delete them."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
@@ -30,7 +30,7 @@ BATCH: Final = 100
 """Topics in one query."""
 
 _SAMPLES: Final = 3
-_DEFAULTS_SINCE: Final = 4  # KIP-464: -1 for the cluster's default partition count and replication
+DEFAULTS_SINCE: Final = 4  # KIP-464: -1 for the cluster's default partition count and replication
 _DELETES_BY_ID: Final = 6  # the first version that takes ids (KIP-516)
 
 
@@ -58,8 +58,10 @@ async def query_each(
     Where it rejects the topic, or does not answer, the error: with the rule ``broker``, in flat
     names, or ``unavailable``.
     """
+    flats = list(flats)
     try:
-        response = await context.admin.ask(request, changes=changes)
+        with context.at_work.on(flats if changes else ()):
+            response = await context.admin.ask(request, changes=changes)
     except OSError as error:
         return dict.fromkeys(flats, unavailable(error))
     found: dict[str, Any | Denied] = dict.fromkeys(flats, UNANSWERED)
@@ -121,34 +123,52 @@ def dynamic_configs(configs: Iterable[Any]) -> dict[str, str]:
     return {each.name: each.value or "" for each in configs if each.config_source == OWN}
 
 
+WhyNot = Callable[[Collection[str]], Mapping[str, Denied]]
+"""Why topics, by flat name, may not be changed any more."""
+
+
 async def write_configs(
     context: Context,
     operations: Mapping[str, Sequence[Operation]],
     *,
     validate_only: bool = False,
+    why_not: WhyNot | None = None,
 ) -> dict[str, Denied | None]:
     """Alter the configs of topics at the broker; None for each flat name where that was done.
 
-    The messages of the errors are the broker's, in flat names. Raises OSError.
+    The messages of the errors are the broker's, in flat names, or those of ``why_not``, which is
+    asked last. Raises OSError.
     """
     done: dict[str, Denied | None] = {}
     for batch in batches(list(operations)):
-        resources = [
-            {
-                "resource_type": TOPIC_RESOURCE,
-                "resource_name": flat,
-                "configs": [
-                    {"name": one.key, "config_operation": one.operation, "value": one.value}
-                    for one in eased(operations[flat])
-                ],
-            }
-            for flat in batch
-        ]
-        values = {"resources": resources, "validate_only": validate_only}
-        request = Request("IncrementalAlterConfigsRequest", 1, values)
-        for answer in (await context.admin.ask(request)).responses:
-            code, text = int(answer.error_code), answer.error_message or ""
-            done[answer.resource_name] = Denied(code, text, BROKER) if code else None
+        # Noted before it is looked up what may be changed: no freeze comes in between.
+        with context.at_work.on(() if validate_only else batch):
+            denied = {} if why_not is None else why_not(batch)
+            left = {flat: operations[flat] for flat in batch if flat not in denied}
+            done |= {**denied, **(await _write(context, left, validate_only) if left else {})}
+    return done
+
+
+async def _write(
+    context: Context, operations: Mapping[str, Sequence[Operation]], validate_only: bool
+) -> dict[str, Denied | None]:
+    resources = [
+        {
+            "resource_type": TOPIC_RESOURCE,
+            "resource_name": flat,
+            "configs": [
+                {"name": one.key, "config_operation": one.operation, "value": one.value}
+                for one in eased(given)
+            ],
+        }
+        for flat, given in operations.items()
+    ]
+    values = {"resources": resources, "validate_only": validate_only}
+    response = await context.admin.ask(Request("IncrementalAlterConfigsRequest", 1, values))
+    done: dict[str, Denied | None] = {}
+    for answer in response.responses:
+        code, text = int(answer.error_code), answer.error_message or ""
+        done[answer.resource_name] = Denied(code, text, BROKER) if code else None
     return done
 
 
@@ -178,7 +198,7 @@ async def _probe(context: Context, configs: Mapping[str, str]) -> Any:
     name = f"gateway-validation-{uuid4().hex}"
 
     def values(version: int) -> Mapping[str, object]:
-        count = -1 if version >= _DEFAULTS_SINCE else 1
+        count = -1 if version >= DEFAULTS_SINCE else 1
         topic = {
             "name": name,
             "num_partitions": count,

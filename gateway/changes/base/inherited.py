@@ -12,6 +12,7 @@ from typing import Any
 
 from gateway.catalog.entities import Change, Namespace, Removal, TopicEntry, key_of
 from gateway.catalog.snapshot import Snapshot
+from gateway.changes.base.config_values import is_same_value
 from gateway.changes.base.rejected import Rejected
 from gateway.changes.base.resources import (
     APPEND,
@@ -43,6 +44,13 @@ def own_configs(snapshot: Snapshot, flat: str) -> frozenset[str]:
     return frozenset() if entry is None else frozenset(entry.own_configs)
 
 
+def differs(snapshot: Snapshot, flat: str, namespace: str) -> bool:
+    """Whether a topic would have other values in ``namespace`` than it inherits where it is."""
+    own = own_configs(snapshot, flat)
+    here, there = (inherited(snapshot, one) for one in (snapshot.owner(flat).namespace, namespace))
+    return any(here.get(key) != there.get(key) for key in (here.keys() | there.keys()) - own)
+
+
 def pending(snapshot: Snapshot, flat: str) -> Collection[str] | None:
     """The keys of which the broker may not yet hold what the topic inherits; None: any of them."""
     entry = snapshot.topics.get(flat)
@@ -67,7 +75,11 @@ def own_of(snapshot: Snapshot, flat: str, dynamic: Mapping[str, str]) -> frozens
     if not namespace:
         return frozenset(dynamic)
     values = inherited(snapshot, namespace)
-    return recorded | {k for k, v in dynamic.items() if k not in waits and values.get(k) != v}
+    return recorded | {
+        key
+        for key, value in dynamic.items()
+        if key not in waits and not is_same_value(values.get(key), value)
+    }
 
 
 def topics_in(snapshot: Snapshot, flats: Iterable[bytes], namespace: str) -> list[str]:
@@ -188,7 +200,7 @@ def adjust_created(
 
     def adjusted(config: Any) -> Any:
         found = inherited.get(config.name)
-        if config.name in own or found is None or found[0] != config.value:
+        if config.name in own or found is None or not is_same_value(found[0], config.value):
             return config
         return changed(config, {"config_source": INHERITED})
 
@@ -213,7 +225,7 @@ def adjust_described(
         value = inherited.get(config.name)
         if config.name not in own:
             waits = unsettled is None or config.name in unsettled
-            if waits or (value is not None and value == config.value):
+            if waits or (value is not None and is_same_value(value, config.value)):
                 synonyms = (
                     changed(each, {"source": INHERITED}) if each.source == OWN else each
                     for each in config.synonyms

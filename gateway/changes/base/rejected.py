@@ -8,7 +8,12 @@ from typing import Any, Final
 
 from gateway.catalog.source import CatalogUnavailable
 from gateway.decision import Denied
-from gateway.error_codes import POLICY_VIOLATION, REQUEST_TIMED_OUT
+from gateway.error_codes import (
+    INVALID_TOPIC_EXCEPTION,
+    POLICY_VIOLATION,
+    REQUEST_TIMED_OUT,
+    SECURITY_DISABLED,
+)
 from gateway.names import DELIMITER, SLASH, LogicalName
 from gateway.views.spelling import spell_name
 from gateway.views.view import View
@@ -26,6 +31,9 @@ def try_again(text: str) -> Denied:
     return Denied(REQUEST_TIMED_OUT, f"{text}; try again.", UNAVAILABLE)
 
 
+UNDECIDED: Final = frozenset({REQUEST_TIMED_OUT, SECURITY_DISABLED})
+"""Error codes that are no denials, whichever rule gives them."""
+
 UNANSWERED: Final = try_again("The broker does not say what became of it")
 """The error for an item that a broker's response leaves out."""
 
@@ -40,14 +48,28 @@ class Rejected(Exception):
 
     @classmethod
     def of(cls, why: Denied) -> Rejected:
-        """The exception for a rule's, or the broker's, error."""
-        return cls(why.code, why.message, why.rule)
+        """The exception for a rule's, or the broker's, error, which it holds as it is."""
+        rejected = cls(why.code, why.message, why.rule)
+        rejected.why = why
+        return rejected
 
 
 def reject_if(why: Denied | None) -> None:
     """Raise :class:`Rejected` with the error, if there is one."""
     if why is not None:
         raise Rejected.of(why)
+
+
+def reserved_name(name: str) -> Rejected:
+    """The rejection of a name that no topic may get (``names.is_reserved_name``)."""
+    return Rejected(INVALID_TOPIC_EXCEPTION, f"Topic name '{name}' is reserved.", "reserved")
+
+
+def is_denial(why: Denied) -> bool:
+    """Whether an error is a denial, which the audit log has: one of the gateway's own rules decided
+    it. A broker decides its own errors, and nothing is decided where the client is to try again or
+    there are no ACLs at all."""
+    return why.rule not in (BROKER, UNAVAILABLE) and why.code not in UNDECIDED
 
 
 def unavailable(error: OSError) -> Denied:

@@ -6,11 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from gateway.changes.base.rejected import BROKER
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION
 from gateway.names import DELIMITER, InvalidName, below
 from gateway.rules.access import check_resource
 from gateway.rules.error_text import TextFacts, restored
+from gateway.views.access import Access
 from gateway.views.view import View
 from protocol.pausing import paced
 
@@ -107,21 +109,25 @@ def own_home(view: View, path: str) -> Denied | None:
     return Denied(INVALID_REQUEST, message, "access")
 
 
-def in_logical_names(view: View, denied: Denied, topic: TopicResource | None = None) -> Denied:
-    """A broker's error in the client's names."""
-    facts = text_facts(view, {} if topic is None else {topic.flat: topic.name})
+def in_logical_names(access: Access, denied: Denied, topic: TopicResource | None = None) -> Denied:
+    """A broker's error in the client's names; the gateway's own has them already, and what reads
+    like a flat name there is what the client wrote."""
+    if denied.rule != BROKER:
+        return denied
+    facts = text_facts(access, {} if topic is None else {topic.flat: topic.name})
     return Denied(denied.code, restored(denied.message.encode(), facts).decode(), denied.rule)
 
 
-def text_facts(view: View, spelled: Mapping[str, str | None]) -> TextFacts:
+def text_facts(access: Access, spelled: Mapping[str, str | None]) -> TextFacts:
     """The replacement of flat names in a broker's text. ``spelled`` are the topics of the request,
-    by flat name, as the client spells them; all others (and None) are spelled by the view."""
+    by flat name, as the client spells them; all others (and None) are named to a client that may
+    describe them."""
 
     def shown(flat: bytes) -> bytes | None:
         name = spelled.get(flat.decode(errors="replace"))
-        return view.spell(flat) if name is None else name.encode()
+        return access.shown(flat) if name is None else name.encode()
 
-    return TextFacts(shown, view, {flat.encode() for flat in paced(spelled)})
+    return TextFacts(shown, access.view, {flat.encode() for flat in paced(spelled)})
 
 
 def relative_path(view: View, path: str) -> str | None:

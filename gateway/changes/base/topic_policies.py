@@ -23,7 +23,7 @@ from gateway.changes.base.context import Context
 from gateway.changes.base.inherited import inherited, own_of
 from gateway.changes.base.rejected import Rejected, reject_if, respelled, try_again
 from gateway.changes.base.resources import OWN
-from gateway.changes.base.usage import LISTING_HOLDS, Expected, UsageForMove
+from gateway.changes.base.usage import LISTING_HOLDS, Expected
 from gateway.decision import Denied
 from gateway.error_codes import POLICY_VIOLATION
 from gateway.names import LogicalName
@@ -205,7 +205,8 @@ class Metadata:
         """The topic named ``topic`` in a namespace; ``flat`` is not counted among its topics."""
         usage = self.context.usage.at(self.snapshot, self.context.cluster.index)
         is_there = flat is not None and self.snapshot.owner(flat).namespace == namespace
-        itself = usage.partitions_of(flat) if flat is not None and is_there else 0
+        counted = flat is not None and is_there and usage.is_counted(flat)
+        itself = usage.partitions_of(flat) if flat is not None and counted else 0
         return RequestMetadata(
             topic,
             layout.num_partitions,
@@ -214,7 +215,7 @@ class Metadata:
             configs,
             self.principal,
             namespace,
-            namespace_topics=usage.topics(namespace) - (itself > 0),
+            namespace_topics=usage.topics(namespace) - counted,
             namespace_partitions=usage.partitions(namespace) - itself,
             effective_configs=effective,
         )
@@ -284,22 +285,15 @@ def check_counted_limits(
             raise Rejected.of(_GROWING)
     if not arrivals or not context.judge.policies.counts:
         return
-    usage = context.usage.at(newest, context.cluster.index)
-    expected = Expected(usage)
+    expected = Expected(context.usage.at(newest, context.cluster.index))
     for one in arrivals:
-        partitions = max(one.partitions, usage.partitions_of(one.flat))
-        namespace, former = one.name.namespace, newest.owner(one.flat).namespace
-        if former == namespace or not context.judge.counts(namespace):
+        namespace = one.name.namespace
+        if not context.judge.counts(namespace):
             continue
         if context.clock() - listed > LISTING_HOLDS:
             raise Rejected.of(_LATE)
-        why = context.judge.over_limit(
-            UsageForMove(expected, former),
-            str(one.name),
-            namespace,
-            topics=1,
-            partitions=partitions,
-            principal=principal,
-        )
-        reject_if(why and respelled(why, str(one.name), one.shown))
-        expected.add(namespace, partitions)
+        more = expected.growth(one.flat, one.name, one.partitions)
+        name = str(one.name)
+        why = context.judge.over_limit(expected, more, name, namespace, principal=principal)
+        reject_if(why and respelled(why, name, one.shown))
+        expected.expect(one.flat, one.name, one.partitions)

@@ -8,34 +8,33 @@ writer's turn looks at what has changed, not at every topic there is.
 
 from __future__ import annotations
 
-import sys
+from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from gateway.catalog.entities import Namespace, TopicEntry
 from gateway.catalog.snapshot import Snapshot, differing
 from gateway.mirror_maker import DEFAULT
-from gateway.names import DELIMITER, is_reserved, parents
-from gateway.policies.judge import Usage as AnyUsage
+from gateway.names import DELIMITER, LogicalName, is_reserved
+from gateway.policies.limits import Counts, Part, Scope, scopes
 from gateway.topic_ids import TopicIndex
+from protocol.pausing import in_order, paced
 
 LISTING_HOLDS: Final = 30_000
 """Milliseconds for which a listing of the cluster may be counted by: entries of topics that it
 lacks are kept for longer (``create_plan.CREATION_TIME``)."""
 
 UNCOUNTED: Final = 64
-"""Topics of MirrorMaker's own (five for each cluster it knows) that a cluster has without their
-being counted, the first ones by flat name. There is a bound because anyone who may create topics
-may name them so, in as many namespaces as it likes."""
+"""Topics of MirrorMaker's own (five for each cluster it knows) that each limit leaves out: the
+first ones by flat name of the namespace, or the tree, that it counts. There is a bound because
+anyone who may create topics may name them so, in as many namespaces as it likes."""
 
 UNCOUNTED_PARTITIONS: Final = 25
 """Partitions of such a topic at most (the default of ``offset.storage.partitions``, the most that
 MirrorMaker creates): one with more counts like any other."""
-
-_ROOM: Final = -sys.maxsize
-"""So little usage that any limit has room for more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,59 +56,96 @@ class Trees:
 
     def of(self, snapshot: Snapshot, index: TopicIndex) -> Tree:
         """Looks at every topic there is if anything has changed, a microsecond or two each."""
-        if self._snapshot is not snapshot or self._version != index.version:
+        tree, version = self._tree, index.version
+        if self._snapshot is not snapshot or self._version != version:
             children: defaultdict[str, list[str]] = defaultdict(list)
-            for path in sorted(snapshot.namespaces):
+            for path in paced(in_order(snapshot.namespaces)):
                 children[path.rpartition(DELIMITER)[0]].append(path)
-            names = (flat.decode() for flat in list(index.names()))
+            names = (flat.decode() for flat in paced(list(index.names())))
             owners = (snapshot.owner(flat).namespace for flat in names if not is_reserved(flat))
-            self._tree = Tree(dict(children), Counter(owners))
-            self._snapshot, self._version = snapshot, index.version
-        return self._tree
+            tree = Tree(dict(children), Counter(owners))
+            # After the pauses: others may have made one meanwhile, and one of the two is kept.
+            self._tree, self._snapshot, self._version = tree, snapshot, version
+        return tree
 
 
-class Counts:
-    """Topics and partitions by namespace. Implements :class:`gateway.policies.limits.Usage`."""
+class Held(NamedTuple):
+    """A topic as limits count it: its namespace and partitions. ``own``: limits leave it out, as
+    long as there are few such topics."""
 
-    def __init__(self) -> None:
-        self._topics: Counter[str] = Counter()
-        self._partitions: Counter[str] = Counter()
-        self._tree_topics: Counter[str | None] = Counter()
-        self._tree_partitions: Counter[str | None] = Counter()
+    namespace: str
+    partitions: int
+    own: bool
 
-    def add(self, namespace: str, partitions: int, topics: int = 1) -> None:
-        """Count so many partitions, and topics, more in a namespace."""
-        self._topics[namespace] += topics
-        self._partitions[namespace] += partitions
-        for tier in (None, *parents(namespace)):
-            self._tree_topics[tier] += topics
-            self._tree_partitions[tier] += partitions
-
-    def topics(self, path: str) -> int:
-        """Topics of one namespace (``""``: the default one), without those below it."""
-        return self._topics[path]
-
-    def partitions(self, path: str) -> int:
-        """Partitions of the topics of one namespace."""
-        return self._partitions[path]
-
-    def tree_topics(self, path: str | None) -> int:
-        """Topics of a namespace and all below it; None: of all namespaces, the default one too."""
-        return self._tree_topics[path]
-
-    def tree_partitions(self, path: str | None) -> int:
-        """Partitions of the topics of a namespace and all below it."""
-        return self._tree_partitions[path]
+    @classmethod
+    def under(cls, name: LogicalName, partitions: int) -> Held:
+        """A topic of that name."""
+        few = partitions <= UNCOUNTED_PARTITIONS
+        own = few and DEFAULT.is_mm2_internal_topic(name.topic)
+        return cls(name.namespace, partitions, own)
 
 
-class Usage(Counts):
+class _Topics(Counts, ABC):
+    """Counts that follow topics as they come, change and go."""
+
+    @abstractmethod
+    def held(self, flat: str) -> Held | None:
+        """A topic as it counts now; None: there is none."""
+
+    @abstractmethod
+    def _keep(self, flat: str, held: Held | None) -> None:
+        """Remember a topic, or that there is none."""
+
+    @abstractmethod
+    def _own(self, scope: Scope) -> list[str]:
+        """The topics of MirrorMaker's own in a scope, sorted; the list is altered in place."""
+
+    def place(self, flat: str, now: Held | None) -> list[Part]:
+        """Count a topic as it is ``now``; returns by how much that makes each scope larger."""
+        before = self.held(flat)
+        if before == now:
+            return []
+        parts: list[Part] = []
+        if before is not None:
+            parts += self._parts(flat, before, comes=False)
+        self._keep(flat, now)
+        if now is not None:
+            parts += self._parts(flat, now, comes=True)
+        self.include(parts)
+        return parts
+
+    def _parts(self, flat: str, held: Held, *, comes: bool) -> list[Part]:
+        """By how much scopes get larger as a topic comes, or goes."""
+        sign = 1 if comes else -1
+        parts: list[Part] = []
+        for scope in scopes(held.namespace):
+            partitions = held.partitions
+            if held.own:
+                own = self._own(scope)
+                at = bisect_left(own, flat)
+                if comes:
+                    own.insert(at, flat)
+                # The topic that is left out with it, and is not without it: it changes places.
+                other = own[UNCOUNTED] if at < UNCOUNTED < len(own) else None
+                if not comes:
+                    del own[at]
+                if at < UNCOUNTED:
+                    if other is None:
+                        continue
+                    passed = self.held(other)
+                    assert passed is not None, "its list has topics that exist"
+                    partitions = passed.partitions
+            parts.append(Part(scope, sign, sign * partitions))
+        return parts
+
+
+class Usage(_Topics):
     """The counts of one catalog and one cluster."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._counted: dict[str, tuple[str, int]] = {}
-        self._own: set[str] = set()
-        self._uncounted: frozenset[str] = frozenset()
+        self._held: dict[str, Held] = {}
+        self._own_in: defaultdict[Scope, list[str]] = defaultdict(list)
         self._namespaces: Mapping[str, Namespace] | None = None
         self._entries: Mapping[str, TopicEntry] = {}
         self._listed: Mapping[bytes, int] = {}
@@ -120,68 +156,53 @@ class Usage(Counts):
         changed: set[str] = set()
         if snapshot.namespaces is not self._namespaces or index.partitions is not self._listed:
             # Which topics that touches is not worth finding out: both are seldom.
-            changed |= self._counted.keys()
+            changed |= self._held.keys()
             changed.update(flat.decode() for flat in index.names())
             changed |= snapshot.topics.keys()
         else:
             if snapshot.topics is not self._entries:
                 changed.update(differing(self._entries, snapshot.topics))
             if index.version != self._version:
-                changed |= self._counted.keys() ^ {flat.decode() for flat in index.names()}
+                changed |= self._held.keys() ^ {flat.decode() for flat in index.names()}
         self._namespaces, self._entries = snapshot.namespaces, snapshot.topics
         self._listed, self._version = index.partitions, index.version
-        own = set(self._own)
         for flat in changed:
-            before, now = self._counted.get(flat), _counted(snapshot, index, flat)
-            if before == now:
-                continue
-            if before is not None:
-                self._count(flat, -1)
-                own.discard(flat)
-                del self._counted[flat]
-            if now is not None:
-                self._counted[flat] = now
-                if _may_be_uncounted(snapshot.owner(flat).topic, now[1]):
-                    own.add(flat)
-                self._count(flat, 1)
-        if own != self._own:
-            self._leave_out(own)
+            self.place(flat, _held(snapshot, index, flat))
         return self
 
-    def _count(self, flat: str, sign: int) -> None:
-        namespace, partitions = self._counted[flat]
-        if flat not in self._uncounted:
-            self.add(namespace, sign * partitions, sign)
+    def held(self, flat: str) -> Held | None:
+        """See :class:`_Topics`."""
+        return self._held.get(flat)
 
-    def _leave_out(self, own: set[str]) -> None:
-        """Leave the first of these out of the counts, and count the others."""
-        self._own, uncounted = own, frozenset(sorted(own)[:UNCOUNTED])
-        for flat, sign in (
-            *((flat, 1) for flat in self._uncounted - uncounted),
-            *((flat, -1) for flat in uncounted - self._uncounted),
-        ):
-            if flat in self._counted:
-                namespace, partitions = self._counted[flat]
-                self.add(namespace, sign * partitions, sign)
-        self._uncounted = uncounted
+    def _keep(self, flat: str, held: Held | None) -> None:
+        if held is None:
+            self._held.pop(flat, None)
+        else:
+            self._held[flat] = held
 
-    @property
-    def uncounted(self) -> int:
-        """The topics of MirrorMaker's own that are not counted."""
-        return len(self._uncounted)
+    def _own(self, scope: Scope) -> list[str]:
+        return self._own_in[scope]
 
-    def is_uncounted(self, flat: str) -> bool:
-        """Whether a topic that exists is one of those."""
-        return flat in self._uncounted
+    def own(self, scope: Scope) -> list[str]:
+        """The topics of MirrorMaker's own in a scope, sorted."""
+        return list(self._own_in.get(scope, ()))
+
+    def is_counted(self, flat: str) -> bool:
+        """Whether a topic is among those that the limits of its namespace count."""
+        held = self._held.get(flat)
+        if held is None or not held.own:
+            return held is not None
+        own = self._own_in[Scope(held.namespace, in_tree=False)]
+        return bisect_left(own, flat) >= UNCOUNTED
 
     def partitions_of(self, flat: str) -> int:
-        """The partitions that one topic counts with; 0: it does not count."""
-        return self._counted.get(flat, ("", 0))[1]
+        """The partitions of one topic; 0: there is no such topic, nor will there be."""
+        held = self._held.get(flat)
+        return 0 if held is None else held.partitions
 
 
-def _counted(snapshot: Snapshot, index: TopicIndex, flat: str) -> tuple[str, int] | None:
-    """The namespace that a topic counts in, and its partitions; None: there is no such topic, nor
-    will there be."""
+def _held(snapshot: Snapshot, index: TopicIndex, flat: str) -> Held | None:
+    """A topic as it counts; None: there is no such topic, nor will there be."""
     if is_reserved(flat):
         return None
     entry = snapshot.topics.get(flat)
@@ -191,29 +212,44 @@ def _counted(snapshot: Snapshot, index: TopicIndex, flat: str) -> tuple[str, int
         return None
     # A topic that was learnt of since the last listing has a partition at least.
     listed = index.partitions.get(flat.encode(), 1) if exists else 0
-    return snapshot.owner(flat).namespace, max(expected, listed)
+    return Held.under(snapshot.owner(flat), max(expected, listed))
 
 
-def _may_be_uncounted(topic: str, partitions: int) -> bool:
-    return partitions <= UNCOUNTED_PARTITIONS and DEFAULT.is_mm2_internal_topic(topic)
-
-
-class Expected(Counts):
-    """Usage, and what else the same decision is about to add."""
+class Expected(_Topics):
+    """Usage, and what else the same decision is about to change: it leaves the usage as it is."""
 
     def __init__(self, usage: Usage) -> None:
         super().__init__()
         self._usage = usage
-        self._uncounted = 0
+        self._changed: dict[str, Held | None] = {}
+        self._own_in: dict[Scope, list[str]] = {}
 
-    def takes_uncounted(self, topic: str, partitions: int) -> bool:
-        """Whether a new topic is one that no limit counts; there is one more of them then."""
-        if self._usage.uncounted + self._uncounted >= UNCOUNTED:
-            return False
-        if not _may_be_uncounted(topic, partitions):
-            return False
-        self._uncounted += 1
-        return True
+    def growth(self, flat: str, name: LogicalName, partitions: int) -> Counts:
+        """By how much numbers would be larger if a topic, stored as ``flat``, whether it exists or
+        not, had this name and so many partitions."""
+        before = self.held(flat)
+        parts = self.expect(flat, name, partitions)
+        self.place(flat, before)
+        return Counts(parts)
+
+    def expect(self, flat: str, name: LogicalName, partitions: int) -> list[Part]:
+        """Count a topic with this name and so many partitions, or as many as it has already, from
+        now on; returns by how much that makes each scope larger."""
+        before = self.held(flat)
+        most = partitions if before is None else max(partitions, before.partitions)
+        return self.place(flat, Held.under(name, most))
+
+    def held(self, flat: str) -> Held | None:
+        """See :class:`_Topics`."""
+        return self._changed[flat] if flat in self._changed else self._usage.held(flat)
+
+    def _keep(self, flat: str, held: Held | None) -> None:
+        self._changed[flat] = held
+
+    def _own(self, scope: Scope) -> list[str]:
+        if scope not in self._own_in:
+            self._own_in[scope] = self._usage.own(scope)
+        return self._own_in[scope]
 
     def topics(self, path: str) -> int:
         """See :class:`Counts`."""
@@ -230,25 +266,3 @@ class Expected(Counts):
     def tree_partitions(self, path: str | None) -> int:
         """See :class:`Counts`."""
         return self._usage.tree_partitions(path) + super().tree_partitions(path)
-
-
-class UsageForMove:
-    """Usage as it limits topics that come from the namespace ``former``: a tree that holds both
-    namespaces gets no more topics by the move, so it has room, however many it holds."""
-
-    def __init__(self, usage: AnyUsage, former: str) -> None:
-        self.topics = usage.topics
-        self.partitions = usage.partitions
-        self._usage = usage
-        self._former = former
-
-    def tree_topics(self, path: str | None) -> int:
-        """Topics of a namespace and all below it."""
-        return _ROOM if self._holds_former(path) else self._usage.tree_topics(path)
-
-    def tree_partitions(self, path: str | None) -> int:
-        """Partitions of the topics of a namespace and all below it."""
-        return _ROOM if self._holds_former(path) else self._usage.tree_partitions(path)
-
-    def _holds_former(self, path: str | None) -> bool:
-        return path is None or self._former == path or self._former.startswith(path + DELIMITER)

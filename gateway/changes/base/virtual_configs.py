@@ -13,8 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
+from gateway.changes.base.freezing import FORCED_BY
 from gateway.changes.base.rejected import Rejected
 from gateway.changes.base.resources import DELETE, SET, Operation
 from gateway.error_codes import INVALID_CONFIG, INVALID_REQUEST
@@ -27,6 +28,7 @@ NAMESPACE: Final = "gateway.namespace"
 TOPIC: Final = "gateway.topic"
 ALIAS_UNTIL: Final = "gateway.alias.until"
 RELEASE: Final = "gateway.release"
+FORCE: Final = FORCED_BY
 LINK: Final = "gateway.link"
 LINK_TO: Final = "gateway.link.to"
 LINKS: Final = "gateway.links"
@@ -36,6 +38,8 @@ NAMESPACES: Final = "gateway.namespaces"
 TOPICS: Final = "gateway.topics"
 DELETING: Final = "gateway.deleting"
 POLICIES: Final = "gateway.policies"
+SPELLING: Final = "gateway.spelling"
+AUTHORIZATION: Final = "gateway.authorization"
 AUTO_CREATE: Final = "gateway.auto.create.topics.enable"
 NUM_PARTITIONS: Final = "gateway.num.partitions"
 
@@ -47,6 +51,8 @@ DOCUMENTATION: Final[Mapping[str, str]] = MappingProxyType(
         ALIAS_UNTIL: "Until when the former name of a moved topic goes on working.",
         RELEASE: "IncrementalAlterConfigs SET to true gives the topic back to the default"
         " namespace, under the name that the cluster stores it by.",
+        FORCE: "Whether a move or a release, which waits until no request under the topic's former"
+        " name is under way, goes ahead all the same after 10 s.",
         LINK: "Further names of the topic, in other namespaces, with ACLs of their own."
         " IncrementalAlterConfigs SET, DELETE, APPEND and SUBTRACT.",
         LINK_TO: "The topic that a link leads to, if the client may describe it."
@@ -60,6 +66,8 @@ DOCUMENTATION: Final[Mapping[str, str]] = MappingProxyType(
         DELETING: "The namespace is being deleted.",
         POLICIES: "Which policies apply to topics here, the producer guarantee too, and where each"
         " is set.",
+        SPELLING: "How this listener writes names: colon, slash or legal.",
+        AUTHORIZATION: "Whether ACLs of the gateway decide what a client may do.",
         AUTO_CREATE: "Whether a topic of the namespace is created when a client asks for it by"
         " Metadata; where nothing is set it is as auto.create.topics.enable of the brokers says.",
         NUM_PARTITIONS: "How many partitions such a topic gets; where nothing is set, as many as"
@@ -68,10 +76,15 @@ DOCUMENTATION: Final[Mapping[str, str]] = MappingProxyType(
 )
 """Every virtual config, and its documentation."""
 
-_TO_MOVE: Final = frozenset({NAMESPACE, TOPIC, ALIAS_UNTIL, RELEASE})
+_TO_MOVE: Final = frozenset({NAMESPACE, TOPIC, ALIAS_UNTIL, RELEASE, FORCE})
 _OF_NAMESPACES: Final = frozenset({PRINCIPALS, AUTO_CREATE, NUM_PARTITIONS})
 _TO_LINK: Final = frozenset({LINK, LINK_TO})
-_READ_ONLY: Final = frozenset({NAMESPACES, TOPICS, DELETING, POLICIES, LINKS})
+_READ_ONLY: Final = frozenset(
+    {NAMESPACES, TOPICS, DELETING, POLICIES, LINKS, SPELLING, AUTHORIZATION}
+)
+OF_LISTENER: Final = frozenset({SPELLING, AUTHORIZATION})
+"""What the name ``:`` alone has. It needs no right: every response shows it to any client."""
+
 _MILLISECONDS: Final = re.compile(r"[0-9]{1,15}\Z")
 
 
@@ -79,16 +92,26 @@ _MILLISECONDS: Final = re.compile(r"[0-9]{1,15}\Z")
 class Move:
     """A requested move of a topic. ``namespace`` is as the client wrote it, a tier path without a
     final colon (``""``: the home or, without one, the default namespace; ``":"``: the default one).
-    ``topic`` None: the name stays. ``alias_until`` is in milliseconds since the epoch."""
+    ``topic`` None: the name stays. ``alias_until`` is in milliseconds since the epoch. ``forced``:
+    it goes ahead whatever is under way."""
 
     namespace: str
     topic: str | None = None
     alias_until: int | None = None
+    forced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
     """A requested release: the topic goes back to its flat name in the default namespace."""
+
+    forced: bool = False
+
+
+def is_of_listener(resource: Any) -> bool:
+    """Whether no more of a resource is to be described than how the listener works."""
+    keys = resource.configuration_keys
+    return bool(keys) and len(keys) <= len(OF_LISTENER) and OF_LISTENER.issuperset(keys)
 
 
 def is_virtual(key: str) -> bool:
@@ -115,15 +138,15 @@ def read_move(operations: Sequence[Operation], now: int) -> Move | Release | Non
     by_key = {one.key: one for one in eased(virtual)}
     if len(by_key) != len(virtual):
         raise Rejected(INVALID_REQUEST, "A config key is in the request twice.")
+    forced = FORCE in by_key
+    if forced:
+        _check_true(by_key.pop(FORCE))
     if RELEASE in by_key:
         if len(by_key) > 1:
             text = f"'{RELEASE}' is set alone, without other '{PREFIX}' keys."
             raise Rejected(INVALID_CONFIG, text)
-        value = by_key[RELEASE].value
-        if (value or "").strip().lower() != "true":
-            text = f"'{RELEASE}' can be set to 'true' only, not to '{value}'."
-            raise Rejected(INVALID_CONFIG, text)
-        return Release()
+        _check_true(by_key[RELEASE])
+        return Release(forced)
     where = by_key.get(NAMESPACE)
     if where is None:
         raise Rejected(INVALID_CONFIG, f"'{virtual[0].key}' is set along with '{NAMESPACE}' only.")
@@ -138,7 +161,14 @@ def read_move(operations: Sequence[Operation], now: int) -> Move | Release | Non
         namespace,
         None if topic is None else topic.value,
         None if until is None else read_time(until.value or "", now),
+        forced,
     )
+
+
+def _check_true(one: Operation) -> None:
+    if (one.value or "").strip().lower() != "true":
+        text = f"'{one.key}' can be set to 'true' only, not to '{one.value}'."
+        raise Rejected(INVALID_CONFIG, text)
 
 
 def read_link_change(operations: Sequence[Operation]) -> Operation | None:

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from gateway.changes.base import admin_rights
 from gateway.changes.base.context import Answered, Batch, Context, error_fields, write_response
-from gateway.changes.base.rejected import BROKER, Rejected, respelled, unavailable
+from gateway.changes.base.rejected import Rejected, respelled, unavailable
 from gateway.changes.base.resources import (
     DELETE,
     SET,
@@ -57,6 +57,7 @@ from gateway.policies.judge import POLICIES
 from gateway.rules.access import TOPIC_RESOURCE
 from gateway.rules.item_lists import ConfigResource
 from gateway.views.access import Access, link_sentence
+from gateway.views.view import View
 from protocol import messages
 from protocol.pausing import eased, paced
 
@@ -107,6 +108,7 @@ async def _alter(context: Context, access: Access, version: int, body: bytes, ap
         context,
         access,
         range(len(resources)),
+        spelled=lambda number: resources[number].resource_name,
         whole=api == _ALTER,
         validate_only=request.validate_only,
     )
@@ -124,9 +126,6 @@ async def _alter(context: Context, access: Access, version: int, body: bytes, ap
                 )
         for number, item in list(batch.left.items()):
             batch.answer(number, await _outcome(batch, _change_names(batch, item)))
-    for number, why in batch.results():
-        if why is not None and why.rule == POLICIES:
-            batch.denied[resources[number].resource_name] = why
     entries = (
         {
             **error_fields(why),
@@ -135,7 +134,7 @@ async def _alter(context: Context, access: Access, version: int, body: bytes, ap
         }
         for number, why in batch.results()
     )
-    return Answered(write_response(f"{api}Response", version, "responses", entries), batch.denied)
+    return batch.answered(write_response(f"{api}Response", version, "responses", entries))
 
 
 def _change_names(batch: _Batch, item: _Item) -> Awaitable[None]:
@@ -160,7 +159,7 @@ def _read(batch: _Batch, resources: Sequence[Any], denied: Mapping[ConfigResourc
         )
         forbidden = denied.get((resource.resource_type, resource.resource_name.encode()))
         if forbidden is not None:
-            batch.deny(number, forbidden, resource.resource_name)
+            batch.answer(number, forbidden)
             continue
         what = resource_named(view, resource.resource_type, resource.resource_name)
         if resource.resource_type == TOPIC_RESOURCE and view.link_named(resource.resource_name):
@@ -259,7 +258,13 @@ async def _alter_topics(batch: _Batch) -> None:
         else:
             operations = {flat: item.operations for flat, (_, item) in topics.items()}
         answers = await alter_topics(
-            batch.context, operations, batch.validate_only, batch.access.principal
+            batch.context,
+            operations,
+            batch.validate_only,
+            batch.access.principal,
+            lambda flats: _why_not_now(
+                batch, {flat: item.what.name for flat, (_, item) in topics.items() if flat in flats}
+            ),
         )
     except OSError as error:
         answers = dict.fromkeys(topics, unavailable(error))
@@ -270,8 +275,16 @@ async def _alter_topics(batch: _Batch) -> None:
         if why is not None and why.rule == POLICIES:
             why = respelled(why, str(batch.view.snapshot.owner(flat)), item.what.name)
         elif why is not None:
-            why = in_logical_names(batch.view, why, TopicResource(item.what.name, flat))
+            why = in_logical_names(batch.access, why, TopicResource(item.what.name, flat))
         batch.answer(number, why)
+
+
+def _why_not_now(batch: _Batch, names: Mapping[str, str]) -> Mapping[str, Denied]:
+    """Why topics may not be altered any more: flat name to the client's."""
+    denied = batch.why_not_now(admin_rights.ALTER_CONFIGS, names)
+    view = View(batch.view.settings, batch.context.catalog.snapshot)
+    out = {flat: moved_out(view, name, flat) for flat, name in names.items()}
+    return {flat: why for flat, why in out.items() if why is not None} | denied
 
 
 async def _alter_namespace(batch: _Batch, namespace: NamespaceResource, item: _Item) -> None:
@@ -315,9 +328,7 @@ async def _outcome(batch: _Batch, done: Awaitable[None]) -> Denied | None:
     try:
         await done
     except Rejected as rejected:
-        if rejected.why.rule == BROKER:
-            return in_logical_names(batch.view, rejected.why)
-        return rejected.why
+        return in_logical_names(batch.access, rejected.why)
     except OSError as error:
         return unavailable(error)
     return None

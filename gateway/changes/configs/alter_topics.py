@@ -5,6 +5,9 @@ what it falls back to: whatever is interrupted, no namespace overrides what was 
 is recorded while nothing is being applied to that key of the topic: brokers have no conditional
 writes, so a job that began before must have ended.
 
+A freeze of a name waits for what is at the broker, and before the broker is sent a change, the
+names and rights are looked up again.
+
 Policies have judged a topic where it was. So where it is is read before the broker is sent the
 change, and judged again if that is not as it was; and after the broker has responded: what was done
 to a topic that was moved meanwhile is undone. A move reads the topic afterwards, too
@@ -20,8 +23,9 @@ from typing import Final
 
 from gateway.catalog.entities import Change
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.base.broker import read_dynamic, write_configs
+from gateway.changes.base.broker import WhyNot, read_dynamic, write_configs
 from gateway.changes.base.config_policies import subject_to_policies, topic_violations
+from gateway.changes.base.config_values import is_same_value
 from gateway.changes.base.context import ATTEMPTS, Context
 from gateway.changes.base.inherited import (
     entry_for,
@@ -34,6 +38,7 @@ from gateway.changes.base.inherited import (
 )
 from gateway.changes.base.rejected import Rejected, try_again
 from gateway.changes.base.resources import DELETE, SET, Operation
+from gateway.changes.base.told_configs import late_configs, values_after
 from gateway.decision import Denied
 from gateway.error_codes import REQUEST_TIMED_OUT
 from gateway.identity import ANONYMOUS
@@ -68,7 +73,7 @@ async def replacing(
             *(Operation(key, SET, value) for key, value in paced(given.items())),
             *(Operation(key, DELETE) for key in sorted(dynamic.get(flat, {})) if key not in given),
         ]
-        for flat, given in configs.items()
+        for flat, given in paced(configs.items())
     }
 
 
@@ -77,25 +82,26 @@ async def alter_topics(
     wanted: Operations,
     validate_only: bool = False,
     principal: str = ANONYMOUS.principal,
+    why_not: WhyNot | None = None,
 ) -> dict[str, Denied | None]:
     """Do the operations, as far as policies allow it; None for each flat name where they are done.
 
     The messages of the errors are the broker's, in flat names, or, with the rule ``policies``, the
-    policies' own. Raises OSError, and :class:`Rejected` when something else is being done to the
-    same configs for long.
+    policies' own. ``why_not`` is asked right before the broker is asked to change anything. Raises
+    OSError, and :class:`Rejected` when something else is being done to the same configs for long.
     """
     snapshot = context.catalog.snapshot
     answers: dict[str, Denied | None] = {}
     left = dict(wanted)
     subject = subject_to_policies(context, wanted)
-    if validate_only or subject or any(tracked(snapshot, flat) for flat in wanted):
+    if validate_only or subject or any(tracked(snapshot, flat) for flat in paced(wanted)):
         answers = await write_configs(context, _for_broker(snapshot, wanted), validate_only=True)
         left = {flat: ops for flat, ops in wanted.items() if answers.get(flat) is None}
         answers |= await topic_violations(context, principal, left)
         left = {flat: ops for flat, ops in left.items() if answers.get(flat) is None}
     if validate_only or not left:
         return answers
-    return answers | await _Alteration(context, principal, left, judged=snapshot).run()
+    return answers | await _Alteration(context, principal, left, snapshot, why_not).run()
 
 
 def tracked(snapshot: Snapshot, flat: str) -> bool:
@@ -107,7 +113,7 @@ def tracked(snapshot: Snapshot, flat: str) -> bool:
 def _for_broker(snapshot: Snapshot, wanted: Operations) -> dict[str, list[Operation]]:
     """Deleting a key that a namespace sets is setting it to what is inherited."""
     translated: dict[str, list[Operation]] = {}
-    for flat, operations in wanted.items():
+    for flat, operations in paced(wanted.items()):
         values = inherited(snapshot, snapshot.owner(flat).namespace)
         translated[flat] = [
             Operation(one.key, SET, values[one.key])
@@ -123,7 +129,7 @@ def _keys(operations: Sequence[Operation], *, set_only: bool) -> frozenset[str]:
 
 
 def _set_keys(wanted: Operations) -> Keys:
-    return {flat: _keys(operations, set_only=True) for flat, operations in wanted.items()}
+    return {flat: _keys(operations, set_only=True) for flat, operations in paced(wanted.items())}
 
 
 @dataclass(slots=True)
@@ -135,6 +141,7 @@ class _Alteration:
     principal: str
     wanted: Operations
     judged: Snapshot
+    why_not: WhyNot | None = None
     recorded: Keys = field(default_factory=dict)
 
     async def run(self) -> dict[str, Denied | None]:
@@ -145,7 +152,7 @@ class _Alteration:
             sent, done = await self._write_judged()
         else:
             sent = _for_broker(context.catalog.snapshot, self.wanted)
-            done = await write_configs(context, sent)
+            done = await write_configs(context, sent, why_not=self.why_not)
         done |= await self._release(sent, done)
         await self._keep(
             {
@@ -200,9 +207,11 @@ class _Alteration:
         """Make deleted keys the topics' own no more, and those that the broker did not take.
 
         A key stays the topic's own where policies have not allowed what it would fall back to by
-        now; returns the errors for these, by flat name.
+        now; returns the errors for these, by flat name. It does, too, where a broker goes on
+        telling another value, which may be one that was set meanwhile.
         """
         context, late_ones = self.context, dict[str, Denied]()
+        stale = frozenset[str]()
         gone = {
             flat: self.recorded.get(flat, frozenset())
             if done.get(flat) is not None
@@ -215,7 +224,7 @@ class _Alteration:
             changes: list[Change] = []
             for flat, keys in gone.items():
                 entry = snapshot.topics.get(flat)
-                if entry is None or not keys.intersection(entry.own_configs):
+                if entry is None or not keys.intersection(entry.own_configs) or flat in stale:
                     continue
                 values = inherited(snapshot, entry.name.namespace)
                 fallback = {o.key: o.value for o in eased(sent.get(flat, ())) if o.key in keys}
@@ -233,6 +242,18 @@ class _Alteration:
             return changes
 
         if decide(context.catalog.snapshot):
+            fallback = {
+                flat: {key: value for key, value in values.items() if key in gone[flat]}
+                for flat, values in values_after(sent).items()
+                if done.get(flat) is None
+            }
+
+            def is_current(flat: str) -> bool:
+                newest = context.catalog.snapshot
+                values = inherited(newest, newest.owner(flat).namespace)
+                return all(values.get(key) == value for key, value in fallback[flat].items())
+
+            stale = await late_configs(context, fallback, holds=is_current)
             await context.catalog.change(decide)
         return late_ones
 
@@ -253,7 +274,11 @@ class _Alteration:
             return
         await self._record(risky)
         lost = {
-            flat: [Operation(k, SET, v) for k, v in risky[flat].items() if held.get(k) != v]
+            flat: [
+                Operation(key, SET, value)
+                for key, value in risky[flat].items()
+                if not is_same_value(held.get(key), value)
+            ]
             for flat, held in (await read_dynamic(context, list(risky))).items()
         }
         lost = {flat: operations for flat, operations in lost.items() if operations}
@@ -276,7 +301,7 @@ class _Alteration:
             denied[flat] = _CHANGED
             del left[flat]
         sent = _for_broker(seen, left)
-        done = await write_configs(context, sent)
+        done = await write_configs(context, sent, why_not=self.why_not)
         taken = {flat: sent[flat] for flat in left if done.get(flat) is None}
         return sent, {**done, **await self._undo_moved(taken, before, seen), **denied}
 

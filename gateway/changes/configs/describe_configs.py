@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from gateway.changes.base import admin_rights
@@ -30,6 +30,7 @@ from gateway.changes.base.resources import (
     resource_named,
 )
 from gateway.changes.base.virtual_configs import (
+    AUTHORIZATION,
     DELETING,
     DOCUMENTATION,
     LINK,
@@ -39,7 +40,9 @@ from gateway.changes.base.virtual_configs import (
     NAMESPACES,
     POLICIES,
     PRINCIPALS,
+    SPELLING,
     TOPICS,
+    is_of_listener,
     without_virtual,
 )
 from gateway.changes.configs.described_links import links_text, namespace_text, topic_text
@@ -170,7 +173,14 @@ async def describe_configs(context: Context, access: Access, version: int, body:
         documentation=getattr(request, "include_documentation", False),
     )
     resources = request.resources
-    batch = _Batch(context, access, range(len(resources)), resources=resources, shape=shape)
+    batch = _Batch(
+        context,
+        access,
+        range(len(resources)),
+        spelled=lambda number: resources[number].resource_name,
+        resources=resources,
+        shape=shape,
+    )
     try:
         await batch.refresh()
         _read(batch)
@@ -182,7 +192,7 @@ async def describe_configs(context: Context, access: Access, version: int, body:
         shape.rejected(resources[number], answer) if isinstance(answer, Denied) else answer
         for number, answer in batch.results()
     )
-    return Answered(messages.write(make(cls, {"results": results})), batch.denied)
+    return batch.answered(messages.write(make(cls, {"results": results})))
 
 
 def _read(batch: _Batch) -> None:
@@ -191,7 +201,7 @@ def _read(batch: _Batch) -> None:
     for number, resource in enumerate(paced(batch.resources)):
         why = denied.get((resource.resource_type, resource.resource_name.encode()))
         if why is not None:
-            batch.deny(number, why, resource.resource_name)
+            batch.answer(number, why)
             continue
         found = resource_named(batch.view, resource.resource_type, resource.resource_name)
         if isinstance(found, Denied):
@@ -203,7 +213,10 @@ def _read(batch: _Batch) -> None:
 async def _describe(batch: _Batch) -> None:
     answers = await _query_topics(batch)
     defaults: Mapping[str, Default] = {}
-    if any(isinstance(found, NamespaceResource) for found in batch.left.values()):
+    if any(
+        isinstance(found, NamespaceResource) and not is_of_listener(batch.resources[number])
+        for number, found in batch.left.items()
+    ):
         await batch.context.cluster.refresh()
         defaults = await cluster_defaults(batch.context, documentation=batch.shape.documentation)
     for number, found in list(batch.left.items()):
@@ -246,11 +259,14 @@ def _topic_result(batch: _Batch, resource: Any, topic: TopicResource, answer: An
     if answer is None or answer.error_code:
         why = _NO_ANSWER
         if answer is not None:
-            code = int(answer.error_code)
-            state = "does not exist" if code == UNKNOWN_TOPIC_OR_PARTITION else "is not described"
-            text = answer.error_message or f"Topic '{topic.name}' {state}."
-            why = Denied(code, text, BROKER)
-        return shape.rejected(resource, in_logical_names(batch.view, why, topic))
+            why = Denied(int(answer.error_code), answer.error_message or "", BROKER)
+            why = in_logical_names(batch.access, why, topic)
+        if not why.message:
+            state = (
+                "does not exist" if why.code == UNKNOWN_TOPIC_OR_PARTITION else "is not described"
+            )
+            why = replace(why, message=f"Topic '{topic.name}' {state}.")
+        return why
     snapshot, flat = batch.view.snapshot, topic.flat
     link = batch.view.link_named(topic.name) if snapshot.links else None
     namespace = snapshot.owner(flat).namespace
@@ -288,23 +304,37 @@ def _namespace_result(
     if namespace is None and path:
         message = f"Namespace '{path}' does not exist."
         why = Denied(UNKNOWN_TOPIC_OR_PARTITION, message, "namespace")
-        return shape.rejected(resource, why)
+        return why
+    if is_of_listener(resource):
+        return shape.described(resource, [*_of_listener(batch, path)])
     own = {} if namespace is None else namespace.configs
     above = inherited(snapshot, path.rpartition(DELIMITER)[0])
     configs = [
         shape.layered(defaults.get(key, Default(key, None)), own.get(key), above.get(key))
         for key in dict.fromkeys([*defaults, *above, *own])
     ]
-    return shape.described(resource, [*configs, *_virtual_configs(batch, path)])
+    virtual = (*_content(batch, path), *_of_listener(batch, path))
+    return shape.described(resource, [*configs, *virtual, *_policies(batch, path, always=True)])
 
 
-def _virtual_configs(batch: _Batch, path: str) -> Iterator[Any]:
+def _of_listener(batch: _Batch, path: str) -> Iterator[Any]:
+    """How the listener works, as configs of the outermost namespace that it has."""
+    shape, settings = batch.shape, batch.view.settings
+    if path == settings.home:
+        yield shape.virtual(SPELLING, settings.spelling)
+        authorizes = str(batch.access.authorizes).lower()
+        yield shape.virtual(AUTHORIZATION, authorizes, config_type=_BOOLEAN_TYPE)
+
+
+def _content(batch: _Batch, path: str) -> Iterator[Any]:
     """The content of a namespace, as configs that only a description of all shows; what may not be
     described is left out."""
     snapshot, shape, access = batch.view.snapshot, batch.shape, batch.access
     tree = batch.context.trees.of(snapshot, batch.context.cluster.index)
-    below = [p for p in tree.children.get(path, ()) if access.namespace(DESCRIBE, p) is None]
-    shown = [relative for p in below if (relative := relative_path(batch.view, p)) is not None]
+    children = paced(tree.children.get(path, ()))
+    below = [one for one in children if access.namespace(DESCRIBE, one) is None]
+    relative = (relative_path(batch.view, one) for one in paced(below))
+    shown = [one for one in relative if one is not None]
     yield shape.virtual(NAMESPACES, ",".join(shown))
     if access.namespace(DESCRIBE, path) is None:  # which counts for all topics in it
         yield shape.virtual(TOPICS, str(tree.topics[path]), config_type=_INT_TYPE)
@@ -320,7 +350,6 @@ def _virtual_configs(batch: _Batch, path: str) -> Iterator[Any]:
         yield shape.virtual(key, value, config_type=kind)
     if not snapshot.deleting.isdisjoint(parents(path)):
         yield shape.virtual(DELETING, "true", config_type=_BOOLEAN_TYPE)
-    yield from _policies(batch, path, always=True)
 
 
 def _policies(batch: _Batch, namespace: str, *, always: bool) -> Iterator[Any]:

@@ -13,6 +13,7 @@ from gateway.changes.topics.links import resource_of, shown_links
 from gateway.names import DELIMITER, LogicalName
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import DESCRIBE, Access
+from protocol.pausing import paced
 
 DANGLING: Final = "(deleted)"
 """Behind the topic of a link that leads nowhere."""
@@ -45,8 +46,9 @@ def namespace_text(access: Access, path: str, index: TopicIndex) -> str:
     """The value of ``gateway.links``: ``orders=team-a:orders`` for each link in the namespace, with
     ``(deleted)`` behind the topic if there is none any more."""
     found = []
-    for name, link in sorted(access.view.snapshot.links.items()):
-        if name.namespace != path or access.denial(DESCRIBE, resource_of(name)) is not None:
+    links = paced(access.view.snapshot.links.items())
+    for name, link in paced(sorted(item for item in links if item[0].namespace == path)):
+        if access.denial(DESCRIBE, resource_of(name)) is not None:
             continue
         leads = not link.gone and index.exists(link.flat.encode())
         found.append(f"{name.topic}={topic_text(access, link)}{'' if leads else DANGLING}")

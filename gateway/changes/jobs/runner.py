@@ -36,6 +36,9 @@ MAX_TASKS: Final = 4
 
 _FIRST_RETRY: Final = 0.5
 _LAST_RETRY: Final = 30.0
+_LAST_RETRY_AWAY: Final = 5.0
+"""The same while a task waits for the cluster or the catalog, however long these are away."""
+
 _STILL_THERE: Final = 1.0
 
 
@@ -153,12 +156,15 @@ class JobRunner:
             self._failures.pop(task, None)
             self._due[task] = self._clock() + (_STILL_THERE if again is None else again)
         except Exception as error:
+            failures = self._failures[task] = self._failures.get(task, 0) + 1
+            longest = _LAST_RETRY
             if isinstance(error, OSError):
-                log.warning("%s %r waits: %s", task.kind, task.about, error)
+                longest = _LAST_RETRY_AWAY
+                level = logging.WARNING if failures == 1 else logging.DEBUG
+                log.log(level, "%s %r waits: %s", task.kind, task.about, error)
             else:
                 log.exception("%s %r failed", task.kind, task.about)
-            failures = self._failures[task] = self._failures.get(task, 0) + 1
-            delay = min(_FIRST_RETRY * 2.0 ** min(failures - 1, 16), _LAST_RETRY)
+            delay = min(_FIRST_RETRY * 2.0 ** min(failures - 1, 16), longest)
             self._due[task] = self._clock() + delay * _jitter()
         finally:
             del self._running[task]

@@ -2,14 +2,14 @@
 Create): validated by the broker, judged by policies, then decided and committed.
 
 What exists under its flat names already would belong to it from then on: such topics are
-*captured*. That is rejected, with their names, unless they are adopted. Topics of MirrorMaker's own
-(KIP-1074) are never adopted.
+*captured*, and so are groups and transactional ids (``captured_ids``). That is rejected, with their
+names, unless they are adopted. Topics of MirrorMaker's own (KIP-1074) are never adopted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gateway.acl_model import Resource, ResourceType
@@ -17,8 +17,11 @@ from gateway.catalog.entities import Change, Namespace, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acls.acl_moves import carrying
 from gateway.changes.base.broker import read_dynamic, validate_configs
+from gateway.changes.base.catalog_limits import CatalogLimits
 from gateway.changes.base.config_policies import namespace_violation
 from gateway.changes.base.context import Context
+from gateway.changes.base.existing_ids import NO_IDS, Ids
+from gateway.changes.base.flat_acls import FlatAcls
 from gateway.changes.base.inherited import inherited
 from gateway.changes.base.rejected import (
     Rejected,
@@ -32,6 +35,11 @@ from gateway.changes.base.rejected import (
 from gateway.changes.base.topic_policies import Arrival, check_arrivals, check_counted_limits
 from gateway.changes.base.usage import LISTING_HOLDS
 from gateway.changes.base.virtual_configs import is_virtual, read_adopt
+from gateway.changes.namespaces.captured_ids import (
+    captured_ids_and_acls,
+    reject_captured,
+    why_not_adopted,
+)
 from gateway.changes.namespaces.namespace_settings import SETTINGS, read_setting
 from gateway.error_codes import (
     INVALID_CONFIG,
@@ -49,6 +57,7 @@ from gateway.names import (
     flat_prefix,
     fold,
     is_reserved,
+    is_reserved_name,
     parents,
 )
 from gateway.views.access import DESCRIBE, Access
@@ -60,7 +69,8 @@ from gateway.views.view import View
 class NewNamespace:
     """A namespace that is requested. ``configs`` and ``settings`` are its own, validated;
     ``captured`` the flat names that :func:`captured_by` found, with the config keys that are set on
-    each topic; ``now`` is in milliseconds since the epoch."""
+    each topic, and ``ids`` the groups and transactional ids that may be captured; ``now`` is in
+    milliseconds since the epoch."""
 
     path: str
     configs: Mapping[str, str]
@@ -68,6 +78,8 @@ class NewNamespace:
     captured: Mapping[str, tuple[str, ...]]
     adopt: bool
     now: int
+    ids: Ids = NO_IDS
+    flat_acls: FlatAcls = field(default_factory=FlatAcls)
 
 
 async def create_namespace(
@@ -96,8 +108,11 @@ async def create_namespace(
     keys: dict[str, tuple[str, ...]] = dict.fromkeys(captured, ())
     if adopt and captured:
         keys = {flat: tuple(on) for flat, on in (await read_dynamic(context, captured)).items()}
-    new = NewNamespace(path, configs, own_settings, keys, adopt, context.clock())
+    ids = NO_IDS if adopt else await _listed_ids(context, path)
+    now, acls = context.clock(), context.flat_acls
+    new = NewNamespace(path, configs, own_settings, keys, adopt, now, ids, acls)
     arrivals = await _check_adopted(context, access.over(view), tiers, new)
+    limits, shown = CatalogLimits(context, access), f"namespace '{shown_namespace(view, path)}'"
 
     def decide_now(snapshot: Snapshot) -> Sequence[Change]:
         if context.clock() - listed_at > LISTING_HOLDS:
@@ -106,10 +121,18 @@ async def create_namespace(
         flats = list(index.names()) if index.version != listing else None
         changes = decide(newest, new, flats)
         check_counted_limits(context, access.principal, snapshot, arrivals, listed_at)
+        reject_if(limits.why_not(snapshot, changes, shown, f"{path}:"))
         return changes
 
     await context.decide(decide_now, validate_only)
     return configs | own_settings
+
+
+async def _listed_ids(context: Context, path: str) -> Ids:
+    """The groups and transactional ids with the prefix of a namespace or one above it. Raises
+    :class:`Rejected` where they are not known."""
+    prefixes = tuple(map(flat_prefix, parents(path)))
+    return await context.ids.beginning(context.admin, context.cluster.api_versions, prefixes)
 
 
 async def _check_adopted(
@@ -208,13 +231,12 @@ def decide(access: Access, new: NewNamespace, flats: Iterable[bytes] | None = No
     _check_names(access, new.path, tiers)
     captured = captured_by(view.snapshot, tiers, [flat.encode() for flat in new.captured])
     _check_mirror_maker(access, new.path, captured)
-    if captured and not new.adopt:
-        seen = [found for flat in captured if (found := _seen(access, flat))]
-        raise _invalid(
-            f"Namespace '{shown_namespace(view, new.path)}' would take over existing topics:"
-            f" {list_names(seen, len(captured) - len(seen))}. To adopt them, create it with the"
-            " config gateway.adopt=true."
-        )
+    if new.adopt:
+        reject_if(why_not_adopted(access, tiers, topics=bool(captured)))
+    else:
+        topics = {"topics": [_seen(access, flat) for flat in captured]}
+        besides = captured_ids_and_acls(access, tiers, new.ids, new.flat_acls)
+        reject_captured(access.view, new.path, {**topics, **besides})
     _check_captured(captured, new)
     entries = [entry for flat in captured if (entry := _adopted(access, tiers, new, flat))]
     made = [
@@ -272,6 +294,11 @@ def _adopted(
     counted = 0 if held is None else held.counted
     entry = TopicEntry(flat, decode(flat), own_configs=own, since=new.now, counted=counted)
     name = _name_inside(access, tiers, flat)
+    if is_reserved_name(name):
+        raise _invalid(
+            f"Topic '{_spelled(access, flat)}' cannot be adopted: in a namespace the name"
+            f" '{name.topic}' is reserved, so nobody could reach it. Delete it first."
+        )
     if name == entry.name:
         return entry if own or counted else None
     if view.snapshot.entry_of(name) is not None:

@@ -2,22 +2,30 @@
 
 A namespace with namespaces below it is rejected, unless every one of them is named in the same
 request, which makes a recursive delete. Only the outermost of them is marked; all below goes with
-it, and none of it can be reached from then on.
+it, and none of it can be reached from then on. The ACLs inside go at once, as far as the principal
+could remove them itself: a DENY that it cannot remove outlives the namespace.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, takewhile
+from typing import Final
 
-from gateway.catalog.entities import Namespace
+from gateway.acl_model import Operation, ResourcePattern
+from gateway.catalog.entities import Namespace, ResourceAcls
+from gateway.changes.acls.acl_moves import inside
+from gateway.changes.acls.acl_rights import AclRights
 from gateway.changes.base.rejected import list_names, shown_namespace
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import DELIMITER, parents
 from gateway.views.access import DESCRIBE, Access
+
+ACLS_AT_ONCE: Final = 5_000
+"""Patterns of ACLs that one transaction removes."""
 
 
 @dataclass(slots=True)
@@ -45,6 +53,20 @@ def decide(access: Access, paths: Collection[str], now: int) -> Deletion:
             # What its configs had yet to reach is not worth reaching any more.
             deletion.marked.append(replace(found, deleting=now, apply=()))
     return deletion
+
+
+def acls_inside(access: Access, marked: Iterable[Namespace]) -> list[ResourceAcls]:
+    """The ACLs that go with the namespaces that were marked, by the snapshot of ``access``; all of
+    the catalog's are looked at."""
+    paths = frozenset(one.path for one in marked)
+    return list(inside(access.view.snapshot, paths, _managed(access)))
+
+
+def _managed(access: Access) -> Callable[[ResourcePattern], bool]:
+    """The patterns whose ACLs the principal may change; all, where there is no authorizer."""
+    if not access.authorizes:
+        return lambda pattern: True
+    return AclRights(access, Operation.ALTER).cover
 
 
 def _denied(access: Access, path: str, left: Sequence[str]) -> Denied | None:

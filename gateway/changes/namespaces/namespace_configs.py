@@ -13,6 +13,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from gateway.catalog.entities import Change, TopicEntry
@@ -29,6 +30,7 @@ from gateway.changes.base.config_policies import (
     inheritance_violation,
     namespace_violation,
 )
+from gateway.changes.base.config_values import is_same_value
 from gateway.changes.base.context import Context, Outdated, decide_until_current
 from gateway.changes.base.inherited import (
     alter_configs,
@@ -43,6 +45,7 @@ from gateway.changes.base.inherited import (
 )
 from gateway.changes.base.rejected import reject_if, respelled, shown_namespace
 from gateway.changes.base.resources import APPEND, DELETE, SET, SUBTRACT, Operation
+from gateway.changes.base.told_configs import late_configs
 from gateway.changes.namespaces.namespace_settings import existing
 from gateway.error_codes import (
     INVALID_CONFIG,
@@ -209,8 +212,16 @@ async def apply_namespace(context: Context, path: str) -> None:
             return
         await context.cluster.refresh()
         flats = topics_in(context.catalog.snapshot, list(context.cluster.index.names()), path)
+        failed: NotApplied | None = None
         for batch in batches(flats):
-            await _bring(context, batch, namespace.apply)
+            try:
+                # What one topic waits for in vain the others do not wait for, too.
+                patience = None if failed is None else 0.0
+                await _bring(context, batch, namespace.apply, patience)
+            except NotApplied as error:
+                failed = error
+        if failed is not None:
+            raise failed
         await context.catalog.change(done)
 
 
@@ -252,50 +263,89 @@ async def within_patience(job: Awaitable[None], patience: float = PATIENCE) -> N
         finished.result()
 
 
-def operations(
+def applied(
     snapshot: Snapshot, flat: str, dynamic: Mapping[str, str], keys: Collection[str] | None
-) -> list[Operation]:
-    """The operations that bring a topic from what is set on it at the broker to what it inherits.
+) -> dict[str, str | None]:
+    """The values that a topic has at the broker once it has what it inherits, by key; None: it sets
+    none. ``dynamic`` is what is set on it now.
 
     ``keys``: of these only; None: whatever is neither inherited nor its own is taken off.
     """
     wanted = inherited(snapshot, snapshot.owner(flat).namespace)
     considered = {*dynamic, *wanted} if keys is None else set(keys)
+    return {key: wanted.get(key) for key in sorted(considered - own_configs(snapshot, flat))}
+
+
+def operations(wanted: Mapping[str, str | None], dynamic: Mapping[str, str]) -> list[Operation]:
+    """The operations that bring a topic from what is set on it at the broker to these values."""
     todo: list[Operation] = []
-    for key in sorted(considered - own_configs(snapshot, flat)):
-        value = wanted.get(key)
+    for key, value in wanted.items():
         if value is None and key in dynamic:
             todo.append(Operation(key, DELETE))
-        elif value is not None and dynamic.get(key) != value:
+        elif value is not None and not is_same_value(dynamic.get(key), value):
             todo.append(Operation(key, SET, value))
     return todo
 
 
-async def _bring(context: Context, flats: Sequence[str], keys: Collection[str] | None) -> None:
+async def _bring(
+    context: Context,
+    flats: Sequence[str],
+    keys: Collection[str] | None,
+    patience: float | None = None,
+) -> None:
     """Write until the catalog has not changed meanwhile: a slow writer must not have the last
-    word with what is out of date."""
+    word with what is out of date. Brokers are waited for ``patience`` seconds.
+
+    Raises :class:`NotApplied` if that is not done for some topics, when it is for the others.
+    """
     left = list(flats)
+    why_not = ""
     while left:
         dynamic = await read_dynamic(context, left, keys)
+        if await _are_listed(context, [flat for flat in left if flat not in dynamic]):
+            why_not = "a broker does not know a topic yet that another one lists"
         # After the reading: the shorter the time until the writing, the better.
         snapshot = context.catalog.snapshot
+        wanted = {flat: applied(snapshot, flat, held, keys) for flat, held in dynamic.items()}
         todo = {
             flat: steps
-            for flat, held in dynamic.items()
-            if (steps := operations(snapshot, flat, held, keys))
+            for flat, values in wanted.items()
+            if (steps := operations(values, dynamic[flat]))
         }
-        if not todo:
-            return
         for flat, denied in (await write_configs(context, todo)).items():
-            if denied is not None and denied.code not in _FINAL:
-                raise NotApplied(f"error {denied.code}: {denied.message}")
-            if denied is not None:
-                log.warning(
-                    "topic %r does not take the configs of its namespace (error %d): %s",
-                    flat,
-                    denied.code,
-                    denied.message,
-                )
+            if denied is None:
+                continue
+            del wanted[flat]
+            if denied.code not in _FINAL:
+                why_not = f"error {denied.code}: {denied.message}"
+                del todo[flat]
+                continue
+            log.warning(
+                "topic %r does not take the configs of its namespace (error %d): %s",
+                flat,
+                denied.code,
+                denied.message,
+            )
+
+        def is_current(flat: str, then: Snapshot = snapshot) -> bool:
+            return ground(context.catalog.snapshot, flat) == ground(then, flat)
+
+        # Those that were written before, too: the broker that was read may know more than others.
+        own = partial(own_configs, snapshot) if keys is None else None
+        if await late_configs(context, wanted, holds=is_current, patience=patience, but=own):
+            why_not = "brokers go on telling what topics inherited before"
+        if not todo:
+            break
         await context.catalog.refresh()
         newest = context.catalog.snapshot
         left = [flat for flat in todo if ground(newest, flat) != ground(snapshot, flat)]
+    if why_not:
+        raise NotApplied(why_not)
+
+
+async def _are_listed(context: Context, flats: Sequence[str]) -> bool:
+    """Whether any of these topics is there, by a listing that is made now. Raises OSError."""
+    if not flats:
+        return False
+    await context.cluster.refresh()
+    return any(context.cluster.index.exists(flat.encode()) for flat in flats)

@@ -18,10 +18,16 @@ from typing import Any, Final
 from gateway.catalog.entities import Change, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.broker import broker_time, query_each
-from gateway.changes.base.context import Answered, Batch, Context, error_fields, write_response
+from gateway.changes.base.context import (
+    MOVED,
+    Answered,
+    Batch,
+    Context,
+    error_fields,
+    write_response,
+)
 from gateway.changes.base.inherited import entry_for, later, settled
 from gateway.changes.base.rejected import (
-    BROKER,
     MAX_CHANGES,
     TOO_MANY_CHANGES,
     UNAVAILABLE,
@@ -32,7 +38,7 @@ from gateway.changes.base.rejected import (
 )
 from gateway.changes.base.resources import TopicResource, in_logical_names
 from gateway.changes.base.topic_policies import NOT_TOLD, Metadata, read_facts
-from gateway.changes.base.usage import LISTING_HOLDS, UNCOUNTED_PARTITIONS, Expected
+from gateway.changes.base.usage import LISTING_HOLDS, Expected
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, REQUEST_TIMED_OUT
 from gateway.names import LogicalName
@@ -45,7 +51,6 @@ from protocol.pausing import eased, paced
 log = logging.getLogger(__name__)
 
 _NEWEST: Final = 3
-_MOVED: Final = try_again("The topic was moved in the meantime")
 _LATE: Final = try_again("It took too long until the partitions could be counted")
 
 
@@ -89,7 +94,7 @@ async def create_partitions(
             await _create(batch)
     entries = ({"name": name, **error_fields(answer)} for name, answer in batch.results())
     body = write_response("CreatePartitionsResponse", version, "results", entries)
-    return Answered(body, batch.denied)
+    return batch.answered(body)
 
 
 def _read(batch: _Batch, counts: Mapping[str, int]) -> None:
@@ -103,7 +108,7 @@ def _read(batch: _Batch, counts: Mapping[str, int]) -> None:
             continue
         found = batch.access.topic(ALTER, name.encode())
         if isinstance(found, Denied):
-            batch.deny(name, found)
+            batch.answer(name, found)
             continue
         flat = found.flat.decode()
         first = firsts.setdefault(flat, topic)
@@ -123,11 +128,19 @@ async def _create(batch: _Batch) -> None:
             batch.answer(name, None)
         return
     names = {each.flat: name for name, each in batch.left.items()}
-    await _ask_broker(batch, validate_only=False)
+    # Noted before it is looked up what may be changed: no freeze comes in between.
+    with batch.context.at_work.on(names):
+        for flat, why in batch.why_not_now(ALTER, names).items():
+            batch.answer(names[flat], why)
+        await _ask_broker(batch, validate_only=False)
     # What the broker has rejected in the end does not count. What it did not answer may be made
     # yet: that counts until listings show it.
     answers = {flat: batch.answers[names[flat]] for flat in reserved}
-    rejected = {flat for flat, why in answers.items() if why and why.code != REQUEST_TIMED_OUT}
+    rejected = {
+        flat
+        for flat, why in answers.items()
+        if why and (why is MOVED or why.code != REQUEST_TIMED_OUT)
+    }
     if rejected:
         await roll_back(batch.context, {flat: reserved[flat] for flat in rejected})
 
@@ -160,10 +173,8 @@ async def _ask_broker(batch: _Batch, *, validate_only: bool) -> None:
         if not isinstance(result, Denied):
             if not validate_only:
                 batch.answer(name, None)
-        elif result.rule == BROKER:
-            batch.answer(name, in_logical_names(batch.view, result, TopicResource(name, flat)))
         else:
-            batch.answer(name, result)
+            batch.answer(name, in_logical_names(batch.access, result, TopicResource(name, flat)))
 
 
 # -- policies --------------------------------------------------------------------------------------
@@ -188,10 +199,7 @@ async def _judge(batch: _Batch) -> Reservations:
         denied = dict.fromkeys(names, unavailable(error))
     for flat, why in denied.items():
         name = names[flat]
-        if why.rule == UNAVAILABLE:
-            batch.answer(name, why)
-        else:
-            batch.deny(name, _respelled(batch, name, flat, why))
+        batch.answer(name, why if why.rule == UNAVAILABLE else _respelled(batch, name, flat, why))
     return reserved
 
 
@@ -224,12 +232,12 @@ async def _check_policies(batch: _Batch) -> None:
         try:
             layout = known.grown(growth.total, assigned)
         except Rejected as rejected:
-            batch.deny(name, rejected.why)
+            batch.answer(name, rejected.why)
             continue
         topic = metadata.of_topic(known, growth.name, known.own(snapshot), layout=layout)
         denied = await context.judge.why_not(topic)
         if denied is not None:
-            batch.deny(name, _respelled(batch, name, flat, denied))
+            batch.answer(name, _respelled(batch, name, flat, denied))
 
 
 def _respelled(batch: _Batch, spelled: str, flat: str, why: Denied) -> Denied:
@@ -258,35 +266,23 @@ def over_limits(
 ) -> dict[str, Denied]:
     """Why topics may not grow so, by flat name, on a state of the catalog: one after the other, in
     their order. The cluster was ``listed`` then (milliseconds since the epoch)."""
-    usage = context.usage.at(snapshot, context.cluster.index)
-    expected = Expected(usage)
+    expected = Expected(context.usage.at(snapshot, context.cluster.index))
     denied: dict[str, Denied] = {}
     for growth in growing:
-        flat, namespace = growth.flat, growth.name.namespace
-        more, topics = growth.total - usage.partitions_of(flat), 0
-        uncounted = usage.is_uncounted(flat)
-        if uncounted and growth.total > UNCOUNTED_PARTITIONS:
-            # It counts from now on, with all that it has.
-            uncounted, more, topics = False, growth.total, 1
+        flat, name = growth.flat, growth.name
         if context.clock() - listed > LISTING_HOLDS:
             why: Denied | None = _LATE
-        elif snapshot.owner(flat) != growth.name:
-            why = _MOVED
-        elif uncounted:
-            continue
+        elif snapshot.owner(flat) != name:
+            why = MOVED
         else:
+            more = expected.growth(flat, name, growth.total)
             why = context.judge.over_limit(
-                expected,
-                str(growth.name),
-                namespace,
-                topics=topics,
-                partitions=more,
-                principal=principal,
+                expected, more, str(name), name.namespace, principal=principal
             )
         if why is not None:
             denied[flat] = why
-        elif more > 0:
-            expected.add(namespace, more, topics)
+        else:
+            expected.expect(flat, name, growth.total)
     return denied
 
 

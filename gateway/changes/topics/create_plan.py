@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import uuid4
 
-from gateway.catalog.entities import Change, Removal, TopicEntry
+from gateway.catalog.entities import Change, Link, Removal, TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.base.rejected import Rejected, reject_if
+from gateway.changes.base.rejected import Rejected, reject_if, reserved_name
 from gateway.changes.base.virtual_configs import is_virtual, reject_on_topic
 from gateway.error_codes import INVALID_TOPIC_EXCEPTION, REQUEST_TIMED_OUT, TOPIC_ALREADY_EXISTS
-from gateway.names import MAX_FLAT_LENGTH, InvalidName, LogicalName, encode, may_be_captured
+from gateway.names import (
+    MAX_FLAT_LENGTH,
+    InvalidName,
+    LogicalName,
+    encode,
+    is_reserved_name,
+    may_be_captured,
+)
 from gateway.rules.access import check_creation, collision
 from gateway.views.view import View
 from protocol.pausing import eased, in_order
@@ -41,7 +48,8 @@ class Planned:
     request sets. ``entry`` is what the catalog has under the flat name: the reservation that has to
     be committed first where ``reserve``, else a leftover of a topic that is no more, or None. It
     takes the place of ``before``. ``resolved`` are the counts of partitions and replicas that the
-    broker would give it; None: policies were not asked, and only they need these.
+    broker would give it; None: policies were not asked, and only they need these. ``links`` are
+    those of a leftover.
     """
 
     requested: Any
@@ -52,6 +60,7 @@ class Planned:
     entry: TopicEntry | None
     reserve: bool
     before: TopicEntry | None = None
+    links: tuple[Link, ...] = ()
     resolved: tuple[int, int] | None = None
 
     @property
@@ -90,6 +99,8 @@ def plan(view: View, topic: Any, now: int, exists: Callable[[str], bool]) -> Pla
         flat = snapshot.flat_of(name)
     except InvalidName as error:
         raise _invalid(f"{error}.") from None
+    if is_reserved_name(name):
+        raise reserved_name(topic.name)
     _check_link(snapshot, name, topic.name)
     if flat is not None or snapshot.missing_tier(name.namespace) is not None:
         reject_if(check_creation(view, topic.name))
@@ -107,8 +118,10 @@ def plan(view: View, topic: Any, now: int, exists: Callable[[str], bool]) -> Pla
     if not name.namespace and may_be_captured(flat):
         # A creation of the namespace may have listed the cluster before this topic is in it.
         entry = TopicEntry(flat, name, creating=True, since=now)
-        return Planned(topic, name, flat, inherited, own, entry, reserve=True, before=held)
-    return Planned(topic, name, flat, inherited, own, held, reserve=False)
+        planned = Planned(topic, name, flat, inherited, own, entry, reserve=True, before=held)
+    else:
+        planned = Planned(topic, name, flat, inherited, own, held, reserve=False)
+    return replace(planned, links=tuple(snapshot.links[link] for link in snapshot.links_of(flat)))
 
 
 def counting(planned: Planned, partitions: int, now: int) -> Planned:
@@ -186,6 +199,14 @@ def settled(snapshot: Snapshot, planned: Planned, now: int) -> Change | None:
     if wanted == held:
         return None
     return Removal(("topic", planned.flat)) if wanted is None else wanted
+
+
+def dangling(snapshot: Snapshot, planned: Planned) -> Iterator[Change]:
+    """The changes by which links that led to what was stored so before do not lead to the topic
+    that the broker has made."""
+    for link in planned.links:
+        if snapshot.links.get(link.name) == link and not link.gone:
+            yield replace(link, gone=str(planned.name))
 
 
 def _wanted(

@@ -22,7 +22,7 @@ from gateway.changes.base.context import Answered, Context
 from gateway.changes.base.rejected import Rejected, too_many_partitions, try_again, unavailable
 from gateway.changes.base.usage import Expected
 from gateway.changes.namespaces.create_namespaces import create_namespace
-from gateway.changes.topics.create_plan import Planned, plan, reserved, settled
+from gateway.changes.topics.create_plan import Planned, dangling, plan, reserved, settled
 from gateway.changes.topics.creation import (
     Answer,
     Creation,
@@ -37,7 +37,6 @@ from gateway.changes.topics.creation import (
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, INVALID_TOPIC_EXCEPTION, REQUEST_TIMED_OUT
 from gateway.names import InvalidName, LogicalName
-from gateway.policies.judge import POLICIES
 from gateway.policies.violation import Violation, enforced
 from gateway.views.access import Access
 from protocol import messages
@@ -70,7 +69,7 @@ async def create_topics(context: Context, access: Access, version: int, body: by
             creation.reject(unavailable(error))
         else:
             await _create(creation, counts)
-    return Answered(response(version, creation.results()), creation.denied)
+    return creation.answered(response(version, creation.results()))
 
 
 async def _create(creation: Creation, counts: Mapping[str, int]) -> None:
@@ -127,8 +126,6 @@ async def _create_namespace(creation: Creation, topic: Any, path: str) -> None:
         )
     except Rejected as rejected:
         answer = rejected.why
-        if rejected.why.rule == POLICIES:
-            creation.denied[topic.name] = rejected.why
     except OSError as error:
         answer = unavailable(error)
     creation.answer(topic.name, answer)
@@ -167,7 +164,7 @@ def _note_twin(creation: Creation, first: Any, second: Any, *, alike: bool) -> N
 
 # -- the catalog -----------------------------------------------------------------------------------
 
-DecideOne = Callable[[Planned], Change | None]
+DecideOne = Callable[[Planned], Iterable[Change | None]]
 
 
 async def _reserve(creation: Creation, listed: int) -> None:
@@ -191,10 +188,10 @@ async def _reserve(creation: Creation, listed: int) -> None:
         index = creation.context.cluster.index
         expected = Expected(creation.context.usage.at(snapshot, index))
 
-        def decide(each: Planned) -> Change | None:
+        def decide(each: Planned) -> Iterable[Change | None]:
             entry = reserved(snapshot, each)
             found[each.spelled] = against = over_limits(creation, each, expected, listed)
-            return None if enforced(against) else entry
+            return () if enforced(against) else (entry,)
 
         return decide
 
@@ -236,7 +233,9 @@ async def _settle(creation: Creation, sent: Mapping[str, Planned], made: Mapping
     now = context.clock()
     try:
         rejected = await _commit_each(
-            context, checked, lambda newest: lambda each: settled(newest, each, now)
+            context,
+            checked,
+            lambda newest: lambda each: (settled(newest, each, now), *dangling(newest, each)),
         )
     except OSError as error:
         # Whether the catalog has them is not known, so the response does not say so.
@@ -261,16 +260,13 @@ async def _commit_each(
 
     def decide(snapshot: Snapshot) -> list[Change]:
         rejected.clear()
-        changes = []
+        changes: list[Change] = []
         decide_one = begin(snapshot)
         for spelled, each in topics.items():
             try:
-                change = decide_one(each)
+                changes += filter(None, decide_one(each))
             except Rejected as error:
                 rejected[spelled] = error.why
-                continue
-            if change is not None:
-                changes.append(change)
         return changes
 
     if not decide(context.catalog.snapshot):

@@ -21,16 +21,15 @@ from gateway.changes.base.broker import broker_time, query_each
 from gateway.changes.base.context import Batch
 from gateway.changes.base.inherited import adjust_created
 from gateway.changes.base.rejected import BROKER, Rejected, respelled, try_again, unavailable
-from gateway.changes.base.resources import OWN
+from gateway.changes.base.resources import OWN, text_facts
 from gateway.changes.base.topic_policies import Layout, Metadata
 from gateway.changes.base.usage import LISTING_HOLDS, Expected
 from gateway.changes.topics.create_plan import Planned, counting
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, POLICY_VIOLATION
-from gateway.policies.judge import nearly_over, over
+from gateway.policies.limits import nearly_over, over
 from gateway.policies.violation import Violation, enforced
-from gateway.rules.error_text import TextFacts, restored
-from gateway.views.access import Access
+from gateway.rules.error_text import restored
 from protocol import messages
 from protocol.messages import Request, changed, element_class, has_field, make
 from protocol.pausing import eased, paced
@@ -69,11 +68,11 @@ class Creation(Batch[str, Planned, Answer]):
         for name, why in paced(denied.items()):
             spelled = name.decode()
             if spelled not in self.answers:
-                self.deny(spelled, why)
+                self.answer(spelled, why)
 
     def deny_by_policy(self, spelled: str, why: Denied) -> None:
         """Reject a topic by a policy's error, which has its full name, in the client's names."""
-        self.deny(spelled, respelled(why, str(self.left[spelled].name), spelled))
+        self.answer(spelled, respelled(why, str(self.left[spelled].name), spelled))
 
 
 # -- the broker ------------------------------------------------------------------------------------
@@ -88,7 +87,7 @@ async def ask_broker(
     if not planned:
         return {}
     spellings = {flat: each.spelled for flat, each in paced(planned.items())}
-    facts = _text_facts(creation.access, spellings)
+    facts = text_facts(creation.access, spellings)
     request = broker_request(creation.request, planned.values(), validate_only=validate_only)
     found = await query_each(creation.context, request, planned, "topics")
     taken: dict[str, Any] = {}
@@ -102,20 +101,6 @@ async def ask_broker(
             result = replace(result, message=message)
         creation.answer(spellings[flat], result)
     return taken
-
-
-def _text_facts(access: Access, spellings: Mapping[str, str]) -> TextFacts:
-    """The replacement of flat names in the broker's texts. Topics other than the request's are
-    named to a client that may describe them."""
-    view = access.view
-    requested = {flat.encode(): spelled.encode() for flat, spelled in paced(spellings.items())}
-
-    def shown(flat: bytes) -> bytes | None:
-        if flat in requested:
-            return requested[flat]
-        return access.shown(flat)
-
-    return TextFacts(shown, view, requested)
 
 
 def broker_request(request: Any, planned: Iterable[Planned], *, validate_only: bool) -> Request:
@@ -257,13 +242,12 @@ def over_limits(
         return []
     if context.clock() - listed > LISTING_HOLDS:
         raise Rejected.of(try_again("It took too long until the topics could be counted"))
-    if expected.takes_uncounted(planned.name.topic, partitions):
-        return []
     policies, name = context.judge.policies, str(planned.name)
-    found = over(policies, expected, name, namespace, topics=1, partitions=partitions)
-    found += nearly_over(policies, expected, name, namespace, topics=1, partitions=partitions)
+    more = expected.growth(planned.flat, planned.name, partitions)
+    found = over(policies, expected, more, name, namespace)
+    found += nearly_over(policies, expected, more, name, namespace)
     if not enforced(found):
-        expected.add(namespace, partitions)
+        expected.expect(planned.flat, planned.name, partitions)
     return found
 
 

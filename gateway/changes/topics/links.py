@@ -1,9 +1,10 @@
 """Links (``gateway.link``): a topic gets further names in other namespaces, and stays where it is.
 
-A topic is shared under a link: who may read or write it there is decided by the link's own ACLs.
-So linking needs what moving the topic needs, and CREATE for the new name. A topic with links has an
-entry in the catalog, which holds its flat name whatever becomes of the namespaces; when the topic
-is deleted its links dangle (``inherited.removed_topic``) until they are deleted, too.
+A topic is shared under a link: the link's own ACLs decide who may read or write it there, and no
+DENY at the topic may forbid it. So linking needs what moving the topic needs, and CREATE for the
+new name. A topic with links has an entry in the catalog, which holds its flat name whatever becomes
+of the namespaces; when the topic is deleted its links dangle (``inherited.removed_topic``) until
+they are deleted, too.
 """
 
 from __future__ import annotations
@@ -16,12 +17,16 @@ from uuid import uuid4
 
 from gateway.acl_model import Resource, ResourceType
 from gateway.catalog.entities import Change, Link, Removal, TopicEntry, key_of
+from gateway.catalog.freezes import names_of
 from gateway.catalog.schema.table import LINK_FORMAT
 from gateway.catalog.snapshot import Snapshot
+from gateway.catalog.source import Decide
+from gateway.changes.acls.name_changes import NameChange
 from gateway.changes.base import admin_rights
+from gateway.changes.base.catalog_limits import CatalogLimits
 from gateway.changes.base.context import Context
 from gateway.changes.base.inherited import entry_for, settled
-from gateway.changes.base.rejected import Rejected, reject_if
+from gateway.changes.base.rejected import Rejected, list_names, reject_if, respelled, shown_topic
 from gateway.changes.base.resources import APPEND, DELETE, SET, SUBTRACT, Operation, moved_out
 from gateway.changes.base.virtual_configs import LINK, link_names
 from gateway.changes.topics.move import check_name
@@ -29,6 +34,7 @@ from gateway.decision import Denied
 from gateway.error_codes import (
     INVALID_REQUEST,
     INVALID_TOPIC_EXCEPTION,
+    REQUEST_TIMED_OUT,
     TOPIC_ALREADY_EXISTS,
     UNKNOWN_TOPIC_OR_PARTITION,
 )
@@ -52,8 +58,20 @@ async def change_links(
     """
     await context.cluster.refresh()
     attempt = _Linking(context, access, name, one)
-    await context.decide(attempt.decide, validate_only)
-    if attempt.made and not validate_only:
+    attempt.decide(context.catalog.snapshot)
+    if validate_only:
+        return
+    cut = set(attempt.removed)
+
+    def decide(newest: Snapshot) -> list[Change]:
+        changes = attempt.decide(newest)
+        if not cut.issuperset(attempt.removed):
+            text = f"The links of topic '{name}' have changed in the meantime; try again."
+            raise Rejected(REQUEST_TIMED_OUT, text)
+        return changes
+
+    await _cut(context, access, cut, decide, lambda newest: names_of(newest, attempt.flat))
+    if attempt.made:
         await _check_twins(context, attempt.made)
 
 
@@ -71,7 +89,31 @@ async def remove_link(
         reject_if(admin_rights.deletion(now, resource_of(link.name)))
         return removals(newest, [link])
 
-    await context.decide(decide, validate_only)
+    snapshot = context.catalog.snapshot
+    decide(snapshot)
+    link = View(access.view.settings, snapshot).link_named(name)
+    if not validate_only:
+        await _cut(context, access, () if link is None else (link.name,), decide)
+
+
+async def _cut(
+    context: Context,
+    access: Access,
+    names: Collection[LogicalName],
+    decide: Decide,
+    leading: Callable[[Snapshot], Iterable[LogicalName]] = lambda newest: (),
+) -> None:
+    """Change links, of which these go, as soon as nothing is under way under them; not while a
+    name that is ``leading`` to the topic, by the last decision, is frozen for another change.
+    Raises :class:`Rejected` and OSError."""
+
+    def decide_frozen(newest: Snapshot) -> list[Change]:
+        changes = decide(newest)
+        return hold.ended(newest, changes, leading(newest))
+
+    tells = access.cluster(DESCRIBE) is None
+    async with context.freezer.hold("A link", names, tells=tells) as hold:
+        await context.catalog.change(decide_frozen)
 
 
 def removals(snapshot: Snapshot, links: Iterable[Link]) -> list[Change]:
@@ -104,36 +146,62 @@ def resource_of(name: LogicalName) -> Resource:
 
 @dataclass(slots=True)
 class _Linking:
-    """A change of one topic's links; ``made`` are those of the last decision. ``ids`` are the
-    virtual topic ids that they get, by name, the same in every decision."""
+    """A change of one topic's links; ``made`` and ``removed`` are those of the last decision,
+    and ``flat`` is the topic.
+    ``ids`` are the virtual topic ids that they get, by name, the same in every decision."""
 
     context: Context
     access: Access
     name: str
     one: Operation
     made: list[Link] = field(default_factory=list)
+    removed: Collection[LogicalName] = ()
+    flat: str = ""
     ids: dict[LogicalName, bytes] = field(default_factory=dict)
+    _allowed: set[LogicalName] = field(default_factory=set)
+    _limits: CatalogLimits = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._limits = CatalogLimits(self.context, self.access)
 
     def decide(self, newest: Snapshot) -> list[Change]:
         """The changes, on a state of the catalog. Raises :class:`Rejected`."""
         access = self.access.over(View(self.access.view.settings, newest))
-        flat = self._flat(access)
+        flat = self.flat = self._flat(access)
         named = link_names(access.view, self.one)
         present = newest.links_of(flat)
         added, removed = _difference(self.one.operation, named, present, shown_links(access, flat))
+        self.removed = removed
         self._check_rights(access, added)
         if len(present) - len(removed) + len(added) > MAX_LINKS:
             raise Rejected(INVALID_REQUEST, f"A topic has at most {MAX_LINKS} links.")
         index = self.context.cluster.index
         for name in added:
             _check_new(newest, name, lambda stored: index.exists(stored.encode()))
+            self._check_name(access.view, name)
         self.made = [Link(name, flat, self.ids.setdefault(name, uuid4().bytes)) for name in added]
         if not self.made:
             return removals(newest, [newest.links[name] for name in removed])
         entry = entry_for(newest, flat, self.context.clock())
         held = [] if newest.topics.get(flat) == entry else [entry]
         gone = (Removal(key_of(newest.links[name])) for name in removed)
-        return [*held, *gone, *self.made]
+        changes: list[Change] = [*held, *gone, *self.made]
+        links = list_names([shown_topic(access.view, name) for name in added])
+        noun = "link" if len(added) == 1 else "links"
+        reject_if(self._limits.why_not(newest, changes, f"{noun} {links}", str(added[0])))
+        return changes
+
+    def _check_name(self, view: View, name: LogicalName) -> None:
+        """Raise :class:`Rejected` for a name that policies do not allow where the link stands; they
+        are asked once, whatever is decided how often."""
+        if name in self._allowed:
+            return
+        principal = self.access.principal
+        why = self.context.judge.name_denial(
+            name.namespace, f"Link '{name}'", name.topic, principal
+        )
+        reject_if(why and respelled(why, str(name), shown_topic(view, name)))
+        self._allowed.add(name)
 
     def _flat(self, access: Access) -> str:
         """The flat name of the topic. Raises :class:`Rejected` for what is none of the view's."""
@@ -151,11 +219,16 @@ class _Linking:
         reject_if(moved_out(view, name, flat))
         return flat
 
-    def _check_rights(self, access: Access, added: Iterable[LogicalName]) -> None:
+    def _check_rights(self, access: Access, added: Collection[LogicalName]) -> None:
         topic = access.topic_resource(self.name.encode())
-        if topic is not None and access.authorizes:
-            new = map(resource_of, added)
-            reject_if(admin_rights.link(access, self.name.encode(), topic, new))
+        if topic is None or not access.authorizes:
+            return
+        new = map(resource_of, added)
+        reject_if(admin_rights.link(access, self.name.encode(), topic, new))
+        former = LogicalName(topic.namespace, topic.name)
+        for name in added:
+            change = NameChange(access, former, name)
+            reject_if(change.why_not(self.name, shown_topic(access.view, name)))
 
 
 def _difference(

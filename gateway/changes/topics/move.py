@@ -13,7 +13,7 @@ from gateway.catalog.entities import Alias, Removal, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.context import Outdated
 from gateway.changes.base.inherited import ground, later, own_of, settled
-from gateway.changes.base.rejected import Rejected
+from gateway.changes.base.rejected import Rejected, reserved_name
 from gateway.error_codes import (
     INVALID_REQUEST,
     INVALID_TOPIC_EXCEPTION,
@@ -21,7 +21,7 @@ from gateway.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from gateway.mirror_maker import DEFAULT
-from gateway.names import InvalidName, LogicalName, encode, is_reserved
+from gateway.names import InvalidName, LogicalName, encode, is_reserved_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +143,8 @@ def check_name(
         natural = encode(target)
     except InvalidName as error:
         raise Rejected(INVALID_TOPIC_EXCEPTION, f"{error}.", "names") from None
-    if is_reserved(natural):
-        message = f"Topic name '{target}' is reserved."
-        raise Rejected(INVALID_TOPIC_EXCEPTION, message, "reserved")
+    if is_reserved_name(target):
+        raise reserved_name(str(target))
     captor = snapshot.captured_by(target)
     if captor is None and not target.namespace:
         captor = snapshot.spelled(natural).namespace or None

@@ -14,12 +14,16 @@ from uuid import uuid4
 
 from gateway.acl_model import Resource, ResourceType
 from gateway.catalog.entities import Change, Removal, TopicEntry
+from gateway.catalog.freezes import names_of
 from gateway.catalog.snapshot import Snapshot
+from gateway.catalog.source import Decide
 from gateway.changes.acls.acl_moves import Carried, carried
+from gateway.changes.acls.name_changes import NameChange
 from gateway.changes.base import admin_rights
 from gateway.changes.base.broker import read_dynamic
+from gateway.changes.base.catalog_limits import CatalogLimits
 from gateway.changes.base.context import Context, Outdated, decide_until_current
-from gateway.changes.base.inherited import inherited, later, tiers
+from gateway.changes.base.inherited import differs, inherited, later, tiers
 from gateway.changes.base.rejected import Rejected, reject_if, shown_topic
 from gateway.changes.base.resources import moved_out
 from gateway.changes.base.topic_policies import (
@@ -39,7 +43,7 @@ from gateway.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from gateway.names import InvalidName, LogicalName, encode
-from gateway.views.access import Access
+from gateway.views.access import DESCRIBE, Access, link_sentence
 from gateway.views.view import View
 
 log = logging.getLogger(__name__)
@@ -64,7 +68,8 @@ async def move_topic(
         listed = context.clock()
         await context.cluster.refresh()
         seen = context.catalog.snapshot
-        one = _Attempt(context, access, name, wanted, topic_id, seen, listed)
+        limits = CatalogLimits(context, access)
+        one = _Attempt(context, access, name, wanted, topic_id, seen, listed, limits)
         return await one.run(validate_only)
 
     flat = await decide_until_current(context, attempt, f"Topic '{name}'")
@@ -88,6 +93,7 @@ class _Attempt:
     topic_id: bytes
     seen: Snapshot
     listed: int
+    limits: CatalogLimits
     record: Change | None = None
     new_name: LogicalName | None = None
     acls: Carried | None = None
@@ -113,14 +119,42 @@ class _Attempt:
         def decide(newest: Snapshot) -> Sequence[Change]:
             return self._decide(newest, source, arrival)
 
+        decide(seen)  # what cannot be is nothing to freeze a name for
         if validate_only:
-            decide(seen)
             return None
-        await context.catalog.change(decide)
+        if self.record is not None:
+            await self._commit(flat, decide)
         await self._check_twin(source)
         if arrival is not None:
             await self._judge_again(source, arrival)
         return flat
+
+    async def _commit(self, flat: str, decide: Decide) -> None:
+        """Make the change as soon as nothing is under way under a name that it takes from the
+        topic. A name that stays, as an alias, leads where it has led. Raises :class:`Rejected`,
+        Outdated and OSError."""
+        context, access = self.context, self.access
+        lost = self._lost(self.seen, flat)
+        tells = access.cluster(DESCRIBE) is None
+        holding = context.freezer.hold(
+            f"Topic '{self.name}'", lost, forced=self.wanted.forced, tells=tells
+        )
+
+        def decide_frozen(newest: Snapshot) -> Sequence[Change]:
+            changes = decide(newest)
+            if not lost.issuperset(self._lost(newest, flat)):
+                raise Outdated
+            return hold.ended(newest, changes, names_of(newest, flat))
+
+        async with holding as hold:
+            await context.catalog.change(decide_frozen)
+
+    def _lost(self, before: Snapshot, flat: str) -> set[LogicalName]:
+        """The names that lead to the topic ``before`` the last decision, and not by it."""
+        if self.new_name is None:
+            return set()
+        kept = self.record.names if isinstance(self.record, TopicEntry) else (self.new_name,)
+        return {*names_of(before, flat, links=False)} - {*kept}
 
     # -- decisions ---------------------------------------------------------------------------------
 
@@ -135,8 +169,11 @@ class _Attempt:
         name = record.name if isinstance(record, TopicEntry) else newest.spelled(source.flat)
         if arrival is not None:
             self.record = record = self._limited(newest, arrival, record, name)
-        self.new_name, self.acls = name, carried(newest, newest.owner(source.flat), name)
-        return [record] if self.acls is None else self.acls.around([record])
+        self.new_name, self.acls = name, self._carried(newest, newest.owner(source.flat), name)
+        changes = [record] if self.acls is None else self.acls.around([record])
+        shown = f"topic '{shown_topic(self.access.view, name)}'"
+        reject_if(self.limits.why_not(newest, changes, shown, str(name)))
+        return changes
 
     def _record(self, newest: Snapshot, source: Source) -> Change | None:
         flat = self._flat(newest)
@@ -152,24 +189,37 @@ class _Attempt:
                     f"Releasing topic '{self.name}' would take it out of namespace"
                     f" '{settings.home}' of this listener.",
                 )
-            self._check_rights(newest, newest.spelled(flat))
+            self._check_rights(newest, flat, newest.spelled(flat))
             return release(newest, source)
         name = self._target(self.wanted, newest, newest.owner(flat))
-        self._check_rights(newest, name)
+        self._check_rights(newest, flat, name)
         return move(newest, source, name, self.topic_id, self.wanted.alias_until)
 
-    def _check_rights(self, newest: Snapshot, target: LogicalName) -> None:
+    def _check_rights(self, newest: Snapshot, flat: str, target: LogicalName) -> None:
         """Raise :class:`Rejected` unless the client may move the topic from where it is by now."""
         access, name = self.access.over(View(self.access.view.settings, newest)), self.name.encode()
         topic = access.topic_resource(name)
-        if topic is not None and access.authorizes:
-            goes_to = Resource(ResourceType.TOPIC, target.namespace, target.topic)
-            reject_if(admin_rights.move(access, name, topic, goes_to))
+        if topic is None or not access.authorizes:
+            return
+        goes_to = Resource(ResourceType.TOPIC, target.namespace, target.topic)
+        reject_if(admin_rights.move(access, name, topic, goes_to))
+        change = NameChange(access, LogicalName(topic.namespace, topic.name), target)
+        new = shown_topic(access.view, target)
+        reject_if(change.why_not(self.name, new, newest.links_of(flat)))
+        if differs(newest, flat, target.namespace):
+            reject_if(change.configs_why_not(self.name, new))
+
+    def _carried(self, newest: Snapshot, former: LogicalName, name: LogicalName) -> Carried | None:
+        """The ACLs that the topic takes along to its new name. Raises :class:`Rejected`."""
+        access = self.access.over(View(self.access.view.settings, newest))
+        goes = NameChange(access, former, name).carries_acls()
+        return carried(newest, former, name) if goes else None
 
     def _flat(self, snapshot: Snapshot) -> str | None:
         """The flat name of the topic; None when it was moved there already.
 
-        Raises :class:`Rejected` when it does not exist, and when it is outside the client's view.
+        Raises :class:`Rejected` when it does not exist, when it is a link, and when it is outside
+        the client's view.
         """
         view = View(self.access.view.settings, snapshot)
         found = view.resolve(self.name.encode())
@@ -179,10 +229,11 @@ class _Attempt:
             missing = f"Topic '{self.name}' does not exist."
             text = found.message if isinstance(found, Denied) else missing
             raise Rejected(UNKNOWN_TOPIC_OR_PARTITION, text)
+        if found.link:
+            # It was none when the request was read: rights to a link move no topic.
+            raise Rejected(INVALID_REQUEST, link_sentence(self.name), "link")
         flat = found.flat.decode()
-        why = moved_out(view, self.name, flat)
-        if why is not None:
-            raise Rejected(why.code, why.message)
+        reject_if(moved_out(view, self.name, flat))
         return flat
 
     def _is_adopted(self, view: View) -> bool:

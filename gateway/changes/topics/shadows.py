@@ -7,13 +7,20 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from time import monotonic
 from typing import Any, Final
 
 from gateway.changes.base.broker import query_each
 from gateway.changes.base.context import Context
+from gateway.changes.base.own_topics import (
+    BROKERS_DEFAULT,
+    ONE_REPLICA,
+    TIMEOUT,
+    make_topics,
+)
+from gateway.changes.base.told_everywhere import late_somewhere
 from gateway.decision import Denied
 from gateway.error_codes import TOPIC_ALREADY_EXISTS
 from protocol.messages import Request
@@ -32,13 +39,12 @@ FAILURE_HOLDS: Final = 5.0
 SETTLED_SECONDS: Final = 10.0
 """Seconds for which a doubt about a shadow is not raised again after it was looked into."""
 
-_TIMEOUT: Final = timedelta(seconds=5)
-_CREATE_TOPICS: Final = 7
+KNOWN_SECONDS: Final = 2.0
+"""Seconds that a request waits at most until the brokers know its shadows, once they are made."""
+
 _CREATE_PARTITIONS: Final = 3
+_METADATA: Final = 9
 _CONFIGS: Final = ({"name": "cleanup.policy", "value": "delete"},)
-_ONE_REPLICA: Final = 1
-_BROKERS_DEFAULT: Final = -1
-_DEFAULT_SINCE: Final = 4  # KIP-464
 
 
 class Shadows:
@@ -55,6 +61,7 @@ class Shadows:
         self._partitions: dict[bytes, int] = {}
         self._held_until: dict[bytes, float] = {}
         self._doubted: set[bytes] = set()
+        self._fresh: dict[bytes, int] = {}
         self._settled: dict[bytes, float] = {}
         self._log_at = clock()
 
@@ -95,6 +102,8 @@ class Shadows:
                 await self._ensure(wanted)
         except (OSError, TimeoutError) as error:
             self._failed(wanted, str(error) or f"no answer within {ENSURE_SECONDS:g} s")
+        # Not while the lock is held: one slow broker would hold up all other groups.
+        await self._await_known(wanted)
 
     async def _ensure(self, wanted: Mapping[bytes, int]) -> None:
         doubted = self._doubted.intersection(wanted)
@@ -111,6 +120,24 @@ class Shadows:
         }
         for batch in _batches(small):
             await self._grow({name: small[name] for name in batch})
+        made = (name for name in (*missing, *small) if self.has(name, wanted[name]))
+        self._fresh |= {name: wanted[name] for name in made}
+
+    async def _await_known(self, wanted: Iterable[bytes]) -> None:
+        """Wait until every broker knows those of these shadows that were just made: one that does
+        not has its group's commits rejected, which clients send again two or three times."""
+        fresh = self._fresh
+        counts = {name.decode(): fresh[name] for name in wanted if name in fresh}
+
+        def requests(names: Collection[str]) -> list[Request]:
+            topics = [{"name": name} for name in sorted(names)]
+            values = {"topics": topics, "allow_auto_topic_creation": False}
+            return [Request("MetadataRequest", _METADATA, values)]
+
+        late = partial(_not_known, counts)
+        await late_somewhere(self._context, counts, requests, late, KNOWN_SECONDS)
+        for name in counts:
+            fresh.pop(name.encode(), None)
 
     async def _look_again(self, doubted: Iterable[bytes]) -> None:
         await self._context.cluster.refresh()
@@ -121,11 +148,11 @@ class Shadows:
             self._doubted.discard(name)
 
     async def _create(self, wanted: Mapping[bytes, int]) -> None:
-        results = await self._ask_to_create(wanted, _ONE_REPLICA)
+        results = await self._ask_to_create(wanted, ONE_REPLICA)
         again = [name for name, found in results.items() if _may_want_replicas(found)]
         if again:  # a policy of the cluster may want more replicas
             counts = {name: wanted[name] for name in again}
-            results |= await self._ask_to_create(counts, _BROKERS_DEFAULT)
+            results |= await self._ask_to_create(counts, BROKERS_DEFAULT)
         index = self._context.cluster.index
         there = False
         for name, found in results.items():
@@ -143,28 +170,16 @@ class Shadows:
     async def _ask_to_create(
         self, wanted: Mapping[bytes, int], replicas: int
     ) -> dict[bytes, Any | Denied]:
-        def values(version: int) -> Mapping[str, object]:
-            factor = replicas if version >= _DEFAULT_SINCE else _ONE_REPLICA
-            topics = [
-                {
-                    "name": name.decode(),
-                    "num_partitions": count,
-                    "replication_factor": factor,
-                    "configs": _CONFIGS,
-                }
-                for name, count in wanted.items()
-            ]
-            return {"topics": topics, "timeout": _TIMEOUT}
-
-        request = Request("CreateTopicsRequest", _CREATE_TOPICS, values)
-        return await self._ask(request, wanted, "topics")
+        counts = {name.decode(): count for name, count in wanted.items()}
+        found = await make_topics(self._context, counts, replicas, _CONFIGS)
+        return {name.encode(): each for name, each in found.items()}
 
     async def _grow(self, wanted: Mapping[bytes, int]) -> None:
         topics = [
             {"name": name.decode(), "count": count, "assignments": None}
             for name, count in wanted.items()
         ]
-        values = {"topics": topics, "timeout": _TIMEOUT, "validate_only": False}
+        values = {"topics": topics, "timeout": TIMEOUT, "validate_only": False}
         request = Request("CreatePartitionsRequest", _CREATE_PARTITIONS, values)
         results = await self._ask(request, wanted, "results")
         rejected = {name: found for name, found in results.items() if isinstance(found, Denied)}
@@ -199,6 +214,12 @@ class Shadows:
 
 def _may_want_replicas(found: Any | Denied) -> bool:
     return isinstance(found, Denied) and found.code != TOPIC_ALREADY_EXISTS
+
+
+def _not_known(made: Mapping[str, int], response: Any) -> list[str]:
+    """Those of these topics that a Metadata response has not, or with too few partitions."""
+    found = {topic.name: len(topic.partitions) for topic in response.topics}
+    return [name for name in found if found[name] < made.get(name, 0)]
 
 
 def _batches(wanted: Iterable[bytes]) -> Iterator[Sequence[bytes]]:

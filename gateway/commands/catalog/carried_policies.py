@@ -15,7 +15,8 @@ from typing import Any, Final
 from gateway.catalog.schema.yaml_values import write
 from gateway.commands.catalog.carrying import path_under
 from gateway.commands.catalog.file import Imported
-from gateway.commands.errors import CommandError, UsageError
+from gateway.commands.errors import UsageError
+from gateway.commands.output_files import write_file
 from gateway.config.errors import ConfigError, Problem, key_text
 from gateway.config.models import Config
 from gateway.config.policy_blocks import blocks_of, read_blocks
@@ -83,17 +84,14 @@ class CarriedPolicies:
             for path, before, after in self.differing
         ]
 
-    def write(self, path: Path | None) -> None:
-        """Writes all blocks in the form that a configuration takes. Raises CommandError."""
+    def write(self, path: Path | None, *, force: bool) -> None:
+        """Writes all blocks in the form that a configuration takes. Raises CommandError; a file
+        that is there is replaced with ``force`` only."""
         if path is None:
             return
         content = {"policies": {"namespaces": dict(self.blocks)}}
-        try:
-            path.write_text(_HEADING.format(key=self.key) + write(content))
-        except OSError as error:
-            raise CommandError(
-                f"{path}: cannot be written: {error.strerror}; choose another file"
-            ) from None
+        text = _HEADING.format(key=self.key) + write(content)
+        write_file(path, "--policies-to", text, force=force)
 
 
 def _placed(problem: Problem, imported: Imported, written: Mapping[str, str]) -> Problem:

@@ -18,7 +18,7 @@ from gateway.catalog.members import (
     FormatRejected,
     at_least,
     forget,
-    raise_format,
+    raise_to,
     renumber,
     sign_all,
     sign_nothing,
@@ -28,13 +28,15 @@ from gateway.commands import backend
 from gateway.commands.actions import run
 from gateway.commands.catalog.exporting import export_file, read_catalog
 from gateway.commands.catalog.importing import import_file
+from gateway.commands.catalog.restoring import restore_file
 from gateway.commands.errors import CommandError
-from gateway.commands.flags import OPERATOR_STATUS, Flag, add_flags
+from gateway.commands.flags import OPERATOR_STATUS, Flag, add_config_flags
 from gateway.commands.output import Output, Progress, counted, table
 from gateway.commands.volumes import CLUSTER_FLAG, of_cluster
 from gateway.config.errors import key_text
 from gateway.config.models import Config
 from gateway.config_file.loading import load_config
+from gateway.files import input_path
 from gateway.node_ids import FIRST_GATEWAY_ID
 
 
@@ -61,8 +63,7 @@ def fill(parser: argparse.ArgumentParser) -> None:
             description=f"catalog {action.name}: {action.help}.",
             epilog=f"examples:\n{_examples(action)}",
         )
-        one.add_argument("--config", type=Path, required=True, metavar="FILE", help="YAML file")
-        add_flags(one, (CLUSTER_FLAG, *action.flags))
+        add_config_flags(one, (CLUSTER_FLAG, *action.flags))
         one.set_defaults(run=lambda options, action=action: _run(action, options))
 
 
@@ -152,7 +153,7 @@ def _addresses(member: Member) -> str:
 async def _upgrade(config: Config, options: argparse.Namespace) -> Output:
     async with backend.open_backend(config, read_only=False) as found:
         try:
-            snapshot = await found.catalog.change(raise_format(options.format))
+            snapshot = await found.catalog.change(raise_to(options.format))
         except FormatRejected as error:
             raise CommandError(f"the format was not raised: {error}") from None
     return Output({}, f"The catalog has format {snapshot.format}.")
@@ -175,16 +176,22 @@ async def _forget(config: Config, options: argparse.Namespace) -> Output:
 
 
 async def _renumber(config: Config, options: argparse.Namespace) -> Output:
-    number = config.clusters[0].number
-    where = key_text(config.cluster_key)
-    if number is None:
-        raise CommandError(f"the configuration has no {where}.number; give it mount and number")
+    number = config.clusters[0].number or 0
     async with backend.open_backend(config, read_only=False) as found:
         before = found.catalog.snapshot.number
         if before == 0:
-            text = f"The cluster has no number yet; the next gateway that starts gives it {number}."
-            return Output({}, text)
+            text = "The cluster has no number"
+            if number:
+                text += f" yet; the next gateway that starts gives it {number}"
+            return Output({}, f"{text}.")
         await found.catalog.change(renumber(number))
+    if not number:
+        text = (
+            f"The cluster is in no tree any more, and had number {before} there. A gateway that"
+            f" mounts it would give it one again: end those that run, and never give {before} to"
+            " another cluster."
+        )
+        return Output({}, text)
     text = (
         f"The cluster has number {number} in the tree, and had {before}. Gateways with {before} "
         f"do not start any more; end those that run, and never give {before} to another cluster."
@@ -226,18 +233,38 @@ def _first_key(config: Config) -> SigningKey:
 
 
 _FILE: Final = {"type": Path}
+_INPUT: Final = {"type": input_path}
 _JSON: Final = Flag("--json", "", "print JSON")
 _ACTIONS: Final = (
     _Action(
         "export",
         "write the catalog as YAML",
         export_file,
-        ("--output catalog.yaml", "--namespaces --below org --output namespaces.yaml"),
+        (
+            "--output catalog.yaml",
+            "--namespaces --below org --output namespaces.yaml",
+            "--from-memory --output catalog.yaml --secrets-to secrets.yaml",
+        ),
         (
             Flag("--namespaces", "", "only namespaces, with their configs, ACLs and policies"),
             Flag("--below", "NAMESPACE", "only this one and those below it"),
             Flag("--output", "FILE", "the file to write (default: standard output)", _FILE),
             Flag("--secrets-to", "FILE", "a file for the secrets, which go nowhere else", _FILE),
+            Flag("--from-memory", "", "as a gateway on this machine has it; no broker is asked"),
+            Flag("--force", "", "replace the files if they are there"),
+        ),
+    ),
+    _Action(
+        "restore",
+        "bring a catalog that is lost back from an export, all of it in one step",
+        restore_file,
+        ("catalog.yaml", "--yes --secrets-from secrets.yaml catalog.yaml"),
+        (
+            Flag("input", "INPUT.yaml", "a file that export has written", _INPUT),
+            Flag("--secrets-from", "FILE", "a file that export --secrets-to has written", _INPUT),
+            Flag("--dry-run", "", "show only"),
+            Flag("--yes", "", "do not ask"),
+            _JSON,
         ),
     ),
     _Action(
@@ -246,15 +273,20 @@ _ACTIONS: Final = (
         import_file,
         ("--dry-run catalog.yaml", "--prune catalog.yaml", "--under dr:a namespaces.yaml"),
         (
-            Flag("input", "INPUT.yaml", "a file that export has written", _FILE),
+            Flag("input", "INPUT.yaml", "a file that export has written", _INPUT),
             Flag("--prune", "", "remove what the file does not hold"),
-            Flag("--adopt-existing", "", "new namespaces take over the topics with their names"),
+            Flag(
+                "--adopt-existing",
+                "",
+                "new namespaces take over the topics and groups with their names",
+            ),
             Flag("--dry-run", "", "show only"),
             Flag("--yes", "", "do not ask"),
-            Flag("--secrets-from", "FILE", "a file that export --secrets-to has written", _FILE),
+            Flag("--secrets-from", "FILE", "a file that export --secrets-to has written", _INPUT),
             Flag("--under", "NAMESPACE", "carry the namespaces and their ACLs below this one"),
             Flag("--no-acls", "", "leave all ACLs as they are"),
             Flag("--policies-to", "FILE", "write the file's policies for a configuration", _FILE),
+            Flag("--force", "", "replace the file of --policies-to if it is there"),
             _JSON,
         ),
     ),
@@ -263,7 +295,7 @@ _ACTIONS: Final = (
         "upgrade",
         "allow what needs a newer format",
         _upgrade,
-        ("--format 1",),
+        (f"--format {FORMAT}",),
         (Flag("--format", "N", "it cannot be lowered again", {"type": int, "required": True}),),
     ),
     _Action(
@@ -275,7 +307,8 @@ _ACTIONS: Final = (
     ),
     _Action(
         "renumber",
-        "keep the number in the tree that the file says, in place of a wrong one",
+        "keep the number in the tree that the file says, in place of a wrong one; without a mount:"
+        " none",
         _renumber,
         ("",),
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from gateway.catalog.log.held import Head
 from gateway.catalog.snapshot import Snapshot
 from gateway.commands import backend
 from gateway.commands.actions import reject_flags
@@ -12,10 +13,11 @@ from gateway.commands.catalog.file import (
     export_text,
     namespaces_text,
     secrets_text,
-    write_secrets,
 )
+from gateway.commands.catalog.from_memory import held_catalog
 from gateway.commands.errors import CommandError, UsageError
-from gateway.commands.output import Output, Progress
+from gateway.commands.output import Output, Progress, counted
+from gateway.commands.output_files import check_free, write_file
 from gateway.config.models import Config
 from gateway.config.policy_blocks import blocks_of
 
@@ -36,21 +38,36 @@ async def export_file(config: Config, options: argparse.Namespace) -> Output:
         raise UsageError("--below goes with --namespaces")
     if options.namespaces:
         reject_flags(options, "secrets_to", "does not go with --namespaces, which has no secrets")
-    snapshot = await read_catalog(config)
+    force: bool = options.force
+    check_free(options.output, "--output", force=force)
+    check_free(options.secrets_to, "--secrets-to", force=force)
+    if options.from_memory:
+        head, snapshot = await held_catalog(config)
+        notes.append(_held_text(head, snapshot, options))
+    else:
+        snapshot = await read_catalog(config)
     if options.namespaces:
-        text, notes = _namespaces_text(config, snapshot, options.below or "")
+        text, more = _namespaces_text(config, snapshot, options.below or "")
+        notes += more
     else:
         text = export_text(snapshot)
-    try:
-        if options.secrets_to is not None:
-            write_secrets(options.secrets_to, secrets_text(snapshot))
-        if options.output is not None:
-            options.output.write_text(text)
-    except OSError as error:
-        raise CommandError(
-            f"{error.filename}: cannot be written: {error.strerror}; choose another file"
-        ) from None
+    if options.secrets_to is not None:
+        secrets = secrets_text(snapshot)
+        write_file(options.secrets_to, "--secrets-to", secrets, force=force, owner_alone=True)
+    if options.output is not None:
+        write_file(options.output, "--output", text, force=force)
     return Output({}, text.removesuffix("\n") if options.output is None else "", notes)
+
+
+def _held_text(head: Head, snapshot: Snapshot, options: argparse.Namespace) -> str:
+    age = "never" if head.seconds is None else f"{head.seconds:,.0f} s ago"
+    text = (
+        f"As process {head.pid} of gateway {head.gateway_id} has it in memory: version"
+        f" {head.version:,}, read {age}."
+    )
+    if snapshot.scram and options.secrets_to is None and not options.namespaces:
+        text += f" {counted(len(snapshot.scram), 'SCRAM credential')} left out; pass --secrets-to."
+    return text
 
 
 def _namespaces_text(config: Config, snapshot: Snapshot, below: str) -> tuple[str, list[str]]:

@@ -38,6 +38,7 @@ NAMESPACES: Final = "namespaces"
 _HEADING = """\
 # The catalog of kafka-gateway: its namespaces, the topics whose stored name does not say
 # everything, ACLs, and the home namespaces of principals. `kafka-gateway catalog import` reads it.
+# `format` is this file's own; `catalog_format` is that of the catalog that it was written from.
 """
 _NAMESPACES_HEADING = """\
 # The namespaces of kafka-gateway's catalog, their ACLs and their policies.
@@ -182,13 +183,6 @@ def read_secrets(path: Path) -> list[Entity]:
         raise ConfigError(path, [error.problem]) from None
     _read_sections(imported, secrets, secret_kinds())
     return imported.entities
-
-
-def write_secrets(path: Path, text: str) -> None:
-    """Writes a file that nobody but its owner can read. Raises OSError."""
-    path.touch(mode=0o600)
-    path.chmod(0o600)  # where it was there already
-    path.write_text(text)
 
 
 def _read_sections(imported: Imported, fields: dict[str, Value], kinds: dict[str, Kind]) -> None:

@@ -16,6 +16,8 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import Catalog, CatalogUnavailable, Decide
 from gateway.changes.base.broker import validate_configs
 from gateway.changes.base.context import Context
+from gateway.changes.base.rejected import Rejected
+from gateway.changes.namespaces.captured_ids import captured_ids
 from gateway.changes.namespaces.create_namespaces import captured_by
 from gateway.commands import backend
 from gateway.commands.actions import reject_flags
@@ -46,9 +48,10 @@ from gateway.commands.catalog.file import (
 )
 from gateway.commands.errors import CommandError, Unavailable
 from gateway.commands.output import Output, Progress, confirmed, counted, shortened
+from gateway.commands.output_files import check_free
 from gateway.config.errors import ConfigError, Problem
 from gateway.config.models import Config
-from gateway.names import decode
+from gateway.names import decode, flat_prefix
 
 BATCH: Final = 500
 """Changes that are committed together."""
@@ -60,6 +63,7 @@ async def import_file(config: Config, options: argparse.Namespace) -> Output:
     if options.under is not None:
         reject_flags(options, "secrets_from", "does not go with --under: users have no namespace")
         check_under(options.under)
+    check_free(options.policies_to, "--policies-to", force=options.force)
     imported = read_export(options.input)
     policies = CarriedPolicies.of(config, imported, options)
     if options.secrets_from is not None:
@@ -67,14 +71,14 @@ async def import_file(config: Config, options: argparse.Namespace) -> Output:
     changes, left_out = await _wanted_changes(config, imported, options)
     notes = [] if options.no_acls else wider(imported, options.under or "")
     text = "\n".join([*left_out.lines, *notes, *policies.lines(), differences_text(changes)])
-    policies.write(options.policies_to)
+    policies.write(options.policies_to, force=options.force)
     if not options.json:
         print(text, flush=True)
     commits = bool(changes) and not options.dry_run
     done = ""
     if commits:
         # The catalog is not held open meanwhile: its state is checked again when it is changed.
-        _confirm(text, options)
+        confirm("Import this?", text, options)
         async with backend.open_backend(config, read_only=False) as found:
             snapshot = await commit(found.catalog, changes)
         done = f"Imported; the catalog has version {snapshot.version:,}."
@@ -141,12 +145,12 @@ def _changes(
     return differences(snapshot, wanted, prune=options.prune, now=now, kinds=kinds, within=within)
 
 
-def _confirm(changes: str, options: argparse.Namespace) -> None:
+def confirm(question: str, changes: str, options: argparse.Namespace) -> None:
     """Raises CommandError unless the operator agrees, who has seen the changes."""
     if options.json and not options.yes:
         # Standard output is one JSON document, so the changes are shown beside it.
         print(changes, file=sys.stderr)
-    agreed = confirmed("Import this?", yes=options.yes)
+    agreed = confirmed(question, yes=options.yes)
     if agreed is None:
         raise CommandError(
             "nothing was imported: there is no terminal to ask at; pass --yes, or --dry-run"
@@ -203,7 +207,8 @@ async def judged(
     """Why these differences must not be committed; empty: they may be.
 
     They start from the snapshot of the context's catalog. With ``adopt`` new namespaces
-    may take over topics whose names are in them. Raises OSError when no broker answers.
+    may take over topics, groups and transactional ids whose names are in them. Raises OSError when
+    no broker answers, and Unavailable when one does not list its groups.
     """
     snapshot = context.catalog.snapshot
     result = snapshot.apply([one.change for one in found], snapshot.version + 1)
@@ -214,6 +219,7 @@ async def judged(
     if made:
         await context.cluster.refresh()
         reasons += _capture_problems(context, imported, result, made, adopt=adopt)
+        reasons += [] if adopt else await _id_problems(context, imported, made)
     return reasons
 
 
@@ -269,6 +275,25 @@ def _capture_problems(
         if captured:
             text = f"would take over existing topics: {shortened(captured)}; {step}"
             yield imported.problem(("namespace", path), text)
+
+
+async def _id_problems(context: Context, imported: Imported, made: Set[str]) -> list[Problem]:
+    prefixes = tuple(map(flat_prefix, made))
+    versions = context.cluster.api_versions
+    try:
+        ids = await context.ids.beginning(context.admin, versions, prefixes)
+    except Rejected as rejected:
+        raise Unavailable(rejected.why.message) from None
+    kinds = (("groups", ids.groups), ("transactional ids", ids.transactional))
+    return [
+        imported.problem(
+            (Namespace.KIND, path),
+            f"would take over existing {kind}: {shortened(inside)}; --adopt-existing makes them"
+            " its own",
+        )
+        for kind, listed in kinds
+        for path, inside in sorted(captured_ids(made, listed).items())
+    ]
 
 
 async def _lost_topics(

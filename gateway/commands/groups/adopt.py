@@ -7,6 +7,7 @@ application that moves to it is a group of no offsets, unless those of the bare 
 from __future__ import annotations
 
 import argparse
+import uuid
 from collections.abc import Iterable
 from typing import Final
 
@@ -26,6 +27,8 @@ from gateway.commands.namespaces import (
     require_namespace,
 )
 from gateway.commands.output import Output, Progress, counted, table
+from gateway.commands.spelling import listener
+from gateway.error_codes import TOPIC_AUTHORIZATION_FAILED
 from gateway.names import InvalidName, check_namespace, flat_prefix
 from protocol.messages import Request
 
@@ -109,15 +112,25 @@ async def _require_root(admin: Admin, home: str) -> None:
 
 
 async def _sees_all(admin: Admin) -> bool:
-    """Whether this is an administrator. From others OffsetFetch withholds topics that they may not
-    Describe, as Kafka does, and does not say that there are any."""
+    """Whether this is an administrator, or somebody from whom nothing is withheld: OffsetFetch
+    leaves out topics that may not be described, as Kafka's does, and does not say so."""
     values = {"include_cluster_authorized_operations": True}
     request = Request("DescribeClusterRequest", 2, values)
     if not await admin.client.serves(request.name, 0):
         return True
     answer = await admin.client.ask(request, lambda response: [response])
     operations: int = answer.entity.cluster_authorized_operations
-    return bool(operations >> Operation.ALTER & 1)
+    if operations >> Operation.ALTER & 1:
+        return True
+    # Without ACLs of the gateway these operations are what the brokers let its user, or a client
+    # that passes through, do with the cluster. What of topics that one may describe is known by a
+    # name of none, of which brokers say if it may not be described. A gateway with ACLs is not
+    # asked: it would log a denial.
+    await admin.learn()
+    if listener().authorizes is not False:
+        return False
+    (topic,) = await admin.topics([f"kafka-gateway-adopt-{uuid.uuid4()}"])
+    return topic.outcome.code != TOPIC_AUTHORIZATION_FAILED
 
 
 def _summary(carriage: Carriage, rows: list[Row], *, dry_run: bool) -> str:

@@ -12,6 +12,7 @@ from gateway.commands.errors import CommandError
 from gateway.commands.groups.coordinator import Groups, Partition, Position, Positions
 from gateway.commands.namespaces import ROOT, existing_namespaces, name_of_listed
 from gateway.commands.output import Progress, counted, shortened
+from gateway.commands.spelling import shown
 from gateway.names import below, flat_prefix
 
 _WITHOUT_MEMBERS: Final = frozenset({"Empty", "Dead"})
@@ -207,7 +208,8 @@ async def warnings_of_groups(admin: Admin, topics: Sequence[str], home: str) -> 
         if not await admin.client.serves("ListGroupsRequest", 0):
             return []
         async with Progress("looking for groups that have read them"):
-            found = await groups.having(topics)
+            await admin.learn()
+            found = await groups.having(map(shown, topics))
     except CommandError as error:
         return [f"warning: groups that have offsets on what is adopted are not known: {error}"]
     finally:

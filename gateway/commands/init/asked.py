@@ -6,6 +6,7 @@ Nothing is changed there, and nothing is retried: who waits sits at a terminal.
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,8 +21,13 @@ from gateway.cluster.listing import all_topics_request
 from gateway.commands.client_properties import ClientSecurity
 from gateway.commands.init.software import software_of
 from gateway.commands.init.unanswered import Unanswered, sentence
+from gateway.commands.output import counted
 from gateway.config.addresses import Address
-from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, SECURITY_DISABLED
+from gateway.error_codes import (
+    CLUSTER_AUTHORIZATION_FAILED,
+    SECURITY_DISABLED,
+    TOPIC_AUTHORIZATION_FAILED,
+)
 from gateway.names import decode
 from protocol.errors import ProtocolError
 from protocol.messages import Request
@@ -31,6 +37,10 @@ STEP_SECONDS: Final = 5.0
 """Seconds for each step: connecting, and each answer."""
 
 _METADATA: Final = "MetadataRequest"
+_LATEST_METADATA: Final = 13
+_NEVER_CREATES: Final = 4
+"""The version of Metadata from which on it can be told to create nothing."""
+
 _DESCRIBE_ACLS: Final = "DescribeAclsRequest"
 _CLUSTER_RESOURCE: Final = 4
 _ANY: Final = 1
@@ -43,8 +53,10 @@ class Asked:
 
     ``server`` is the address that answered. ``brokers`` are those that are up, where they advertise
     themselves; ``node_ids`` has those too that only hold replicas, as brokers that are down do.
-    ``namespaces`` counts the topics whose names read as a namespace's. ``has_authorizer`` None: not
-    known. ``unreachable`` are brokers that cannot be connected to at their own address, and why.
+    ``topics`` counts those that the user may Describe, which are all that brokers list; unless it
+    ``sees_all_topics`` there may be others. ``namespaces`` counts the topics whose names read as a
+    namespace's. ``has_authorizer`` None: not known. ``unreachable`` are brokers that cannot be
+    connected to at their own address, and why.
     """
 
     server: Address
@@ -54,10 +66,17 @@ class Asked:
     brokers: Mapping[int, Address]
     node_ids: frozenset[int]
     topics: int
+    sees_all_topics: bool
     namespaces: Mapping[str, int]
     has_authorizer: bool | None
     has_catalog: bool
     unreachable: Mapping[int, str]
+
+    @property
+    def topics_text(self) -> str:
+        """``7 topics``, and that these may not be all."""
+        text = counted(self.topics, "topic")
+        return text if self.sees_all_topics else f"{text} that its user may Describe"
 
 
 async def ask_brokers(
@@ -111,6 +130,7 @@ async def _asked(
         for node in partition.replica_nodes
     }
     controller = int(getattr(response, "controller_id", -1))
+    has_authorizer = await _has_authorizer(connection)
     lost = await unreachable(brokers, security, timeout)
     return Asked(
         server=server,
@@ -120,8 +140,9 @@ async def _asked(
         brokers=dict(sorted(brokers.items())),
         node_ids=frozenset(node for node in {*brokers, *replicas} if node >= 0),
         topics=len(names),
+        sees_all_topics=has_authorizer is False or await _sees_any_topic(connection),
         namespaces=_namespaces_like(names),
-        has_authorizer=await _has_authorizer(connection),
+        has_authorizer=has_authorizer,
         has_catalog=CATALOG_TOPIC in names,
         unreachable={node: security.with_properties(reason) for node, reason in lost.items()},
     )
@@ -132,6 +153,22 @@ def _namespaces_like(names: Sequence[str]) -> dict[str, int]:
     found = Counter(decode(name).namespace for name in names)
     del found[""]
     return dict(sorted(found.items()))
+
+
+async def _sees_any_topic(connection: BrokerConnection) -> bool:
+    """Whether the user may Describe a topic of any name. Listings leave out without an error what
+    may not be described, but of a topic that is named brokers say so, whether or not it exists
+    (KafkaApis.handleTopicMetadataRequest). True, too, if the broker cannot be asked."""
+    if connection.version_for(_METADATA) < _NEVER_CREATES:
+        return True
+    named = [{"name": f"kafka-gateway-init-{uuid.uuid4()}"}]
+    values = {"topics": named, "allow_auto_topic_creation": False}
+    try:
+        response = await connection.ask(Request(_METADATA, _LATEST_METADATA, values))
+    except (BrokerError, ProtocolError):
+        return True
+    codes = {int(one.error_code) for one in response.topics}
+    return TOPIC_AUTHORIZATION_FAILED not in codes
 
 
 async def _has_authorizer(connection: BrokerConnection) -> bool | None:

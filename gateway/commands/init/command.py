@@ -125,6 +125,7 @@ def fill(parser: argparse.ArgumentParser) -> None:
         description="Query brokers, ask at the terminal what is missing, and write a commented"
         " configuration of a gateway in front of them. Nothing is changed at the brokers.",
         examples=_EXAMPLES,
+        reads_config=False,
     )
 
 

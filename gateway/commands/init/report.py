@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from gateway.commands.init.asked import Asked
 from gateway.commands.init.plan import Plan
@@ -13,12 +14,17 @@ from gateway.config.values import is_loopback
 _AUTHORIZER = {True: "yes", False: "no", None: "not known"}
 
 
+_UNSEEN: Final = (
+    "warning: this user may not Describe every topic, so not seen were: other topics, those among"
+    " them that a namespace would take in, brokers that are down and hold only their replicas, and"
+    " the catalog of gateways that are here already; grant it Describe on Topic '*' at the brokers,"
+    " as docs/brokers.md does, and write the file again with --force"
+)
+
+
 def found_line(asked: Asked) -> str:
     """What was found, in a line."""
-    return (
-        f"Found {asked.software}: {counted(len(asked.brokers), 'broker')},"
-        f" {counted(asked.topics, 'topic')}."
-    )
+    return f"Found {asked.software}: {counted(len(asked.brokers), 'broker')}, {asked.topics_text}."
 
 
 def report(plan: Plan) -> Output:
@@ -51,7 +57,10 @@ def _found_rows(asked: Asked) -> list[tuple[str, str]]:
     down = asked.node_ids - asked.brokers.keys()
     if down:
         rows.append(("brokers down", shown(down)))
-    rows += [("topics", f"{asked.topics:,}"), ("authorizer", _AUTHORIZER[asked.has_authorizer])]
+    topics = f"{asked.topics:,}"
+    if not asked.sees_all_topics:
+        topics += " that this user may Describe"
+    rows += [("topics", topics), ("authorizer", _AUTHORIZER[asked.has_authorizer])]
     if asked.has_catalog:
         rows.append(("catalog", "yes: other gateways are, or were, in front of this cluster"))
     return rows
@@ -79,6 +88,8 @@ def _next(plan: Plan) -> list[str]:
 def _notes(plan: Plan) -> Iterator[str]:
     """What may go wrong later, and what to do about it."""
     asked = plan.asked
+    if not asked.sees_all_topics:
+        yield _UNSEEN
     for node, reason in asked.unreachable.items():
         yield (
             f"warning: broker {node} advertises {asked.brokers[node]}, where it cannot be reached"
@@ -88,13 +99,14 @@ def _notes(plan: Plan) -> Iterator[str]:
         if count := asked.namespaces.get(namespace, 0):
             yield (
                 f"warning: {counted(count, 'topic')} of the cluster will be in namespace"
-                f" '{namespace}', since their names read as those of topics in it"
+                f" '{namespace}', because they are stored under names that its topics have"
             )
     others = [one for one in asked.namespaces if one not in plan.namespaces]
     if others and not asked.has_catalog:
         yield (
-            f"topics are there whose names read as those of namespaces {shortened(others, 5)}; they"
-            " are in them once these are created, see docs/names.md"
+            "the cluster has topics under names that topics of these namespaces would have:"
+            f" {shortened(others, 5)}. If such a namespace is created, they are in it; see"
+            " docs/names.md"
         )
     if is_loopback(plan.front.bind):
         if plan.front.bind == plan.front.advertised_host:
@@ -123,6 +135,7 @@ def _content(plan: Plan) -> dict[str, object]:
             "brokers_down": sorted(asked.node_ids - asked.brokers.keys()),
             "unreachable": {str(node): reason for node, reason in asked.unreachable.items()},
             "topics": asked.topics,
+            "sees_all_topics": asked.sees_all_topics,
             "topics_like_namespaces": dict(asked.namespaces),
             "authorizer": asked.has_authorizer,
             "catalog": asked.has_catalog,

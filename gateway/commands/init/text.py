@@ -10,6 +10,7 @@ from gateway.commands.init.plan import Plan
 from gateway.commands.init.ports import shown
 from gateway.commands.init.yaml_text import Flow, comment, dump, indented, item, offer
 from gateway.commands.output import counted
+from gateway.config.models import default_gateway_id
 
 
 def config_text(plan: Plan) -> str:
@@ -21,16 +22,23 @@ def _head(plan: Plan) -> str:
     name = plan.output.name
     asked = plan.asked
     cluster = f"cluster {asked.cluster_id}" if asked.cluster_id else "a cluster"
-    found = (
-        f"{asked.software}, {counted(len(asked.brokers), 'broker')},"
-        f" {counted(asked.topics, 'topic')}"
-    )
+    found = f"{asked.software}, {counted(len(asked.brokers), 'broker')}, {asked.topics_text}"
     return comment(
         f"A gateway in front of {cluster}: {found}. Written by kafka-gateway init. Every setting"
         " that is not here has its default; docs/configuration.md lists them all."
         f"\n`kafka-gateway check --cluster {name}` says whether it works here,"
         f" `kafka-gateway serve --config {name}` runs it. It is read when the gateway starts."
     )
+
+
+def _gateway_id(plan: Plan) -> str:
+    about = comment(
+        "This gateway in the catalog, where all that take part are listed, and in its logs: another"
+        " one for each gateway, which it keeps when its machine is called otherwise. One that is"
+        " gone for good is forgotten: `kafka-gateway catalog forget --gateway ID`"
+        " (docs/high-availability.md)."
+    )
+    return f"{about}\n{dump({'gateway_id': default_gateway_id()})}"
 
 
 def _clusters(plan: Plan) -> str:
@@ -58,8 +66,9 @@ def _clusters(plan: Plan) -> str:
         text += "\n" + indented(f"{security}\n{block}", 4)
     if plan.asked.has_authorizer:
         rights = comment(
-            "These brokers have ACLs: docs/brokers.md lists those that the gateway's user needs,"
-            " and `check --cluster` says which are missing."
+            "These brokers have ACLs: docs/brokers.md lists those that the gateway's user needs."
+            " `check --cluster` says which of those on the catalog's topic and transactional id are"
+            " missing; those that its clients need are not compared."
         )
         text += "\n" + indented(rights, 4)
     return text
@@ -74,9 +83,9 @@ def _namespaces(plan: Plan) -> str:
     )
     if like:
         text += (
-            f" Names of topics that are there read as those of {', '.join(like[:8])}"
-            f"{' and others' if len(like) > 8 else ''}: once such a namespace is made they are in"
-            " it (docs/names.md)."
+            " The cluster has topics under names that topics of these namespaces would have:"
+            f" {', '.join(like[:8])}{' and others' if len(like) > 8 else ''}. If such a namespace"
+            " is created, they are in it (docs/names.md)."
         )
     if plan.namespaces:
         return f"{comment(text)}\n{dump({'namespaces': Flow(plan.namespaces)})}"
@@ -215,6 +224,7 @@ _OFFERS: Final[Sequence[tuple[str, Callable[[Plan], Mapping[str, Any]]]]] = (
 
 SECTIONS: Final[Sequence[Callable[[Plan], str]]] = (
     _head,
+    _gateway_id,
     _clusters,
     _namespaces,
     _listeners,

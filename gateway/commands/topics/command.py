@@ -25,9 +25,9 @@ _CREATE: Final = (
 _LIST: Final = "namespace recursive exclude_internal"
 _DESCRIBE: Final = "namespace topic if_exists"
 _DELETE: Final = "namespace topic recursive if_exists no_wait"
-_MOVE: Final = "from_namespace to_namespace topic as_name alias_until validate_only"
-_ADOPT: Final = "topic prefix to_namespace as_name alias_until dry_run yes validate_only"
-_RELEASE: Final = "namespace topic validate_only"
+_MOVE: Final = "from_namespace to_namespace topic as_name alias_until force validate_only"
+_ADOPT: Final = "topic prefix to_namespace as_name alias_until force dry_run yes validate_only"
+_RELEASE: Final = "namespace topic force validate_only"
 _LINK: Final = "namespace topic to_namespace as_name validate_only"
 _UNLINK: Final = "namespace topic if_exists validate_only"
 _LINKS: Final = "namespace"
@@ -82,6 +82,11 @@ COMMAND: Final = Command(
         Flag("--exclude-internal", "", "list: without topics of MirrorMaker's own (KIP-1074)"),
         Flag("--no-wait", "", "delete: do not wait until a namespace is gone"),
         Flag("--alias-until", "DATE", f"move, adopt: the old name works until then ({_DATES})"),
+        Flag(
+            "--force",
+            "",
+            "move, adopt, release: after 10 s, whatever is still under way under the old name",
+        ),
         Flag(
             "--validate-only",
             "",

@@ -21,6 +21,7 @@ from gateway.commands.namespaces import (
 )
 from gateway.commands.output import Output, Progress, table
 from gateway.commands.policies import Applied, applied_text, of_namespace, of_topic, policies_json
+from gateway.commands.spelling import shown
 from gateway.error_codes import INVALID_TOPIC_EXCEPTION, POLICY_VIOLATION
 
 TOPIC_ALREADY_EXISTS: Final = 36
@@ -49,7 +50,7 @@ async def create(admin: Admin, options: argparse.Namespace) -> Output:
             applied = await of_topic(admin, name)
     step = ""
     if created.message.startswith("InvalidNamespaceException"):
-        step = f"kafka-gateway topics --create --namespace {name.namespace}"
+        step = f"kafka-gateway topics --create --namespace {shown(name.namespace)}"
     return _output(created, options, "topic", str(name), step, applied)
 
 
@@ -73,8 +74,8 @@ async def _create_namespace(
             applied = await of_namespace(admin, path)
     step = ""
     if created.code == INVALID_TOPIC_EXCEPTION and ADOPT in created.message:
-        step = "--adopt-existing makes those topics the namespace's own"
-    output = _output(created, options, "namespace", path, step, applied)
+        step = "--adopt-existing makes them the namespace's own"
+    output = _output(created, options, "namespace", shown(path), step, applied)
     if options.adopt_existing and not options.validate_only:
         topics = (await topics_by_namespace(admin)).get(path, {})
         names = [topic.name for topic in topics.values()]
@@ -151,8 +152,8 @@ def validated(
             rows = [(one.name, one.value or "", source_name(one.source)) for one in configs]
             parts.append(table([("config", "value", "source"), *rows]))
     if applied.rows is not None:
-        elsewhere = kind == "namespace" and applied.namespace != name
-        heading = f"In and below namespace {applied.namespace}:\n" if elsewhere else ""
+        elsewhere = kind == "namespace" and shown(applied.namespace) != name
+        heading = f"In and below namespace {shown(applied.namespace)}:\n" if elsewhere else ""
         parts.append(heading + applied_text(applied))
     content = {
         kind: name,
@@ -163,10 +164,10 @@ def validated(
         "partitions": created.partitions,
         "replication_factor": created.replication_factor,
         "configs": configs_json(configs),
-        "policies_of": applied.namespace,
+        "policies_of": shown(applied.namespace),
         "policies": policies_json(applied.rows),
         "more_policies": applied.more,
     }
     # Where the name itself is rejected, why no policies are known does not matter.
-    shown = applied.why and (accepted or created.code == POLICY_VIOLATION)
-    return Output(content, "\n\n".join(parts), (applied.why,) if shown else ())
+    tells = applied.why and (accepted or created.code == POLICY_VIOLATION)
+    return Output(content, "\n\n".join(parts), (applied.why,) if tells else ())

@@ -16,11 +16,13 @@ from gateway.commands.namespaces import (
     is_default,
     missing_namespace,
     namespace_resource,
+    namespace_text,
     namespaces_below,
     request_name,
     topic_argument,
 )
 from gateway.commands.output import Output, Progress, counted, shortened
+from gateway.commands.spelling import shown
 from gateway.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION
 from gateway.names import LogicalName
 
@@ -45,20 +47,23 @@ async def delete(admin: Admin, options: argparse.Namespace) -> Output:
         if path not in await describe_namespaces(admin, [path]):
             if not options.if_exists:
                 raise CommandError(missing_namespace(path, ", so nothing was deleted"))
-            content = {"namespace": path, "state": "absent", "namespaces": []}
-            return Output(content, f"Namespace {path} does not exist.")
+            content = {"namespace": shown(path), "state": "absent", "namespaces": []}
+            return Output(content, f"Namespace {shown(path)} does not exist.")
         marked = await _mark(admin, path, recursive=options.recursive)
         if not options.no_wait:
             try:
                 await _wait(admin, marked, progress)
             except asyncio.CancelledError:
-                print_error(f"namespace '{path}' is marked for deletion, and the gateway goes on")
+                print_error(
+                    f"{namespace_text(path)} is marked for deletion, and the gateway goes on"
+                )
                 raise
     state, line = "deleted", "Deleted namespace {}."
     if options.no_wait:
         state, line = "marked", "Namespace {} is marked for deletion."
-    content = {"namespace": path, "state": state, "namespaces": marked}
-    return Output(content, "\n".join(map(line.format, marked)))
+    gone = [*map(shown, marked)]
+    content = {"namespace": shown(path), "state": state, "namespaces": gone}
+    return Output(content, "\n".join(map(line.format, gone)))
 
 
 async def _delete_topic(admin: Admin, name: LogicalName, options: argparse.Namespace) -> Output:
@@ -66,7 +71,7 @@ async def _delete_topic(admin: Admin, name: LogicalName, options: argparse.Names
         (outcome,) = await admin.delete([request_name(name)])
     deleted = _is_done(outcome)
     if not deleted and not (_is_unknown(outcome) and options.if_exists):
-        where = "" if is_default(name.namespace) else f" --namespace {name.namespace}"
+        where = "" if is_default(name.namespace) else f" --namespace {shown(name.namespace)}"
         step = f"see what there is: kafka-gateway topics --list{where}"
         raise CommandError(rejection(f"topic '{name}'", "deleted", outcome, step))
     text = f"Deleted topic {name}." if deleted else f"Topic {name} does not exist."
@@ -88,7 +93,8 @@ async def _mark(admin: Admin, path: str, *, recursive: bool) -> list[str]:
             return [path]  # gone since it was described: another client deletes it as well
         if below and not recursive:
             raise CommandError(
-                f"warning: Namespace '{path}' holds namespaces: {shortened(below)}; "
+                f"warning: Namespace '{shown(path)}' holds namespaces:"
+                f" {shortened(map(shown, below))}; "
                 "nothing was deleted; --recursive deletes them too"
             )
         names = [path, *below]
@@ -98,7 +104,7 @@ async def _mark(admin: Admin, path: str, *, recursive: bool) -> list[str]:
             return names
         if first.code != INVALID_REQUEST or list(await namespaces_below(admin, path)) == below:
             break
-    raise CommandError(rejection(f"namespace '{path}'", "deleted", first))
+    raise CommandError(rejection(namespace_text(path), "deleted", first))
 
 
 async def _is_going(admin: Admin, path: str, outcome: Outcome) -> bool:
@@ -128,7 +134,7 @@ async def _wait(admin: Admin, paths: Sequence[str], progress: Progress) -> None:
             least, advanced = left + len(found), now
         if now - advanced > admin.client.timeout:
             raise CommandError(
-                f"namespace '{paths[0]}' is marked for deletion, but {counted(left, 'topic')} "
+                f"{namespace_text(paths[0])} is marked for deletion, but {counted(left, 'topic')} "
                 f"of it are still there after {admin.client.timeout:g} s without progress; the "
                 "gateway goes on, and the same command waits for it again"
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import base64
 import uuid
+from collections.abc import Mapping
 from typing import Final
 
 from gateway.commands.admin import Admin
@@ -16,7 +17,6 @@ from gateway.commands.namespaces import (
     TOPICS,
     VIRTUAL,
     Name,
-    existing_namespaces,
     is_default,
     missing_namespace,
     namespace_resource,
@@ -29,6 +29,7 @@ from gateway.commands.namespaces import (
     topics_by_namespace,
 )
 from gateway.commands.output import Output, Progress
+from gateway.commands.spelling import shown
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.mirror_maker import DEFAULT
 from gateway.names import DELIMITER, LogicalName
@@ -47,7 +48,7 @@ async def describe(admin: Admin, options: argparse.Namespace) -> Output:
         else:
             listed = await topics_by_namespace(admin)
             topics = {Name("", name): topic for name, topic in listed.get("", {}).items()}
-        configs = await _configs(admin, list(topics))
+        configs = await _configs(admin, topics)
     described = [(name, topic, configs[name]) for name, topic in topics.items()]
     content = {"topics": [_topic_json(*one) for one in described]}
     return Output(content, "\n".join(_topic_text(*one) for one in described))
@@ -63,19 +64,21 @@ async def _topic(
         if options.if_exists:
             return {}
         await require_namespace(admin, name.namespace)
-        where = "" if is_default(name.namespace) else f" --namespace {name.namespace}"
+        where = "" if is_default(name.namespace) else f" --namespace {shown(name.namespace)}"
         raise CommandError(
             f"topic '{name}' does not exist; see what does: kafka-gateway topics --list{where}"
         )
     raise CommandError(rejection(f"topic '{name}'", "described", topic.outcome))
 
 
-async def _configs(admin: Admin, names: list[LogicalName]) -> dict[LogicalName, list[Config]]:
-    """The configs of topics that are no defaults, as kafka-topics shows them; sorted by key."""
-    namespaces = await existing_namespaces(admin, (name.topic for name in names))
-    found = await admin.describe([request_name(name, namespaces) for name in names])
+async def _configs(
+    admin: Admin, topics: Mapping[LogicalName, Topic]
+) -> dict[LogicalName, list[Config]]:
+    """The configs of topics that are no defaults, as kafka-topics shows them; sorted by key. They
+    are requested by the names that the listener has responded with, which it reads as theirs."""
+    found = await admin.describe([topic.name for topic in topics.values()])
     configs = {}
-    for name, described in zip(names, found, strict=True):
+    for name, described in zip(topics, found, strict=True):
         # A topic that has gone since it was listed is shown as it was listed.
         if described.outcome.code not in (0, UNKNOWN_TOPIC_OR_PARTITION):
             raise CommandError(rejection(f"topic '{name}'", "described", described.outcome))
@@ -103,7 +106,7 @@ def _topic_text(name: LogicalName, topic: Topic, configs: list[Config]) -> str:
 def _topic_json(name: LogicalName, topic: Topic, configs: list[Config]) -> dict[str, object]:
     return {
         "name": str(name),
-        "namespace": name.namespace,
+        "namespace": shown(name.namespace),
         "topic": name.topic,
         "topic_id": id_text(topic.topic_id),
         "partitions": [
@@ -124,22 +127,23 @@ async def _describe_namespace(admin: Admin, path: str, options: argparse.Namespa
     code = described.outcome.code
     if code == UNKNOWN_TOPIC_OR_PARTITION:
         if options.if_exists:
-            return Output({"namespace": path, "state": "absent"})
+            return Output({"namespace": shown(path), "state": "absent"})
         raise CommandError(missing_namespace(path))
     if code:
         raise CommandError(rejection(namespace_text(path), "described", described.outcome))
-    inside, topics = sub_namespaces(described), int(described.value(TOPICS) or 0)
+    inside = [*map(shown, sub_namespaces(described))]
+    topics = int(described.value(TOPICS) or 0)
     deleting = bool(described.value(DELETING))
     configs = [one for one in not_defaults(described.configs.values()) if one.name not in VIRTUAL]
     content = {
-        "namespace": path,
+        "namespace": shown(path),
         "deleting": deleting,
         "namespaces": inside,
         "topics": topics,
         "configs": configs_json(configs),
     }
     mark = "\tMarked for deletion" if deleting else ""
-    heading = f"Namespace: {path}\tTopics: {topics}\tNamespaces: {','.join(inside)}{mark}"
+    heading = f"Namespace: {shown(path)}\tTopics: {topics}\tNamespaces: {','.join(inside)}{mark}"
     return Output(content, "\n".join([heading, *config_lines(configs)]))
 
 
@@ -182,12 +186,17 @@ async def list_names(admin: Admin, options: argparse.Namespace) -> Output:
         for topic, listed in topics.get(path, {}).items()
         if (kind := DEFAULT.kind(listed.name)) == "user" or not options.exclude_internal
     }
-    content: dict[str, object] = {"namespace": namespace}
+    content: dict[str, object] = {"namespace": shown(namespace)}
     if options.namespace is not None:
-        content["namespaces"] = list(below)
-        content["deleting"] = [path for path, deleting in below.items() if deleting]
+        content["namespaces"] = [*map(shown, below)]
+        content["deleting"] = [shown(path) for path, deleting in below.items() if deleting]
     content["topics"] = [
-        {"name": str(name), "namespace": name.namespace, "topic": name.topic, "kind": names[name]}
+        {
+            "name": str(name),
+            "namespace": shown(name.namespace),
+            "topic": name.topic,
+            "kind": names[name],
+        }
         for name in sorted(names)
     ]
     lines = [

@@ -20,6 +20,7 @@ from gateway.commands.namespaces import (
     topic_argument,
 )
 from gateway.commands.output import Output, Progress, table
+from gateway.commands.spelling import shown
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 
 LINK: Final = "gateway.link"
@@ -106,7 +107,7 @@ async def links(admin: Admin, options: argparse.Namespace) -> Output:
         ]
     }
     if not found:
-        where = "" if is_default(path) else f" in or below namespace {path}"
+        where = "" if is_default(path) else f" in or below namespace {shown(path)}"
         return Output(content, f"There are no links{where}.")
     rows = [
         (
@@ -124,5 +125,6 @@ def _listed(path: str, described: Described) -> list[Listed]:
     for item in filter(None, described.value(LINKS).split(",")):
         name, _, topic = item.partition("=")
         dangling = topic.endswith(_DANGLING)
-        found.append(Listed(Name(path, name), topic.removesuffix(_DANGLING), dangling))
+        target = shown(topic.removesuffix(_DANGLING))
+        found.append(Listed(Name(path, name), target, dangling))
     return found

@@ -29,6 +29,7 @@ from gateway.commands.namespaces import (
     topics_by_namespace,
 )
 from gateway.commands.output import Output, Progress, confirmed, counted, shortened, table
+from gateway.commands.spelling import with_colons
 from gateway.error_codes import UNKNOWN_TOPIC_OR_PARTITION
 from gateway.mirror_maker import DEFAULT
 from gateway.names import DELIMITER, LogicalName
@@ -37,6 +38,7 @@ NAMESPACE: Final = "gateway.namespace"
 TOPIC: Final = "gateway.topic"
 ALIAS_UNTIL: Final = "gateway.alias.until"
 RELEASE: Final = "gateway.release"
+FORCE: Final = "gateway.force"
 
 
 class Step(NamedTuple):
@@ -63,7 +65,7 @@ async def move(admin: Admin, options: argparse.Namespace) -> Output:
     if source == ROOT and named is None:
         raise UsageError("topics of the root are moved one at a time: give --topic as well")
     if source == target and options.as_name is None:
-        raise UsageError(f"the topics are in namespace '{source}' already; give another one")
+        raise UsageError(f"the topics are in {namespace_text(source)} already; give another one")
     async with Progress("looking up what is to be moved"):
         await require_namespace(admin, source)
         await require_namespace(admin, target)
@@ -82,7 +84,7 @@ def _named(options: argparse.Namespace) -> Name | None:
     """The one topic to be moved; None without --topic, or if nothing says its namespace."""
     if options.topic is None:
         return None
-    if options.from_namespace is None and DELIMITER not in options.topic:
+    if options.from_namespace is None and DELIMITER not in with_colons(options.topic):
         return None
     return topic_argument(options.topic, options.from_namespace)
 
@@ -215,6 +217,8 @@ async def _move_topic(admin: Admin, step: Step, options: argparse.Namespace) -> 
         changes.append((TOPIC, SET, step.target.topic))
     if options.alias_until is not None:
         changes.append((ALIAS_UNTIL, SET, options.alias_until))
+    if options.force:
+        changes.append((FORCE, SET, "true"))
     outcome = await admin.alter(step.written, changes, validate_only=options.validate_only)
     if outcome.repeated and outcome.code == UNKNOWN_TOPIC_OR_PARTITION:
         # The attempt whose response was lost has moved it, if it is where it should go.
@@ -241,6 +245,8 @@ async def release(admin: Admin, options: argparse.Namespace) -> Output:
             outcome = replace(outcome, message=f"Topic '{name}' does not exist.")
         else:
             changes = [(RELEASE, SET, "true")]
+            if options.force:
+                changes.append((FORCE, SET, "true"))
             outcome = await admin.alter(
                 request_name(name), changes, validate_only=options.validate_only
             )

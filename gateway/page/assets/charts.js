@@ -1,21 +1,29 @@
 "use strict";
-// The three curves at the top. Their history is bounded, and kept by the page alone.
+// The three curves at the top. They begin with what the gateway has kept, and are bounded.
 
-const HISTORY = 300;
+const HISTORY_SECONDS = 900;
 const MISSING = null;
 
-/** Points of the last five minutes; older ones are gone. */
+/** Points of the last quarter of an hour; older ones are gone. */
 class History {
   constructor() {
     this.points = [];
+    this.seconds = HISTORY_SECONDS;
+  }
+
+  /** What the gateway has kept, also from before the page was opened. */
+  begin({ fields, points }) {
+    this.points = [];
+    for (const values of points) this.add(Object.fromEntries(fields.map((name, index) => [name, values[index]])));
   }
 
   add(point) {
     const last = this.points[this.points.length - 1];
     // A second that was not seen is a gap, not a line across it.
     if (last && point.time - last.time > 3500) this.points.push({ time: last.time + 1000, gap: true });
-    this.points.push(point);
-    if (this.points.length > HISTORY) this.points.splice(0, this.points.length - HISTORY);
+    if (!last || point.time > last.time) this.points.push(point);
+    const from = this.points.findIndex((one) => one.time > point.time - 1000 * this.seconds);
+    if (from > 0) this.points.splice(0, from);
   }
 }
 
@@ -43,10 +51,10 @@ const CHARTS = [
     text: formatMicroseconds,
     log: true,
     series: [
-      { name: "gateway, median", color: "--series-1", of: (one) => one.gateway[0] },
-      { name: "gateway, 99 %", color: "--series-1", of: (one) => one.gateway[1], dashed: true },
-      { name: "broker, median", color: "--series-2", of: (one) => one.broker[0] },
-      { name: "broker, 99 %", color: "--series-2", of: (one) => one.broker[1], dashed: true },
+      { name: "gateway p50", color: "--series-1", of: (one) => one.gateway[0] },
+      { name: "gateway p99", color: "--series-1", of: (one) => one.gateway[1], dashed: true },
+      { name: "broker p50", color: "--series-2", of: (one) => one.broker[0] },
+      { name: "broker p99", color: "--series-2", of: (one) => one.broker[1], dashed: true },
     ],
   },
 ];
@@ -128,8 +136,7 @@ class Curves {
       },
       yAxis: {
         type: plan.log ? "log" : "value",
-        min: plan.log ? (range) => 10 ** Math.floor(Math.log10(Math.max(1, range.min))) : 0,
-        max: plan.log ? (range) => 10 ** Math.ceil(Math.log10(Math.max(10, range.max))) : null,
+        min: plan.log ? null : 0,
         minInterval: plan.log || plan.bytes ? null : 1,
         axisLabel: { color: muted, fontSize: 11, formatter: (value) => plan.text(value).replace("/s", "") },
         splitLine: { lineStyle: { color: line } },
@@ -155,8 +162,8 @@ class Curves {
       const series = plan.series.map((one) => ({
         data: points.map((point) => [point.time, point.gap ? MISSING : one.of(point)]),
       }));
-      const interval = plan.bytes ? byteInterval(plan, points) : null;
-      chart.setOption(interval ? { series, yAxis: interval } : { series });
+      const axis = plan.bytes ? byteInterval(plan, points) : plan.log ? logSteps(plan, points) : null;
+      chart.setOption(axis ? { series, yAxis: axis } : { series });
       if (!last || last.gap) continue;
       plan.series.forEach((one, index) => {
         const value = one.of(last);
@@ -174,6 +181,24 @@ function byteInterval(plan, points) {
   const unit = 1024 ** Math.floor(Math.log2(largest / 4) / 10);
   const step = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1024].find((each) => each * unit * 4 >= largest) * unit;
   return { interval: step, max: Math.ceil(largest / step) * step };
+}
+
+/** A logarithmic axis that fits what is there: steps of 1, 2 and 5, as many as can be read. */
+function logSteps(plan, points) {
+  const values = points.flatMap((point) => (point.gap ? [] : plan.series.map((one) => one.of(point)))).filter((value) => value > 0);
+  if (!values.length) return { min: 1, max: 1000, axisTick: { show: false, customValues: [1, 10, 100, 1000] }, axisLabel: { customValues: [1, 10, 100, 1000] } };
+  const smallest = values.reduce((a, b) => Math.min(a, b));
+  const largest = values.reduce((a, b) => Math.max(a, b));
+  const steps = [];
+  for (let power = 10 ** Math.floor(Math.log10(smallest)); power <= 10 * largest; power *= 10) steps.push(power, 2 * power, 5 * power);
+  const first = Math.max(0, steps.findLastIndex((step) => step <= smallest));
+  let last = steps.findIndex((step) => step >= largest);
+  if (last <= first) last = first + 1;
+  const shown = steps.slice(first, last + 1);
+  // Of a wide range powers of ten alone, of a very wide one every second or third.
+  const tens = shown.filter((step) => Number.isInteger(Math.round(1e6 * Math.log10(step)) / 1e6));
+  const ticks = shown.length <= 6 ? shown : tens.filter((_, index) => index % Math.ceil(tens.length / 5) === 0);
+  return { min: steps[first], max: steps[last], axisTick: { show: false, customValues: ticks }, axisLabel: { customValues: ticks } };
 }
 
 function tooltip(plan, points) {

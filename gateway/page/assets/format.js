@@ -44,16 +44,20 @@ function formatTime(milliseconds) {
   return new Date(milliseconds).toLocaleTimeString([], { hour12: false });
 }
 
-/** A namespace in words: the default one, and no topic at all, have no name. */
+/** What requests are about that concern no namespace that exists: groups, ACLs, the cluster, and a
+ * namespace that is only to be made. */
+const NO_NAMESPACE = "(no namespace)";
+
+/** A namespace in words: the default one, and none at all, have no name. */
 function formatNamespace(path) {
-  if (path === null) return "(no topic)";
+  if (path === null) return NO_NAMESPACE;
   return path === "" ? "(default)" : path;
 }
 
-/** A full topic name, or what stands for one. */
+/** A full topic name; where no topic is known the namespace, which ends in a colon as on the wire. */
 function formatTopic(path, topic) {
-  if (path === null) return "(no topic)";
-  if (!topic) return formatNamespace(path);
+  if (path === null) return NO_NAMESPACE;
+  if (!topic) return path === "" || path.startsWith("(") ? formatNamespace(path) : `${path}:`;
   return path === "" || path === topic ? topic : `${path}:${topic}`;
 }
 

@@ -2,7 +2,7 @@
 // The stream of states, and what is done with each. A state is whole: nothing has to be kept in
 // step, and after a break the next one shows all.
 
-const SILENT_SECONDS = 5;
+const SILENT_SECONDS = 3;
 const HIDDEN_SECONDS = 30;
 const AGAIN_SECONDS = 5;
 
@@ -16,6 +16,7 @@ class Live {
     this.apis = makeApis();
     this.errors = makeErrors();
     this.denials = new Denials();
+    this.logins = makeLogins();
     this.clusters = new Clusters();
     this.workers = new Workers();
     this.fleet = new Fleet();
@@ -63,6 +64,7 @@ class Live {
     if (this.source || this.paused || document.hidden) return;
     this.say(this.last ? "reconnecting" : "connecting", this.last ? "Reconnecting…" : "Connecting…");
     this.source = new EventSource("page/events");
+    this.source.addEventListener("history", (event) => this.history.begin(JSON.parse(event.data)));
     this.source.addEventListener("message", (event) => this.take(JSON.parse(event.data)));
     this.source.addEventListener("error", () => this.failed());
   }
@@ -107,7 +109,7 @@ class Live {
   take(state) {
     this.last = state;
     this.arrived = performance.now();
-    this.say("live", "Live");
+    this.say("live", ...healthOf(state.gateway));
     this.history.add({ time: state.time, ...state.second });
     this.show(state);
   }
@@ -135,8 +137,10 @@ class Live {
     }
   }
 
-  say(state, text) {
+  /** `health` is how the gateway is, as long as it tells: ok, warning or problem. */
+  say(state, text, health) {
     const status = document.getElementById("status");
+    setAttribute(status, "data-health", health);
     setAttribute(status, "data-state", state);
     setText(document.getElementById("status-text"), text);
     document.body.classList.toggle("stale", state !== "live" && this.last !== null);
@@ -154,15 +158,23 @@ class Live {
     this.clients.show(state.clients.rows, state.clients.more, "row");
     this.apis.show(state.latency.rows, state.latency.more, "API");
     const since = sinceWhen(state.errors.seconds);
-    setText(sectionOf("errors").querySelector(".lead"), `Codes in responses to clients, ${since}.`);
+    const inAll = state.errors.in_all_seconds > 60 ? ` and ${formatSeconds(state.errors.in_all_seconds)}` : "";
+    setText(sectionOf("errors").querySelector(".lead"), `Codes in responses to clients, ${since}${inAll}.`);
     this.errors.show(state.errors.rows, state.errors.more, "row");
     this.denials.show(state.denials, state.time);
+    this.logins.show(withAges(state.logins, state.time), 0, "login");
     this.clusters.show(state.clusters);
     this.workers.show(gateway, state.time);
-    this.fleet.show(state.clusters, gateway);
+    this.fleet.show(state.clusters, gateway, state.fleet);
     this.mounts.show(state.tree);
     document.documentElement.dataset.ready = "yes";
   }
+}
+
+/** What the status says of a gateway that tells: whether it serves, besides that it is there. */
+function healthOf({ problems, warnings }) {
+  if (problems.length) return ["Not ready", "problem"];
+  return warnings.length ? ["Live, with warnings", "warning"] : ["Live", "ok"];
 }
 
 const ALERTS = new Map();

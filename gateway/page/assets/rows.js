@@ -55,10 +55,26 @@ function keepInStep(parent, kept, items, keyOf, make, fill) {
   }
 }
 
+/** Where the text of a cell goes that leads to a page, if there is one. */
+function linkIn(span, address) {
+  const link = span.querySelector("a");
+  if (!address) {
+    link?.remove();
+    return span;
+  }
+  if (link) {
+    setAttribute(link, "href", address);
+    return link;
+  }
+  const made = element("a", { href: address });
+  span.replaceChildren(made);
+  return made;
+}
+
 const CALM_SECONDS = 5;
 const SHORT_TABLE = 5; // as page.css has it
 
-/** A table of rows. A column is { label, text(row), number, title(row), mark(row) }. */
+/** A table of rows. A column is { label, text(row), number, title(row), mark(row), link(row) }. */
 class LiveTable {
   constructor(section, caption, columns, keyOf, emptyText) {
     this.columns = columns;
@@ -137,7 +153,7 @@ class LiveTable {
     this.columns.forEach((column, index) => {
       const cell = row.cells[index];
       const text = column.text(item);
-      setName(cell.firstElementChild, text);
+      setName(column.link ? linkIn(cell.firstElementChild, column.link(item)) : cell.firstElementChild, text);
       setAttribute(cell, "title", column.title ? column.title(item) : null);
       setAttribute(cell, "data-mark", column.mark ? column.mark(item) : null);
       cell.classList.toggle("zero", Boolean(column.number) && (text === "0" || text === NOTHING));

@@ -25,8 +25,8 @@ class Figures {
       ["In", `${formatBytes(second.bytes_in)}/s`, `${formatNumber(second.records_in)} records/s`],
       ["Out", `${formatBytes(second.bytes_out)}/s`, `${formatNumber(second.records_out)} records/s`],
       ["Requests", `${formatNumber(second.requests)}/s`, plural(connections, "connection")],
-      ["Gateway, 99 %", formatMicroseconds(latency.gateway[1]), `median ${formatMicroseconds(latency.gateway[0])}`],
-      ["Broker, 99 %", formatMicroseconds(latency.broker[1]), `median ${formatMicroseconds(latency.broker[0])}`],
+      ["Gateway p99", formatMicroseconds(latency.gateway[1]), `median ${formatMicroseconds(latency.gateway[0])}`],
+      ["Broker p99", formatMicroseconds(latency.broker[1]), `median ${formatMicroseconds(latency.broker[0])}`],
       ["Errors", WHOLE.format(errors), sinceWhen(state.errors.seconds), errors > 0],
     ];
     keepInStep(this.list, this.kept, items, ([label]) => label, ([label]) =>
@@ -45,7 +45,7 @@ function makeClients() {
     [
       { label: "Client", text: (row) => row.client_id || "(no client id)", title: (row) => row.software || null },
       { label: "Principal", text: (row) => row.principal },
-      { label: "Topic", text: (row) => formatTopic(row.namespace, row.topic), title: (row) => (row.cluster ? `cluster ${row.cluster}, listener ${row.listener}` : null) },
+      { label: "Topic or namespace", text: (row) => formatTopic(row.namespace, row.topic), title: (row) => (row.cluster ? `cluster ${row.cluster}, listener ${row.listener}` : null) },
       { label: "Requests/s", text: (row) => formatNumber(row.requests), number: true },
       { label: "In/s", text: (row) => (row.bytes_in ? formatBytes(row.bytes_in) : NOTHING), number: true },
       { label: "Out/s", text: (row) => (row.bytes_out ? formatBytes(row.bytes_out) : NOTHING), number: true },
@@ -62,10 +62,10 @@ function makeApis() {
     [
       { label: "API", text: (row) => row.api, title: (row) => (row.waits ? "waits at the broker for records, or for other members" : null) },
       { label: "Requests", text: (row) => WHOLE.format(row.requests), number: true, title: () => "in the last ten seconds" },
-      { label: "Gateway, median", text: (row) => part(row, "gateway", 0), number: true },
-      { label: "Gateway, 99 %", text: (row) => part(row, "gateway", 1), number: true },
-      { label: "Broker, median", text: (row) => part(row, "broker", 0), number: true, mark: (row) => (row.waits ? "waits" : null) },
-      { label: "Broker, 99 %", text: (row) => part(row, "broker", 1), number: true, mark: (row) => (row.waits ? "waits" : null) },
+      { label: "Gateway p50", text: (row) => part(row, "gateway", 0), number: true },
+      { label: "Gateway p99", text: (row) => part(row, "gateway", 1), number: true },
+      { label: "Broker p50", text: (row) => part(row, "broker", 0), number: true, mark: (row) => (row.waits ? "waits" : null) },
+      { label: "Broker p99", text: (row) => part(row, "broker", 1), number: true, mark: (row) => (row.waits ? "waits" : null) },
     ],
     (row) => row.api,
     "No request in the last ten seconds.",
@@ -79,10 +79,32 @@ function makeErrors() {
       { label: "Error", text: (row) => row.error, title: (row) => `code ${row.code}` },
       { label: "API", text: (row) => row.api },
       { label: "Namespace", text: (row) => formatNamespace(row.path) },
-      { label: "Count", text: (row) => WHOLE.format(row.count), number: true },
+      { label: "Last minute", text: (row) => WHOLE.format(row.count), number: true },
+      { label: "15 minutes", text: (row) => WHOLE.format(row.in_all), number: true },
     ],
     (row) => JSON.stringify([row.code, row.api, row.cluster, row.path]),
     "No response had an error code.",
+  );
+}
+
+/** Rows with how long ago they were, in words that change once a second at most. */
+function withAges(rows, now) {
+  return rows.map((row) => ({ ...row, age: formatSeconds((now - row.time) / 1000) }));
+}
+
+function makeLogins() {
+  return new LiveTable(
+    sectionOf("logins"), "Failed logins",
+    [
+      { label: "User", text: (row) => row.user || "(not known)" },
+      { label: "From", text: (row) => row.address, title: (row) => `listener ${row.listener}` },
+      { label: "By", text: (row) => row.mechanism || NOTHING },
+      { label: "Reason", text: (row) => row.reason },
+      { label: "Times", text: (row) => WHOLE.format(row.count), number: true },
+      { label: "Last", text: (row) => `${row.age} ago`, number: true },
+    ],
+    (row) => JSON.stringify([row.listener, row.address, row.mechanism, row.user, row.reason]),
+    "No login failed.",
   );
 }
 
@@ -204,7 +226,7 @@ class Workers {
       { label: "Listener", text: (row) => row.name },
       { label: "Address", text: (row) => row.address },
       { label: "Security", text: (row) => row.security },
-      { label: "Names", text: (row) => (row.home ? `home ${row.home}` : row.volume ? `:${row.volume}` : "whole") },
+      { label: "Names", text: (row) => (row.home ? `home ${row.home}` : row.volume ? `:${row.volume}` : "full names") },
       { label: "Connections", text: (row) => WHOLE.format(row.connections), number: true },
     ], (row) => row.name, "There is no listener.");
   }
@@ -214,52 +236,5 @@ class Workers {
     setText(this.about, `Version ${gateway.version}${form}, up for ${formatSeconds((now - gateway.started) / 1000)}.`);
     this.workers.show(gateway.workers, 0, "worker");
     this.listeners.show(gateway.listeners, 0, "listener");
-  }
-}
-
-class Fleet {
-  constructor() {
-    const section = sectionOf("fleet");
-    this.note = element("p", { class: "lead" });
-    section.append(this.note);
-    this.table = new LiveTable(section, "Gateways that share the catalog", [
-      { label: "Gateway", text: (row) => row.id, mark: (row) => (row.own ? "own" : null) },
-      { label: "Software", text: (row) => row.software },
-      { label: "Node", text: (row) => (row.node === null ? NOTHING : String(row.node)), number: true },
-      { label: "Addresses", text: (row) => Object.values(row.addresses).join(", ") || "not listed among the brokers" },
-    ], (row) => JSON.stringify([row.cluster, row.id]), "The catalog has not been read yet.");
-  }
-
-  show(clusters, gateway) {
-    const rows = new Map();
-    let more = 0;
-    for (const cluster of clusters) {
-      more += Math.max(0, cluster.gateways_in_all - cluster.gateways.length);
-      for (const one of cluster.gateways) {
-        if (!rows.has(one.id)) rows.set(one.id, { ...one, cluster: cluster.name, own: one.id === gateway.id });
-      }
-    }
-    const down = gateway.gateways_down;
-    const alone = rows.size === 1 ? "This gateway is the only one. " : "";
-    setText(this.note, down ? `${plural(down, "other gateway")} ${down === 1 ? "accepts" : "accept"} no connection.` : `${alone}Gateways that share the catalog of a cluster.`);
-    this.note.classList.toggle("bad", down > 0);
-    this.table.show([...rows.values()], more, "gateway");
-  }
-}
-
-class TreeOfMounts {
-  constructor() {
-    this.section = sectionOf("mounts");
-    this.table = new LiveTable(this.section, "Mounts of the tree", [
-      { label: "Mount", text: (row) => (row.mount === null ? "(above)" : `:${row.mount}`) },
-      { label: "Is", text: (row) => ({ cluster: "cluster of this gateway", child: "another gateway, below", parent: "another gateway, above" })[row.kind] },
-      { label: "Name", text: (row) => row.of },
-      { label: "Number", text: (row) => (row.number === null ? NOTHING : String(row.number)), number: true },
-    ], (row) => JSON.stringify([row.mount, row.kind, row.of]), "There is no mount.");
-  }
-
-  show(tree) {
-    this.section.hidden = tree === null;
-    if (tree !== null) this.table.show(tree.rows, 0, "mount");
   }
 }

@@ -12,6 +12,9 @@ const TREE_COLUMNS = [
 const TREE_SUMS = [...TREE_COLUMNS.map((column) => column.key), "errors", "denials"];
 /** With more nodes than this a tree opens with its first level alone, and so many with traffic. */
 const OPEN_AT_FIRST = 30;
+/** With so many nodes there is a filter. */
+const FILTER_FROM = 12;
+const SHORT_TREE = 30; // on a phone, as page.css has it
 
 function emptyNode(key, name, kind) {
   const node = { key, name, kind, children: new Map(), topics: 0, idle: true };
@@ -51,7 +54,7 @@ function buildTree(state) {
 }
 
 function special(root, path) {
-  const key = path === null ? "(no topic)" : path === "" ? "(default)" : path;
+  const key = path === null ? NO_NAMESPACE : path === "" ? "(default)" : path;
   if (!root.children.has(key)) root.children.set(key, emptyNode(key, key, "special"));
   return root.children.get(key);
 }
@@ -77,7 +80,11 @@ class NamespaceTree {
     this.busy = new Set();
     this.kept = new Map();
     this.current = null;
+    this.weights = new Map();
+    this.weighed = -Infinity;
+    this.onlyBusy = false;
     this.body = element("tbody");
+    this.makeTools();
     const name = element("th", { scope: "col" }, "Namespace or topic");
     const head = element("tr", {}, name, ...TREE_COLUMNS.map((column) => element(
       "th", { scope: "col", class: column.wide ? "number wide" : "number" }, column.label,
@@ -93,15 +100,35 @@ class NamespaceTree {
     );
     this.more = element("p", { class: "more", hidden: "" });
     this.box = element("div", { class: "table" }, this.table);
-    section.append(this.box, this.empty, this.more);
+    this.none = element("p", { class: "empty", hidden: "" }, "No namespace and no topic here is like that.");
+    this.all = element("button", { type: "button", class: "all", "aria-expanded": "false" });
+    this.all.addEventListener("click", () => {
+      setAttribute(this.all, "aria-expanded", this.box.classList.toggle("open"));
+      this.draw();
+    });
+    section.append(this.tools, this.box, this.all, this.empty, this.none, this.more);
     this.body.addEventListener("keydown", (event) => this.pressed(event));
     this.body.addEventListener("click", (event) => this.clicked(event));
     this.body.addEventListener("focusin", (event) => this.focused(event));
   }
 
+  makeTools() {
+    this.filter = element("input", { type: "search", placeholder: "Filter by name", "aria-label": "Filter namespaces and topics by name", autocomplete: "off", spellcheck: "false" });
+    this.filter.addEventListener("input", () => this.draw());
+    this.busyButton = element("button", { type: "button", "aria-pressed": "false" }, "Only busy");
+    this.busyButton.addEventListener("click", () => {
+      this.onlyBusy = !this.onlyBusy;
+      setAttribute(this.busyButton, "aria-pressed", this.onlyBusy);
+      this.draw();
+    });
+    this.tools = element("div", { class: "tools" }, this.filter, this.busyButton);
+  }
+
   show(state) {
     this.root = buildTree(state);
     this.count = countNodes(this.root);
+    this.tools.hidden = this.count < FILTER_FROM;
+    this.weigh();
     this.draw();
     const more = state.namespaces.more + state.clusters.reduce(
       (sum, one) => sum + Math.max(0, one.namespaces_in_all - one.namespaces.length), 0,
@@ -115,9 +142,14 @@ class NamespaceTree {
     this.largest = Math.max(1, ...[...this.root.children.values()].map(
       (node) => node.bytes_in + node.bytes_out,
     ));
+    this.wanted = this.filter.value.trim().toLowerCase();
+    if (this.wanted) markMatches(this.root, this.wanted, false);
     this.list(this.root, 1);
     this.box.hidden = this.rows.length === 0;
-    this.empty.hidden = this.rows.length > 0;
+    this.empty.hidden = this.count > 0;
+    this.none.hidden = this.count === 0 || this.rows.length > 0;
+    this.all.hidden = this.rows.length <= SHORT_TREE;
+    setText(this.all, this.box.classList.contains("open") ? "Show fewer rows" : `Show all ${plural(this.rows.length, "row")}`);
     if (!this.rows.some(({ node }) => node.key === this.current)) {
       this.current = this.rows.length ? this.rows[0].node.key : null;
     }
@@ -125,11 +157,30 @@ class NamespaceTree {
       (row, item) => this.fillRow(row, item));
   }
 
-  /** Names in order, so that nothing jumps while figures change. */
+  /** How busy each node is, for its place: not while somebody is in the tree, since rows would jump. */
+  weigh() {
+    const now = performance.now();
+    const inside = this.box.matches(":hover") || this.box.contains(document.activeElement);
+    if (now - this.weighed < 1000 * CALM_SECONDS || (inside && this.weights.size)) return;
+    this.weighed = now;
+    this.weights = new Map();
+    const visit = (node) => {
+      this.weights.set(node.key, node.idle ? 0 : 1 + node.bytes_in + node.bytes_out + 1000 * node.requests);
+      node.children.forEach(visit);
+    };
+    visit(this.root);
+  }
+
+  shows(node) {
+    return !(this.onlyBusy && node.idle) && !(this.wanted && !node.matches);
+  }
+
+  /** The busiest first; those without traffic by name. */
   list(node, level) {
     const rank = { namespace: 0, topic: 1, special: 2 };
-    const children = [...node.children.values()].sort(
-      (a, b) => rank[a.kind] - rank[b.kind] || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0),
+    const weight = (one) => this.weights.get(one.key) || 0;
+    const children = [...node.children.values()].filter((one) => this.shows(one)).sort(
+      (a, b) => rank[a.kind] - rank[b.kind] || weight(b) - weight(a) || (a.name < b.name ? -1 : a.name > b.name ? 1 : 0),
     );
     children.forEach((child, index) => {
       this.rows.push({ node: child, level, place: index + 1, size: children.length, parent: node });
@@ -138,6 +189,7 @@ class NamespaceTree {
   }
 
   isOpen(node, level) {
+    if (this.wanted && node.below) return true;
     const chosen = this.opened.get(node.key);
     if (chosen !== undefined) return chosen;
     if (!node.idle && this.busy.size < OPEN_AT_FIRST) this.busy.add(node.key);
@@ -236,6 +288,20 @@ class NamespaceTree {
       moves[event.key]();
     }
   }
+}
+
+/**
+ * Mark what a filter shows: nodes whose whole name has the words in it, with all in them, and what
+ * leads to them (`below`), which is open.
+ */
+function markMatches(node, wanted, inside) {
+  const own = inside || (node.key !== "" && node.key.replace("::", ":").toLowerCase().includes(wanted));
+  node.below = false;
+  for (const child of node.children.values()) {
+    markMatches(child, wanted, own);
+    if (child.matches && !own) node.below = true;
+  }
+  node.matches = own || node.below;
 }
 
 function countNodes(node) {

@@ -9,20 +9,34 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.acl_model import AclEntry, Operation, Permission, pattern_of
-from gateway.catalog.entities import Change, PrincipalHome, Removal, ResourceAcls, TopicEntry
+from gateway.catalog.entities import (
+    Change,
+    Namespace,
+    PrincipalHome,
+    Removal,
+    ResourceAcls,
+    TopicEntry,
+)
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acls import acl_requests as create_acls
-from gateway.changes.acls.acl_moves import carried, carrying, inside
+from gateway.changes.acls.acl_moves import carried, carrying, inside, without
 from gateway.changes.base.rejected import Rejected
 from gateway.changes.base.virtual_configs import Move, Release
-from gateway.changes.jobs import background as deletion
-from gateway.changes.jobs.background import NamespaceDeletion, deletion_task, removals
+from gateway.changes.jobs.namespace_deletion import (
+    DELETION,
+    NamespaceDeletion,
+    deletion_task,
+    removals,
+)
 from gateway.changes.jobs.runner import Task
+from gateway.changes.namespaces import delete_namespaces
 from gateway.changes.topics.move_topics import move_topic
+from gateway.decision import Denied
 from gateway.names import LogicalName
-from tests.changes.acl_requests import entities, held, put
+from gateway.views.access import READ
+from tests.changes.acl_requests import access, entities, held, put
 from tests.changes.admin_requests import codes, create, delete
-from tests.changes.fakes import World, allowed, once
+from tests.changes.fakes import FakeGateway, World, allowed, once
 
 X = LogicalName("org", "x")
 Y = LogicalName("team", "y")
@@ -190,6 +204,7 @@ INSIDE = (
     "DENY READ User:a GROUP:LITERAL:org:apache:g",
     "ALLOW WRITE User:a TRANSACTIONAL_ID:PREFIXED:org:",
 )
+LATER = "DENY READ User:a TOPIC:LITERAL:org:x"
 OUTSIDE = {
     "ALLOW READ User:a TOPIC:LITERAL:*",
     "ALLOW READ User:a TOPIC:PREFIXED:or",
@@ -208,30 +223,28 @@ async def test_a_deleted_namespace_leaves_no_acls_and_stays_a_home(world: World)
     world.log.append([PrincipalHome(*home) for home in homes.items()])
     gateway = world.gateway()
     assert codes(await delete(gateway, "org:", "org:apache:")) == [0, 0]
-    assert held(world.snapshot) == {*INSIDE, *OUTSIDE}  # until it is gone
+    assert held(world.snapshot) == OUTSIDE  # it is out of reach, and comes back without them
+    put(world, LATER)
+    await run_jobs(world, gateway)
+    assert "org" not in world.snapshot.namespaces
+    assert held(world.snapshot) == {*OUTSIDE, LATER}
+    assert world.snapshot.homes == homes  # without a home they would reach everything
+
+
+async def run_jobs(world: World, gateway: FakeGateway) -> None:
     job = NamespaceDeletion(gateway.context)
     for _ in range(10):
         for task in job.tasks(world.snapshot):
             world.clock.forward(seconds=await job.run(task) or 0)
-    assert "org" not in world.snapshot.namespaces
-    assert held(world.snapshot) == OUTSIDE
-    assert world.snapshot.homes == homes  # without a home they would reach everything
-    last = world.log.decisions[-1]
-    assert Removal(("namespace", "org")) in last
-    assert Removal(("acl", "TOPIC:LITERAL:org:")) in last
 
 
 async def test_many_acls_of_a_deleted_namespace(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deletion, "ACLS_AT_ONCE", 3)
+    monkeypatch.setattr(delete_namespaces, "ACLS_AT_ONCE", 3)
     put(world, *INSIDE, *OUTSIDE)
     gateway = world.gateway()
     await delete(gateway, "org:", "org:apache:")
-    job = NamespaceDeletion(gateway.context)
-    for _ in range(10):
-        for task in job.tasks(world.snapshot):
-            world.clock.forward(seconds=await job.run(task) or 0)
     assert held(world.snapshot) == OUTSIDE
     sizes = [
         sum(c.key[0] == "acl" for c in d if isinstance(c, Removal)) for d in world.log.decisions
@@ -239,12 +252,61 @@ async def test_many_acls_of_a_deleted_namespace(
     assert max(sizes) == 3
 
 
+BOSS = "ALLOW DELETE User:bob TOPIC:LITERAL:org:"
+BARRIERS = {
+    "DENY READ User:eve TOPIC:LITERAL:org:",
+    "DENY READ User:eve TOPIC:LITERAL:org:x",
+    "ALLOW DELETE User:bob TOPIC:PREFIXED:org:apache:",
+    "DENY WRITE User:* GROUP:LITERAL:org:apache:g",
+}
+
+
+async def test_who_deletes_a_namespace_takes_only_acls_off_that_it_may_remove(
+    world: World,
+) -> None:
+    """CREATE and DELETE on a namespace do not let anyone shed what denies in it."""
+    put(world, BOSS, *BARRIERS, *OUTSIDE)
+    gateway = world.gateway()
+    bob = access(gateway, "User:bob")
+    assert codes(await delete(gateway, "org:", "org:apache:", access=bob)) == [0, 0]
+    await run_jobs(world, gateway)
+    assert "org" not in world.snapshot.namespaces
+    assert held(world.snapshot) == {BOSS, *BARRIERS, *OUTSIDE}
+    assert codes(await create(gateway, "org:")) == [0]
+    eve = access(gateway, "User:eve")
+    denial = eve.topic(READ, b"org:x")
+    assert isinstance(denial, Denied)
+    assert "DENY READ for User:eve" in denial.because
+
+
+async def test_a_delegate_takes_off_those_of_its_own_namespace(world: World) -> None:
+    mine = "ALLOW ALL User:bob TOPIC:LITERAL:org:apache:"
+    world.log.append([Namespace("org:closed")])
+    closed = "DENY ALTER User:bob TOPIC:LITERAL:org:closed:"
+    put(world, mine, *BARRIERS, closed)
+    gateway = world.gateway()
+    bob = access(gateway, "User:bob")
+    assert codes(await delete(gateway, "org:apache:", access=bob)) == [29], "its gate is org's"
+    put(world, "ALLOW ALL User:bob TOPIC:LITERAL:org:", *BARRIERS)
+    assert codes(await delete(gateway, "org:apache:", access=bob)) == [0]
+    kept = {one for one in BARRIERS if "org:apache" not in one}
+    assert held(world.snapshot) == {*kept, closed, "ALLOW ALL User:bob TOPIC:LITERAL:org:"}
+
+
 def test_of_a_namespace_that_is_not_marked_nothing_is_removed() -> None:
     snapshot = Snapshot.of(["org"]).apply(entities(INSIDE), 2)
-    assert len(list(inside(snapshot, "org"))) == len(INSIDE)
-    task = Task(deletion.DELETION, "org", 1)
+    assert len(list(inside(snapshot, {"org"}, lambda pattern: True))) == len(INSIDE)
+    assert not list(inside(snapshot, {"org"}, lambda pattern: False))
+    task = Task(DELETION, "org", 1)
     assert deletion_task(snapshot, "org") is None
-    assert removals(snapshot, task) == deletion.some_acls(snapshot, task) == []
+    assert removals(snapshot, task) == []
+
+
+def test_what_was_added_since_stays() -> None:
+    snapshot = Snapshot.of(["org"]).apply(entities(INSIDE), 2)
+    noted = list(inside(snapshot, {"org"}, lambda pattern: True))
+    later = snapshot.apply(entities({*on("org:x", "a", "b")}), 3)
+    assert held(later.apply(without(later, noted), 4)) == on("org:x", "b")
 
 
 def test_an_entry_that_denies_goes_along_too() -> None:

@@ -112,6 +112,29 @@ def test_the_reason_names_what_was_asked_for() -> None:
     assert (why.code, why.rule, why.operation) == (31, "acl", "ALTER")
 
 
+INSIDE = {ORG: "org:", "TOPIC:LITERAL:org:": "org:", "GROUP:PREFIXED:org:apache:": "org:apache:"}
+
+
+@pytest.mark.parametrize("pattern", INSIDE)
+@pytest.mark.parametrize("had", [(), (f"ALLOW ALTER {BOB} TOPIC:LITERAL:team-a:",)])
+def test_the_right_that_a_denial_names_is_enough(pattern: str, had: tuple[str, ...]) -> None:
+    """And no less than it is: it is on the innermost namespace."""
+    why = rights(*had).why_not(pattern_of(pattern), "x")
+    assert why is not None
+    assert why.code == 31
+    kind, _, name = why.resource.partition(" ")
+    assert (why.operation, kind, name) == ("ALTER", "TOPIC", INSIDE[pattern])
+    given = rights(*had, f"ALLOW {why.operation} {BOB} {kind}:LITERAL:{name}")
+    assert given.cover(pattern_of(pattern))
+
+
+@pytest.mark.parametrize("pattern", [one for one in EVERYWHERE if one not in INSIDE])
+def test_what_is_in_no_namespace_takes_the_cluster_s_right(pattern: str) -> None:
+    why = rights().why_not(pattern_of(pattern), "x")
+    assert why is not None
+    assert (why.operation, why.resource) == ("ALTER", "CLUSTER kafka-cluster")
+
+
 def batch(gateway: FakeGateway, principal: str) -> Batch[int, None, None]:
     return Batch(gateway.context, access(gateway, principal), (1, 2))
 
@@ -133,7 +156,7 @@ async def test_a_principal_without_rights_is_denied_the_cluster() -> None:
     assert isinstance(why, Denied)
     assert (why.code, why.rule) == (31, "acl")
     assert one.answers == {1: why, 2: why}
-    assert one.denied == {"kafka-cluster": why}
+    assert one.answered(b"").denied == [("1", why), ("2", why)]
 
 
 async def test_what_is_away_is_no_denial() -> None:
@@ -143,9 +166,9 @@ async def test_what_is_away_is_no_denial() -> None:
     gateway.catalog.down = True
     await commit(one, lambda _: [])
     assert [(why.code, why.rule) for _, why in one.results() if why] == [(7, "unavailable")] * 2
-    assert not one.denied
+    assert not one.answered(b"").denied
     gateway.catalog.fresh = False
     why = await admit_to_acls(one, Operation.ALTER)
     assert isinstance(why, Denied)
     assert (why.code, why.rule) == (7, "unavailable")
-    assert not one.denied
+    assert not one.answered(b"").denied

@@ -138,11 +138,20 @@ async def test_a_delegate_under_its_home(world: World, gateway: FakeGateway) -> 
 
 
 async def test_what_is_denied_is_told_for_the_audit(world: World, gateway: FakeGateway) -> None:
-    cls = messages.message_class("CreateAclsRequest", 3)
-    body = messages.write(messages.build(cls))
+    asked = [fields(acl(f"ALLOW READ User:bob TOPIC:LITERAL:org:{name}")) for name in "xxy"]
+    body = messages.made("CreateAclsRequest", 3, {"creations": asked})
     answered = await create_acls(gateway.context, access(gateway, "User:eve"), 3, body)
-    why = answered.denied["kafka-cluster"]
-    assert (why.operation, why.resource) == ("ALTER", "CLUSTER kafka-cluster")
+    assert [name for name, _ in answered.denied] == ["org:x", "org:x", "org:y"]
+    assert {(why.operation, why.resource) for _, why in answered.denied} == {
+        ("ALTER", "TOPIC org:")
+    }
+    # Nothing less than the cluster's right is about what is in no namespace.
+    asked = [fields(acl("ALLOW READ User:bob TOPIC:LITERAL:plain"))]
+    body = messages.made("CreateAclsRequest", 3, {"creations": asked})
+    answered = await create_acls(gateway.context, access(gateway, "User:eve"), 3, body)
+    assert [(why.operation, why.resource) for _, why in answered.denied] == [
+        ("ALTER", "CLUSTER kafka-cluster")
+    ]
 
 
 async def test_it_is_decided_on_the_newest_state(world: World, gateway: FakeGateway) -> None:

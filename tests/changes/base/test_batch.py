@@ -10,6 +10,7 @@ import pytest
 from gateway.catalog.entities import Namespace
 from gateway.catalog.source import CatalogUnavailable
 from gateway.changes.base.context import Batch, error_fields, write_response
+from gateway.changes.base.rejected import BROKER
 from gateway.decision import Denied
 from protocol import messages, pausing
 from protocol.pausing import EVERY
@@ -34,7 +35,6 @@ def test_answers_come_in_the_order_of_the_request() -> None:
     one.answer("b", "done, too")
     assert list(one.results()) == [("c", NO), ("a", "done"), ("b", "done, too")]
     assert not one.left
-    assert not one.denied
 
 
 def test_an_item_may_be_answered_anew() -> None:
@@ -56,12 +56,29 @@ def test_a_twin_is_answered_as_the_first_spelling_is() -> None:
 
 
 def test_what_rules_deny_is_kept_for_the_audit_log() -> None:
-    one = batch("a", "b", "c")
-    one.deny("a", NO)
-    one.deny("b", NO, "(by its id)")
+    one = batch("a", "second a", "b", "c", "d", "e")
+    one.twins["second a"] = "a"
+    one.reject(NO, ["a", "e"])
+    one.answers["b"] = Denied(36, "It is there.", "namespaces")  # whichever way it is answered
     one.answer("c", AWAY)
-    assert one.denied == {"a": NO, "(by its id)": NO}
-    assert dict(one.results()) == {"a": NO, "b": NO, "c": AWAY}
+    one.answer("d", Denied(36, "It is there.", BROKER))
+    one.answer("e", "done")
+    answered = one.answered(b"body")
+    assert answered.body == b"body"
+    assert [(name, why.code) for name, why in answered.denied] == [
+        ("a", 29),
+        ("second a", 29),
+        ("b", 36),
+    ]
+    one.restart()
+    one.reject(AWAY)
+    assert not one.answered(b"").denied
+
+
+def test_what_is_to_be_tried_again_is_no_denial() -> None:
+    one = batch("a")
+    one.answer("a", Denied(7, "It keeps changing meanwhile; try again.", "namespaces"))
+    assert not one.answered(b"").denied
 
 
 def test_what_is_left_is_rejected_together() -> None:
@@ -83,22 +100,24 @@ def test_the_items_that_are_left_may_be_named_for_it() -> None:
 
 def test_a_decision_is_made_anew() -> None:
     one = batch("a", "b")
-    one.deny("a", NO)
+    one.answer("a", NO)
     one.twins["b"] = "a"
     one.restart()
     assert one.is_open("a")
     assert one.is_open("b")
     assert not one.left
-    assert not one.denied
 
 
 def test_a_key_is_whatever_tells_items_apart() -> None:
     gateway = World().gateway()
-    one: Batch[int, str, None] = Batch(gateway.context, allowed(gateway), range(2))
-    one.deny(0, NO, "org:x")
+    names = ("org:x", "org:y")
+    one: Batch[int, str, None] = Batch(
+        gateway.context, allowed(gateway), range(2), spelled=names.__getitem__
+    )
+    one.answer(0, NO)
     one.answer(1, None)
     assert list(one.results()) == [(0, NO), (1, None)]
-    assert one.denied == {"org:x": NO}
+    assert one.answered(b"").denied == [("org:x", NO)]
 
 
 @pytest.mark.parametrize("work", [lambda one: list(one.results()), lambda one: one.reject(AWAY)])

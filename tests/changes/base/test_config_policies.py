@@ -181,7 +181,7 @@ async def test_both_spellings_get_the_same_answer_and_it_is_told_as_a_denial() -
     response = messages.parse("IncrementalAlterConfigsResponse", 1, answer.body)
     codes_told = [int(each.error_code) for each in response.responses]
     assert codes_told == [POLICY_VIOLATION, POLICY_VIOLATION, 0]
-    assert {name: why.rule for name, why in answer.denied.items()} == {
+    assert {name: why.rule for name, why in answer.denied} == {
         "org:a": "policies",
         "org..a": "policies",
     }
@@ -235,7 +235,7 @@ async def test_a_namespace_is_made_with_configs_that_policies_allow() -> None:
 async def test_a_namespace_that_is_rejected_is_told_as_a_denial() -> None:
     gateway = strict(world(), **RANGE)
     answer = await made(gateway, "org:new:", shape=Shape(configs={KEY: "60"}))
-    assert {name: why.rule for name, why in answer.denied.items()} == {"org:new:": "policies"}
+    assert {name: why.rule for name, why in answer.denied} == {"org:new:": "policies"}
 
 
 async def test_a_class_is_asked_about_a_namespace() -> None:

@@ -35,3 +35,9 @@ def test_what_a_rule_found_is_raised() -> None:
 
 def test_what_may_be_tried_again() -> None:
     assert try_again("Not now") == Denied(7, "Not now; try again.", "unavailable")
+
+
+def test_a_denial_keeps_the_acl_that_it_is_by() -> None:
+    """The audit log tells what was denied on what, and because of which ACL."""
+    why = Denied(29, "No.", "acl", "CREATE", "TOPIC org:x", "no ACL allows it")
+    assert Rejected.of(why).why == why

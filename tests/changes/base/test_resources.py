@@ -15,6 +15,7 @@ from gateway.changes.base.resources import (
 )
 from gateway.changes.base.virtual_configs import without_virtual
 from gateway.decision import Denied
+from gateway.views.access import Access
 from gateway.views.view import View, ViewSettings
 
 SNAPSHOT = Snapshot.of(["org:apache", "team"])
@@ -89,7 +90,7 @@ def test_keys_for_the_broker() -> None:
 def test_errors_in_the_client_s_names() -> None:
     topic = TopicResource("apache:y", "org.apache..y")
     denied = Denied(40, "Topic org.apache..y, unlike team..z, at kafka-1:9092.", "broker")
-    assert in_logical_names(view("org"), denied, topic) == Denied(
+    assert in_logical_names(Access(view("org"), "", ""), denied, topic) == Denied(
         40, "Topic apache:y, unlike (another topic), at (a broker).", "broker"
     )
     assert second_spelling("a").message == "This is already in the request, as 'a'."

@@ -10,7 +10,7 @@ from gateway.catalog.entities import Change, Namespace, Removal, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base import usage as usage_module
 from gateway.changes.base.usage import UNCOUNTED, UNCOUNTED_PARTITIONS, Expected, Usage
-from gateway.names import LogicalName
+from gateway.names import LogicalName, encode
 from gateway.topic_ids import TopicIndex
 
 PATHS = ["", "org", "org:a", "org:a:b", "team"]
@@ -88,9 +88,12 @@ Step = st.one_of(
     st.tuples(
         st.just("enter"),
         st.builds(
-            lambda flat, path, counted: TopicEntry(flat, LogicalName(path, "t"), counted=counted),
+            lambda flat, path, topic, counted: TopicEntry(
+                flat, LogicalName(path, topic), counted=counted
+            ),
             st.sampled_from(FLATS),
             st.sampled_from(PATHS),
+            st.sampled_from(["t", "mm2-t.internal"]),
             st.integers(0, 9),
         ),
     ),
@@ -107,28 +110,50 @@ def test_mirrormakers_own_topics_are_not_counted_up_to_a_bound() -> None:
     assert (usage.topics("org"), usage.partitions("org"), usage.tree_topics("org")) == (2, 3, 2)
     usage.at(snapshot, index_of(org__x=2, **own(UNCOUNTED + 3)))
     assert (usage.topics("org"), usage.partitions("org"), usage.tree_topics(None)) == (4, 17, 4)
-    assert usage.is_uncounted("org..mm2-000.internal")
-    assert not usage.is_uncounted("org..mm2-066.internal")
+    assert not usage.is_counted("org..mm2-000.internal")
+    assert usage.is_counted("org..mm2-066.internal")
+    assert not usage.is_counted("org..none")
     usage.at(snapshot, index_of(org__x=2))
     assert (usage.topics("org"), usage.partitions("org")) == (1, 2)
 
 
+def grown(expected: Expected, topic: str, partitions: int = 1, path: str = "org") -> list[int]:
+    """By how many topics and partitions a new one makes its namespace, and all of them, larger."""
+    name = LogicalName(path, topic)
+    more = expected.growth(encode(name), name, partitions)
+    expected.expect(encode(name), name, partitions)
+    return [more.topics(path), more.partitions(path), more.tree_topics(None)]
+
+
 def test_new_topics_of_mirrormakers_own_are_expected_up_to_the_bound() -> None:
-    usage = Usage().at(Snapshot.of(["org"]), index_of(**own(UNCOUNTED - 2)))
+    usage = Usage().at(Snapshot.of(["org", "free"]), index_of(**own(UNCOUNTED - 2)))
     expected = Expected(usage)
-    assert not expected.takes_uncounted("orders.internal", 1)
-    taken = [expected.takes_uncounted(f"{name}.checkpoints.internal", 1) for name in "ABC"]
-    assert taken == [True, True, False]
+    assert grown(expected, "orders.internal") == [1, 1, 1]
+    names = [f"z{name}.checkpoints.internal" for name in "ABC"]
+    assert [grown(expected, name) for name in names] == [[0, 0, 0], [0, 0, 0], [1, 1, 1]]
+    # Another namespace leaves out as many of its own; all together there are too many.
+    assert grown(expected, "z.checkpoints.internal", path="free") == [0, 0, 1]
     fresh = Expected(Usage().at(Snapshot.of(["org"]), index_of()))
-    assert fresh.takes_uncounted("mm2-offsets.A.internal", 25)
-    assert not fresh.takes_uncounted("mm2-offsets.B.internal", 26)
+    assert grown(fresh, "mm2-offsets.A.internal", 25) == [0, 0, 0]
+    assert grown(fresh, "mm2-offsets.B.internal", 26) == [1, 26, 1]
+
+
+def test_what_is_only_asked_changes_nothing() -> None:
+    usage = Usage().at(Snapshot.of(["org"]), index_of(org__x=2, **own(UNCOUNTED)))
+    before = counts(usage)
+    expected = Expected(usage)
+    more = expected.growth("org..mm2-000.internal", LogicalName("org", "y"), 1)
+    assert (more.topics("org"), more.partitions("org")) == (1, 5), "it has no fewer than it has"
+    expected.expect("org..x", LogicalName("org:a", "mm2.internal"), 1)
+    assert (expected.topics("org"), expected.tree_topics("org")) == (0, 1), "one too many in all"
+    assert counts(usage) == before
 
 
 def test_one_with_more_partitions_than_mirrormaker_creates_is_counted() -> None:
     names = {"org__mm2-a.internal": UNCOUNTED_PARTITIONS, "org__mm2-b.internal": 26}
     usage = Usage().at(Snapshot.of(["org"]), index_of(**names))
     assert (usage.topics("org"), usage.partitions("org")) == (1, 26)
-    assert usage.is_uncounted("org..mm2-a.internal")
+    assert not usage.is_counted("org..mm2-a.internal")
     usage.at(Snapshot.of(["org"]), index_of(**dict.fromkeys(names, 3)))
     assert (usage.topics("org"), usage.partitions("org")) == (0, 0)
 

@@ -9,6 +9,7 @@ import pytest
 from gateway.acl_model import CLUSTER
 from gateway.catalog.entities import PrincipalHome
 from gateway.views.authorized_access import AuthorizedAccess
+from protocol.pausing import EVERY, on_pause
 from tests.changes.config_requests import (
     TOPIC,
     alter,
@@ -89,6 +90,59 @@ async def test_own_and_inherited_configs_of_a_namespace(gateway: FakeGateway) ->
     assert told["retention.ms"] == ("2", INHERITED)
     told = await describe(gateway, "org:")
     assert told["gateway.namespaces"] == ("org:apache,org:gnu", DEFAULT)
+
+
+@pytest.mark.parametrize("home", ["", "org"])
+async def test_how_a_listener_writes_names_needs_no_right(gateway: FakeGateway, home: str) -> None:
+    """Commands ask before all else, and a denial would be logged for each of them."""
+    access = AuthorizedAccess(gateway.view(home), "User:bob", "127.0.0.1", Allowing([]))
+    keys = ("gateway.spelling", "gateway.authorization")
+    (result,) = await describe_all(gateway, [(TOPIC, ":", keys)], access=access)
+    assert int(result.error_code) == 0
+    assert [(one.name, one.value) for one in result.configs] == [
+        ("gateway.spelling", "colon"),
+        ("gateway.authorization", "true"),
+    ]
+    told = await describe(gateway, ":")
+    assert told["gateway.authorization"] == ("false", DEFAULT)
+    assert "gateway.spelling" not in await describe(gateway, "org:")
+    if home:
+        more = [(TOPIC, ":", (*keys, "retention.ms"))]
+        (result,) = await describe_all(gateway, more, access=access)
+        assert int(result.error_code) == 29
+
+
+async def test_how_a_listener_writes_names_costs_nothing_else(gateway: FakeGateway) -> None:
+    """Any client may ask for it, and every command does: neither brokers nor namespaces count."""
+    keys = ("gateway.spelling", "gateway.authorization")
+    await gateway.cluster.refresh()
+    gateway.broker.down = True
+    asked = len(gateway.broker.asked)
+    (result,) = await describe_all(gateway, [(TOPIC, ":", keys)])
+    assert (int(result.error_code), len(result.configs)) == (0, 2)
+    assert len(gateway.broker.asked) == asked
+    (result,) = await describe_all(gateway, [(TOPIC, ":", (*keys, "gateway.topics"))])
+    assert int(result.error_code) != 0
+
+
+async def test_others_are_served_while_many_namespaces_are_described() -> None:
+    world = World([f"n{number}" for number in range(5_000)])
+    world.broker.make(*(f"t{number}" for number in range(5_000)))
+    gateway = world.gateway()
+    pauses = 0
+
+    def pause() -> None:
+        nonlocal pauses
+        pauses += 1
+
+    on_pause(pause)
+    try:
+        told = await describe(gateway, ":")
+    finally:
+        on_pause(None)
+    assert told["gateway.topics"] == ("5000", DEFAULT)
+    # The tree is made of its namespaces and topics, and then those directly below are looked at.
+    assert pauses >= 4 * 5_000 // EVERY
 
 
 async def test_the_outermost_namespace(gateway: FakeGateway) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.catalog.entities import CatalogFormat, Link, TopicEntry
-from gateway.changes.jobs.background import NamespaceDeletion, deletion_task
+from gateway.changes.jobs.namespace_deletion import NamespaceDeletion, deletion_task
 from gateway.changes.topics.links import MAX_LINKS
 from gateway.names import LogicalName
 from tests.changes.admin_requests import codes, create, delete

@@ -11,7 +11,7 @@ import pytest
 from gateway.catalog.entities import Namespace
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import ACTOR, GATEWAY, Actor
-from gateway.changes.jobs.background import NamespaceDeletion, deletion_task
+from gateway.changes.jobs.namespace_deletion import NamespaceDeletion, deletion_task
 from gateway.changes.jobs.runner import MAX_TASKS, JobRunner, Task
 from tests.changes.admin_requests import delete
 from tests.changes.fakes import FakeGateway, World
@@ -136,6 +136,21 @@ async def test_a_failure_is_tried_again_and_hurts_no_other(
         await until(lambda: job.ran.count("bad") >= 2)
     assert job.ran.count("good") > 2
     assert str(error) in caplog.text
+
+
+async def test_a_task_waits_no_longer_because_the_cluster_was_away_for_long(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def away(_: Task) -> float | None:
+        raise OSError("away")
+
+    job, task = Chores(away), Task("chore", "it", 1)
+    runner = JobRunner(World([]).gateway().context, [job], clock=lambda: 0.0)
+    for _ in range(20):
+        runner._running[task] = asyncio.create_task(asyncio.sleep(0))
+        await runner._do(job, task)
+        assert runner._due[task] <= 10
+    assert caplog.text.count("away") == 1  # and is logged once
 
 
 async def test_a_job_that_cannot_tell_its_tasks_hurts_no_other(

@@ -15,6 +15,7 @@ from gateway.changes.jobs.background import ApplyJob
 from gateway.changes.jobs.runner import Task
 from gateway.changes.namespaces.namespace_configs import (
     NotApplied,
+    applied,
     apply_namespace,
     apply_topic,
     operations,
@@ -267,15 +268,13 @@ def test_operations() -> None:
     entry = TopicEntry("org..x", ORG_X, own_configs=("own",))
     world = world_with(Namespace("org", {"own": "1", "same": "2", "new": "3"}), entry)
     dynamic = {"own": "9", "same": "2", "more": "4"}
-    snapshot = world.snapshot
-    assert operations(snapshot, "org..x", dynamic, None) == [
-        Operation("more", DELETE),
-        Operation("new", SET, "3"),
-    ]
-    assert operations(snapshot, "org..x", dynamic, ("own", "new", "gone")) == [
-        Operation("new", SET, "3")
-    ]
-    assert operations(snapshot, "org..x", dynamic, ("more",)) == [Operation("more", DELETE)]
+
+    def planned(keys: tuple[str, ...] | None) -> list[Operation]:
+        return operations(applied(world.snapshot, "org..x", dynamic, keys), dynamic)
+
+    assert planned(None) == [Operation("more", DELETE), Operation("new", SET, "3")]
+    assert planned(("own", "new", "gone")) == [Operation("new", SET, "3")]
+    assert planned(("more",)) == [Operation("more", DELETE)]
 
 
 # -- waiting ---------------------------------------------------------------------------------------

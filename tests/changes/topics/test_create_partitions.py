@@ -185,14 +185,14 @@ async def test_acls_are_asked_on_the_newest_state() -> None:
     results = messages.parse("CreatePartitionsResponse", 3, answer.body).results
     # There is no such name any more, and what it stood for is somebody else's.
     assert [int(each.error_code) for each in results] == [UNKNOWN, FORBIDDEN]
-    assert answer.denied["org:b"].rule == "acl"
+    assert dict(answer.denied)["org:b"].rule == "acl"
     assert set(partitions(one).values()) == {1}
 
 
 async def test_a_rejection_is_told_to_who_counts_denials() -> None:
     gateway = strict(world(), partitions={"max": 4})
     answer = await answered(gateway, ("org:a", 5), ("nowhere:x", 2))
-    assert {name: why.rule for name, why in answer.denied.items()} == {
+    assert {name: why.rule for name, why in answer.denied} == {
         "org:a": "policies",
         "nowhere:x": "namespace",
     }

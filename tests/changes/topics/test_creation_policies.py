@@ -120,12 +120,12 @@ async def test_both_spellings_get_the_same_answer(validate_only: bool) -> None:
 async def test_a_rejection_is_told_to_who_counts_denials() -> None:
     one = gateway(Asked())
     answered = await made(one, "org:refused")
-    (why,) = answered.denied.values()
+    ((_, why),) = answered.denied
     assert (why.code, why.rule) == (POLICY_VIOLATION, "policies")
 
 
 async def test_a_client_is_told_by_the_name_it_knows() -> None:
     one = World(["org"]).gateway(judge(namespaces={"org": {"partitions": {"max": 1}}}))
     answered = await made(one, "x", shape=Shape(partitions=2), view=one.view("org"))
-    (why,) = answered.denied.values()
+    ((_, why),) = answered.denied
     assert why.message.startswith("Topic 'x' has 2 partitions")

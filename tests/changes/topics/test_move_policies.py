@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import pytest
 
 from gateway.catalog.entities import Alias, Namespace, TopicEntry
 from gateway.changes.base.rejected import Rejected
-from gateway.changes.base.usage import Usage, UsageForMove
 from gateway.changes.base.virtual_configs import Move
 from gateway.changes.topics.move_topics import move_topic
 from gateway.names import LogicalName
@@ -227,29 +225,69 @@ async def test_what_is_too_big_for_a_tree_may_move_within_it() -> None:
     assert await alter(gateway, "org:a:x", moving("org:b")) == (0, None)
 
 
-NONE = -sys.maxsize
-"""Less than any limit."""
+async def partly_own(**limits: Any) -> tuple[World, FakeGateway]:
+    """Topics of MirrorMaker's own, which are not counted, in ``org`` and below it, under limits."""
+    one = World(["org:sub", "free"])
+    one.broker.make("org..mm2-1.internal", "org..mm2-2.internal", "org.sub..mm2-3.internal")
+    for topic in one.broker.topics.values():
+        topic.partitions = 3
+    return one, strict(one, **limits)
 
 
-def test_trees_that_hold_both() -> None:
-    class Full(Usage):
-        def topics(self, path: str) -> int:
-            return 9
+@pytest.mark.parametrize(
+    "limits",
+    [
+        {"max_topics": 1},
+        {"max_partitions": 5},
+        {"max_topics_in_tree": 1},
+        {"max_partitions_in_tree": 5},
+    ],
+)
+@pytest.mark.parametrize("goes", ["org", "org:sub"])
+async def test_a_new_name_in_the_same_tree_counts_what_was_not_counted(
+    limits: dict[str, Any], goes: str
+) -> None:
+    """Renamed where it is, and moved below."""
+    one, gateway = await partly_own(**limits)
+    assert await alter(gateway, "org:mm2-1.internal", moving(goes, "x")) == (0, None)
+    code, text = await alter(gateway, "org:mm2-2.internal", moving(goes, "y"))
+    assert code == POLICY_VIOLATION
+    assert next(iter(limits)) in (text or "")
+    assert one.snapshot.owner("org..mm2-2.internal").topic == "mm2-2.internal"
+    # Elsewhere, and under another name that is not counted, there is room.
+    assert await alter(gateway, "org:mm2-2.internal", moving(goes, "mm2-9.internal")) == (0, None)
+    assert await alter(gateway, f"{goes}:mm2-9.internal", moving("free", "z")) == (0, None)
 
-        def partitions(self, path: str) -> int:
-            return 99
 
-        def tree_topics(self, path: str | None) -> int:
-            return 9
+async def test_what_loses_its_count_by_a_new_name_makes_room() -> None:
+    _, gateway = await partly_own(max_topics=1)
+    assert await alter(gateway, "org:mm2-1.internal", moving("org", "x")) == (0, None)
+    assert await alter(gateway, "org:x", moving("org", "mm2-1.internal")) == (0, None)
+    assert codes(await create(gateway, "org:new")) == [0]
+    assert codes(await create(gateway, "org:more")) == [POLICY_VIOLATION]
 
-        def tree_partitions(self, path: str | None) -> int:
-            return 99
 
-    joined = UsageForMove(Full(), "org:sub")
-    paths = (None, "org", "org:sub", "org:subway", "org:sub:x", "free")
-    assert [joined.tree_topics(path) for path in paths] == [NONE, NONE, NONE, 9, 9, 9]
-    assert [joined.tree_partitions(path) for path in paths] == [NONE, NONE, NONE, 99, 99, 99]
-    assert (joined.topics("org:sub"), joined.partitions("org")) == (9, 99)
+async def test_another_namespaces_topics_of_mirrormakers_own_use_up_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("gateway.changes.base.usage.UNCOUNTED", 2)
+    one = World(["org", "a"])
+    one.broker.make("a..mm2-1.internal", "a..mm2-2.internal", "a..mm2-3.internal")
+    gateway = strict(one, max_topics=1)
+    assert codes(await create(gateway, "org:mm2-1.internal", "org:mm2-2.internal")) == [0, 0]
+    assert codes(await create(gateway, "org:mm2-3.internal")) == [0], "the first that counts"
+    assert codes(await create(gateway, "org:mm2-4.internal")) == [POLICY_VIOLATION]
+
+
+async def test_a_new_name_that_lets_another_topic_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first ones by name are left out: one that comes before them makes the last one count."""
+    monkeypatch.setattr("gateway.changes.base.usage.UNCOUNTED", 1)
+    one = World(["org"])
+    one.broker.make("org..mm2-z.internal")
+    one.broker.topics["org..mm2-z.internal"].partitions = 20
+    gateway = strict(one, max_partitions=10)
+    assert codes(await create_shaped(gateway, "org:mm2-a.internal")) == [POLICY_VIOLATION]
+    assert codes(await create_shaped(gateway, "org:mm2-zz.internal")) == [0]
 
 
 # -- adoption --------------------------------------------------------------------------------------

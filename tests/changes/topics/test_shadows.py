@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from gateway.changes.topics.shadows import ENSURE_SECONDS, FAILURE_HOLDS, SETTLED_SECONDS, Shadows
-from tests.changes.fake_broker import Rejected
+from gateway.changes.topics.shadows import (
+    ENSURE_SECONDS,
+    FAILURE_HOLDS,
+    KNOWN_SECONDS,
+    SETTLED_SECONDS,
+    Shadows,
+)
+from protocol.messages import Request
+from tests.changes.fake_broker import FakeBroker, Rejected
 from tests.changes.fakes import FakeGateway, World
 
 FIRST, SECOND = b"__kafka_gateway_far.2.first", b"__kafka_gateway_far.2.second"
@@ -115,3 +124,34 @@ async def test_a_broker_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) ->
     await shadows.ensure({FIRST: 2})
     assert not shadows.has(FIRST)
     assert not shadows.due(FIRST)
+
+
+class TwoBrokers:
+    """A cluster of which one broker never answers."""
+
+    def __init__(self, broker: FakeBroker) -> None:
+        self._broker = broker
+
+    async def ask(self, request: Request, *, changes: bool = True) -> Any:
+        return await self._broker.ask(request, changes=changes)
+
+    async def ask_at(
+        self, address: tuple[str, int], request: Request, *, within: float | None = None
+    ) -> Any:
+        await asyncio.Event().wait()
+
+
+async def test_a_silent_broker_holds_up_no_other_group() -> None:
+    """Each group waits at most for as long as one would, and no shadow counts as failed."""
+    world = World([])
+    gateway = world.gateway()
+    gateway.cluster.brokers = {1: ("broker", 9092), 2: ("broker", 9093)}
+    gateway.context = replace(gateway.context, admin=TwoBrokers(world.broker))
+    shadows = shadows_of(gateway)
+    names = [b"__kafka_gateway_far.2.%d" % number for number in range(8)]
+    began = time.monotonic()
+    await asyncio.gather(*(shadows.ensure({name: 1}) for name in names))
+    assert time.monotonic() - began < 3 * KNOWN_SECONDS
+    for name in names:
+        assert shadows.has(name)
+        assert shadows.due(name)

@@ -14,6 +14,7 @@ from tests.commands.fake_gateway import HOST, FakeGateway
 
 __all__ = ["HOST", "FakeBrokers"]
 
+UNKNOWN_TOPIC, TOPIC_AUTHORIZATION_FAILED = 3, 29
 UNKNOWN_MECHANISM, NO_SASL = 33, 34
 SECURITY_DISABLED = 54
 
@@ -23,7 +24,8 @@ class FakeBrokers(FakeGateway):
 
     ``topics`` are flat names with the node ids of their replicas. ``mechanisms``: without a login,
     which cannot succeed here, nothing else is answered. ``credentials``: they speak TLS.
-    ``acls``: the error code of DescribeAcls. ``is_controller``: they know no Metadata.
+    ``acls``: the error code of DescribeAcls. ``named``: that of a topic that is named, in Metadata.
+    ``is_controller``: they know no Metadata.
     """
 
     def __init__(
@@ -35,6 +37,7 @@ class FakeBrokers(FakeGateway):
         mechanisms: Sequence[str] = (),
         credentials: Credentials | None = None,
         acls: int | None = SECURITY_DISABLED,
+        named: int = UNKNOWN_TOPIC,
         levels: tuple[int, int] | None = (30, 30),
         is_controller: bool = False,
     ) -> None:
@@ -45,6 +48,7 @@ class FakeBrokers(FakeGateway):
         self.mechanisms = mechanisms
         self.credentials = credentials
         self.acls = acls
+        self.named_code = named
         self.levels = levels
         self.is_controller = is_controller
 
@@ -95,7 +99,11 @@ class FakeBrokers(FakeGateway):
         code = 0 if request.mechanism in self.mechanisms else UNKNOWN_MECHANISM
         return {"error_code": code, "mechanisms": tuple(self.mechanisms)}
 
-    def _brokers(self, _: Any, response: type) -> dict[str, object]:
+    def _brokers(self, request: Any, response: type) -> dict[str, object]:
+        if request.topics is not None:
+            cls = element_class(response, "topics")
+            named = [{"name": one.name, "error_code": self.named_code} for one in request.topics]
+            return {"topics": tuple(make(cls, each) for each in named)}
         brokers = []
         for node in self.node_ids:
             host, port = self.addresses.get(node, (HOST, self.port))

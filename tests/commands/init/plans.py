@@ -21,6 +21,7 @@ def asked(
     namespaces: Mapping[str, int] | None = None,
     has_authorizer: bool | None = False,
     has_catalog: bool = False,
+    sees_all_topics: bool = True,
 ) -> Asked:
     return Asked(
         server=SERVER,
@@ -30,6 +31,7 @@ def asked(
         brokers={node: Address(f"kafka-{node}.example", 9092) for node in node_ids},
         node_ids=frozenset(node_ids),
         topics=7,
+        sees_all_topics=sees_all_topics,
         namespaces=namespaces or {},
         has_authorizer=has_authorizer,
         has_catalog=has_catalog,

@@ -12,10 +12,16 @@ from gateway.commands.client_properties import ClientSecurity
 from gateway.commands.init.asked import ask_brokers
 from gateway.commands.init.unanswered import Unanswered
 from gateway.config.addresses import Address
-from tests.commands.init.fake_brokers import HOST, FakeBrokers
+from tests.commands.init.fake_brokers import (
+    HOST,
+    TOPIC_AUTHORIZATION_FAILED,
+    UNKNOWN_TOPIC,
+    FakeBrokers,
+)
 
 SECONDS = 30.0
 PLAIN = ClientSecurity(None)
+NONE, CLUSTER_AUTHORIZATION_FAILED = 0, 31
 
 
 async def test_everything_that_is_found() -> None:
@@ -50,6 +56,30 @@ async def test_whether_there_is_an_authorizer(code: int | None, expected: bool |
     async with FakeBrokers(acls=code) as brokers:
         found = await ask_brokers([Address(HOST, brokers.port)], PLAIN, timeout=SECONDS)
     assert found.has_authorizer is expected
+
+
+@pytest.mark.parametrize(
+    ("acls", "named", "sees_all"),
+    [
+        (NONE, UNKNOWN_TOPIC, True),
+        (NONE, TOPIC_AUTHORIZATION_FAILED, False),
+        (CLUSTER_AUTHORIZATION_FAILED, TOPIC_AUTHORIZATION_FAILED, False),
+        (None, TOPIC_AUTHORIZATION_FAILED, False),
+    ],
+)
+async def test_whether_all_topics_were_seen(acls: int | None, named: int, sees_all: bool) -> None:
+    async with FakeBrokers(acls=acls, named=named) as brokers:
+        found = await ask_brokers([Address(HOST, brokers.port)], PLAIN, timeout=SECONDS)
+    assert found.sees_all_topics is sees_all
+    every, one = brokers.asked("Metadata")
+    assert (every.topics, one.allow_auto_topic_creation) == (None, False)
+
+
+async def test_without_an_authorizer_all_topics_are_seen() -> None:
+    async with FakeBrokers() as brokers:
+        found = await ask_brokers([Address(HOST, brokers.port)], PLAIN, timeout=SECONDS)
+    assert found.sees_all_topics
+    assert len(brokers.asked("Metadata")) == 1
 
 
 @pytest.mark.parametrize(

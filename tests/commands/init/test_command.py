@@ -16,7 +16,7 @@ from devkit.ports import free_port, free_ports
 from gateway.commands.init import command as init_command
 from gateway.config.models import Config
 from gateway.config_file.loading import load_config
-from tests.commands.init.fake_brokers import FakeBrokers
+from tests.commands.init.fake_brokers import TOPIC_AUTHORIZATION_FAILED, FakeBrokers
 from tests.commands.running import Said, command
 
 FILE = "gateway.yaml"
@@ -92,6 +92,20 @@ Page: http://127.0.0.1:METRICS/
         "kafka-gateway: only clients on this machine can connect to 127.0.0.1; for others:"
         " --bind and --advertised-host\n"
     )
+
+
+async def test_topics_that_the_user_may_not_describe() -> None:
+    async with FakeBrokers(acls=31, named=TOPIC_AUTHORIZATION_FAILED) as brokers:
+        said = await init(brokers)
+        assert said.status == 0
+        (row,) = [line for line in said.lines if line.startswith("topics ")]
+        assert row.endswith("0 that this user may Describe")
+        assert "warning: this user may not Describe every topic" in said.err
+        assert "Describe on Topic '*'" in said.err
+        head = Path(FILE).read_text().partition("\n\n")[0]
+        assert "0 topics that its user may Describe" in " ".join(head.replace("#", "").split())
+        again = await init(brokers, "--force", "--json")
+        assert again.json["found"]["sees_all_topics"] is False
 
 
 async def test_as_json() -> None:

@@ -76,6 +76,8 @@ def test_its_listeners_are_those_of_the_quickstart(tmp_path: Path) -> None:
     written = yaml.safe_load(text)
     assert written["listeners"] == quickstart["listeners"]
     assert written["metrics"] == quickstart["metrics"]
+    # The quick start may be run anywhere; a gateway that stays has a name of its own.
+    assert written.pop("gateway_id")
     assert written.keys() <= quickstart.keys()
 
 
@@ -153,6 +155,18 @@ def test_it_names_pages_that_are_there(tmp_path: Path) -> None:
     assert {"docs/access.md", "docs/policies.md", "docs/tls.md", "docs/brokers.md"} <= pages
     assert all((markdown.ROOT / page).is_file() for page in pages)
     assert "team-b" in text
+
+
+def test_what_check_compares_of_the_rights(tmp_path: Path) -> None:
+    """checks/broker_rights.py: those on the catalog's topic and id; of clients only what is too
+    much there."""
+    found = plans.asked(has_authorizer=True)
+    lines = config_text(plans.plan(tmp_path / "gateway.yaml", found)).splitlines()
+    text = " ".join(line.strip(" #") for line in lines)
+    _, _, rest = text.partition("These brokers have ACLs")
+    said = rest.partition("namespaces:")[0]
+    assert "on the catalog's topic and transactional id are missing" in said
+    assert "those that its clients need are not compared" in said
 
 
 @pytest.mark.parametrize("line", config_text(plans.plan(Path("gateway.yaml"))).splitlines())

@@ -12,6 +12,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 from confluent_kafka.cimpl import NewTopic
 
+from devkit.topics import create_topics
 from devkit.waiting import wait_until
 from gateway import acl_model as model
 from gateway.acl_model import Operation, ResourcePattern
@@ -52,7 +53,8 @@ def error_name(code: int) -> str:
 # -- topics -----------------------------------------------------------------------------------
 
 
-def _read(servers: str, user: str, topic: str) -> int:
+def read(servers: str, user: str, topic: str) -> int:
+    """The error code with which a user reads a topic; 0: it gets a record."""
     with clients.consumer(servers, READERS, **authorized.login(user)) as client:
         client.subscribe([topic])
         return _first(client.poll)
@@ -73,21 +75,21 @@ def _describe(servers: str, user: str, topic: str) -> int:
 
 def _create(servers: str, user: str, name: str) -> int:
     made = authorized.admin(servers, user).create_topics([NewTopic(name, 1, 1)])
-    code = _ended(made[name])
+    code = ended(made[name])
     if not code:
-        _undo(lambda: authorized.admin(servers).delete_topics([name])[name])
+        undo(lambda: authorized.admin(servers).delete_topics([name])[name])
     return code
 
 
 def _delete(servers: str, user: str, name: str) -> int:
-    return _ended(authorized.admin(servers, user).delete_topics([name])[name])
+    return ended(authorized.admin(servers, user).delete_topics([name])[name])
 
 
 def _move(servers: str, user: str, topic: str, namespace: str) -> int:
-    code = _ended(_moved(servers, user, topic, namespace))
+    code = ended(_moved(servers, user, topic, namespace))
     if not code:
         source, _, name = topic.rpartition(":")
-        _undo(lambda: _moved(servers, authorized.ADMIN, f"{namespace}:{name}", source))
+        undo(lambda: _moved(servers, authorized.ADMIN, f"{namespace}:{name}", source))
     return code
 
 
@@ -100,9 +102,9 @@ def _moved(servers: str, user: str, topic: str, namespace: str, **more: str) -> 
     return future
 
 
-def _undo(action: Callable[[], Future[Any]]) -> None:
+def undo(action: Callable[[], Future[Any]]) -> None:
     """Undo a row's action as the administrator; the broker may not know of it yet."""
-    wait_until(lambda: _ended(action()) == 0, "what was done to be undone", clients.SECONDS)
+    wait_until(lambda: ended(action()) == 0, "what was done to be undone", clients.SECONDS)
 
 
 # -- groups, transactional ids, producers -----------------------------------------------------
@@ -165,7 +167,7 @@ def _add_acl(servers: str, user: str, pattern: ResourcePattern) -> int:
     entry = model.AclEntry("User:bob", "*", Operation.READ, model.Permission.ALLOW)
     wanted = authorized.binding(model.AclBinding(pattern, entry))
     ((_, future),) = authorized.admin(servers, user).create_acls([wanted]).items()
-    return _ended(future)
+    return ended(future)
 
 
 # -- codes ------------------------------------------------------------------------------------
@@ -177,7 +179,8 @@ def _first(poll: Callable[[float], Any]) -> int:
     return _code(event.error())
 
 
-def _ended(future: Future[Any]) -> int:
+def ended(future: Future[Any]) -> int:
+    """The error code of a request that an admin client has sent."""
     error = future.exception(clients.SECONDS)
     assert error is None or isinstance(error, KafkaException), repr(error)
     return 0 if error is None else _code(error.args[0])
@@ -189,7 +192,7 @@ def _code(error: KafkaError | None) -> int:
 
 _Type = model.ResourceType
 _ACTIONS: dict[tuple[Operation, _Type], Callable[[str, str, str], int]] = {
-    (Operation.READ, _Type.TOPIC): _read,
+    (Operation.READ, _Type.TOPIC): read,
     (Operation.WRITE, _Type.TOPIC): _write,
     (Operation.DESCRIBE, _Type.TOPIC): _describe,
     (Operation.CREATE, _Type.TOPIC): _create,
@@ -204,7 +207,7 @@ def make_world(servers: str) -> None:
     admin = authorized.admin(servers)
     alias, name = access_table.MOVED
     topics = [*access_table.TOPICS, alias]
-    clients.done(admin.create_topics([NewTopic(topic, 1, 1) for topic in topics]))
+    create_topics(admin, [NewTopic(topic, 1, 1) for topic in topics])
     for topic in topics:
         clients.produce(servers, topic, ["record"], **authorized.login(authorized.ADMIN))
     until = {"gateway.alias.until": "2100-01-01"}

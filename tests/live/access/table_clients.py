@@ -13,7 +13,7 @@ from devkit import java
 from devkit.java import JavaResult
 from gateway.acl_model import Operation, PatternType, ResourcePattern, ResourceType
 from tests.docs.access_table import AddsAcls, Does, Row
-from tests.live.access.actions import READERS, error_name, written
+from tests.live.access.actions import READERS, error_name, undo, written
 from tests.live.support import authorized, clients, java_tools
 
 
@@ -94,8 +94,7 @@ def java_answer(servers: str, row: Row, directory: Path) -> JavaResult:
     arguments = ["--create", "--topic", name, "--partitions", "1", "--replication-factor", "1"]
     result = java_tools.attempt(java.TOPICS, servers, *config, *arguments)
     if result.returncode == 0:
-        futures = authorized.admin(servers).delete_topics([name])
-        clients.done(futures)
+        undo(lambda: authorized.admin(servers).delete_topics([name])[name])
     return result
 
 

@@ -22,6 +22,7 @@ from confluent_kafka.admin import (
 from confluent_kafka.cimpl import NewTopic
 
 from devkit.broker import KafkaCluster
+from devkit.topics import create_topics
 from devkit.waiting import wait_until
 from gateway.acl_model import (
     AclBinding,
@@ -67,7 +68,7 @@ gateway = own_users_gateway(mechanisms=MECHANISMS, workers=2, gateway_id="revoki
 def topic(servers: str, kafka: KafkaCluster, unique: Names) -> str:
     """A topic that alice and bob may use, with any group and transactional id."""
     name = unique("orders")
-    clients.done(authorized.admin(servers).create_topics([NewTopic(name, 1, 1)]))
+    create_topics(authorized.admin(servers), [NewTopic(name, 1, 1)])
     clients.await_stored(kafka, name)
     authorized.delete_acls(servers)
     authorized.add_acls(servers, [*grants("alice", name), *grants("bob", name)])
@@ -178,6 +179,7 @@ def test_a_deny_that_is_added(servers: str, topic: str) -> None:
         authorized.add_acls(servers, [deny])
         scene.assert_stopped(time.monotonic())
         for client in (scene.writer, scene.classic, scene.consumer):
+            wait_until(partial(getattr, client, "codes"), "that it is told why", clients.SECONDS)
             assert client.codes == {TOPIC_AUTHORIZATION_FAILED}
         authorized.delete_acl(servers, deny)
         for client in (scene.writer, scene.classic, scene.consumer):

@@ -16,6 +16,7 @@ import pytest
 from confluent_kafka.cimpl import NewTopic
 
 from devkit.broker import KafkaCluster
+from devkit.topics import create_topics
 from devkit.waiting import wait_until
 from gateway.acl_model import ResourceType
 from protocol import messages
@@ -54,7 +55,7 @@ gateway = own_users_gateway(workers=2, gateway_id="revoking-wire")
 def topic(servers: str, kafka: KafkaCluster, unique: Names) -> str:
     """A topic with a record, that alice may use with any group and transactional id."""
     name = unique("orders")
-    clients.done(authorized.admin(servers).create_topics([NewTopic(name, 1, 1)]))
+    create_topics(authorized.admin(servers), [NewTopic(name, 1, 1)])
     clients.await_stored(kafka, name)
     authorized.delete_acls(servers)
     authorized.add_acls(servers, grants("alice", name))
@@ -76,8 +77,8 @@ def alice(servers: str, topic: str) -> Iterator[list[Wire]]:
         wires = [stack.enter_context(Wire(address)) for _ in range(CONNECTIONS)]
         for wire in wires:
             authorized.prove(wire, "alice")
-        names = [named(topic, number) for number in range(CONNECTIONS)]
-        by_hand.await_coordinators(wires[0], names, names)
+        for number, wire in enumerate(wires):  # whose workers have to know what she may
+            by_hand.await_coordinators(wire, [named(topic, number)], [named(topic, number)])
         yield wires
 
 

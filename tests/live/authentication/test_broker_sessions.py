@@ -12,7 +12,7 @@ from confluent_kafka.admin import AclOperation
 
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
-from tests.live.support import clients
+from tests.live.support import clients, gateway_log
 from tests.live.support.secured_brokers import ANY, PASSWORDS, SecuredBrokers, login
 from tests.live.support.wire import Wire
 from tests.pace import Pace
@@ -21,8 +21,9 @@ Names = Callable[[str], str]
 
 OWN_SECONDS = 7.0
 """How long the gateway's own sessions last (by SCRAM-SHA-256). It uses half of that."""
-SESSION_SECONDS = 8.0
-"""How long clients' do: they come back late in it, and machines are busy."""
+SESSION_SECONDS = 12.0
+"""How long clients' do: librdkafka comes back when nine tenths of it have gone by, and machines are
+busy."""
 PAUSE = 0.005
 """Seconds that a client under load waits at most between two records."""
 
@@ -61,7 +62,7 @@ def test_the_gateways_own_are_no_clients_concern(gateway: GatewayProcess, unique
     assert errors == []
     assert sent > 100
     clients.create(servers, f"{topic}-2")
-    assert "WARNING" not in gateway.log()
+    assert gateway_log.complaints(gateway) == []
 
 
 @pytest.mark.parametrize("mechanism", ["PLAIN", "SCRAM-SHA-512"])
@@ -70,7 +71,7 @@ def test_clients_prolong_theirs(gateway: GatewayProcess, unique: Names, mechanis
     clients.create(gateway.bootstrap_servers("all"), topic)
     servers = gateway.bootstrap_servers("through")
     settings = login(mechanism, "alice")
-    sent, errors = load(servers, topic, unique("readers"), settings, 2.5 * SESSION_SECONDS)
+    sent, errors = load(servers, topic, unique("readers"), settings, 2.1 * SESSION_SECONDS)
     assert errors == []
     assert sent > 100
 

@@ -35,6 +35,7 @@ def results(gateway: SecuredGateway, result: str, mechanism: str) -> float:
 # -- re-authentication ------------------------------------------------------------------------
 
 
+@pytest.mark.alone  # it comes back when nine tenths of its session have gone by
 def test_a_client_of_librdkafka_goes_on(secured: SecuredGateway, unique: Names) -> None:
     """Over several sessions, on the connections that it has, without an error."""
     topic = unique("orders")

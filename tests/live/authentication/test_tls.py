@@ -22,6 +22,7 @@ from devkit.broker import KafkaCluster
 from devkit.certificates import Authority, Credentials
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
+from devkit.topics import create_topics
 from devkit.waiting import wait_until
 from tests.live.authentication.pki import LivePki
 from tests.live.support import clients, java_tools
@@ -65,8 +66,7 @@ def confluent(
 
 
 def create(servers: str, settings: dict[str, str], topic: str) -> None:
-    admin = AdminClient(confluent(servers, settings))
-    clients.done(admin.create_topics([NewTopic(topic, 1, 1)]))
+    create_topics(AdminClient(confluent(servers, settings)), [NewTopic(topic, 1, 1)])
 
 
 def principals(gateway: GatewayProcess, topic: str) -> set[str]:
@@ -275,7 +275,9 @@ def test_renewed_without_a_restart_while_an_old_connection_goes_on(
         (tmp_path / "clients.pem").write_bytes(pki.foreign.file.read_bytes())
         pki.server.key.write_bytes(made.key.read_bytes())
         pki.server.certificate.write_bytes(made.certificate.read_bytes())
-        gateway.wait_for_log("listener mtls uses the TLS files as they are now", 2)  # each worker
+        # Each worker, and all files: one that looked between two of them says it of mtls twice,
+        # and of ssl, whose key and certificate come last, when it has them all.
+        gateway.wait_for_log("listener ssl uses the TLS files as they are now", 2)
 
         assert subject_shown(gateway.bootstrap_servers("ssl"), pki.ours) == "CN=renewed"
         admin = AdminClient(confluent(servers, pki.confluent(bob)))

@@ -133,7 +133,7 @@ def test_java(
 
     run(java.TOPICS, "--create", "--topic", topic, "--partitions", str(PARTITIONS))
     run(java.CONSOLE_PRODUCER, "--topic", topic, stdin="".join(f"{n}\n" for n in range(100)))
-    limits = ["--from-beginning", "--max-messages", "100", "--timeout-ms", "30000"]
+    limits = ["--from-beginning", "--max-messages", "100", "--timeout-ms", "120000"]
     consumed = run(java.CONSOLE_CONSUMER, "--topic", topic, *limits)
     assert sorted(map(int, consumed.lines)) == list(range(100))
     described = run(java.TOPICS, "--describe", "--topic", topic)

@@ -20,7 +20,7 @@ from confluent_kafka.cimpl import NewTopic
 from devkit.broker import KafkaCluster
 from devkit.waiting import wait_until
 from gateway.catalog.entities import Change, Namespace, Removal, TopicEntry
-from gateway.catalog.log.topics import CatalogTopicError
+from gateway.catalog.log.topics import CatalogLost, CatalogTopicError
 from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide
@@ -70,9 +70,10 @@ class Fleet:
         await self.cluster.stop()
 
     async def start(
-        self, max_staleness: float = 30.0, change_seconds: float = 15.0
+        self, max_staleness: float = 30.0, change_seconds: float = SECONDS, *, anew: bool = False
     ) -> ReplicatedCatalog:
-        """Start one more catalog, which is stopped with the fleet."""
+        """Start one more catalog, which is stopped with the fleet. ``anew``: as an operator says
+        who lets it begin although there was one."""
         catalog = ReplicatedCatalog(
             self.servers,
             self.admin,
@@ -80,6 +81,7 @@ class Fleet:
             transactional_id=self.topic,
             max_staleness=max_staleness,
             change_seconds=change_seconds,
+            anew=anew,
         )
         await catalog.start()
         self._stack.push_async_callback(catalog.stop)
@@ -141,7 +143,7 @@ async def test_a_refresh_sees_what_another_was_told_is_done(fleet: Fleet) -> Non
 
 
 async def test_racing_gateways_never_both_win(fleet: Fleet) -> None:
-    catalogs = [await fleet.start() for _ in range(6)]
+    catalogs = [await fleet.start(change_seconds=SECONDS) for _ in range(6)]
     paths = [f"n{number}" for number in range(200)]
 
     async def race(name: str, catalog: ReplicatedCatalog, mine: Sequence[str]) -> list[str]:
@@ -242,8 +244,10 @@ async def test_deleted_records_are_noticed(kafka: KafkaCluster, fleet: Fleet) ->
     partition = TopicPartition(fleet.topic, 0, end)
     admin(kafka.bootstrap_servers).delete_records([partition])[partition].result(SECONDS)
     set_configs(kafka, fleet.topic, {"cleanup.policy": "compact"})
-    # Nobody is told of what is not there any more; a gateway that starts now knows nothing of it.
-    anew = await fleet.start()
+    # Nobody is told of what is not there any more; a gateway that starts now begins no other.
+    with pytest.raises(CatalogLost):
+        await fleet.start()
+    anew = await fleet.start(anew=True)
     assert anew.snapshot.namespaces == {}
     await anew.change(create("new"))
     await eventually(lambda: set(other.snapshot.namespaces) == {"new"}, "the new log")
@@ -266,7 +270,10 @@ async def test_a_topic_made_anew_is_noticed(
             await catalog.refresh()
     assert fleet.topic not in kafka.topics(internal=True)
     assert len(catalog.snapshot.namespaces) == 5
-    anew = await fleet.start()
+    with pytest.raises(CatalogLost):
+        await fleet.start()
+    assert fleet.topic not in kafka.topics(internal=True)
+    anew = await fleet.start(anew=True)
     await anew.change(create("new"))
     await eventually(lambda: set(catalog.snapshot.namespaces) == {"new"}, "the new log")
     assert "reading it anew" in caplog.text
@@ -279,7 +286,7 @@ async def test_a_topic_made_anew_is_noticed(
 
 
 async def test_without_a_broker_the_last_state_stays_until_it_is_too_old() -> None:
-    with KafkaCluster() as kafka:
+    with KafkaCluster(missed_quickly=True) as kafka:
         async with no_task_left(), Fleet(kafka, "__kafka_gateway_catalog") as fleet:
             catalog = await fleet.start(max_staleness=8.0, change_seconds=12.0)
             await catalog.change(create("a"))

@@ -12,6 +12,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess
+from devkit.topics import create_topics
 from gateway.acl_model import AclBinding, AclEntry, Operation, Permission, pattern_of
 from tests.live.support import authorized, clients, namespaces
 from tests.live.support.fixtures import own_kafka
@@ -62,11 +63,9 @@ def described(servers: str, user: str, names: list[str]) -> set[str]:
 
 def make(servers: str, *names: str) -> None:
     admin = authorized.admin(servers)
-    futures = [
-        future for name in names for future in admin.create_topics([NewTopic(name, 1, 1)]).values()
-    ]
-    for future in futures:
-        future.result(clients.SECONDS)
+    for name in names:
+        create_topics(admin, [NewTopic(name, 1, 1)])
+    clients.await_known(admin, *(name for name in names if not name.endswith(":")))
 
 
 def test_carried_twice_and_closed_as_at_the_source(gateway: GatewayProcess, tmp_path: Path) -> None:

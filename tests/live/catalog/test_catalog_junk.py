@@ -130,7 +130,7 @@ class Story:
             keys = [one.key for one in self.foreigner.records()]
             return keys.count(b"namespace/org") < turn / 2 and keys.count(b"quota/new") == 1
 
-        wait_until(compacted, "the compaction", 120)
+        wait_until(compacted, "the compaction", 400)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from aiokafka.admin import AIOKafkaAdminClient, NewPartitions, NewTopic
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 
 from devkit.broker import KafkaCluster
-from tests.live.support import clients
+from tests.live.support import clients, namespaces
 from tests.waiting import eventually
 
 Names = Callable[[str], str]
@@ -112,6 +112,7 @@ async def test_admin_client(colon: str, kafka: KafkaCluster, unique: Names) -> N
 
         resource = ConfigResource(ConfigResourceType.TOPIC, logical, {"retention.ms": "7654321"})
         await admin.alter_configs([resource])
+        namespaces.await_value(kafka, flat, "retention.ms", "7654321")
         answers = await admin.describe_configs(
             [ConfigResource(ConfigResourceType.TOPIC, logical, {"retention.ms": None})]
         )

@@ -23,7 +23,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from devkit.broker import KafkaCluster
 from devkit.waiting import wait_until
-from tests.live.support import clients
+from tests.live.support import clients, namespaces
 
 Names = Callable[[str], str]
 
@@ -53,6 +53,7 @@ def test_produce_and_consume_in_a_group(
 def test_acks(colon: str, kafka: KafkaCluster, unique: Names, acks: str) -> None:
     topic = unique("acks")
     clients.create(colon, f"team-a:{topic}")
+    clients.await_led(colon, f"team-a:{topic}")  # with acks=0 no client sends again
     clients.produce(colon, f"team-a:{topic}", ["a", "b"], acks=acks)
     read = clients.consume(kafka.bootstrap_servers, f"team-a..{topic}", 2, unique("direct"))
     assert read == ["a", "b"]
@@ -143,13 +144,7 @@ def test_create_partitions(colon: str, kafka: KafkaCluster, unique: Names) -> No
     admin = clients.admin(colon)
     clients.done(admin.create_partitions([NewPartitions(f"team-a:{topic}", 4)]))
     flat = f"team-a..{topic}"
-
-    def partitions() -> int:
-        return len(
-            kafka.admin().list_topics(topic=flat, timeout=clients.SECONDS).topics[flat].partitions
-        )
-
-    wait_until(lambda: partitions() == 4, "four partitions on the broker", clients.SECONDS)
+    clients.await_partitions(kafka, flat, 4)
 
 
 def test_configs(colon: str, kafka: KafkaCluster, unique: Names) -> None:
@@ -163,6 +158,7 @@ def test_configs(colon: str, kafka: KafkaCluster, unique: Names) -> None:
     assert [r.name for r in admin.incremental_alter_configs([asked])] == [f"team-a:{topic}"]
     for future in admin.incremental_alter_configs([asked]).values():
         future.result(clients.SECONDS)
+    namespaces.await_value(kafka, f"team-a..{topic}", "retention.ms", "1234567")
 
     for servers, name in (
         (colon, f"team-a:{topic}"),

@@ -3,10 +3,14 @@ test goes through the life of a topic."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+
+import pytest
 
 from devkit import java
 from devkit.broker import KafkaCluster
+from devkit.gateway_process import GatewayProcess
 from tests.live.support import clients, java_tools, namespaces
 
 Names = Callable[[str], str]
@@ -57,7 +61,7 @@ def test_console_clients_and_groups(
     deleted = java_tools.consumer_groups(home_a, "--delete", "--group", group).stdout
     assert group in deleted
     assert "team-a.." not in deleted
-    groups = clients.admin(kafka.bootstrap_servers).list_consumer_groups().result(30)
+    groups = clients.admin(kafka.bootstrap_servers).list_consumer_groups().result(clients.SECONDS)
     assert flat_group not in {entry.group_id for entry in groups.valid or ()}
 
 
@@ -77,9 +81,50 @@ def test_groups_and_configs_at_a_legal_listener(
     of_topic = ["--entity-type", "topics", "--entity-name", topic]
     altered = java_tools.configs(legal, "--alter", *of_topic, "--add-config", "retention.ms=4321")
     assert topic in altered.stdout
+    namespaces.await_value(kafka, topic, "retention.ms", "4321")
     assert "retention.ms=4321" in java_tools.configs(legal, "--describe", *of_topic).stdout
     direct = java_tools.configs(kafka.bootstrap_servers, "--describe", *of_topic).stdout
     assert "retention.ms=4321" in direct
+
+
+@pytest.mark.parametrize(("listener", "end"), [("admin", ":"), ("admin-legal", "..")])
+def test_tools_ask_whatever_is_listed_without_waiting(
+    gateway: GatewayProcess, admin: str, kafka: KafkaCluster, unique: Names, listener: str, end: str
+) -> None:
+    """Java waits 60 s for a partition that has no leader, and a page of AKHQ fails at it."""
+    servers, org = gateway.bootstrap_servers(listener), unique("org")
+    namespaces.create(admin, f"{org}:")
+    namespaces.create_topic(admin, kafka, f"{org}:orders")
+    clients.produce(admin, f"{org}:orders", ["one", "two"])
+    namespace, topic = f"{org}{end}", f"{org}{end}orders"
+
+    for at, offsets in (
+        ("latest", {namespace: 0, topic: 2}),
+        ("earliest", {namespace: 0, topic: 0}),
+    ):
+        told = java_tools.run(
+            java.GET_OFFSETS, servers, "--topic", f"{re.escape(org)}.*", "--time", at
+        )
+        assert set(told.lines) == {f"{name}:0:{offset}" for name, offset in offsets.items()}
+        assert "Skip" not in told.stdout + told.stderr
+    found = java_tools.topics(servers, "--describe", "--topic", f"{re.escape(org)}.*").stdout
+    assert f"Topic: {namespace}\tPartitionCount: 1" in found
+    wrong = java_tools.topics(servers, "--describe", "--unavailable-partitions").stdout
+    assert namespace not in wrong
+
+    classes = java.compile_java(java_tools.SOURCES / "TopicPage.java")
+    args = [servers, org, unique("group"), "30"]
+    page = java.run_java("TopicPage", args, classes=classes)
+    assert page.returncode == 0, page.stderr
+    lines = {tuple(line.split(" ")) for line in page.lines}
+    for what, offset in (("latest", "2"), ("begins", "0"), ("ends", "2")):
+        assert {(what, f"{namespace}-0", "0"), (what, f"{topic}-0", offset)} <= lines
+    # No record is the newest one.
+    assert {("newest", f"{namespace}-0", "-1"), ("producers", f"{namespace}-0", "0")} <= lines
+    for name in (namespace, topic):
+        assert {("led", name, "true"), ("configs", name, "true")} <= lines
+    assert ("stored", f"{topic}-0", "true") in lines
+    assert ("committed", args[2], "true") in lines
 
 
 def test_a_namespace_that_does_not_exist_is_named(colon: str, unique: Names) -> None:
@@ -105,10 +150,7 @@ def _life_of_a_topic(servers: str, kafka: KafkaCluster, name: str, flat: str) ->
     assert name == flat or flat not in described
 
     java_tools.topics(servers, "--alter", "--topic", name, "--partitions", "3")
-    metadata = clients.admin(kafka.bootstrap_servers).list_topics(
-        topic=flat, timeout=clients.SECONDS
-    )
-    assert len(metadata.topics[flat].partitions) == 3
+    clients.await_partitions(kafka, flat, 3)
 
     java_tools.topics(servers, "--delete", "--topic", name)
     clients.await_gone(kafka, flat)

@@ -27,6 +27,10 @@ Names = Callable[[str], str]
 LISTENERS = pytest.mark.parametrize("listener", ["admin", "narrow"])
 """With every namespace and its topics in listings; with the topics of the default one alone."""
 
+QUICK = {"topic_metadata_refresh_interval_ms": 300}
+"""A client that evaluates its expression looks every five minutes by itself for topics that it has
+not seen the first time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Scene:
@@ -136,7 +140,7 @@ def test_everything_is_what_the_view_lists(home_b: str, admin: str, unique: Name
     """``.*``, as a mirror subscribes: all of its own view, and nothing beside it."""
     namespaces.create(admin, f"team-b:{unique('sub')}:")
     namespaces.create(home_b, unique("orders"))
-    with clients.consumer(home_b, unique("app")) as client:
+    with clients.consumer(home_b, unique("app"), **QUICK) as client:
         client.subscribe(["^.*"])
 
         def settled() -> bool:
@@ -153,10 +157,9 @@ def test_a_namespace_that_comes_later_surprises_at_first(
     stem = unique("bla")
     plain, inside = f"{stem}-plain", f"{stem}:orders"
     namespaces.create_topic(admin, kafka, plain)
-    quick = {"topic_metadata_refresh_interval_ms": 300}
     with (
-        clients.consumer(admin, unique("wide"), **quick) as wide,
-        clients.consumer(narrow, unique("narrow"), **quick) as confined,
+        clients.consumer(admin, unique("wide"), **QUICK) as wide,
+        clients.consumer(narrow, unique("narrow"), **QUICK) as confined,
     ):
         for client in (wide, confined):
             client.subscribe([f"^{stem}.*"])

@@ -9,6 +9,7 @@ import pytest
 
 from devkit import java
 from devkit.java import JavaError
+from tests.live.support import clients
 from tests.live.support.tool_server import ToolServer
 from tests.pace import Pace
 
@@ -20,10 +21,21 @@ def tools() -> Iterator[ToolServer]:
     server.close()
 
 
+LISTED = "tool-server-listed"
+
+
+@pytest.fixture(scope="module")
+def _topic(admin: str) -> Iterator[None]:
+    """The one topic that is listed: others may be on their way out, from tests before."""
+    clients.create(admin, LISTED)
+    yield
+    clients.done(clients.admin(admin).delete_topics([LISTED]))
+
+
 @pytest.mark.parametrize(
     ("tool", "args"),
     [
-        (java.TOPICS, ["--list"]),
+        (java.TOPICS, ["--list", "--topic", LISTED]),
         (java.TOPICS, ["--describe", "--topic", "no-such-topic"]),
         (java.TOPICS, ["--no-such-option"]),
         (java.CONFIGS, ["--describe", "--entity-type", "users"]),
@@ -32,6 +44,7 @@ def tools() -> Iterator[ToolServer]:
         (java.CONSUMER_GROUPS, ["--describe", "--group", "no-such-group"]),
     ],
 )
+@pytest.mark.usefixtures("_topic")
 def test_status_and_output(tools: ToolServer, admin: str, tool: str, args: list[str]) -> None:
     """And nothing of what another tool has printed before."""
     command = ["--bootstrap-server", admin, *args]

@@ -8,6 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any, Final
 
+import pytest
+
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
 from gateway.error_codes import NOT_LEADER_OR_FOLLOWER
@@ -16,6 +18,9 @@ from tests.live.fleet.test_nodes import gateway_nodes
 from tests.live.support import by_hand, clients
 from tests.live.support.wire import Wire, request_frame
 from tests.live.tree.test_producer_ids import batch
+
+pytestmark = pytest.mark.alone
+"""Clients are sent on for 1.5 s, and who has been sent on is closed after 0.3 s."""
 
 SECONDS = clients.SECONDS
 FETCH = 1

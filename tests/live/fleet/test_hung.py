@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
 
-import psutil
 import pytest
 
 from devkit.broker import KafkaCluster
@@ -115,15 +114,8 @@ def test_a_gateway_of_which_all_processes_stop(
 
     @contextmanager
     def suspended(gateway: GatewayProcess) -> Iterator[None]:
-        supervisor = psutil.Process(gateway.process.command_pid)
-        stopped = [supervisor, *processes.workers(gateway)]
-        for process in stopped:
-            process.suspend()
-        try:
+        with processes.stopped_as_a_whole(gateway):
             yield
-        finally:
-            for process in stopped:
-                process.resume()
         wait_until(lambda: _readiness(gateway) == [], "it is ready", SECONDS)
 
     gaps = gaps_of(library, f"{library}-stopped-as-a-whole", gateways, tmp_path, suspended)

@@ -131,7 +131,7 @@ def test_clients_go_on_at_the_other_gateway(
             assert membership(own, f"group-{topic}") == joined, "the group was made anew"
     acked = [value for one in running for value in one.acked[topic]]
     tools = gateways[0].bootstrap_servers("tools")
-    check = clients.consume(tools, topic, _written(tools, topic), f"check-{topic}")
+    check = clients.consume(tools, topic, written(tools, topic), f"check-{topic}")
     assert {*acked} <= {*check}, "acknowledged, and lost"
     if library != "kafka-python":  # whose producer is not idempotent by itself
         steady.once_each(check)
@@ -176,7 +176,7 @@ def longest_gap(running: Sequence[Steady], topic: str, ending: Future[Any]) -> f
     return max(gaps)
 
 
-def _written(servers: str, topic: str) -> int:
+def written(servers: str, topic: str) -> int:
     """The number of records in the topic's one partition."""
     at = TopicPartition(topic, 0)
     latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]

@@ -15,8 +15,9 @@ from tests.live.fleet.test_killed_gateways import killed, stopped
 from tests.live.support import clients, steady
 
 SECONDS = clients.SECONDS
-SESSION: Final = {"session_timeout_ms": 6_000, "heartbeat_interval_ms": 1_000}
-"""The shortest session that brokers allow."""
+SESSION: Final = {"session_timeout_ms": 9_000, "heartbeat_interval_ms": 1_000}
+"""A short one, in which clients of a busy machine still find the other gateway: they may try nodes
+of the one that is gone first, a second each."""
 
 
 @pytest.mark.parametrize("ends", [stopped, killed])
@@ -38,12 +39,12 @@ def test_a_member_goes_on_while_a_gateway_is_away(
             gone = time.monotonic()
             before = reader.rounds
             wait_until(
-                lambda gone=gone: time.monotonic() > gone + 3 * SESSION["session_timeout_ms"] / 1e3,  # type: ignore[misc]
-                "three sessions without the gateway",
+                lambda gone=gone: time.monotonic() > gone + 2 * SESSION["session_timeout_ms"] / 1e3,  # type: ignore[misc]
+                "two sessions without the gateway",
                 SECONDS,
             )
             assert reader.rounds > before
-            reader.await_progress("three sessions", topic)
-            writer.await_progress("three sessions", topic)
+            reader.await_progress("two sessions", topic)
+            writer.await_progress("two sessions", topic)
             assert reader.assignments == 1, "it had to join its group again"
         gateway.start_again()

@@ -20,6 +20,7 @@ from confluent_kafka import ElectionType, TopicPartition
 from confluent_kafka.cimpl import NewTopic
 
 from devkit.broker import KafkaCluster
+from devkit.topics import create_topics
 from devkit.waiting import wait_until
 from tests.live.fleet.test_killed_gateways import CLIENTS, longest_gap
 from tests.live.support import clients
@@ -64,7 +65,7 @@ MEASURED: Final[list[tuple[str, Ends]]] = (
 @pytest.fixture(scope="module")
 def plain() -> Iterator[KafkaCluster]:
     """Three brokers. They are told to notice each other's end after 3 s, not 9 as by themselves."""
-    with KafkaCluster(3) as cluster:
+    with KafkaCluster(3, missed_quickly=True) as cluster:
         yield cluster
 
 
@@ -73,7 +74,7 @@ def plain() -> Iterator[KafkaCluster]:
 def test_a_broker_that_ends(library: str, ends: Ends, plain: KafkaCluster, tmp_path: Path) -> None:
     topic = f"{library}-{ends.__name__}"
     wanted = NewTopic(topic, 1, replica_assignment=[list(REPLICAS)])
-    clients.done(clients.admin(plain.addresses[1]).create_topics([wanted]))
+    create_topics(clients.admin(plain.addresses[1]), [wanted])
     await_leader(plain, topic)
     gaps = []
     with ExitStack() as stack:

@@ -17,7 +17,8 @@ ANYTHING: Final = "(anything)"
 @dataclass(frozen=True, slots=True)
 class KnownDifference:
     """One known difference: in answers of ``api``, at ``path`` (a regular expression), of these two
-    values; ``when`` looks at the request."""
+    values (each the value itself, a set of values, or a function that says whether it is meant);
+    ``when`` looks at the request."""
 
     api: str
     path: str
@@ -40,6 +41,8 @@ class KnownDifference:
 def _is(value: Any, wanted: Any) -> bool:
     if wanted is ANYTHING:
         return True
+    if callable(wanted):
+        return bool(wanted(value))
     return any(value == one for one in wanted) if isinstance(wanted, set) else bool(value == wanted)
 
 
@@ -97,6 +100,22 @@ def _has_other_resources(request: Request) -> bool:
     return any(resource["resource_type"] != 2 for resource in request.values["resources"])
 
 
+def _is_unjoined(listed: Any) -> bool:
+    """Whether a listed group is one that only a JoinGroup made, of which nobody is a member."""
+    if not isinstance(listed, dict):
+        return False
+    return listed["protocol_type"] == "" and "-joined-" in listed["group_id"]
+
+
+def _describes_what_was_joined(request: Request) -> bool:
+    return Ref("joined_group") in request.values["groups"]
+
+
+_UNJOINED: Final = (
+    "A group that a JoinGroup without a member id has made is shown from the partition's next "
+    "commit on, whoever's it is (GroupCoordinatorShard.listGroups reads at the committed offset)."
+)
+
 _NOT_DONE: Final = {3, 17, -1}
 """How the gateway rejects a name that no topic can have, and how a broker fails at the rest."""
 
@@ -128,6 +147,23 @@ KNOWN: Final[tuple[KnownDifference, ...]] = (
         ANYTHING,
         "A fetch as a replica is rejected: it would move the high watermark.",
         when=_poses_as_replica,
+    ),
+    KnownDifference("ListGroups", r"groups\[\]", MISSING, _is_unjoined, _UNJOINED),
+    KnownDifference("ListGroups", r"groups\[\]", _is_unjoined, MISSING, _UNJOINED),
+    *(
+        KnownDifference(
+            "DescribeGroups",
+            path,
+            states,
+            states,
+            _UNJOINED,
+            when=_describes_what_was_joined,
+        )
+        for path, states in (
+            (r"groups\[\]\.group_state", {"Dead", "Empty"}),
+            (r"groups\[\]\.error_code", {0, 69}),
+            (r"groups\[\]\.error_message", ANYTHING),
+        )
     ),
     KnownDifference(
         "DescribeTopicPartitions",
@@ -188,7 +224,7 @@ KNOWN: Final[tuple[KnownDifference, ...]] = (
             r".*",
             ANYTHING,
             ANYTHING,
-            "Under a home an empty id is the home's prefix alone, which names nothing.",
+            "Under a home an empty id is the home's prefix alone, which a broker would serve.",
             when=_has_an_empty_id,
         )
         for api in (
@@ -196,18 +232,23 @@ KNOWN: Final[tuple[KnownDifference, ...]] = (
             "AddPartitionsToTxn",
             "ConsumerGroupDescribe",
             "ConsumerGroupHeartbeat",
-            "DescribeGroups",
             "EndTxn",
-            "FindCoordinator",
             "Heartbeat",
             "InitProducerId",
             "JoinGroup",
             "LeaveGroup",
             "OffsetDelete",
-            "OffsetFetch",
             "SyncGroup",
             "TxnOffsetCommit",
         )
+    ),
+    KnownDifference(
+        "FindCoordinator",
+        r".*",
+        ANYTHING,
+        ANYTHING,
+        "A broker has a coordinator for the empty transactional id, with which nothing begins.",
+        when=lambda request: request.values.get("key_type") == 1 and _has_an_empty_id(request),
     ),
     *(
         KnownDifference(

@@ -16,7 +16,7 @@ from uuid import UUID
 
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
-from tests.live.support import processes
+from tests.live.support import clients, processes
 from tests.session import samples
 from tests.session.mutations import at_random, framed, mutated
 from tests.session.pair import request_frame
@@ -160,7 +160,7 @@ def await_held(
     gateway: GatewayProcess, enough: Callable[[Resources], bool], what: str
 ) -> Resources:
     """Wait until a gateway holds no more than that. Raises DeadlineError."""
-    wait_until(lambda: enough(resources(gateway)), what, 60)
+    wait_until(lambda: enough(resources(gateway)), what, clients.SECONDS)
     return resources(gateway)
 
 

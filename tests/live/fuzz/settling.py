@@ -20,8 +20,9 @@ _MADE: Final = frozenset({0, 36})
 _NO_BROKER: Final = 38
 """What the controller answers while it has not heard of its broker for a while."""
 
-_TRIES: Final = 500
 _PAUSE: Final = 0.02
+_TRIES: Final = 6_000
+"""Two minutes and more: a busy machine takes its time."""
 
 _COORDINATED: Final = (
     Request("FindCoordinator", 3, {"key": Ref("group", "g"), "key_type": 0}),

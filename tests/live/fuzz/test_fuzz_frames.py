@@ -16,7 +16,9 @@ import pytest
 from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
+from devkit.waiting import wait_until
 from tests.live.fuzz.frames import CASES, Fuzz, await_held, internal_errors, resources
+from tests.live.support import clients
 from tests.live.support.wire import Wire
 
 FRAMES = int(os.environ.get("FUZZ_FRAMES", "10"))
@@ -54,9 +56,14 @@ def topic_id(fuzzed: GatewayProcess) -> UUID:
     with Wire(fuzzed.bootstrap_servers("home")) as wire:
         (answer,) = wire.ask("CreateTopics", 4, topics=[made]).topics
         assert not answer.error_code
-        (topic,) = wire.ask("Metadata", 12, topics=[{"name": "fuzz"}]).topics
-    assert isinstance(topic.topic_id, UUID)
-    return topic.topic_id
+
+        def known() -> UUID | None:
+            (topic,) = wire.ask("Metadata", 12, topics=[{"name": "fuzz"}]).topics
+            return None if topic.error_code else topic.topic_id
+
+        found = wait_until(known, "the id of the topic", clients.SECONDS)
+    assert isinstance(found, UUID)
+    return found
 
 
 @pytest.mark.timeout(3_600)

@@ -49,7 +49,8 @@ def test_groups_of_two_brokers(kafka: KafkaCluster, servers: str) -> None:
     to = ["--bootstrap-server", servers]
     said = namespaces.attempt("topics", *to, "--adopt", "--topic", "calls", "--to-namespace", HOME)
     assert said.status == 0
-    warned = [line for line in said.err.splitlines() if "has offsets on calls" in line]
+    told = said.err.replace("\n  ", "; ").splitlines()  # each with its next step
+    warned = [line for line in told if "has offsets on calls" in line]
     assert [line.split("'")[1] for line in warned] == GROUPS
     for group, target in zip(GROUPS, inside, strict=True):
         # The line that was printed is the command.

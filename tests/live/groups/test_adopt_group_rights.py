@@ -15,7 +15,7 @@ from tests.live.support.fixtures import own_users_gateway
 Names = Callable[[str], str]
 
 HOME = "rights-of-groups"
-GROUP = "app"
+GROUP = "app-of-rights"
 RIGHTS = (
     f"TOPIC:LITERAL:{HOME}: ALLOW DESCRIBE_CONFIGS alice",
     f"TOPIC:PREFIXED:{HOME}: ALLOW READ alice",

@@ -60,7 +60,7 @@ def create(kafka: KafkaCluster, topic: str, partitions: int) -> None:
 
 def produce(kafka: KafkaCluster, first: int, counts: dict[str, int]) -> None:
     """Produce so many records to each partition of each topic; values count up from ``first``."""
-    producer = Producer(clients.settings(kafka.bootstrap_servers))
+    producer = Producer(clients.settings(kafka.bootstrap_servers, enable_idempotence=True))
     for topic, count in counts.items():
         for partition in range(RECORDS[topic][0]):
             for number in range(count):

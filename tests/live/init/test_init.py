@@ -19,6 +19,7 @@ from devkit.broker import KafkaCluster
 from devkit.broker_security import jaas_config
 from devkit.certificates import Authority
 from devkit.process import ManagedProcess
+from devkit.topics import create_topics
 from devkit.waiting import wait_until
 from tests.live.support import clients
 from tests.live.support.fixtures import own_kafka
@@ -87,6 +88,7 @@ def serving(plan: dict[str, Any]) -> Iterator[dict[str, str]]:
         assert process.terminate(clients.SECONDS) == 0, process.tail()
 
 
+@pytest.mark.usefixtures("ports_of_init")
 def test_from_init_to_a_client(kafka: KafkaCluster, unique: Names) -> None:
     """A topic that is written under its bare name in the home is there under its whole name."""
     team, topic = unique("team"), unique("orders")
@@ -113,37 +115,42 @@ def properties(brokers: SecuredBrokers, *lines: str) -> Path:
     return path
 
 
-def scram(password: str) -> Sequence[str]:
+def scram(password: str, user: str = "gateway") -> Sequence[str]:
     mechanism = "SCRAM-SHA-512"
     return (
         "security.protocol=SASL_SSL",
         "ssl.truststore.type=PEM",
         f"sasl.mechanism={mechanism}",
-        f"sasl.jaas.config={jaas_config(mechanism, 'gateway', password)}",
+        f"sasl.jaas.config={jaas_config(mechanism, user, password)}",
     )
 
 
+@pytest.mark.usefixtures("ports_of_init")
 def test_brokers_with_tls_and_scram(
     secured_brokers: SecuredBrokers, directory: Path, unique: Names
 ) -> None:
-    """With TLS on the side of clients, too."""
+    """With TLS on the side of clients, too; and as a user who may not even see a topic."""
+    servers = ("--bootstrap-server", secured_brokers.kafka.servers("SASL_SSL"))
+    file = properties(secured_brokers, *scram(PASSWORDS["bob"], "bob"))
+    hidden = init(*servers, "--command-config", str(file), "--output", "bob.yaml")["found"]
+    assert (hidden["topics"], hidden["sees_all_topics"], hidden["authorizer"]) == (0, False, True)
     topic, ca = unique("orders"), Authority(directory / "ca")
     file, server = properties(secured_brokers, *scram(PASSWORDS["gateway"])), ca.server()
     plan = init(
-        *("--bootstrap-server", secured_brokers.kafka.servers("SASL_SSL")),
+        *servers,
         *("--command-config", str(file)),
         *("--tls-certificate", str(server.certificate), "--tls-key", str(server.key)),
     )
-    assert plan["found"]["authorizer"] is True
+    assert plan["found"]["authorizer"] is plan["found"]["sees_all_topics"] is True
     file.unlink()  # from now on the gateway has what it needs in files of its own
     assert PASSWORDS["gateway"] not in Path(FILE).read_text()
     assert check() == ""
     check("--cluster")  # an earlier test's catalog may be there, and to be warned of
-    with serving(plan) as servers:
+    with serving(plan) as listeners:
         tls = {"security_protocol": "SSL", "ssl_ca_location": str(ca.file)}
-        settings = clients.settings(servers["colon"], **tls)
+        settings = clients.settings(listeners["colon"], **tls)
         admin = AdminClient(settings)  # kept: what it was asked fails when it is collected
-        clients.done(admin.create_topics([NewTopic(topic, 1, 1)]))
+        create_topics(admin, [NewTopic(topic, 1, 1)])
         clients.await_stored(secured_brokers.kafka, topic)
         assert clients.round_trip(settings, topic, unique("readers"), ["kept"]) == ["kept"]
 
@@ -151,10 +158,14 @@ def test_brokers_with_tls_and_scram(
 @pytest.mark.parametrize(
     ("spoken", "lines", "text"),
     [
-        ("SSL", None, "speaks TLS there, and has no login; give a file with security.protocol=SSL"),
+        (
+            "SSL",
+            None,
+            "speaks TLS there, and has no login\n  give a file with security.protocol=SSL",
+        ),
         ("SASL_SSL", None, "speaks TLS there, and asks for a login by "),
         ("SASL_PLAINTEXT", None, "speaks no TLS there, and asks for a login by "),
-        ("PLAINTEXT", ["security.protocol=SSL"], "speaks no TLS there, and has no login; write"),
+        ("PLAINTEXT", ["security.protocol=SSL"], "speaks no TLS there, and has no login\n  write"),
         ("SASL_SSL", scram("wrong"), "refuses user 'gateway' by SCRAM-SHA-512"),
     ],
 )

@@ -23,13 +23,14 @@ from tests.live.support import clients
 pytestmark = pytest.mark.timeout(1800)
 
 
+@pytest.mark.usefixtures("ports_of_init")
 def test_from_the_wheel_to_a_client(
     kafka: KafkaCluster, tmp_path: Path, unique: Callable[[str], str]
 ) -> None:
     section = markdown.read("docs/install.md").partition("## In four commands\n")[2]
     lines = re.findall(r"^    (\S.*)$", section.partition("\n## ")[0], re.MULTILINE)
     install, init, check, serve = map(shlex.split, lines)
-    assert install == ["pipx", "install", "."]
+    assert install[-3:] == ["pip", "install", "."]
     command = str(installed_command(forms()[-1]))
     assert {line[0] for line in (init, check, serve)} == {"kafka-gateway"}
     init = [word.replace("localhost:9092", kafka.bootstrap_servers) for word in init]

@@ -75,7 +75,9 @@ def org(form: str, users: str) -> str:
     allowed = AclEntry("User:alice", "*", Operation.ALL, Permission.ALLOW)
     topics = ResourcePattern(ResourceType.TOPIC, PatternType.PREFIXED, f"{name}:")
     groups = ResourcePattern(ResourceType.GROUP, PatternType.PREFIXED, "readers")
-    authorized.add_acls(users, [AclBinding(one, allowed) for one in (topics, groups)])
+    acls = [AclBinding(one, allowed) for one in (topics, groups)]
+    authorized.add_acls(users, acls)
+    authorized.await_acls(users, acls)
     return name
 
 

@@ -14,6 +14,7 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, Topi
 from confluent_kafka.admin import ConfigResource, ConfigSource, OffsetSpec, ResourceType
 from confluent_kafka.cimpl import NewTopic
 
+from devkit.topics import create_topics
 from devkit.waiting import wait_until
 from tests.live.support import clients
 from tests.live.support.clients import SECONDS, settings
@@ -22,6 +23,10 @@ IDENTITY: Final = {
     "replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 }
 """The settings of MirrorMaker with which topics keep their names."""
+
+BACK: Final = {"A->B.emit.heartbeats.enabled": "false"}
+"""The settings of MirrorMaker with which a flow from B to A does not start connectors of a former
+flow from A to B (MirrorMakerConfig.clusterPairs), as in config/mirror-back.properties."""
 
 LAG: Final = 10
 """``offset.lag.max`` of devkit.mirror_maker: how far offsets at the end may be behind."""
@@ -54,7 +59,7 @@ def create(
     """Create topics of so many partitions with these configs, and wait until they can be used."""
     names = list(topics)
     wanted = [NewTopic(name, partitions, 1, config=dict(configs or {})) for name in names]
-    clients.done(clients.admin(servers).create_topics(wanted))
+    create_topics(clients.admin(servers), wanted)
     clients.await_led(servers, *names)
 
 
@@ -162,12 +167,16 @@ def await_records(servers: str, topic: str, count: int) -> None:
     wait_until(there, f"{count} records in {topic}", SECONDS, poll=0.5)
 
 
-def values(servers: str, topic: str) -> set[bytes | None]:
-    """The values of all records that a topic has now."""
-    at_end = ends(servers, [topic])
+def values(
+    servers: str, topic: str, begins: Mapping[tuple[str, int], int] | None = None
+) -> set[bytes | None]:
+    """The values of all records that a topic has now, of each partition from its offset in
+    ``begins`` on, or from 0."""
+    begins = begins or {}
+    at_end = {at: end for at, end in ends(servers, [topic]).items() if begins.get(at, 0) < end}
     found: set[bytes | None] = set()
     with clients.consumer(servers, "reader") as consumer:
-        consumer.assign([TopicPartition(*at, 0) for at in at_end])
+        consumer.assign([TopicPartition(*at, begins.get(at, 0)) for at in at_end])
 
         def read() -> bool:
             for one in consumer.consume(_BATCH, timeout=0.2):
@@ -180,26 +189,18 @@ def values(servers: str, topic: str) -> set[bytes | None]:
     return found
 
 
-def await_values(servers: str, topic: str, wanted: set[bytes | None]) -> None:
-    """Wait until a topic is listed and has records with all these values."""
-
-    def there() -> bool:
-        # It is listed before its partitions have a leader.
-        with contextlib.suppress(KafkaException):
-            return topic in clients.listed(servers) and values(servers, topic) >= wanted
-        return False
-
-    wait_until(there, f"all records in {topic}", SECONDS, poll=0.5)
-
-
 def committed(servers: str, group: str, topics: Iterable[str]) -> dict[tuple[str, int], int]:
-    """The offsets that a group has committed, of the partitions where it has."""
+    """The offsets that a group has committed, of the partitions where it has. Raises
+    KafkaException for an error of a partition, which has no offset then."""
     asked = [TopicPartition(topic, number) for topic, number in ends(servers, topics)]
     consumer = Consumer(settings(servers, group_id=group))
     try:
         found = consumer.committed(asked, timeout=SECONDS)
     finally:
         consumer.close()
+    for one in found:
+        if one.error is not None:
+            raise KafkaException(one.error)
     return {(one.topic, one.partition): one.offset for one in found if one.offset >= 0}
 
 
@@ -220,5 +221,31 @@ def read(
             return len(found) >= count
 
         wait_until(has_read, f"{count} records for group {group}", SECONDS, poll=0)
+        consumer.commit(asynchronous=False)
+    return found
+
+
+def read_left(
+    servers: str, group: str, topics: Sequence[str]
+) -> dict[tuple[str, int, int], bytes | None]:
+    """Read as a member of a group, from where it is to the ends of now, and commit. The records'
+    values by topic, partition and offset. It is no count that is read to: one of records that come
+    again would leave out as many at the end."""
+    was, at_end = committed(servers, group, topics), ends(servers, topics)
+    found: dict[tuple[str, int, int], bytes | None] = {}
+    positions = {at: was.get(at, 0) for at in at_end}
+    with clients.consumer(servers, group) as consumer:
+        consumer.subscribe(list(topics))
+
+        def has_read() -> bool:
+            for one in consumer.consume(_BATCH, timeout=0.2):
+                assert one.error() is None, one.error()
+                at = str(one.topic()), int(one.partition() or 0)
+                offset = int(one.offset() or 0)
+                found[*at, offset] = one.value()
+                positions[at] = max(positions[at], offset + 1)
+            return all(positions[at] >= end for at, end in at_end.items())
+
+        wait_until(has_read, f"what group {group} has not read", SECONDS, poll=0)
         consumer.commit(asynchronous=False)
     return found

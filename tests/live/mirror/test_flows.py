@@ -139,6 +139,12 @@ def _run(flow: Flow) -> Outcome:
             for template, topic in flow.users.items()
         }
         remote = {flow.remote(topic) for topic in topics}
+        # The source's heartbeats are made by the flow the other way, which starts by itself.
+        wait_until(
+            lambda: f"{flow.name}.heartbeats" in clients.listed(flow.target),
+            f"heartbeats of {flow.name}",
+            SECONDS,
+        )
         others = clients.admin(flow.target).list_topics(timeout=SECONDS).topics.keys() - remote
     mine = {one.replace(flow.name, "{}") for one in others if flow.name in one}
     return Outcome(found, mine, offsets)

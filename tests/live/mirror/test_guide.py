@@ -4,7 +4,7 @@ and back, with the configurations and files that the page names."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 import pytest
@@ -13,7 +13,7 @@ from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess
 from devkit.java import TOOL_SCRIPTS
 from devkit.mirror_maker import MirrorMakerProcess
-from devkit.waiting import wait_until
+from devkit.waiting import DeadlineError, wait_until
 from tests.docs import guide
 from tests.live.mirror.examples import addresses, listeners, mirror_maker
 from tests.live.support import java_tools, namespaces
@@ -61,12 +61,17 @@ def _run(step: guide.Step, words: Mapping[str, str]) -> None:
     typed = ""
     if line[0] == "echo":
         typed, line = f"{line[1]}\n", line[3:]
-    run: Callable[[], str] = lambda: _printed(line, typed, step)  # noqa: E731
-    if LOOKS & set(line):
-        wait_until(lambda: not _missing(step, run()), f"what {step} shows", SECONDS, poll=0.5)
-    else:
-        printed = run()
-        assert not _missing(step, printed), f"{step}\nlacks {_missing(step, printed)}\n{printed}"
+    printed = ""
+
+    def shows() -> bool:
+        nonlocal printed
+        printed = _printed(line, typed, step)
+        return not _missing(step, printed)
+
+    seconds = SECONDS if LOOKS & set(line) else 0.0
+    with contextlib.suppress(DeadlineError):  # what it showed last says more
+        wait_until(shows, f"what {step} shows", seconds, poll=0.5)
+    assert not _missing(step, printed), f"{step}\nlacks {_missing(step, printed)}\n{printed}"
 
 
 def _printed(line: list[str], typed: str, step: guide.Step) -> str:

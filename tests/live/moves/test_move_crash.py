@@ -22,7 +22,7 @@ from devkit.paths import PROJECT_ROOT
 from devkit.waiting import wait_until
 from tests.live.moves import load, load_checks, load_readers
 from tests.live.moves.killed_move import ENDED
-from tests.live.support import clients, namespaces
+from tests.live.support import clients, namespaces, processes
 from tests.live.support.fixtures import own_gateway
 from tests.live.support.wire import ConnectionEnded, Wire
 
@@ -87,6 +87,18 @@ class Ends:
         return self.namespaces.index(value)
 
 
+def _forced(namespace: str) -> dict[str, str]:
+    """A move there that does not wait for what killed workers had sent."""
+    return {"gateway.namespace": namespace, "gateway.force": "true"}
+
+
+@pytest.fixture(autouse=True)
+def _forgotten(kafka: KafkaCluster) -> Iterator[None]:
+    """Tests after this one wait for none of the workers that it kills."""
+    yield
+    processes.forget_killed(kafka)
+
+
 def _ask_to_move(servers: str, moves: dict[str, dict[str, str]], began: threading.Event) -> bool:
     """Ask for moves in one request; whether all were answered to be done."""
     resources = [
@@ -127,11 +139,11 @@ def test_killed_at_any_moment_under_load(
     def moves() -> dict[str, dict[str, str]]:
         """All to the end where they are not; the busy one keeps its former name."""
         at = ends.described_end(first())
-        busy = {"gateway.namespace": ends.namespaces[1 - at], "gateway.alias.until": until}
+        busy = _forced(ends.namespaces[1 - at]) | {"gateway.alias.until": until}
         asked = {ends.names("busy")[at]: busy}
         for topic in idle:
             at = ends.end_of(topic)
-            asked[ends.names(topic)[at]] = {"gateway.namespace": ends.namespaces[1 - at]}
+            asked[ends.names(topic)[at]] = _forced(ends.namespaces[1 - at])
         return asked
 
     def took() -> float:

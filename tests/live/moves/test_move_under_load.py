@@ -205,8 +205,9 @@ def test_a_producer_that_uses_two_names_loses_nothing(
     if moves:
         second = f"{moved.ends[1]}:orders"
     acknowledged: list[str] = []
+    patient = load.PATIENT_MS
     producer = Producer(
-        clients.settings(moved.servers, enable_idempotence=True, message_timeout_ms=5_000)
+        clients.settings(moved.servers, enable_idempotence=True, message_timeout_ms=patient)
     )
 
     def send(name: str, value: str) -> None:

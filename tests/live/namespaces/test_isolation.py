@@ -42,11 +42,12 @@ def test_groups_of_one_name_never_meet(
             assert clients.values(clients.take(client, 1)) == [value]
             client.commit(asynchronous=False)
     broker = clients.admin(kafka.bootstrap_servers)
-    known = {g.group_id for g in broker.list_consumer_groups().result(30).valid or ()}
+    known = {g.group_id for g in broker.list_consumer_groups().result(clients.SECONDS).valid or ()}
     assert {f"team-a..{group}", f"team-b..{group}"} <= known
     assert group not in known
     for servers in homes.values():
-        seen = [g.group_id for g in clients.admin(servers).list_consumer_groups().result(30).valid]
+        found = clients.admin(servers).list_consumer_groups().result(clients.SECONDS)
+        seen = [g.group_id for g in found.valid]
         assert seen.count(group) == 1
         assert not [name for name in seen if ".." in name or ":" in name]
 

@@ -4,11 +4,12 @@ tools. The gateway is this file's own, since links raise the catalog's format fo
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 from aiokafka import AIOKafkaConsumer
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
 from confluent_kafka.admin import NewPartitions
 from kafka import KafkaConsumer as PythonConsumer
 
@@ -16,6 +17,7 @@ from devkit import java
 from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess
 from devkit.java import TOOL_SCRIPTS
+from devkit.waiting import wait_until
 from tests.docs import guide
 from tests.live.conftest import LISTENERS
 from tests.live.support import clients, fixtures, java_tools, namespaces
@@ -105,7 +107,7 @@ def test_a_subscription_to_both_is_refused_to_javas_user(
     tried = java_tools.attempt(
         java.CONSOLE_CONSUMER,
         colon,
-        *("--include", both, "--group", f"{orders}-{protocol}", "--timeout-ms", "30000"),
+        *("--include", both, "--group", f"{orders}-{protocol}", "--timeout-ms", "120000"),
         *("--consumer-property", f"group.protocol={protocol}"),
     )
     said = tried.stdout + tried.stderr
@@ -122,15 +124,14 @@ def test_librdkafkas_consumers_are_told_as_well(colon: str, orders: str) -> None
     for more in ({}, {"group_protocol": "consumer"}):
         with clients.consumer(colon, f"{orders}-{len(more)}", **more) as reader:
             reader.subscribe(names)
-            error = None
-            for _ in range(300):
-                found = reader.poll(0.1)
-                error = None if found is None else found.error()
-                if error is not None:
-                    break
+            error = wait_until(partial(_error, reader), "an error", clients.SECONDS, poll=0)
             # A heartbeat's is fatal, and a fatal error has a code of librdkafka's own.
-            assert error is not None
             assert "Broker: Invalid request" in str(error), error
+
+
+def _error(reader: Consumer) -> KafkaError | None:
+    found = reader.poll(0.1)
+    return None if found is None else found.error()
 
 
 def test_offsets_are_kept_by_either_name(colon: str, home_b: str, orders: str) -> None:
@@ -259,7 +260,9 @@ def test_a_namespace_takes_its_links_with_it_and_no_topic(
     assert "gateway.link" not in namespaces.describe(colon, f"team-a:{orders}")
 
 
-def test_the_page(admin: str, admin_legal: str, gateway: GatewayProcess) -> None:
+def test_the_page(
+    admin: str, admin_legal: str, gateway: GatewayProcess, kafka: KafkaCluster
+) -> None:
     """Every command of docs/links.md, top to bottom, prints what the page shows of it."""
     addresses = {guide.ADMIN: admin, guide.ADMIN_LEGAL: admin_legal}
     addresses["gateway.yaml"] = str(gateway.config_path)
@@ -268,6 +271,8 @@ def test_the_page(admin: str, admin_legal: str, gateway: GatewayProcess) -> None
             _command(admin, "--unlink", "--topic", link.split()[0], "--if-exists")
     for step in guide.steps("docs/links.md"):
         words = [addresses.get(word, word) for word in step.words[1:]]
+        if "--link" in words:
+            clients.await_stored(kafka, "sales..orders")  # made by the command before
         if step.words[0] == "kafka-gateway":
             said = namespaces.attempt(*words)
             status, out = said.status, said.out + said.err

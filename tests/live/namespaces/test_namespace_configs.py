@@ -71,6 +71,35 @@ def test_a_namespace_s_configs_reach_new_and_existing_topics(
         _await_on_broker(kafka, name, {RETENTION: None})
 
 
+WRITTEN = {
+    RETENTION: (" +03600000 ", "3600000", "7200000"),
+    "min.cleanable.dirty.ratio": ("0.50", "0.5", "0.75"),
+    "cleanup.policy": ("compact, delete", "compact,delete", "delete"),
+    "preallocate": ("TRUE", "true", "false"),
+    "follower.replication.throttled.replicas": ("0:1, 0:2", "0:1,0:2", "0:3"),
+}
+"""By key: a value, how a broker tells it, and another value."""
+
+
+def test_values_are_inherited_however_they_are_written(
+    colon: str, admin: str, kafka: KafkaCluster, unique: Names
+) -> None:
+    """A broker describes what it has read of a value; it is not taken for the topic's own."""
+    root = unique("org")
+    topic = f"{root}:orders"
+    namespaces.create(admin, f"{root}:")
+    namespaces.create_topic(colon, kafka, topic)
+    namespaces.alter(admin, f"{root}:", {key: one for key, (one, _, _) in WRITTEN.items()})
+    described = namespaces.describe(colon, topic)
+    for key, (_, told, _) in WRITTEN.items():
+        assert described[key] == (told, INHERITED)
+    namespaces.alter(admin, f"{root}:", {key: other for key, (_, _, other) in WRITTEN.items()})
+    described = namespaces.describe(colon, topic)
+    for key, (_, _, other) in WRITTEN.items():
+        assert described[key] == (other, INHERITED)
+    _await_on_broker(kafka, topic, {key: other for key, (_, _, other) in WRITTEN.items()})
+
+
 def test_a_topic_overrides_its_namespace(
     colon: str, admin: str, kafka: KafkaCluster, unique: Names
 ) -> None:

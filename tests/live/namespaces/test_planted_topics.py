@@ -52,7 +52,7 @@ def _by_asking(wire: Wire, name: str) -> None:
             return
 
 
-@pytest.mark.timeout(120 + 6 * TRIES)
+@pytest.mark.timeout(600 + 6 * TRIES)
 @pytest.mark.parametrize("name", ["{}..t", "{}__t"], ids=["dots", "underscores"])
 @pytest.mark.parametrize("apart", [False, True], ids=["one gateway", "two gateways"])
 @pytest.mark.parametrize("plant", [_by_creation, _by_asking])

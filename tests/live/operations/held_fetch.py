@@ -7,8 +7,8 @@ from collections import Counter
 from datetime import timedelta
 from typing import Final
 
+from devkit.traffic_sums import Counts
 from protocol import messages
-from tests.live.operations.traffic_totals import Counts
 from tests.live.support.wire import Wire, entity, request_frame
 
 _FETCH, _METADATA, _VERSION = 1, 3, 4

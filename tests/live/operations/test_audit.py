@@ -24,6 +24,7 @@ from confluent_kafka.cimpl import NewTopic
 from devkit import java
 from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess, gateway_command
+from devkit.topics import create_topics
 from devkit.waiting import wait_until
 from tests.live.operations import audited
 from tests.live.operations.audited import ADMIN, ALICE, AUDIT_TOPIC, Event
@@ -86,7 +87,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         found = World(kafka, gateway, directory)
         boss = audited.admin(found.servers)
         for name in ("org:", ORDERS):
-            clients.done(boss.create_topics([NewTopic(name, 1, 1)]))
+            create_topics(boss, [NewTopic(name, 1, 1)])
         clients.await_stored(kafka, "org..orders")
         yield found
 

@@ -14,6 +14,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess
+from devkit.topics import create_topics
 from devkit.waiting import wait_until
 from gateway.catalog.log.topics import CATALOG_TOPIC
 from gateway.catalog.log.topics import CONFIGS as CATALOG_CONFIGS
@@ -50,14 +51,14 @@ class World:
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    with KafkaCluster() as kafka:
+    with KafkaCluster(missed_quickly=True) as kafka:
         kafka.add_broker(2)
         made = [
             NewTopic(CATALOG_TOPIC, 1, replica_assignment=[[1]], config=CATALOG_CONFIGS),
             NewTopic(AUDIT_TOPIC, 2, replica_assignment=[[2], [2]]),
             NewTopic("orders", 1, replica_assignment=[[1]]),
         ]
-        clients.done(clients.admin(kafka.bootstrap_servers).create_topics(made))
+        create_topics(clients.admin(kafka.bootstrap_servers), made)
         with audited.gateway(kafka, tmp_path, max_queued_events=QUEUE) as gateway:
             yield World(kafka, gateway, tmp_path)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from functools import partial
 
 from confluent_kafka import KafkaError, KafkaException
@@ -18,11 +19,15 @@ def test_namespaces_and_their_topics_are_made_after_a_restart() -> None:
     """Whatever connections the gateway keeps for its own questions have ended meanwhile."""
     listeners = (Listener("colon", "all"),)
     with (
-        KafkaCluster() as kafka,
+        KafkaCluster(missed_quickly=True) as kafka,
         GatewayProcess(kafka.bootstrap_servers, listeners, ["team-a"]) as process,
     ):
         servers = process.bootstrap_servers("colon")
         clients.create(servers, "team-a:before")
+        kafka.kill_broker(1)
+        # Clients of a gateway that is alone are refused, since they back off then.
+        host, _, port = servers.rpartition(":")
+        wait_until(partial(_is_refused, host, int(port)), "a closed port", clients.SECONDS)
         kafka.restart_broker(1)
         wait_until(lambda: process.get("/readyz")[0] == 200, "200 from /readyz", clients.SECONDS)
         for name in ("team-a:after", "team-b:", "team-b:after"):
@@ -30,9 +35,19 @@ def test_namespaces_and_their_topics_are_made_after_a_restart() -> None:
         clients.await_stored(kafka, "team-a..before", "team-a..after", "team-b..after")
 
 
+def _is_refused(host: str, port: int) -> bool:
+    try:
+        socket.create_connection((host, port), clients.SECONDS).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
 def _is_created(servers: str, name: str) -> bool:
     """Whether a topic was created; a retriable error, or an earlier success, is no failure."""
-    error = clients.admin(servers).create_topics([NewTopic(name, 1)])[name].exception(30)
+    error = (
+        clients.admin(servers).create_topics([NewTopic(name, 1)])[name].exception(clients.SECONDS)
+    )
     if error is None:
         return True
     assert isinstance(error, KafkaException)

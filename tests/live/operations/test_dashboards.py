@@ -65,15 +65,18 @@ def lacking(question: Question, found: Series) -> list[Selector]:
 
 
 def test_every_query_finds_what_it_asks_for(busy: Watched) -> None:
-    def without_series() -> list[str]:
+    without: list[str] = []
+
+    def is_complete() -> bool:
         found = series(busy)
-        return [
+        without[:] = [
             f"{one.place}: {selector}" for one in questions() for selector in lacking(one, found)
         ]
+        return not without
 
     with suppress(DeadlineError):  # the assertion tells what is missing
-        wait_until(lambda: not without_series(), "series for every query", clients.SECONDS)
-    assert without_series() == []
+        wait_until(is_complete, "series for every query", clients.SECONDS)
+    assert without == []
 
 
 def test_every_series_has_a_panel(busy: Watched) -> None:

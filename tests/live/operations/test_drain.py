@@ -105,7 +105,9 @@ def test_what_one_worker_makes_the_other_knows(
         assert read == ["one"]
 
 
-def test_a_worker_that_is_killed_is_replaced(gateway: GatewayProcess, unique: Names) -> None:
+def test_a_worker_that_is_killed_is_replaced(
+    gateway: GatewayProcess, kafka: KafkaCluster, unique: Names
+) -> None:
     servers = gateway.bootstrap_servers("colon")
     topic = f"team-a:{unique('survived')}"
     clients.create(servers, topic)
@@ -118,6 +120,7 @@ def test_a_worker_that_is_killed_is_replaced(gateway: GatewayProcess, unique: Na
         return len(now) == 2 and victim not in now and gateway.get("/readyz")[0] == 200
 
     wait_until(replaced, "another worker", clients.SECONDS)
+    processes.forget_killed(kafka)
     assert "kafka_gateway_worker_restarts_total 1.0" in gateway.metrics()
     clients.produce(servers, topic, ["one"])
     assert clients.consume(servers, topic, 1, unique("readers")) == ["one"]

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from confluent_kafka.cimpl import NewTopic
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -16,7 +17,7 @@ from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
-from tests.live.support import clients
+from tests.live.support import clients, namespaces
 
 RECORDS = 20
 TOPIC, FLAT, GROUP = "team-a:measured", "team-a..measured", "measured-readers"
@@ -78,7 +79,7 @@ def _work(gateway: GatewayProcess, kafka: KafkaCluster) -> None:
 def test_metrics(gateway: GatewayProcess) -> None:
     def counted() -> Scrape | None:
         """Connections are counted at different times: the producer's, the reader's, the admins'."""
-        scrape = Scrape(gateway.metrics())
+        scrape = Scrape(gateway.fresh_metrics())
         both = [
             scrape.sum("records_total", api=api, namespace="team-a") >= RECORDS
             for api in ("Produce", "Fetch")
@@ -167,6 +168,45 @@ def test_traffic_log(gateway: GatewayProcess, directory: Path) -> None:
         assert (denial["rule"], denial["error"]) == ("namespace", "INVALID_TOPIC_EXCEPTION")
         assert "namespace 'nowhere' does not exist" in denial["message"]
     assert {r["worker_id"] for r in records} <= {0, 1}
+
+
+def test_who_would_be_locked_out(gateway: GatewayProcess, directory: Path, tmp_path: Path) -> None:
+    """``check --cluster --dry-run`` of the running gateway's file with authorization: all that the
+    producer and the readers do, by the traffic log and by a group that has a member."""
+
+    def is_logged() -> bool:
+        seen = {(r.get("api"), r.get("logical_topic")) for r in _records(directory)}
+        return {("Produce", TOPIC), ("Fetch", TOPIC)} <= seen
+
+    with clients.consumer(gateway.bootstrap_servers("home"), "members") as member:
+        member.subscribe(["measured"])
+        clients.take(member, RECORDS)
+        member.commit(asynchronous=False)
+        wait_until(is_logged, "the records of both", clients.SECONDS)
+        content = yaml.safe_load(gateway.config_path.read_text())
+        denied, warnings = _locked_out(tmp_path, {**content, "authorization": {}})
+        may_all = {"super.users": ["User:ANONYMOUS"]}
+        allowed, _ = _locked_out(tmp_path, {**content, "authorization": may_all})
+    assert {
+        ("User:ANONYMOUS", "colon", "WRITE", "TOPIC", TOPIC),
+        ("User:ANONYMOUS", "colon", "READ", "TOPIC", TOPIC),
+        ("User:ANONYMOUS", None, "READ", "GROUP", "team-a:members"),
+        ("User:ANONYMOUS", None, "READ", "TOPIC", TOPIC),
+    } <= denied
+    assert any("WRITE TOPIC team-a:measured" in one for one in warnings)
+    assert allowed == set()
+
+
+def _locked_out(directory: Path, content: Any) -> tuple[set[tuple[Any, ...]], list[str]]:
+    """What the command lists for a configuration, and its warnings."""
+    path = directory / "gateway.yaml"
+    path.write_text(yaml.safe_dump(content))
+    said = json.loads(
+        namespaces.attempt("check", "--cluster", "--dry-run", "--json", str(path)).out
+    )
+    keys = ("principal", "listener", "operation", "resource_type", "name")
+    found = {tuple(one[key] for key in keys) for one in said["cluster"]["lock_out"]["denied"]}
+    return found, said["warnings"]
 
 
 def _await_status(gateway: GatewayProcess, status: int) -> None:

@@ -6,6 +6,7 @@ KAFKA_GATEWAY_SCREENSHOTS names a folder for its pictures, to look at.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import shlex
 import threading
@@ -15,16 +16,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka import KafkaException
+from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from devkit.broker import KafkaCluster
 from devkit.browser import Page, open_browser
 from devkit.chromium import chromium
 from devkit.gateway_process import GatewayProcess
+from devkit.ports import free_port
+from devkit.topics import create_topics
 from tests.live.support import authorized, clients, namespaces
 
-TOPIC, GROUP = "shop:orders:created", "shop:billing"
+TOPIC, GROUP = "retail:orders:created", "retail:billing"
 ROUNDS = 12
 """Denials one after the other until a client may do what it does."""
 
@@ -42,20 +46,33 @@ def _browser_is_here() -> None:
     chromium()
 
 
+def found_by_id() -> dict[str, Any]:
+    """Settings of a gateway whose page others find by its id, which is the port here."""
+    port = free_port()
+    metrics = {"port": port, "fleet_url": "http://127.0.0.1:{gateway_id}/"}
+    return {"gateway_id": str(port), "metrics": metrics}
+
+
 @pytest.fixture(scope="module")
 def gateway(
     kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[GatewayProcess]:
     """Two workers, where users log in and ACLs decide."""
     listener = authorized.listener(tmp_path_factory.mktemp("secrets"))
-    spaces = ["shop:orders", "shop:idle"]
+    spaces = ["retail:orders", "retail:idle"]
     process = authorized.gateway(
-        kafka.bootstrap_servers, listener, spaces, workers=2, gateway_id="page-gateway"
+        kafka.bootstrap_servers,
+        listener,
+        spaces,
+        workers=2,
+        policies={"everywhere": {"partitions": {"max": 6}}},
+        **found_by_id(),
     )
     with process:
         servers = process.bootstrap_servers(authorized.USERS_LISTENER)
-        clients.done(authorized.admin(servers).create_topics([NewTopic(TOPIC, 1)]))
+        create_topics(authorized.admin(servers), [NewTopic(TOPIC, 1)])
         yield process
+        authorized.delete_acls(servers)  # they are the catalog's, so also those of later files
 
 
 @pytest.fixture
@@ -127,12 +144,11 @@ async def test_what_clients_do_is_on_the_page(
     gateway: GatewayProcess, busy: str, tmp_path: Path, width: int, scheme: str
 ) -> None:
     async with opened(gateway, tmp_path, width=width, scheme=scheme) as page:
-        row = "document.querySelector('tr[data-key=\"shop:orders::created\"]')"
+        row = "document.querySelector('tr[data-key=\"retail:orders::created\"]')"
         await page.until(f"{row} && !{row}.cells[2].classList.contains('zero')", "the topic")
         await page.until("document.querySelector('#clients').innerText.includes('checkout')", "it")
         # A namespace without traffic comes from the catalog.
-        await page.until("!!document.querySelector('tr[data-key=\"shop:idle\"]')", "the catalog")
-        text: str = await page.tab.run("document.querySelector('main').innerText")
+        await page.until("!!document.querySelector('tr[data-key=\"retail:idle\"]')", "the catalog")
         for expected in (
             "User:admin",
             TOPIC,
@@ -141,9 +157,10 @@ async def test_what_clients_do_is_on_the_page(
             "worker 0",
             "worker 1",
             authorized.USERS_LISTENER,
-            "page-gateway",
+            str(gateway.plan.metrics_port),
         ):
-            assert expected in text
+            has = f"document.querySelector('main').innerText.includes({json.dumps(expected)})"
+            await page.until(has, expected)
         await page.until("LIVE.last.second.gateway[0] > 0 && LIVE.last.second.broker[0] > 0", "it")
         state = await page.tab.run("LIVE.last")
         (cluster,) = state["clusters"]
@@ -197,3 +214,77 @@ async def test_the_commands_of_the_page_let_a_client_in(
     assert done
     assert not any("ALL" in command.upper().split() for command in done)
     assert not await asyncio.to_thread(produces, servers, "bob")
+
+
+def asks(servers: str, user: str, client_id: str, password: str | None = None) -> AdminClient:
+    """An admin client with an id of its own."""
+    login = {**authorized.login(user), "client_id": client_id}
+    if password is not None:
+        login["sasl_password"] = password
+    settings = {name.replace("_", "."): value for name, value in login.items()}
+    return AdminClient({"bootstrap.servers": servers, **settings})
+
+
+async def test_a_failed_login_and_a_violation_name_the_client(
+    gateway: GatewayProcess, tmp_path: Path
+) -> None:
+    servers = gateway.bootstrap_servers(authorized.USERS_LISTENER)
+    deployer = asks(servers, authorized.ADMIN, "deployer")
+    wide = deployer.create_topics([NewTopic("retail:orders:wide", 12)])
+    with pytest.raises(KafkaException) as denied:
+        await asyncio.to_thread(clients.done, wide)
+    assert denied.value.args[0].code() == KafkaError.POLICY_VIOLATION
+    stranger = asks(servers, "bob", "stranger", "guessed")
+    with pytest.raises(KafkaException):
+        await asyncio.to_thread(stranger.list_topics, timeout=3)
+    async with opened(gateway, tmp_path) as page:
+        rows = await page.until(
+            "(() => { const rows = [...document.querySelectorAll('#logins tbody tr')]"
+            ".map((row) => row.innerText); return rows.length && rows; })()",
+            "the failed login",
+        )
+        del stranger  # it has tried again and again, and may not have come as far before
+        assert ["bob" in row and "127.0.0.1" in row and "PLAIN" in row for row in rows] == [True]
+        violations = await page.until(
+            "(() => { const found = [...document.querySelectorAll('#denials li')]"
+            ".map((one) => one.innerText).filter((text) => text.includes('retail:orders:wide'));"
+            " return found.length && found; })()",
+            "the violation",
+        )
+        (violation,) = violations
+        assert "client deployer" in violation
+        assert "POLICY_VIOLATION" in violation
+        assert "partitions.max" in violation
+        await page.keep("live-refused")
+
+
+async def test_a_fleet_is_summed_up(
+    gateway: GatewayProcess, kafka: KafkaCluster, tmp_path: Path
+) -> None:
+    (tmp_path / "secrets").mkdir()
+    listener = authorized.listener(tmp_path / "secrets")
+    with authorized.gateway(kafka.bootstrap_servers, listener, **found_by_id()) as second:
+        clients_of = [
+            asks(each.bootstrap_servers(authorized.USERS_LISTENER), authorized.ADMIN, "busy")
+            for each in (gateway, second)
+        ]
+        for each in clients_of:
+            await asyncio.to_thread(each.list_topics, timeout=60)
+        ids = [str(each.plan.metrics_port) for each in (gateway, second)]
+        async with opened(gateway, tmp_path) as page:
+            rows = await page.until(
+                "(() => { const rows = [...document.querySelectorAll('#fleet tbody tr')].map("
+                "(row) => [...row.cells].map((cell) => cell.textContent));"
+                " return rows.some((row) => row[0] === 'All' && Number(row[6]) > 1) && rows; })()",
+                "the sum",
+            )
+            shown = {row[0]: row for row in rows}
+            # Another test's gateway of this Kafka may not be forgotten yet.
+            assert {*ids, "All"} <= set(shown)
+            assert shown[ids[0]][1] == "this gateway"
+            assert shown[ids[1]][1] == "up"
+            assert int(shown["All"][6]) == sum(int(shown[each][6]) for each in ids)
+            links = "[...document.querySelectorAll('#fleet a')].map((link) => link.href)"
+            assert f"http://127.0.0.1:{ids[1]}/" in await page.tab.run(links)
+            await page.keep("live-fleet")
+        assert clients_of  # their connections are open until here

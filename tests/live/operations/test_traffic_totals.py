@@ -13,6 +13,7 @@ import pytest
 
 from devkit.broker import KafkaCluster
 from devkit.paths import PROJECT_ROOT
+from devkit.traffic_sums import Record, of_records, read_files
 from tests.live.operations.traffic_story import (
     ABORTED,
     COMMITTED,
@@ -22,14 +23,7 @@ from tests.live.operations.traffic_story import (
     Story,
     Teller,
 )
-from tests.live.operations.traffic_totals import (
-    Record,
-    added,
-    end_offsets,
-    of_records,
-    read_files,
-    read_topic,
-)
+from tests.live.operations.traffic_totals import added, end_offsets, read_topic
 
 pytestmark = pytest.mark.timeout(1200)
 

@@ -30,17 +30,11 @@ from devkit import java
 from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
+from devkit.traffic_sums import Counts, Record, of_metrics, of_records, read_files
 from devkit.waiting import DeadlineError, wait_until
 from tests.live.operations import traffic_work
 from tests.live.operations.held_fetch import hold, one_fetch
-from tests.live.operations.traffic_totals import (
-    Counts,
-    Record,
-    await_ends,
-    of_metrics,
-    of_records,
-    read_files,
-)
+from tests.live.operations.traffic_totals import await_ends
 from tests.live.support import clients, java_tools
 from tests.live.support.wire import Wire
 

@@ -19,6 +19,7 @@ from confluent_kafka.cimpl import NewTopic
 from kafka import KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as PythonPartition
 
+from devkit.topics import create_topics
 from devkit.waiting import wait_until
 from tests.live.support import clients
 
@@ -29,7 +30,7 @@ _SMALL_FETCH = 4_000
 def create(servers: str, *topics: str) -> None:
     """Create topics by a client that goes away."""
     admin = AdminClient(clients.settings(servers, client_id="creator"))
-    clients.done(admin.create_topics([NewTopic(topic, PARTITIONS) for topic in topics]))
+    create_topics(admin, [NewTopic(topic, PARTITIONS) for topic in topics])
 
 
 def values(count: int) -> list[bytes]:

@@ -4,6 +4,7 @@ does in front of one that does not. Both are asked the same over connections tha
 from __future__ import annotations
 
 import contextlib
+import itertools
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -59,6 +60,7 @@ class Side:
         }
         self._ids: dict[str, uuid.UUID] = {name: uuid.uuid4() for name in MISSING}
         self._acls: frozenset[AclBinding] = frozenset()
+        self._markers = itertools.count()
         by_hand.await_coordinators(
             self._admin, NAMES[ResourceType.GROUP], NAMES[ResourceType.TRANSACTIONAL_ID]
         )
@@ -93,7 +95,28 @@ class Side:
             self.make_topics()
         return comparable(parsed, known)
 
+    def ask(self, user: str, api: str, version: int, **values: object) -> Any:
+        """The response to a user at the first host, whatever it changes."""
+        return self._wires[user, HOSTS[0], False].ask(api, version, **values)
+
     # -- what there is ------------------------------------------------------------------------
+
+    def begin_anew(self, acls: Iterable[AclBinding]) -> None:
+        """Have these ACLs and no others, and the topics that shall exist and no others."""
+        self._acls = self.acls()
+        self.set_acls(acls)
+        more = [{"name": name} for name in self.topics() - {*EXISTING}]
+        if more:
+            answered = self._admin.ask("DeleteTopics", 6, topics=more, timeout=TIMEOUT)
+            assert {int(each.error_code) for each in answered.responses} == {0}
+        self._ids = {name: self._ids[name] for name in MISSING}  # the others were made anew
+        self.make_topics()
+        wait_until(lambda: self.topics() == {*EXISTING}, "topics", clients.SECONDS, poll=0.005)
+
+    def topics(self) -> set[str]:
+        """The topics that there are, of those that requests name."""
+        found = self._admin.ask("Metadata", 12, topics=None).topics
+        return {one.name for one in found} & {*NAMES[ResourceType.TOPIC]}
 
     def make_topics(self) -> None:
         """Make those that shall exist and do not, and wait until they can be used."""
@@ -165,21 +188,33 @@ class Side:
             answered = self._admin.ask("DeleteAcls", _ACLS, filters=[_as_filter(a) for a in gone])
             assert {int(each.error_code) for each in answered.filter_results} == {0}
         if new:
-            answered = self._admin.ask("CreateAcls", _ACLS, creations=[_creation(a) for a in new])
+            answered = self._admin.ask("CreateAcls", _ACLS, creations=[creation(a) for a in new])
             assert {int(each.error_code) for each in answered.results} == {0}
         self._acls = wanted
         wait_until(lambda: self.acls() == wanted, "these ACLs", clients.SECONDS, poll=0.002)
 
+    def await_changes(self) -> None:
+        """Wait until this side goes by all that was changed so far: it answers before that. It goes
+        by an ACL that is added now, about nothing else, only after what came before it."""
+        name = f"marker-{next(self._markers)}"
+        pattern = ResourcePattern(ResourceType.TRANSACTIONAL_ID, PatternType.LITERAL, name)
+        entry = AclEntry("User:nobody", "*", Operation.WRITE, Permission.ALLOW)
+        marker = AclBinding(pattern, entry)
+        answered = self._admin.ask("CreateAcls", _ACLS, creations=[creation(marker)])
+        assert {int(each.error_code) for each in answered.results} == {0}
+        wait_until(lambda: marker in self.acls(), "the last ACL", clients.SECONDS, poll=0.005)
+
     def acls(self) -> frozenset[AclBinding]:
         """The ACLs that this side lists."""
-        return frozenset(_bindings(self._admin.ask("DescribeAcls", _ACLS, **_ANY)))
+        return frozenset(bindings(self._admin.ask("DescribeAcls", _ACLS, **_ANY)))
 
 
 _TOPIC_ALREADY_EXISTS = 36
 _GROUP_ID_NOT_FOUND = 69
 
 
-def _creation(acl: AclBinding) -> dict[str, object]:
+def creation(acl: AclBinding) -> dict[str, object]:
+    """What CreateAcls says of an ACL."""
     pattern, entry = acl.pattern, acl.entry
     return {
         "resource_type": pattern.type,
@@ -205,7 +240,8 @@ def _as_filter(acl: AclBinding) -> Mapping[str, object]:
     }
 
 
-def _bindings(answer: Any) -> Iterator[AclBinding]:
+def bindings(answer: Any) -> Iterator[AclBinding]:
+    """The ACLs of a DescribeAcls response."""
     assert int(answer.error_code) == 0, answer.error_message
     for found in answer.resources:
         pattern = ResourcePattern(

@@ -13,7 +13,6 @@ from confluent_kafka.cimpl import NewPartitions
 from devkit import java
 from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
-from devkit.waiting import wait_until
 from tests.live.support import clients, namespaces
 from tests.live.support.by_hand import TIMEOUT, metadata_codes
 from tests.live.support.fixtures import own_gateway
@@ -64,18 +63,6 @@ def rejected(future: Future[Any]) -> str:
     return text
 
 
-def partitions(kafka: KafkaCluster, flat: str) -> int:
-    """The number of partitions on the broker."""
-    metadata = clients.admin(kafka.bootstrap_servers).list_topics(flat, timeout=clients.SECONDS)
-    return len(metadata.topics[flat].partitions)
-
-
-def await_partitions(kafka: KafkaCluster, flat: str, count: int) -> None:
-    wait_until(
-        lambda: partitions(kafka, flat) == count, f"{count} partitions of {flat}", clients.SECONDS
-    )
-
-
 # -- CreatePartitions ------------------------------------------------------------------------------
 
 
@@ -92,8 +79,8 @@ def test_create_partitions(servers: str, kafka: KafkaCluster, unique: Names) -> 
     rejected(told[name])
     told[other].result(clients.SECONDS)
     growth(servers, name, 3).result(clients.SECONDS)
-    await_partitions(kafka, namespaces.flat(name), 3)
-    await_partitions(kafka, namespaces.flat(other), 4)
+    clients.await_partitions(kafka, namespaces.flat(name), 3)
+    clients.await_partitions(kafka, namespaces.flat(other), 4)
     with pytest.raises(KafkaException, match="currently has 3 partition"):  # the broker's own word
         growth(servers, name, 2).result(clients.SECONDS)
 
@@ -117,7 +104,7 @@ def test_create_partitions_with_assignments(
             )
             (result,) = answer.results
             assert int(result.error_code) == code, result.error_message
-    await_partitions(kafka, name, 3)
+    clients.await_partitions(kafka, name, 3)
 
 
 def test_kafka_topics_alter(servers: str, kafka: KafkaCluster, unique: Names) -> None:
@@ -128,7 +115,7 @@ def test_kafka_topics_alter(servers: str, kafka: KafkaCluster, unique: Names) ->
     assert ended.returncode != 0
     assert "PolicyViolationException: Topic" in ended.stdout + ended.stderr
     assert java.run_java(java.TOPICS, [*alter, "2"]).returncode == 0
-    await_partitions(kafka, namespaces.flat(name), 2)
+    clients.await_partitions(kafka, namespaces.flat(name), 2)
 
 
 def test_only_the_partitions_that_are_added_count(
@@ -146,6 +133,7 @@ def test_only_the_partitions_that_are_added_count(
     move = {"gateway.namespace": "full"}
     assert "max_partitions" in rejected(namespaces.alteration(servers, outside, move))
     namespaces.delete(servers, first)
+    clients.await_gone(kafka, namespaces.flat(first))  # it counts for as long as it is listed
     growth(servers, second, 3).result(clients.SECONDS)
     namespaces.alter(servers, outside, move)
 
@@ -161,7 +149,7 @@ def test_incremental_alter_configs(servers: str, kafka: KafkaCluster, unique: Na
     rejected(namespaces.alteration(servers, name, {"segment.ms": "100000"}, validate=True))
     namespaces.alter(servers, name, {KEY: "2000"})
     namespaces.alter(servers, name, drop=[KEY])  # falls back to a week
-    assert namespaces.value_on_broker(kafka, namespaces.flat(name), KEY)[0] == "604800000"
+    namespaces.await_value(kafka, namespaces.flat(name), KEY, "604800000")
 
 
 @pytest.mark.parametrize("version", [0, 1, 2])
@@ -171,7 +159,7 @@ def test_alter_configs(servers: str, kafka: KafkaCluster, unique: Names, version
     assert replaced(servers, version, name, {"segment.ms": "100000"}) == POLICY_VIOLATION
     assert replaced(servers, version, name, {KEY: "604800001"}) == POLICY_VIOLATION
     assert replaced(servers, version, name, {KEY: "3000"}) == 0
-    assert namespaces.value_on_broker(kafka, namespaces.flat(name), KEY)[0] == "3000"
+    namespaces.await_value(kafka, namespaces.flat(name), KEY, "3000")
 
 
 def replaced(servers: str, version: int, name: str, configs: Mapping[str, str]) -> int:
@@ -220,8 +208,9 @@ def test_what_topics_inherit(servers: str, kafka: KafkaCluster, unique: Names) -
     ):
         assert "Topic 'outer:inner:*' has retention.ms=" in rejected(asked)
     namespaces.alter(servers, "outer:", {KEY: "4000"})
-    assert namespaces.value_on_broker(kafka, namespaces.flat(name), KEY)[0] == "4000"
+    namespaces.await_value(kafka, namespaces.flat(name), KEY, "4000")
     namespaces.delete(servers, name)
+    clients.await_gone(kafka, namespaces.flat(name))
     namespaces.alter(servers, "outer:", drop=[KEY])
 
 
@@ -289,7 +278,7 @@ def test_auto_creation(servers: str, kafka: KafkaCluster, unique: Names, version
     assert codes == dict.fromkeys(asked, UNKNOWN_TOPIC)
     clients.await_stored(kafka, name, namespaces.flat(inside))
     assert namespaces.flat(too_large) not in kafka.topics()
-    assert partitions(kafka, namespaces.flat(inside)) == 1
+    assert clients.partitions(kafka, namespaces.flat(inside)) == 1
 
 
 def test_a_deleted_topic_does_not_come_back_by_being_asked_for(

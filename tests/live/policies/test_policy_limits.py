@@ -9,6 +9,7 @@ from datetime import timedelta
 
 from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess
+from devkit.waiting import wait_until
 from tests.live.support import clients
 from tests.live.support.fixtures import own_gateway
 from tests.live.support.wire import Wire
@@ -32,7 +33,7 @@ gateway = own_gateway(
 
 def _create(wire: Wire, name: str, partitions: int = 1) -> tuple[int, str]:
     topic = {"name": name, "num_partitions": partitions, "replication_factor": -1}
-    timeout = timedelta(seconds=30)
+    timeout = timedelta(seconds=clients.SECONDS)
     (answer,) = wire.ask("CreateTopics", 5, topics=[topic], timeout=timeout).topics
     return int(answer.error_code), answer.error_message or ""
 
@@ -54,11 +55,16 @@ def test_a_thousand_at_once_against_a_hundred(
     }
     rejections = {text for code, text in answers if code}
     assert all("max_topics" in text and "namespace 'limited'" in text for text in rejections)
-    made = {flat for flat in kafka.topics() if flat.startswith("limited..")}
-    assert len(made) == LIMIT
+
+    def made() -> list[str]:
+        return sorted(flat for flat in kafka.topics() if flat.startswith("limited.."))
+
+    wait_until(lambda: len(made()) >= LIMIT, "the topics on the broker", clients.SECONDS)
+    assert len(made()) == LIMIT
     # One goes, one comes, whichever worker is asked.
-    gone = sorted(made)[0]
+    gone = made()[0]
     clients.done(clients.admin(servers).delete_topics([gone.replace("..", ":")]))
+    clients.await_gone(kafka, gone)
     with Wire(servers) as wire:
         assert _create(wire, f"limited:{stem}-again")[0] == NONE
     with Wire(servers) as wire:

@@ -11,7 +11,7 @@ import pytest
 from devkit import java
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
-from tests.live.support import java_tools, namespaces
+from tests.live.support import clients, java_tools, namespaces
 from tests.live.support.fixtures import COLON, own_gateway
 
 Names = Callable[[str], str]
@@ -83,6 +83,7 @@ def test_kafka_s_tools(gateway: GatewayProcess, unique: Names) -> None:
     address = gateway.bootstrap_servers("legal")
     stored = f"org..{unique('told')}"
     java_tools.run(java.TOPICS, address, "--create", "--topic", stored)
+    clients.await_known(clients.admin(address), stored)
     for name in ("org..", stored):
         words = ["--describe", "--entity-type", "topics", "--entity-name", name]
         assert VALUE in java_tools.run(java.CONFIGS, address, *words, "--all").stdout

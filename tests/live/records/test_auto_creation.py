@@ -25,7 +25,7 @@ from tests.live.support.wire import Wire
 Names = Callable[[str], str]
 Produce = Callable[[str, str], None]
 
-MUCH_LONGER = 8.0
+MUCH_LONGER = 20.0
 """Seconds that the first record may take longer than at a broker, on a busy machine. A client that
 waits for a topic in vain does so for 30 s or more."""
 
@@ -59,7 +59,6 @@ def _seconds(produce: Produce, servers: str, topic: str) -> float:
     return time.monotonic() - began
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("produce", [_confluent, _aiokafka, _kafka_python, _java])
 def test_the_first_record_creates_the_topic(
     produce: Produce, home_a: str, kafka: KafkaCluster, unique: Names

@@ -171,7 +171,12 @@ def test_memory_does_not_grow(gateway: GatewayProcess) -> None:
         before = processes.memory(gateway)
         for _ in range(9):
             batch()
-        assert processes.memory(gateway) - before < GROWTH_LIMIT
+        # On a busy machine it has a number of them before it at the end.
+        wait_until(
+            lambda: processes.memory(gateway) - before < GROWTH_LIMIT,
+            "a gateway that has not grown",
+            clients.SECONDS,
+        )
 
 
 def test_random_bytes(gateway: GatewayProcess) -> None:

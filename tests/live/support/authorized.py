@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +19,7 @@ from confluent_kafka.admin import (
 from devkit.broker_security import ANONYMOUS
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
+from devkit.waiting import wait_until
 from gateway import acl_model as model
 from tests.auth.tokens import AUDIENCE, jwk, key_set
 from tests.live.support import clients, java_tools
@@ -29,6 +29,7 @@ ADMIN: Final = "admin"
 PASSWORDS: Final = {user: f"{user}-secret" for user in ("alice", "bob", "carol", ADMIN)}
 SUPER_USERS: Final = (ANONYMOUS, f"User:{ADMIN}")
 USERS_LISTENER: Final = "users"
+_CONNECTIONS: Final = 8
 
 
 def listener(secrets: Path, mechanisms: Sequence[str] = ("PLAIN",)) -> Listener:
@@ -100,7 +101,7 @@ def command_config(directory: Path, user: str = ADMIN) -> Path:
     return java_tools.login_file(directory, user, PASSWORDS[user])
 
 
-@lru_cache(maxsize=16)
+@clients.kept(16)
 def admin(servers: str, user: str = ADMIN) -> AdminClient:
     """A user's admin client. Kept: what it was asked fails when it is collected."""
     return AdminClient(clients.settings(servers, **login(user)))
@@ -131,9 +132,32 @@ def add_acls(servers: str, acls: Iterable[model.AclBinding], user: str = ADMIN) 
             future.result(clients.SECONDS)
 
 
-def delete_acls(servers: str, user: str | None = None) -> None:
-    """Delete all ACLs, or all of a user."""
-    every = AclBindingFilter(
+def await_acls(servers: str, acls: Iterable[model.AclBinding]) -> None:
+    """Wait until new connections list these ACLs: so many that each of two workers has some, all
+    but surely. The one that adds ACLs answers before the others have read them."""
+    wanted = {binding(acl) for acl in acls}
+    for _ in range(_CONNECTIONS):
+        client = AdminClient(clients.settings(servers, **login(ADMIN)))
+
+        def known(client: AdminClient = client) -> bool:
+            return {*client.describe_acls(_every(None)).result(clients.SECONDS)} >= wanted
+
+        wait_until(known, f"{wanted}", clients.SECONDS)
+
+
+def listed(servers: str) -> set[str]:
+    """All ACLs, as ``ALLOW READ User:bob TOPIC:LITERAL:orders``."""
+    found = admin(servers).describe_acls(_every(None)).result(clients.SECONDS)
+    return {
+        f"{one.permission_type.name} {one.operation.name} {one.principal}"
+        f" {one.restype.name}:{one.resource_pattern_type.name}:{one.name}"
+        for one in found
+    }
+
+
+def _every(user: str | None) -> AclBindingFilter:
+    """The filter of all ACLs, or of all of a user."""
+    return AclBindingFilter(
         ResourceType.ANY,
         None,  # type: ignore[arg-type]
         ResourcePatternType.ANY,
@@ -142,7 +166,11 @@ def delete_acls(servers: str, user: str | None = None) -> None:
         AclOperation.ANY,
         AclPermissionType.ANY,
     )
-    for future in admin(servers).delete_acls([every]).values():
+
+
+def delete_acls(servers: str, user: str | None = None) -> None:
+    """Delete all ACLs, or all of a user."""
+    for future in admin(servers).delete_acls([_every(user)]).values():
         future.result(clients.SECONDS)
 
 

@@ -7,14 +7,23 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from functools import lru_cache
-from typing import Any, TypeVar
+from functools import lru_cache, wraps
+from threading import Lock
+from typing import Any, ParamSpec, TypeVar
 
-from confluent_kafka import Consumer, KafkaException, Message, Producer, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    KafkaException,
+    Message,
+    Producer,
+    TopicCollection,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, OffsetSpec
 from confluent_kafka.cimpl import NewTopic
 
 from devkit.broker import KafkaCluster
+from devkit.topics import create_topics
 from devkit.waiting import wait_until
 
 SECONDS = 120.0
@@ -25,6 +34,7 @@ UNKNOWN_TOPIC_OR_PARTITION = 3
 INVALID_TOPIC_EXCEPTION = 17
 
 Value = TypeVar("Value")
+Asked = ParamSpec("Asked")
 
 
 def settings(servers: str, **more: str | int | bool) -> dict[str, str | int | float | bool]:
@@ -37,7 +47,24 @@ def settings(servers: str, **more: str | int | bool) -> dict[str, str | int | fl
     }
 
 
-@lru_cache(maxsize=8)
+def kept(most: int) -> Callable[[Callable[Asked, Value]], Callable[Asked, Value]]:
+    """Keep what a function makes, for the last ``most`` arguments; threads that ask at the same
+    time get the same. With ``lru_cache`` alone each makes its own, and all but one end."""
+
+    def decorated(make: Callable[Asked, Value]) -> Callable[Asked, Value]:
+        one_for_all, making = lru_cache(maxsize=most)(make), Lock()
+
+        @wraps(make)
+        def asked(*args: Asked.args, **more: Asked.kwargs) -> Value:
+            with making:
+                return one_for_all(*args, **more)  # type: ignore[arg-type]  # all are hashable
+
+        return asked
+
+    return decorated
+
+
+@kept(8)
 def admin(servers: str) -> AdminClient:
     """An admin client of ``servers``. Kept: what it was asked fails when it is collected."""
     return AdminClient(settings(servers))
@@ -66,14 +93,37 @@ def accepts(address: str) -> bool:
 
 
 def create(servers: str, *topics: str, partitions: int = 1, replicas: int = -1) -> None:
-    """Create topics through ``servers``."""
+    """Create topics through ``servers``, and wait until they are known there: whoever asks for one
+    before is told that there is none."""
     wanted = [NewTopic(topic, partitions, replicas) for topic in topics]
-    assert set(done(admin(servers).create_topics(wanted))) == set(topics)
+    assert create_topics(admin(servers), wanted, SECONDS) == set(topics)
+    await_known(admin(servers), *topics)
+
+
+def await_known(by: AdminClient, *topics: str) -> None:
+    """Wait until these topics are described to a client. A listing would be its own cluster's."""
+
+    def described() -> bool:
+        found = by.describe_topics(TopicCollection([*topics]), request_timeout=SECONDS)
+        return not any(future.exception(SECONDS) for future in found.values())
+
+    if topics:
+        wait_until(described, f"{topics}", SECONDS)
 
 
 def await_stored(kafka: KafkaCluster, *flat: str) -> None:
     """Wait until the broker itself lists these flat names: it answers before it knows its own."""
     wait_until(lambda: kafka.topics() >= {*flat}, f"{flat} on the broker", SECONDS)
+
+
+def partitions(kafka: KafkaCluster, flat: str) -> int:
+    """The number of a topic's partitions on the broker itself."""
+    return len(kafka.admin().list_topics(flat, timeout=SECONDS).topics[flat].partitions)
+
+
+def await_partitions(kafka: KafkaCluster, flat: str, count: int) -> None:
+    """Wait until the broker itself has so many partitions of a topic."""
+    wait_until(lambda: partitions(kafka, flat) == count, f"{count} of {flat}", SECONDS)
 
 
 def await_led(servers: str, *topics: str) -> None:

@@ -80,7 +80,7 @@ def console_produce(servers: str, topic: str, values: Sequence[str], *args: str)
 
 def console_consume(servers: str, topic: str, count: int, *args: str) -> list[str]:
     """``kafka-console-consumer``: the first ``count`` records of a topic."""
-    limits = ["--max-messages", str(count), "--timeout-ms", "30000"]
+    limits = ["--max-messages", str(count), "--timeout-ms", str(int(clients.SECONDS * 1_000))]
     options = ["--topic", topic, "--from-beginning", *limits, *args]
     return run(java.CONSOLE_CONSUMER, servers, *options).lines
 
@@ -93,6 +93,11 @@ def round_trip(
     args = [servers, source, target, group, transactional_id]
     result = java.run_java("TransactionalRoundTrip", args, seconds=240, classes=classes)
     assert result.returncode == 0, f"{result.stdout}\n{result.stderr}"
+    return events(result)
+
+
+def events(result: JavaResult) -> list[dict[str, Any]]:
+    """The events that a program of this directory has printed, each as JSON in a line."""
     return [json.loads(line) for line in result.lines]
 
 
@@ -149,9 +154,9 @@ class RunningConsumer(RunningProgram):
 def regex_consumer(
     servers: str, group: str, regex: str, count: int, log_path: Path, *classic: str
 ) -> Iterator[RunningConsumer]:
-    """Start RegexConsumer.java, which ends after ``count`` records or 90 s; its output in
+    """Start RegexConsumer.java, which ends after ``count`` records or 240 s; its output in
     ``log_path``. ``classic`` asks for the classic protocol: ``topics``, or ``internal`` as well."""
     classes = java.compile_java(SOURCES / "RegexConsumer.java")
-    args = [servers, group, regex, str(count), "90", *classic]
+    args = [servers, group, regex, str(count), "240", *classic]
     with java.start_java("RegexConsumer", args, log_path, classes=classes) as process:
         yield RunningConsumer(process)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Any
@@ -16,8 +17,10 @@ from confluent_kafka.cimpl import NewTopic
 
 from devkit.broker import KafkaCluster
 from devkit.gateway_process import gateway_command
+from devkit.topics import create_topics
 from devkit.waiting import wait_until
 from gateway import cli
+from gateway.names import is_end_topic
 from tests.live.support import clients
 
 Names = Callable[[str], str]
@@ -52,14 +55,19 @@ def creation(
     servers: str, name: str, configs: Mapping[str, str] | None = None, *, validate: bool = False
 ) -> Future[None]:
     """Ask for a topic of one partition, or a namespace (``name`` ends in ``:``)."""
-    topic = NewTopic(name, 1, 1, config=dict(configs or {}))
+    topic = new_topic(name, configs or {})
     return clients.admin(servers).create_topics([topic], validate_only=validate)[name]
+
+
+def new_topic(name: str, configs: Mapping[str, str]) -> NewTopic:
+    """A topic of one partition, or a namespace, as it is asked for."""
+    return NewTopic(name, 1, 1, config=dict(configs))
 
 
 def create(servers: str, *names: str, configs: Mapping[str, str] | None = None) -> None:
     """Create topics and namespaces, one after the other."""
     for name in names:
-        creation(servers, name, configs).result(clients.SECONDS)
+        create_topics(clients.admin(servers), [new_topic(name, configs or {})])
 
 
 def create_topic(
@@ -104,8 +112,28 @@ def alteration(
 def alter(
     servers: str, name: str, put: Mapping[str, str] | None = None, *, drop: Sequence[str] = ()
 ) -> None:
-    """Set some configs of a topic or namespace and delete others."""
+    """Set some configs of a topic or namespace and delete others, and wait until ``servers`` tell
+    of it: brokers answer a change before all of them have read it."""
     alteration(servers, name, put, drop=drop).result(clients.SECONDS)
+    if not any(key.startswith("gateway.") for key in (*(put or {}), *drop)):  # which move and end
+        await_configs(servers, name, put or {}, drop)
+
+
+def await_configs(
+    servers: str, name: str, put: Mapping[str, str], drop: Sequence[str] = ()
+) -> None:
+    """Wait until a topic or namespace is described with some configs, and without others of its
+    own."""
+
+    def told() -> bool:
+        try:
+            found = describe(servers, name)
+        except KafkaException:  # a topic that was made a moment ago
+            return False
+        wanted = {key: (value, OWN) for key, value in put.items()}
+        return found.items() >= wanted.items() and all(found[key][1] != OWN for key in drop)
+
+    wait_until(told, f"{put} and no {drop} of {name}", clients.SECONDS)
 
 
 def description(servers: str, name: str) -> Future[dict[str, ConfigEntry]]:
@@ -127,6 +155,16 @@ def value_on_broker(kafka: KafkaCluster, topic: str, key: str) -> tuple[str, int
     return describe(kafka.bootstrap_servers, topic)[key]
 
 
+def await_value(kafka: KafkaCluster, topic: str, key: str, value: str) -> None:
+    """Wait until the broker goes by a config of a topic, by its flat name: it answers a change
+    before each broker has read it."""
+
+    def told() -> bool:
+        return value_on_broker(kafka, topic, key)[0] == value
+
+    wait_until(told, f"{key}={value} of {topic} on the broker", clients.SECONDS)
+
+
 def rejection(future: Future[Any]) -> tuple[int, str]:
     """The code and the text of the error that an admin call ends with."""
     error = future.exception(clients.SECONDS)
@@ -146,6 +184,12 @@ def await_free(servers: str, namespace: str) -> None:
         return False
 
     wait_until(created, f"the end of {namespace}", clients.SECONDS, poll=0.2)
+
+
+def of_namespaces(stored: Iterable[str], *roots: str) -> set[str]:
+    """The flat names that begin with one of these tiers, but for end topics: a process deletes its
+    own after the namespace is gone, and one that is late may make it once more."""
+    return {name for name in stored if name.startswith(roots) and not is_end_topic(name)}
 
 
 @contextlib.contextmanager
@@ -170,6 +214,8 @@ def source_of(entry: ConfigEntry) -> int:
 
 # -- the command line -------------------------------------------------------------------------
 
+_PROGRESS = re.compile(r"^.* \(\d+ s so far\)\n", re.MULTILINE)
+
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
@@ -187,14 +233,15 @@ class CommandResult:
 
 def attempt(*args: str) -> CommandResult:
     """Run ``kafka-gateway``, whatever its exit status, in this process: a Python of its own takes
-    a second, of which the command has a twentieth."""
+    a second, of which the command has a twentieth. What it says of its progress is left out: on a
+    busy machine any command takes the two seconds after which it does."""
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             status = cli.main(args)
         except SystemExit as ended:  # argparse: its usage, or what it is asked to print
             status = ended.code if isinstance(ended.code, int) else 1
-    return CommandResult(status, out.getvalue(), err.getvalue())
+    return CommandResult(status, out.getvalue(), _PROGRESS.sub("", err.getvalue()))
 
 
 def alone(*args: str, stdin: str = "") -> CommandResult:

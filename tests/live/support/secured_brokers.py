@@ -9,10 +9,13 @@ from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Self
 
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import (
     AclBinding,
+    AclBindingFilter,
     AclOperation,
     AclPermissionType,
+    AdminClient,
     ResourcePatternType,
     ResourceType,
     ScramCredentialInfo,
@@ -25,6 +28,7 @@ from devkit.broker_security import ANONYMOUS, PROTOCOLS, BrokerSecurity, BrokerT
 from devkit.certificates import Authority
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
+from devkit.waiting import wait_until
 from tests.live.support import clients
 
 PASSWORDS = {
@@ -41,7 +45,20 @@ ANY = tuple(
 )
 """Everything of the kinds that ACLs name, but for the cluster."""
 
+_LOGIN_SECONDS = 2.0
+"""How long a client tries to log in before another one does."""
+
 LITERAL, PREFIXED = ResourcePatternType.LITERAL, ResourcePatternType.PREFIXED
+
+_EVERY = AclBindingFilter(
+    ResourceType.ANY,
+    None,  # type: ignore[arg-type]
+    ResourcePatternType.ANY,
+    None,  # type: ignore[arg-type]
+    None,  # type: ignore[arg-type]
+    AclOperation.ANY,
+    AclPermissionType.ANY,
+)
 
 
 class SecuredBrokers:
@@ -107,11 +124,21 @@ class SecuredBrokers:
         )
 
     def set_password(self, user: str, password: str) -> None:
-        """A SCRAM-SHA-256 credential at the broker."""
+        """A SCRAM-SHA-256 credential at the broker, which lets the user in when this returns."""
         info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4_096)
         change = UserScramCredentialUpsertion(user, info, password.encode())
         admin = clients.admin(self.kafka.bootstrap_servers)
         clients.done(admin.alter_user_scram_credentials([change]))
+        wait_until(lambda: self._lets_in(user, password), f"logins of {user}", clients.SECONDS)
+
+    def _lets_in(self, user: str, password: str) -> bool:
+        proof = login("SCRAM-SHA-256", user, password)
+        servers = self.kafka.servers(proof["security.protocol"])
+        try:
+            AdminClient(clients.settings(servers, **proof)).list_topics(timeout=_LOGIN_SECONDS)
+        except KafkaException:
+            return False
+        return True
 
     def allow(
         self,
@@ -130,6 +157,12 @@ class SecuredBrokers:
         made: dict[AclBinding, Future[None]] = admin.create_acls(bindings)
         for future in made.values():
             future.result(clients.SECONDS)
+        # The controller answers before the broker decides by them.
+        wait_until(
+            lambda: {*admin.describe_acls(_EVERY).result(clients.SECONDS)} >= {*bindings},
+            f"the ACLs of {user} at the broker",
+            clients.SECONDS,
+        )
 
 
 def login(

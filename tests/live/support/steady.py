@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 import time
 from collections import Counter, defaultdict
@@ -16,6 +17,7 @@ from confluent_kafka.admin import AdminClient, ConfigResource, ResourceType
 from kafka import KafkaConsumer, KafkaProducer
 
 from devkit.waiting import wait_until
+from gateway.node_ids import MOUNTED_BITS
 from tests.live.support import clients
 
 SECONDS = clients.SECONDS
@@ -25,19 +27,24 @@ LEADERLESS_SECONDS = 2.0
 it when a cluster took longer than half a second, which on a busy machine one that is well may."""
 
 
+_BROKER = re.compile(r"\d/(\d+): ")
+"""The node id in librdkafka's ``host:port/node``."""
+
+
 class Steady:
     """One client in a thread of its own, from ``with`` to its end.
 
     ``acked`` holds the values of acknowledged records and ``seen`` those of consumed ones, by
     topic; ``problems`` is whatever a client reports of errors, ``assignments`` counts those
     of a member of a group, and ``leaderless`` an admin client's answers in which a partition has
-    no leader.
+    no leader. ``lost_volume`` is the number of a volume of a tree whose brokers may be away.
     """
 
     def __init__(self, name: str, work: Callable[[Steady], object]) -> None:
         self.acked: defaultdict[str, list[str]] = defaultdict(list)
         self.seen: defaultdict[str, list[str]] = defaultdict(list)
         self.problems: list[str] = []
+        self.lost_volume: int | None = None
         self.assignments = 0
         self.leaderless = 0
         self.rounds = 0
@@ -93,8 +100,11 @@ class Steady:
             self.rounds += 1
 
     def failed(self, error: object) -> None:
-        """The error callback of confluent-kafka."""
-        self.problems.append(f"callback: {error}")
+        """The error callback of confluent-kafka. A lost volume's brokers are none of its business:
+        librdkafka connects to any broker that it knows for what each of them answers."""
+        of_broker = _BROKER.search(str(error))
+        if of_broker is None or int(of_broker[1]) >> MOUNTED_BITS != self.lost_volume:
+            self.problems.append(f"callback: {error}")
 
     def _run(self) -> None:
         try:

@@ -73,6 +73,7 @@ def authorized_tree(
         names = [HIDDEN, PUBLIC, ALICES, GUESTS]
         made = authorized.admin(servers).create_topics([NewTopic(n, 1, 1) for n in names])
         clients.done(made)
+        clients.await_known(authorized.admin(servers), *names)
         authorized.add_acls(
             servers,
             [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Future
 from typing import Any
 
 import pytest
@@ -28,7 +29,8 @@ from devkit.broker import KafkaCluster
 from devkit.broker_security import ANONYMOUS
 from devkit.gateway_config import MountedCluster
 from devkit.gateway_process import GatewayProcess
-from tests.live.support import clients, java_tools
+from devkit.waiting import wait_until
+from tests.live.support import clients, java_tools, namespaces
 from tests.live.tree.conftest import LA, LISTENERS, NY, mounted
 
 SECONDS = clients.SECONDS
@@ -86,8 +88,19 @@ def test_topics_are_created_grown_and_deleted(
     assert clients.error_code(grown["admin-none"]) == UNKNOWN_TOPIC
 
     clients.await_led(servers, *topics)
+    clients.await_partitions(la, "admin1", 3)
+    clients.await_partitions(ny, "search..admin2", 4)
     wanted = [*topics, f"{BEFORE}none"]
-    found = admin.describe_topics(TopicCollection(wanted))
+
+    def described() -> dict[str, Future[Any]] | None:
+        # A cluster may take longer than the half second that it is waited for.
+        told = admin.describe_topics(TopicCollection(wanted))
+        failed = (future.exception(SECONDS) for future in told.values())
+        late = any("LEADER_NOT_AVAILABLE" in str(error) for error in failed)
+        return None if late else told
+
+    found = wait_until(described, "answers of both clusters", SECONDS)
+    assert found is not None
     partitions = {name: len(found[name].result(SECONDS).partitions) for name in topics}
     assert partitions == dict(zip(topics, (3, 1, 1, 4), strict=True))
     assert clients.error_code(found[f"{BEFORE}none"]) == UNKNOWN_TOPIC
@@ -131,6 +144,8 @@ def test_configs_are_described_and_altered(
     outcomes = {each.name: future for each, future in bad.items()}
     assert clients.error_code(outcomes["configs"]) == INVALID_CONFIG
     assert outcomes[f"{BEFORE}configs"].exception(SECONDS) is None
+    namespaces.await_value(la, "configs", "retention.ms", "1000001")
+    namespaces.await_value(ny, "search..configs", "cleanup.policy", "compact")
 
     resources = [ConfigResource(ResourceType.TOPIC, name) for name in (*topics, f"{BEFORE}none")]
     told = {each.name: future for each, future in admin.describe_configs(resources).items()}
@@ -148,6 +163,7 @@ def test_configs_are_described_and_altered(
     for future in outcomes_of_all.values():
         assert future.exception(SECONDS) is None
     for cluster, flat in (la, "configs"), (ny, "search..configs"):
+        namespaces.await_value(cluster, flat, "retention.ms", "1000003")
         direct = ConfigResource(ResourceType.TOPIC, flat)
         (future,) = clients.admin(cluster.bootstrap_servers).describe_configs([direct]).values()
         values = future.result(SECONDS)
@@ -208,11 +224,7 @@ def test_javas_tools(
     clients.await_stored(ny, "search..tools")
     entity = ["--entity-type", "topics", "--entity-name", other]
     java_tools.configs(legal, "--alter", *entity, "--add-config", "retention.ms=77777")
-    direct = clients.admin(ny.bootstrap_servers)
-    (future,) = direct.describe_configs(
-        [ConfigResource(ResourceType.TOPIC, "search..tools")]
-    ).values()
-    assert future.result(SECONDS)["retention.ms"].value == "77777"
+    namespaces.await_value(ny, "search..tools", "retention.ms", "77777")
     rule = [
         "--allow-principal",
         "User:joe",
@@ -233,6 +245,7 @@ def test_javas_tools(
         assert "joe" not in java_tools.run(java.ACLS, legal, "--list", "--topic", name).stdout
     at_ny = gateway.bootstrap_servers("ny")
     java_tools.topics(at_ny, "--alter", "--topic", "search:tools", "--partitions", "3")
+    clients.await_partitions(ny, "search..tools", 3)
     shown = java_tools.topics(at_ny, "--describe", "--topic", "search:tools").stdout
     assert "PartitionCount: 3" in shown
     java_tools.topics(at_ny, "--delete", "--topic", "search:tools")

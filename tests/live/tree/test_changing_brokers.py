@@ -13,6 +13,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess
+from devkit.topics import create_topics
 from devkit.waiting import wait_until
 from tests.live.support import clients, steady
 from tests.live.support.wire import Wire
@@ -88,7 +89,7 @@ def test_all_nodes_list_the_same_brokers(growing: KafkaCluster, ny: KafkaCluster
             # Its first leader is known to clients before the gateway's next listing.
             placed = NewTopic("placed", 1, replica_assignment=[[2]])
             admin = growing.admin()
-            clients.done(admin.create_topics([placed]))
+            create_topics(admin, [placed])
             wait_until(lambda: (LA_1, LA_2, NY_1) in watch.lists, "the new broker", SECONDS)
             _await_leader(servers, "placed", LA_2)
             clients.produce(servers, "placed", ["there"])

@@ -22,6 +22,8 @@ pytestmark = pytest.mark.alone
 
 SECONDS = clients.SECONDS
 NONE, UNKNOWN_TOPIC, LEADER_NOT_AVAILABLE, COORDINATOR_NOT_AVAILABLE = 0, 3, 5, 15
+LOST = 1
+"""The number of the volume at ``la:tracking``."""
 STALENESS = 5
 AT_ONCE, BOUNDED = 0.4, 1.5
 """Seconds for an answer, 0.5 of them for the wait; the rest is for a busy machine."""
@@ -32,7 +34,7 @@ FEW = 10
 @pytest.fixture(scope="module")
 def dying() -> Iterator[KafkaCluster]:
     """The cluster at ``la:tracking``."""
-    with KafkaCluster() as cluster:
+    with KafkaCluster(missed_quickly=True) as cluster:
         yield cluster
 
 
@@ -155,6 +157,8 @@ def test_clients_of_the_other_cluster_see_no_error(
             f"..ny.tracking..{how}-python",
         ),
     ]
+    for each in untouched:
+        each.lost_volume = LOST
     with ExitStack() as stack:
         java = stack.enter_context(java_producer(la, tmp_path, lost, one_of_each["java"]))
         running = [stack.enter_context(each) for each in (*untouched, both, reading_both)]

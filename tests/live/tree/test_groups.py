@@ -17,7 +17,7 @@ from confluent_kafka import (
 from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
-from tests.live.support import clients, java_tools
+from tests.live.support import clients, java_tools, processes
 from tests.live.tree.group_tools import COUNT, described, fill, more, read, shadow_of
 
 
@@ -128,7 +128,7 @@ def test_a_topic_gets_partitions(tree: GatewayProcess, ny: KafkaCluster) -> None
                 return False
             return all(each.error is None for each in done)
 
-        wait_until(committed, "a commit of the new partition", 15)
+        wait_until(committed, "a commit of the new partition", clients.SECONDS)
         found = client.committed([TopicPartition(there, each) for each in (0, 4)], clients.SECONDS)
         assert [each.offset for each in found] == [3, 9]
 
@@ -145,6 +145,7 @@ def test_a_group_outlives_the_gateway(
         client.commit(asynchronous=False)
         tree.kill()
         tree.start_again()
+        processes.forget_killed(la, ny)
         producer = Producer(clients.settings(servers))
         for topic in topics:
             producer.produce(topic, "after", partition=0)

@@ -29,6 +29,9 @@ _REJECTED = re.compile(
 )
 _BY_CHANCE = re.compile(r"(throttle_time=|producer_id=)[^,)]*(\([^)]*\))?")
 
+_NOT_YET = ("coordinator_not_available", "coordinator_load_in_progress")
+"""Of a coordinator that is being made."""
+
 _STATEFUL = ("EndTxn",)
 """APIs whose answer depends on what was there before: what is out of reach is an id of the own
 volume like any other."""
@@ -71,7 +74,7 @@ def settled(wire: Wire, question: Question, name: str) -> str:
 
     def answer() -> str | None:
         found = repr(wire.ask(api, version, **fields(name)))
-        return None if "coordinator_not_available" in found else found
+        return None if any(each in found for each in _NOT_YET) else found
 
     found = wait_until(answer, f"an answer to {api}", clients.SECONDS)
     assert found is not None

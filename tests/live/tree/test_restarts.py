@@ -12,36 +12,41 @@ from confluent_kafka.cimpl import NewTopic
 from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
-from tests.live.support import clients, steady
+from tests.live.support import clients, processes, steady
 from tests.live.tree.conftest import LISTENERS, mounted
+from tests.pace import Pace
 
 SECONDS = clients.SECONDS
 START_SECONDS = 40
-"""For which the first cluster waits: 10 s for the second, the rest for a busy machine."""
+"""For which the first cluster waits on an idle machine: 10 s for the second, then the start."""
+LATE = 1
+"""The number of the volume at ``la:tracking``."""
 
 
 @pytest.fixture(scope="module")
 def late() -> Iterator[KafkaCluster]:
     """The cluster at ``la:tracking``, which was there once."""
-    with KafkaCluster() as cluster:
+    with KafkaCluster(missed_quickly=True) as cluster:
         yield cluster
 
 
 def test_a_cluster_that_is_down_at_the_start_comes_later(
-    late: KafkaCluster, ny: KafkaCluster
+    late: KafkaCluster, ny: KafkaCluster, pace: Pace
 ) -> None:
     clusters = mounted(late, ny)
     late.kill_broker(1)
     began = time.monotonic()
     with GatewayProcess(clusters, LISTENERS, []) as gateway:
-        assert time.monotonic() - began < START_SECONDS
+        assert time.monotonic() - began < pace.stretched(START_SECONDS)
         la, ny_servers = gateway.bootstrap_servers("la"), gateway.bootstrap_servers("ny")
         clients.create(la, ":ny:tracking:search:early")
         clients.await_led(la, ":ny:tracking:search:early")
         clients.produce(la, ":ny:tracking:search:early", ["one", "two"])
         found = clients.consume(ny_servers, "search:early", 2, "early")
         assert found == ["one", "two"]
-        with steady.producer("early", la, ":ny:tracking:search:early") as producer:
+        producer = steady.producer("early", la, ":ny:tracking:search:early")
+        producer.lost_volume = LATE
+        with producer:
             producer.await_progress("the start")
             late.restart_broker(1)
             _await_created(la, "search:late")
@@ -92,6 +97,7 @@ def test_a_restart_loses_and_doubles_nothing(
                     each.await_progress("the start", topic)
             ends(gateway)
             gateway.start_again()
+            processes.forget_killed(la, ny)
             for each in (producer, member):
                 for topic in topics:
                     each.await_progress("the restart", topic)

@@ -72,7 +72,8 @@ def test_tree_explain_metrics_and_the_traffic_log(
         lines = (
             json.loads(line)
             for file in sorted(tree.traffic_log_directory.glob("*.jsonl"))
-            for line in file.read_text().splitlines()
+            for line in file.read_text().splitlines(keepends=True)
+            if line.endswith("\n")  # the last one may be half written
         )
         wanted = (CLICKS, "Produce")
         return [one for one in lines if (one.get("path"), one.get("api")) == wanted]
@@ -85,7 +86,7 @@ def test_tree_explain_metrics_and_the_traffic_log(
 def test_one_cluster_that_is_down(la: KafkaCluster) -> None:
     """The gateway stays ready, and says what is wrong; the other cluster's clients go on."""
     with (
-        KafkaCluster() as other,
+        KafkaCluster(missed_quickly=True) as other,
         GatewayProcess(mounted(la, other), LISTENERS, []) as gateway,
     ):
         servers = gateway.bootstrap_servers("la")
@@ -98,12 +99,12 @@ def test_one_cluster_that_is_down(la: KafkaCluster) -> None:
         assert volume_of(root, LA)["topics"] >= 1
         assert "not reachable" in errors
 
-        def warned() -> Any:
+        def warned() -> bool:
             _, body = gateway.get("/readyz")
-            return json.loads(body).get("warnings")
+            warnings = json.loads(body).get("warnings", [])
+            return any("is not known to be reachable" in one for one in warnings)
 
-        warnings = wait_until(warned, "a warning of /readyz", SECONDS)
-        assert any("is not known to be reachable" in one for one in warnings)
+        wait_until(warned, "a warning of /readyz", SECONDS)
         assert gateway.get("/readyz")[0] == 200
         clients.create(servers, "tools-after")
         clients.await_stored(la, "tools-after")

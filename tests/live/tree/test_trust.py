@@ -9,6 +9,7 @@ import pytest
 
 from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess
+from devkit.waiting import wait_until
 from tests.live.support import authorized, clients, sasl
 from tests.live.support.wire import Wire
 from tests.live.tree.authorized_tree import (
@@ -24,6 +25,7 @@ from tests.live.tree.conftest import NY
 
 ALLOWED, DENIED = 0, 29
 """NONE and TOPIC_AUTHORIZATION_FAILED."""
+LEADER_NOT_AVAILABLE = 5
 
 TOPICS = (HIDDEN, PUBLIC, ALICES, GUESTS)
 
@@ -52,8 +54,15 @@ def described(gateway: GatewayProcess, listener: str, user: str) -> list[int]:
     with Wire(gateway.bootstrap_servers(listener)) as wire:
         authorized.prove(wire, user)
         names = [f":{NY}:{topic}" for topic in TOPICS]
-        answer: Any = wire.ask("Metadata", 9, topics=[{"name": name} for name in names])
-    found = {topic.name: int(topic.error_code) for topic in answer.topics}
+
+        def codes() -> dict[str, int] | None:
+            answer: Any = wire.ask("Metadata", 9, topics=[{"name": name} for name in names])
+            told = {topic.name: int(topic.error_code) for topic in answer.topics}
+            return None if LEADER_NOT_AVAILABLE in told.values() else told
+
+        # New York may take longer than the half second that it is waited for.
+        found = wait_until(codes, "an answer of New York", clients.SECONDS)
+    assert found is not None
     return [found[name] for name in names]
 
 

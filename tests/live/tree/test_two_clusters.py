@@ -6,7 +6,8 @@ import pytest
 from confluent_kafka import Producer
 
 from devkit.broker import KafkaCluster
-from devkit.gateway_process import GatewayProcess
+from devkit.gateway_config import Listener
+from devkit.gateway_process import GatewayError, GatewayProcess
 from tests.live.support import clients, java_tools
 
 LEGAL = "..ny.tracking.search.."
@@ -25,6 +26,16 @@ def test_topics_of_both_clusters_are_made_and_listed(
     assert "there" in clients.listed(tree.bootstrap_servers("ny"))
 
 
+def test_a_gateway_that_mounts_neither_does_not_start(
+    tree: GatewayProcess, la: KafkaCluster
+) -> None:
+    """At the others la's broker 1 is node 65537, here it would be 1."""
+    tree.bootstrap_servers("la")
+    plain = GatewayProcess(la.bootstrap_servers, [Listener("plain", "all")], [])
+    with pytest.raises(GatewayError, match="has number 1 in a tree"):
+        plain.start()
+
+
 @pytest.mark.parametrize("before", [":ny:tracking:search:", "/ny/tracking/search/", LEGAL])
 def test_records_of_the_other_cluster(tree: GatewayProcess, ny: KafkaCluster, before: str) -> None:
     servers = tree.bootstrap_servers("la")
@@ -32,6 +43,7 @@ def test_records_of_the_other_cluster(tree: GatewayProcess, ny: KafkaCluster, be
     name = before + short
     clients.create(servers, name)
     clients.await_stored(ny, f"search..{short}")
+    clients.await_led(servers, name)  # else some records are sent again, behind later ones
     sent = [f"{short}-{number}" for number in range(100)]
     clients.produce(servers, name, sent)
     assert clients.consume(servers, name, len(sent), f"g-{short}") == sent

@@ -45,9 +45,10 @@ def cluster_killed(site: Site) -> Iterator[None]:
 
 
 class Untouched:
-    """Clients of a site that name nothing but its own topics, and may see no error at all."""
+    """Clients of a site that name nothing but its own topics, and may see no error at all, whatever
+    becomes of the ``lost`` site."""
 
-    def __init__(self, site: Site, name: str) -> None:
+    def __init__(self, site: Site, lost: Site, name: str) -> None:
         self.site = site
         self.loaded, self.by_aiokafka, self.probed = (
             f"{name}-{kind}" for kind in ("loaded", "aiokafka", "probed")
@@ -62,6 +63,9 @@ class Untouched:
         )
         self.prober = Prober(servers, self.probed)
         self.all: Sequence[Steady] = (self.producer, self.member, self.aiokafka, self.prober)
+        (cluster,) = lost.gateway.plan.config["clusters"]
+        for each in self.all:
+            each.lost_volume = cluster["number"]
 
     def settle(self) -> None:
         """Stop writing, and wait until all that was acknowledged has been read."""

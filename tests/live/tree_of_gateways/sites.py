@@ -91,7 +91,8 @@ def listeners(reach: Sequence[str] = VOLUMES) -> list[Listener]:
 def start_clusters(stack: ExitStack, count: int) -> list[KafkaCluster]:
     """Start so many Kafkas at once; they stop with the stack."""
     with ThreadPoolExecutor(count) as pool:
-        started = list(pool.map(lambda _: KafkaCluster(heap="256m").start(), range(count)))
+        clusters = [KafkaCluster(heap="256m", missed_quickly=True) for _ in range(count)]
+        started = list(pool.map(KafkaCluster.start, clusters))
     for kafka in started:
         stack.callback(kafka.stop)
     return started

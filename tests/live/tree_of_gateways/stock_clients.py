@@ -161,6 +161,9 @@ async def _administer(servers: str, topics: Sequence[str]) -> dict[str, str]:
         created = await admin.create_topics([NewTopic(topic, 1, 1) for topic in topics])
         codes = {name: code for name, code, *_ in created.topic_errors}
         assert codes == dict.fromkeys(topics, 0)
+        async with asyncio.timeout(clients.SECONDS):
+            while any(each["error_code"] for each in await admin.describe_topics([*topics])):
+                await asyncio.sleep(0.05)
         changes = [
             ConfigResource(ConfigResourceType.TOPIC, topic, {RETENTION: value})
             for topic, value in wanted.items()

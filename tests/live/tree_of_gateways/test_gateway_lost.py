@@ -67,7 +67,7 @@ def test_clients_with_names_of_their_own_site_see_nothing_of_it(
 ) -> None:
     stem = f"{losing.__name__.replace('_', '-')}-{NAMES[lost]}"
     others = [site for site in tree.values() if site.mount != lost]
-    untouched = [Untouched(site, f"{stem}-{NAMES[site.mount]}") for site in others]
+    untouched = [Untouched(site, tree[lost], f"{stem}-{NAMES[site.mount]}") for site in others]
     far = [Far(site, tree[lost], f"{stem}-{NAMES[site.mount]}") for site in others]
     loads: list[Untouched | Far] = [*untouched, *far]
     told = [Metadata(each.site.servers(), each.far, each.near) for each in far]

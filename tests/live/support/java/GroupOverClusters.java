@@ -26,7 +26,7 @@ import org.apache.kafka.common.serialization.StringSerializer;
  * error, and of each cause, the class is the topic and the message the value; the exit status is 1.
  */
 public final class GroupOverClusters {
-    private static final Duration DEADLINE = Duration.ofSeconds(60);
+    private static final Duration DEADLINE = Duration.ofSeconds(120);
     private static final Duration POLL = Duration.ofMillis(200);
 
     private GroupOverClusters() {}

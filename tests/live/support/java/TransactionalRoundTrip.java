@@ -27,7 +27,7 @@ import org.apache.kafka.common.serialization.StringSerializer;
  * {"event": "offset", "topic": ..., "value": N} for the offset that the group has committed.
  */
 public final class TransactionalRoundTrip {
-    private static final Duration DEADLINE = Duration.ofSeconds(45);
+    private static final Duration DEADLINE = Duration.ofSeconds(100);
     private static final Duration POLL = Duration.ofMillis(200);
 
     private final String servers;

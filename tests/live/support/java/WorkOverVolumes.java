@@ -6,6 +6,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.stream.Collectors;
 import org.apache.kafka.clients.admin.Admin;
@@ -65,6 +66,11 @@ public final class WorkOverVolumes {
                 topics.stream()
                     .map(topic -> new NewTopic(topic, Optional.of(1), Optional.empty()))
                     .collect(Collectors.toList())).all().get();
+            // A broker learns of topics, as of changes, after the controller has answered.
+            long end = System.nanoTime() + DEADLINE.toNanos();
+            while (System.nanoTime() < end && !known(admin, topics)) {
+                Thread.sleep(20);
+            }
             Map<ConfigResource, Collection<AlterConfigOp>> changes = new HashMap<>();
             for (int number = 0; number < topics.size(); number++) {
                 ConfigEntry entry = new ConfigEntry(RETENTION, String.valueOf(1_000_000 + number));
@@ -73,9 +79,7 @@ public final class WorkOverVolumes {
                     List.of(new AlterConfigOp(entry, AlterConfigOp.OpType.SET)));
             }
             admin.incrementalAlterConfigs(changes).all().get();
-            // A broker learns of a change after the controller has answered.
             Map<ConfigResource, Config> described;
-            long end = System.nanoTime() + DEADLINE.toNanos();
             do {
                 described = admin.describeConfigs(changes.keySet()).all().get();
             } while (System.nanoTime() < end && !described.entrySet().stream().allMatch(each ->
@@ -83,6 +87,14 @@ public final class WorkOverVolumes {
                     change.configEntry().value().equals(each.getValue().get(RETENTION).value()))));
             described.forEach((resource, config) ->
                 print("config", resource.name(), config.get(RETENTION).value()));
+        }
+    }
+
+    private static boolean known(Admin admin, List<String> topics) throws InterruptedException {
+        try {
+            return admin.describeTopics(topics).allTopicNames().get().size() == topics.size();
+        } catch (ExecutionException error) {
+            return false;
         }
     }
 

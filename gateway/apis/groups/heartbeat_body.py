@@ -6,16 +6,23 @@ from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from protocol import messages
+from protocol.messages import changed
 
 
 def without_names(version: int, body: bytes, unknown: Callable[[str], bool]) -> bytes:
-    """A heartbeat without the subscribed names that are ``unknown``. Raises ProtocolError."""
+    """A heartbeat without the subscribed names that are ``unknown``, and without an expression: a
+    broker would evaluate it over everybody's topics. What stands in its place says "unchanged", so
+    a member that its broker lacks is answered UNKNOWN_MEMBER_ID as ever, and one that another
+    connection has joined meanwhile subscribes to nothing more. Raises ProtocolError."""
     request = messages.parse("ConsumerGroupHeartbeatRequest", version, body)
     names = request.subscribed_topic_names or ()
     known = tuple(name for name in names if not unknown(name))
-    if len(known) == len(names):
-        return body
-    return messages.write(replace(request, subscribed_topic_names=known))
+    values: dict[str, object] = {}
+    if len(known) != len(names):
+        values["subscribed_topic_names"] = known
+    if getattr(request, "subscribed_topic_regex", None):
+        values["subscribed_topic_regex"] = None
+    return messages.write(changed(request, values)) if values else body
 
 
 def without_partitions(version: int, body: bytes, topic_ids: Collection[bytes]) -> bytes:

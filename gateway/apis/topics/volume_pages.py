@@ -8,7 +8,8 @@ So a page begins in the cursor's volume and leaves those before it out, all volu
 asked for as much as one page holds, and what is more than that is cut off: any cursor says by its
 name alone where to go on, and no topic is shown twice or left out.
 
-A name that no topic can have stands in no order: its error is on every page that its volume is on.
+A name that no topic can have, or that the client may not describe, stands in no order: its error
+is on every page that its volume is on. Its place would tell whether there is such a namespace.
 """
 
 from __future__ import annotations
@@ -20,13 +21,17 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Any, Final
 
-from gateway.rules.declaration import Declaration
-from gateway.rules.volume_items import Item, Names, Parts, with_all_else
+from gateway.apis.topics.remembered import entry_of, recalled
+from gateway.rules.division import OF_LOOKUPS, Division, Item, Names, Parts, Recall, Requested
+from gateway.rules.far_answers import MAX_PARTITIONS as MOST_OF_TOPIC
+from gateway.rules.far_answers import NotBelieved, check_all, check_keys, shown_keys
+from gateway.rules.volume_items import with_all_else
 from protocol import messages
-from protocol.messages import element_class, make
+from protocol.messages import element_class, made, make
 from protocol.pausing import paced
 
-API: Final = "DescribeTopicPartitions"
+_REQUEST: Final = "DescribeTopicPartitionsRequest"
+_RESPONSE: Final = "DescribeTopicPartitionsResponse"
 
 MAX_PARTITIONS: Final = 2_000
 """Partitions of a page at most (Kafka's default of max.request.partition.size.limit)."""
@@ -41,7 +46,7 @@ class _Place:
     flat: bytes | None
 
 
-def divide(api: Declaration, version: int, body: bytes, request: Any, names: Names) -> Parts | None:
+def divide(version: int, body: bytes, request: Any, names: Names) -> Parts | None:
     """As ``volume_parts.divide``; ``request`` is the ``body``, read.
 
     A cursor whose topic is not requested is left to its volume's broker, which rejects that
@@ -59,7 +64,7 @@ def divide(api: Declaration, version: int, body: bytes, request: Any, names: Nam
         return None
     if len(volumes) == 1 and (start is None or start.volume == volumes[0]):
         items = tuple(_item(place) for place in places)
-        return Parts(api, version, {volumes[0]: body}, names.own, items, volumes[0], merger)
+        return Parts(version, {volumes[0]: body}, names.own, items, volumes[0], merger)
     everywhere = cursor is not None and cursor.partition_index < 0
     if start is not None and not everywhere:
         places = [each for each in places if not _is_before(each, start)] or places
@@ -70,13 +75,12 @@ def divide(api: Declaration, version: int, body: bytes, request: Any, names: Nam
         part = replace(request, topics=topics, cursor=cursor if has_cursor else None)
         bodies[volume] = messages.write(part)
     items = tuple(_item(place) for place in places)
-    return Parts(api, version, bodies, names.own, items, merger=merger)
+    return Parts(version, bodies, names.own, items, merger=merger)
 
 
 def merge(names: Names, limit: int, parts: Parts, answers: Mapping[str, bytes]) -> bytes:
     """The page that the answers of all parts make; a single one that fits is returned as it is."""
-    name = f"{API}Response"
-    found = {each: messages.parse(name, parts.version, answers[each]) for each in parts.bodies}
+    found = {each: messages.parse(_RESPONSE, parts.version, answers[each]) for each in parts.bodies}
     if len(found) == 1:
         volume, only = next(iter(found.items()))
         if sum(len(topic.partitions) for topic in only.topics) <= limit:
@@ -96,6 +100,47 @@ def page_limit(request: Any) -> int:
     """The partitions of a page at most, as a broker reads the request."""
     limit: int = request.response_partition_limit
     return max(1, min(limit, MAX_PARTITIONS))
+
+
+def when_down(version: int, part_body: bytes, recall: Recall) -> bytes:
+    """The response by what is remembered. It goes on at the request's cursor, and may be longer
+    than a page: ``merge`` cuts it. Raises ProtocolError."""
+    request = messages.parse(_REQUEST, version, part_body)
+    remembered, cursor = recalled(request.topics, recall), request.cursor
+    topics = []
+    for topic in paced(request.topics):
+        here = cursor is not None and cursor.topic_name == topic.name
+        start = max(0, cursor.partition_index) if here else 0
+        topics.append(entry_of(topic, {}, remembered, start))
+    return made(_RESPONSE, version, {"topics": topics})
+
+
+def check(request: Any, response: Any, wanted: Requested) -> None:
+    """Raises NotBelieved for a page of another gateway that has what was not requested, or what
+    cannot be."""
+    cursor = response.next_cursor
+    if request.topics:
+        names = {each.name for each in request.topics}
+        check_keys(sorted(names), response.topics, wanted)
+        if cursor is not None and cursor.topic_name not in names:
+            raise NotBelieved(
+                f"goes on at {shown_keys([cursor.topic_name])}, which was not requested"
+            )
+    else:
+        check_all(response.topics, wanted)
+        if cursor is not None and wanted.topic(cursor.topic_name.encode()) != wanted.path:
+            raise NotBelieved(f"goes on at {shown_keys([cursor.topic_name])}, not below that mount")
+    if cursor is not None and not 0 <= cursor.partition_index < MOST_OF_TOPIC:
+        raise NotBelieved(f"goes on at partition {cursor.partition_index}")
+    if cursor is not None and cursor == request.cursor:
+        raise NotBelieved("goes on where it began")
+    partitions = sum(len(topic.partitions) for topic in response.topics)
+    # Each spelling of one topic has all that fits.
+    if partitions > page_limit(request) * max(len(response.topics), 1):
+        raise NotBelieved(f"has {partitions} partitions on one page")
+
+
+DIVISION: Final = Division(pages=divide, codes=OF_LOOKUPS, when_down=when_down, believed=check)
 
 
 def _place(topic: Any, names: Names) -> _Place:

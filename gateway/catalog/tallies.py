@@ -1,0 +1,115 @@
+"""Tallies: how many namespaces, ACLs, links and aliases each tier of the tree holds.
+
+A snapshot keeps them from one state to the next, so that a limit is compared with one number and
+nothing is counted anew.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+from typing import Final, Protocol, TypeAlias
+
+from gateway.acl_model import namespace_of
+from gateway.catalog.entities import (
+    Change,
+    Entity,
+    Key,
+    Link,
+    Namespace,
+    Removal,
+    ResourceAcls,
+    TopicEntry,
+    key_of,
+)
+from gateway.names import DELIMITER, parents
+from protocol.pausing import paced
+
+TALLIED: Final = frozenset({Namespace.KIND, ResourceAcls.KIND, Link.KIND, TopicEntry.KIND})
+"""The kinds of entities that hold any of these."""
+
+
+Tally: TypeAlias = tuple[str, str | None]
+"""What is counted (``namespaces``, ``ACLs``, ``links`` or ``aliases``), and the tier with all below
+it (``""``: the default namespace alone, None: everything)."""
+
+
+class Places(Protocol):
+    """Whatever has the entities of the catalog by their keys: a snapshot, which imports this module
+    because it keeps tallies."""
+
+    def entity(self, key: Key) -> Entity | None: ...
+
+
+def contents(entity: Entity | None) -> Iterator[tuple[str, str | None, int]]:
+    """What an entity adds to a namespace and all above it: what, the namespace, how many. A
+    namespace counts in the one above it (None: an outermost one is in no other), an alias in the
+    one that its name is in."""
+    match entity:
+        case Namespace(path=path):
+            yield "namespaces", path.rpartition(DELIMITER)[0] or None, 1
+        case ResourceAcls(pattern=pattern, entries=entries):
+            yield "ACLs", namespace_of(pattern) or "", len(entries)
+        case Link(name=name):
+            yield "links", name.namespace, 1
+        case TopicEntry(aliases=aliases):
+            for alias in aliases:
+                yield "aliases", alias.name.namespace, 1
+
+
+@lru_cache(maxsize=10_000)
+def tiers_with(namespace: str | None) -> tuple[str | None, ...]:
+    """The tiers whose tallies have what is in a namespace."""
+    return (None,) if namespace is None else (None, *(parents(namespace) or [""]))
+
+
+def tally_difference(before: Entity | None, now: Entity | None) -> list[tuple[Tally, int]]:
+    """By how much tallies grow as an entity takes the place of another."""
+    grown: dict[tuple[str, str | None], int] = {}
+    for what, namespace, count in contents(before):
+        grown[what, namespace] = grown.get((what, namespace), 0) - count
+    for what, namespace, count in contents(now):
+        grown[what, namespace] = grown.get((what, namespace), 0) + count
+    return [
+        ((what, tier), more)
+        for (what, namespace), more in grown.items()
+        if more
+        for tier in tiers_with(namespace)
+    ]
+
+
+class Grown:
+    """By how much tallies grow by changes of the catalog, one after the other; ``namespaces`` are
+    those that anything comes to."""
+
+    def __init__(self, places: Places, changes: Iterable[Change] = ()) -> None:
+        self.namespaces: dict[str, None] = {}
+        self._places = places
+        self._changed: dict[Key, Entity | None] = {}
+        self._tallies: Counter[Tally] = Counter()
+        for change in paced(changes):
+            self.add(change)
+
+    def add(self, change: Change) -> None:
+        """Count one more change."""
+        key = key_of(change)
+        if key[0] not in TALLIED:
+            return
+        before = self._changed[key] if key in self._changed else self._places.entity(key)
+        now = None if isinstance(change, Removal) else change
+        self._changed[key] = now
+        self.exchange(before, now)
+
+    def exchange(self, before: Entity | None, now: Entity | None) -> None:
+        """Count one entity in place of another, if no other change is of the same one."""
+        for tally, more in tally_difference(before, now):
+            self._tallies[tally] += more
+        self.namespaces |= dict.fromkeys(namespace or "" for _, namespace, _ in contents(now))
+
+    def tally(self, what: str, tier: str | None) -> int:
+        """By how much there are more in a tier and below it; see ``Snapshot.tally``."""
+        return self._tallies[what, tier]
+
+
+NO_TALLIES: Final[Mapping[Tally, int]] = {}

@@ -1,0 +1,69 @@
+"""Limits on ACLs, for the CreateAcls requests of one client: each pattern's new ACLs are allowed or
+rejected together, in the order of the request."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from gateway.acl_model import AclBinding, ResourcePattern, namespace_of
+from gateway.catalog.entities import ResourceAcls
+from gateway.catalog.snapshot import Snapshot
+from gateway.catalog.tallies import Grown
+from gateway.changes.base.catalog_limits import CatalogLimits
+from gateway.changes.base.context import Batch
+from gateway.changes.base.rejected import respelled
+from gateway.decision import Denied
+from gateway.policies.violation import Violation, enforced
+from protocol.pausing import paced
+
+
+def is_held(snapshot: Snapshot, binding: AclBinding) -> bool:
+    """Whether the catalog has an ACL already."""
+    known = snapshot.acls.get(binding.pattern)
+    return known is not None and binding.entry in known.entries
+
+
+class AclLimits:
+    """The limits on ACLs in one request's decision; ``found`` are the violations by the patterns
+    whose new ACLs are too many."""
+
+    def __init__(self, limits: CatalogLimits) -> None:
+        self.found: dict[ResourcePattern, list[Violation]] = {}
+        self._limits = limits
+        self._grown = Grown(Snapshot())
+        self._allowed: dict[tuple[str, str], tuple[str, Violation]] = {}
+
+    def restart(self, snapshot: Snapshot) -> None:
+        """Decide anew, by this catalog."""
+        self.found.clear()
+        self._allowed.clear()
+        self._grown = Grown(snapshot)
+
+    def exceeded(self, snapshot: Snapshot, after: ResourceAcls) -> bool:
+        """Whether a pattern may not have these entries; if it may, they count from now on."""
+        pattern = after.pattern
+        known = snapshot.acls.get(pattern)
+        self._grown.exchange(known, after)
+        place, subject = namespace_of(pattern) or "", f"the ACLs of '{pattern.name}'"
+        found = self._limits.violations(snapshot, self._grown, [place], subject)
+        if enforced(found):
+            self.found[pattern] = found
+            self._grown.exchange(after, known)
+            return True
+        # Of thousands that warn the last one tells how many there are.
+        self._allowed.update({(one.rule, one.source): (pattern.name, one) for one in found})
+        return False
+
+    def answer(self, batch: Batch[int, AclBinding, None], creations: Sequence[Any]) -> None:
+        """Deny what is too many, once that is final; the rest has its answer."""
+        for name, allowed in self._allowed.values():
+            self._limits.verdict([allowed], name)
+        denied: dict[ResourcePattern, Denied] = {}
+        for number, one in paced(list(batch.left.items())):
+            pattern, shown = one.pattern, creations[number].resource_name
+            if pattern not in denied:
+                why = self._limits.verdict(self.found[pattern], pattern.name)
+                assert why is not None, "they reject"
+                denied[pattern] = respelled(why, pattern.name, shown)
+            batch.answer(number, denied[pattern])

@@ -1,0 +1,62 @@
+"""Limits on namespaces, ACLs, links and aliases, checked in the catalog writer's turn: what there
+would be by the changes of one decision, of which nothing is counted anew (``Snapshot.tally``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+
+from gateway.catalog.entities import Change
+from gateway.catalog.snapshot import Snapshot
+from gateway.catalog.tallies import Grown
+from gateway.changes.base.context import Context
+from gateway.decision import Denied
+from gateway.names import DELIMITER
+from gateway.policies.catalog_limits import catalog_violations
+from gateway.policies.violation import Violation
+from gateway.views.access import ALTER, Access
+
+
+@dataclass(slots=True)
+class CatalogLimits:
+    """The limits for one request of one client, which may be decided more than once.
+
+    The defaults do not hold for a principal that may ALTER the cluster: it could change anything
+    that they protect.
+    """
+
+    context: Context
+    access: Access
+    _defaults: bool = field(init=False)
+    _reported: set[Violation] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._defaults = self.access.cluster(ALTER) is not None
+
+    def why_not(
+        self, newest: Snapshot, changes: Iterable[Change], subject: str, name: str
+    ) -> Denied | None:
+        """Why changes of the newest catalog are too many. The message names their ``subject``
+        (``namespace 'a'``) as the client does; ``name`` is its full name, as ``org:a:``."""
+        grown = Grown(newest, changes)
+        return self.verdict(self.violations(newest, grown, grown.namespaces, subject), name)
+
+    def violations(
+        self, newest: Snapshot, grown: Grown, namespaces: Collection[str], subject: str
+    ) -> list[Violation]:
+        """The limits that so many more in these namespaces exceed, or nearly reach. Pure."""
+        if not namespaces:
+            return []
+        policies = self.context.judge.policies
+        return catalog_violations(
+            policies, newest, grown, namespaces, subject, defaults=self._defaults
+        )
+
+    def verdict(self, found: Collection[Violation], name: str) -> Denied | None:
+        """Report what was found, which warns once for each request; the denial, unless all of it
+        only warns."""
+        new = [one for one in found if one.rejects or one not in self._reported]
+        self._reported.update(found)
+        namespace = name.rpartition(DELIMITER)[0]
+        return self.context.judge.verdict(namespace, self.access.principal, new, name)

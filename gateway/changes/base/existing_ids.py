@@ -1,0 +1,160 @@
+"""Groups and transactional ids that the brokers have now: a new namespace takes over those that
+carry its prefix.
+
+Each broker lists those that it coordinates, and only those that the gateway's principal may
+describe. So the listing is of all brokers, and fails where one of them does not answer, or where a
+partition of the topics that hold groups and ids has no leader.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+from gateway.brokers.messages import CoordinatorAdmin
+from gateway.changes.base.rejected import Rejected, try_again
+from gateway.slices import InSlices, Turns, all_in_slices, sliced
+from protocol.errors import ProtocolError
+from protocol.messages import Request
+from protocol.pausing import paced
+from protocol.schema import api_key_of
+
+SECONDS: Final = 10.0
+"""The longest that one listing takes."""
+
+_REST_PER_WORK: Final = 3
+_MOST_WORK: Final = 1.0
+
+_METADATA: Final = 9
+_COORDINATED: Final = ("__consumer_offsets", "__transaction_state")
+_LIST_GROUPS: Final = Request("ListGroupsRequest", 5, {})
+_LIST_TRANSACTIONS: Final = Request("ListTransactionsRequest", 2, {})
+_TRANSACTIONS_KEY: Final = api_key_of(_LIST_TRANSACTIONS.name)
+_LEADER_NOT_AVAILABLE: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Ids:
+    """Groups and transactional ids, as brokers know them."""
+
+    groups: tuple[str, ...] = ()
+    transactional: tuple[str, ...] = ()
+
+    def beginning(self, prefixes: tuple[str, ...]) -> Ids:
+        """The ids that begin with one of these prefixes."""
+        return Ids(_beginning(self.groups, prefixes), _beginning(self.transactional, prefixes))
+
+
+NO_IDS: Final = Ids()
+
+
+class IdListing:
+    """Lists the ids of one cluster, for a quarter of the time at most. All who ask while a listing
+    is under way share the next one: what a listing shows is no older than the question. ``turns``
+    are those that the reading of long lists takes; None: nobody else is served meanwhile."""
+
+    def __init__(self, turns: Turns | None = None) -> None:
+        self._turns = turns
+        self._running: asyncio.Task[Ids] | None = None
+        self._next: asyncio.Task[Ids] | None = None
+        self._not_before = 0.0
+
+    async def beginning(
+        self,
+        admin: CoordinatorAdmin,
+        versions: Mapping[int, tuple[int, int]],
+        prefixes: tuple[str, ...],
+    ) -> Ids:
+        """The ids with one of these prefixes. ``versions`` are those that the cluster serves, by
+        API key: before Kafka 3.0 none lists transactional ids, and there are none here.
+
+        Raises :class:`Rejected` where not all of them could be listed in time.
+        """
+        if self._next is None:
+            self._next = asyncio.create_task(self._list_after(self._running, admin, versions))
+            self._next.add_done_callback(_retrieve)
+        try:
+            # One caller that is cancelled must not cancel what the others wait for.
+            ids = await asyncio.shield(self._next)
+        except (OSError, ProtocolError):
+            raise Rejected.of(_NOT_ALL) from None
+        return await sliced(self._turns, partial(ids.beginning, prefixes))
+
+    async def _list_after(
+        self,
+        running: asyncio.Task[Ids] | None,
+        admin: CoordinatorAdmin,
+        versions: Mapping[int, tuple[int, int]],
+    ) -> Ids:
+        if running is not None:
+            await asyncio.wait([running])
+        loop = asyncio.get_running_loop()
+        await asyncio.sleep(self._not_before - loop.time())
+        self._running, self._next = self._next, None
+        began = loop.time()
+        async with asyncio.timeout(SECONDS):
+            listing = self._list(admin, versions)
+            listed = await (listing if self._turns is None else InSlices(self._turns, listing))
+        # What a broker that is slow once takes is no work that has to be spread.
+        took = min(loop.time() - began, _MOST_WORK)
+        self._not_before = loop.time() + _REST_PER_WORK * took
+        return listed
+
+    async def _list(self, admin: CoordinatorAdmin, versions: Mapping[int, tuple[int, int]]) -> Ids:
+        topics = [{"name": name} for name in _COORDINATED]
+        values = {"topics": topics, "allow_auto_topic_creation": False}
+        request = Request("MetadataRequest", _METADATA, values)
+        metadata = await admin.ask(request, changes=False)
+        if any(map(_lacks_leaders, metadata.topics)):
+            raise Rejected.of(_NOT_ALL)
+        addresses = [(broker.host, int(broker.port)) for broker in metadata.brokers]
+        groups = [_of_broker(admin, one, _LIST_GROUPS) for one in addresses]
+        ids = []
+        if _TRANSACTIONS_KEY in versions:
+            ids = [_of_broker(admin, one, _LIST_TRANSACTIONS) for one in addresses]
+        works = [*groups, *ids]
+        if self._turns is None:
+            listed = await asyncio.gather(*works)
+        else:
+            listed = await all_in_slices(self._turns, works)
+        return Ids(
+            tuple(one for some in listed[: len(groups)] for one in paced(some)),
+            tuple(one for some in listed[len(groups) :] for one in paced(some)),
+        )
+
+
+_NOT_ALL: Final = try_again(
+    "Not all brokers list their groups and transactional ids now, which the namespace might take"
+    " over"
+)
+
+
+async def _of_broker(
+    admin: CoordinatorAdmin, address: tuple[str, int], request: Request
+) -> list[str]:
+    response = await admin.ask_at(address, request)
+    if int(response.error_code):
+        raise Rejected.of(_NOT_ALL)  # a coordinator that loads knows some of them
+    if request is _LIST_GROUPS:
+        return [one.group_id for one in paced(response.groups)]
+    return [one.transactional_id for one in paced(response.transaction_states)]
+
+
+def _lacks_leaders(topic: Any) -> bool:
+    """Whether what a partition of this topic holds is listed by no broker."""
+    if int(topic.error_code) == _LEADER_NOT_AVAILABLE:
+        return True
+    return any(int(each.leader_id) < 0 for each in paced(topic.partitions))
+
+
+def _beginning(ids: Iterable[str], prefixes: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(one for one in paced(ids) if one.startswith(prefixes))
+
+
+def _retrieve(task: asyncio.Task[Ids]) -> None:
+    """A listing that nobody waits for any more fails in silence."""
+    if not task.cancelled():
+        task.exception()

@@ -1,0 +1,108 @@
+"""Removal of the groups of a namespace that is deleted: one that is made anew must not list them.
+
+A group of home ``team-a`` is ``team-a..app`` at the brokers, so it is told by its prefix. Each
+broker lists, and deletes, the groups that it coordinates. Transactional ids carry the prefix, too;
+Kafka has no request that deletes one, and forgets it ``transactional.id.expiration.ms`` after its
+last transaction.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import Any, Final
+
+from gateway.catalog.snapshot import Snapshot
+from gateway.changes.base.broker import batches
+from gateway.names import below
+from gateway.views.spelling import id_owner
+from protocol.messages import Request
+from protocol.pausing import paced
+from protocol.schema import error_name
+
+Address = tuple[str, int]
+
+log = logging.getLogger(__name__)
+
+_LIST: Final = Request("ListGroupsRequest", 5, {})
+_DELETE_AT_MOST: Final = 2
+_GONE: Final = frozenset({0, 69})
+"""NONE and GROUP_ID_NOT_FOUND."""
+
+_ELSEWHERE: Final = frozenset({14, 15, 16})
+"""COORDINATOR_LOAD_IN_PROGRESS, COORDINATOR_NOT_AVAILABLE and NOT_COORDINATOR: a group may be
+listed nowhere while its coordinator moves."""
+
+_NON_EMPTY: Final = 68
+
+
+class GroupRemoval:
+    """Deletes groups of namespaces. ``addresses`` are those of the brokers, ``ask_at`` sends a
+    request to one of them and raises an OSError if it does not respond."""
+
+    def __init__(
+        self,
+        addresses: Callable[[], Collection[Address]],
+        ask_at: Callable[[Address, Request], Awaitable[Any]],
+    ) -> None:
+        self._addresses = addresses
+        self._ask_at = ask_at
+        self._logged: set[tuple[str, str]] = set()
+
+    async def remove(
+        self, snapshot: Snapshot, path: str, is_current: Callable[[], Awaitable[bool]]
+    ) -> bool:
+        """Delete the groups of a namespace and of those below it; True if none is left that the
+        brokers let the gateway delete. ``is_current`` reads whether the namespace is the one of the
+        ``snapshot`` still: groups have no ids, and one made anew may have the name. Raises OSError.
+        """
+        done = True
+        for address in self._addresses():
+            response = await self._ask_at(address, _LIST)
+            if response.error_code in _ELSEWHERE:
+                done = False
+            listed = [group.group_id for group in paced(response.groups)]
+            for batch in batches([one for one in paced(listed) if _is_of(snapshot, one, path)]):
+                if not await is_current():
+                    return False
+                done &= await self._delete(address, batch, path)
+        return done
+
+    async def _delete(self, address: Address, groups: Sequence[str], path: str) -> bool:
+        values = {"groups_names": list(groups)}
+        request = Request("DeleteGroupsRequest", _DELETE_AT_MOST, values)
+        response = await self._ask_at(address, request)
+        codes = {one.group_id: int(one.error_code) for one in paced(response.results)}
+        for group, code in paced(codes.items()):
+            if code not in _GONE | _ELSEWHERE:
+                self._log(group, path, code)
+        return all(code in _GONE or _is_final(code) for code in codes.values())
+
+    def _log(self, group: str, path: str, code: int) -> None:
+        if (group, path) in self._logged:
+            return
+        self._logged.add((group, path))
+        if code == _NON_EMPTY:
+            log.warning(
+                "group %r has members, and namespace %r, which is deleted, waits until they have"
+                " left",
+                group,
+                path,
+            )
+        else:
+            log.warning(
+                "group %r of namespace %r, which is deleted, stays: %s",
+                group,
+                path,
+                error_name(code),
+            )
+
+
+def _is_of(snapshot: Snapshot, group: str, path: str) -> bool:
+    owned = id_owner(snapshot, group)
+    return owned is not None and below(owned[0], path) is not None
+
+
+def _is_final(code: int) -> bool:
+    """Whether to try again is no use: what lacks a right at the brokers must not hold a name up."""
+    return code not in _ELSEWHERE and code != _NON_EMPTY

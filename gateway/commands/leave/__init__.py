@@ -1,0 +1,1 @@
+"""``kafka-gateway leave``: what it takes for clients to go on at the brokers, without a gateway."""

@@ -1,0 +1,168 @@
+"""What a gateway that is left leaves behind, as it was found at the cluster and in its catalog."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+from gateway.acl_model import AclBinding
+from gateway.brokers.messages import ClusterAdmin, describe_configs
+from gateway.catalog.entities import ScramCredential
+from gateway.commands.errors import CommandError
+from gateway.commands.leave.compared import CarriedAcls
+from gateway.commands.leave.names import LeftId, LeftTopic
+from protocol.messages import Request
+
+_BATCH: Final = 500
+_METADATA: Final = 9
+_SET_ON_TOPIC: Final = 1
+"""DYNAMIC_TOPIC_CONFIG (DescribeConfigsResponse, ConfigSource)."""
+
+
+class TopicShape(NamedTuple):
+    """How a copy has to be made: partitions, replicas, and the configs set on the topic."""
+
+    partitions: int
+    replicas: int
+    configs: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All that there is to do. ``plain``: topics and groups of namespaces get plain names.
+
+    ``servers`` are the brokers', ``logs_in``: they ask for a login. ``own_user`` is the gateway's
+    there. ``shapes`` has the topics that are copied, by flat name. ``acls`` is None where there are
+    none to carry, ``no_acls`` says why. ``passwords`` are users of PLAIN, whose passwords the
+    configuration names. ``has_heartbeats``: there is a topic that MirrorMaker would make.
+    ``own_topics`` are the gateway's, ``shadows`` those that groups keep offsets of other clusters'
+    topics under.
+    """
+
+    cluster: str
+    servers: str
+    brokers: int
+    logs_in: bool
+    own_user: str | None
+    version: int
+    plain: bool
+    topics: Sequence[LeftTopic]
+    shapes: Mapping[str, TopicShape]
+    groups: Sequence[LeftId]
+    ids: Sequence[LeftId]
+    acls: CarriedAcls | None
+    no_acls: str
+    super_users: Sequence[str]
+    allow_everyone: bool
+    users: Sequence[ScramCredential]
+    passwords: Sequence[str]
+    has_heartbeats: bool
+    own_topics: Sequence[str]
+    shadows: Sequence[str]
+
+    @property
+    def copied(self) -> list[LeftTopic]:
+        """The topics that get another name."""
+        return [topic for topic in self.topics if topic.is_copied]
+
+    def as_json(self) -> dict[str, object]:
+        """The plan for programs, without its commands."""
+        acls = self.acls or CarriedAcls()
+        return {
+            "cluster": self.cluster,
+            "bootstrap_servers": self.servers,
+            "catalog_version": self.version,
+            "names": "plain" if self.plain else "flat",
+            "topics": [_topic_json(one) for one in self.topics],
+            "groups": [_id_json(one) for one in self.groups],
+            "transactional_ids": [_id_json(one) for one in self.ids],
+            "acls": [_acl_json(one) for one in acls.bindings],
+            "acls_left_out": [
+                {**_acl_json(one), "would_allow": why} for one, why in acls.left_out.items()
+            ],
+            "acls_lacking": acls.differences,
+            "no_acls": self.no_acls or None,
+            "super_users": list(self.super_users),
+            "scram_users": [
+                {"user": one.user, "mechanism": one.mechanism, "iterations": one.iterations}
+                for one in self.users
+            ],
+            "plain_users": list(self.passwords),
+            "own_topics": list(self.own_topics),
+            "shadows": list(self.shadows),
+        }
+
+
+def _topic_json(topic: LeftTopic) -> dict[str, object]:
+    return {
+        "topic": str(topic.name),
+        "stored_as": topic.flat,
+        "becomes": topic.becomes,
+        "aliases": list(map(str, topic.aliases)),
+        "links": list(map(str, topic.links)),
+        "keeps_its_name_because": topic.kept or None,
+    }
+
+
+def _id_json(one: LeftId) -> dict[str, object]:
+    return {
+        "namespace": one.namespace,
+        "name": one.name,
+        "stored": one.stored,
+        "becomes": one.becomes,
+        "keeps_its_name_because": one.kept or None,
+    }
+
+
+def _acl_json(one: AclBinding) -> dict[str, object]:
+    return {
+        "resource_type": one.pattern.type.name,
+        "pattern_type": one.pattern.pattern_type.name,
+        "name": one.pattern.name,
+        "principal": one.entry.principal,
+        "host": one.entry.host,
+        "operation": one.entry.operation.name,
+        "permission": one.entry.permission.name,
+    }
+
+
+async def shapes_of(admin: ClusterAdmin, flats: Iterable[str]) -> dict[str, TopicShape]:
+    """The shapes of these topics; one that was deleted meanwhile has none. Raises OSError, and
+    CommandError for what the brokers reject."""
+    found: dict[str, TopicShape] = {}
+    rest = iter(flats)
+    while batch := tuple(islice(rest, _BATCH)):
+        values = {
+            "topics": [{"name": flat} for flat in batch],
+            "allow_auto_topic_creation": False,
+        }
+        request = Request("MetadataRequest", _METADATA, values)
+        metadata = await admin.ask(request, changes=False)
+        topics = {one.name: one.partitions for one in metadata.topics if not one.error_code}
+        for flat, partitions in topics.items():
+            replicas = min((len(one.replica_nodes) for one in partitions), default=1)
+            found[flat] = TopicShape(len(partitions), replicas, await _configs(admin, flat))
+    return found
+
+
+async def _configs(admin: ClusterAdmin, flat: str) -> dict[str, str]:
+    response = await admin.ask(describe_configs([flat], None), changes=False)
+    (result,) = response.results
+    if int(result.error_code):
+        raise CommandError(
+            f"the configs of topic '{flat}' cannot be described: {_text(result)}; allow the"
+            " gateway's user DESCRIBE_CONFIGS on it at the brokers"
+        )
+    configs: Iterable[Any] = result.configs or ()
+    return {
+        str(one.name): str(one.value or "")
+        for one in configs
+        if int(one.config_source) == _SET_ON_TOPIC
+    }
+
+
+def _text(result: Any) -> str:
+    name = getattr(result.error_code, "name", str(int(result.error_code)))
+    return str(name).upper()

@@ -1,0 +1,77 @@
+"""The memory of requests that have not arrived whole, of one listener: one budget for all of its
+connections, and one for each address.
+
+A client may announce a request of ``socket.request.max.bytes`` and never send its end, on as many
+connections as it has. What is beyond a budget is given back by closing the connection that holds
+the most. Requests of up to 16 KiB are not counted (``exchanges/framing.py``): they cost no more
+than a connection does anyway, which ``max.connections`` bounds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from functools import partial
+from typing import Final
+
+from gateway.config.security import IncompleteRequests
+from gateway.connections.base import BaseConnection
+from gateway.connections.closing import TOO_MUCH_INCOMPLETE, guard
+from gateway.connections.waiting_clients import network_of
+
+FRAME_ROOM: Final = 4
+"""Bytes of a frame besides its request: the size."""
+
+
+class IncompleteBytes:
+    """Counts the bytes. ``longest``: of a request; so much may always be there of one."""
+
+    def __init__(self, limits: IncompleteRequests, longest: int) -> None:
+        self._most = max(limits.max_bytes, longest + FRAME_ROOM)
+        self._per_ip = max(limits.max_bytes_per_ip, longest + FRAME_ROOM)
+        self._sizes: dict[BaseConnection, int] = {}
+        self._networks: dict[str, dict[BaseConnection, None]] = {}
+        self._by_network: dict[str, int] = {}
+        self.total = 0
+
+    def add(self, connection: BaseConnection, change: int) -> None:
+        """A connection holds so many bytes more, or less."""
+        # What was given up is not there to be given back.
+        self._set(connection, max(self._sizes.get(connection, 0) + change, 0))
+        if change <= 0:
+            return
+        network = network_of(connection.host)
+        while self._by_network.get(network, 0) > self._per_ip:
+            self._close_largest(
+                self._networks[network], f"of its address, more than {self._per_ip}"
+            )
+        while self.total > self._most:
+            self._close_largest(self._sizes, f"of the listener, more than {self._most}")
+
+    def forget(self, connection: BaseConnection) -> None:
+        """A connection holds nothing any more."""
+        self._set(connection, 0)
+
+    def _set(self, connection: BaseConnection, size: int) -> None:
+        network = network_of(connection.host)
+        change = size - self._sizes.get(connection, 0)
+        self.total += change
+        left = self._by_network.get(network, 0) + change
+        if size > 0:
+            self._sizes[connection] = size
+            self._networks.setdefault(network, {})[connection] = None
+        elif self._sizes.pop(connection, None) is not None:
+            del self._networks[network][connection]
+        if left > 0:
+            self._by_network[network] = left
+        else:
+            self._by_network.pop(network, None)
+            self._networks.pop(network, None)
+
+    def _close_largest(self, holders: Iterable[BaseConnection], whose: str) -> None:
+        largest = max(holders, key=self._sizes.__getitem__)
+        size = self._sizes[largest]
+        self.forget(largest)
+        close = partial(largest.close, f"{TOO_MUCH_INCOMPLETE}: it held {size} bytes {whose}")
+        # Later, as it may be the one whose bytes are being read.
+        asyncio.get_running_loop().call_soon(guard, largest, close)

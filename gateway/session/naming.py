@@ -1,0 +1,108 @@
+"""Whether a request that is under way may name one of some topics: what a freeze waits for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Final
+
+from gateway.exchanges.exchange import Exchange
+from gateway.rules.declaration import DELETE, DESCRIBE, NOTHING, Do
+from gateway.rules.rename import OF_ID
+from gateway.session.own_requests import Asked
+from protocol.entities import Kind, kind_of
+from protocol.schema import FieldSpec, message_spec
+
+_NAMES_TOPICS: Final = frozenset({Kind.TOPIC_NAME, Kind.TOPIC_ID, Kind.RESOURCE_NAME})
+ANY_TOPIC: Final = b""
+"""Stands for topics that are not known."""
+
+ID_SIZE: Final = 16
+"""Bytes of a topic id; a topic may have a name of as many."""
+
+Concerns = Callable[[bytes], bool]
+"""Whether a topic, by its flat name or the broker's id, is one of those in question; or whether a
+group or transactional id is, which stands behind ``OF_ID``."""
+
+
+def may_concern(exchange: Exchange, concerns: Concerns) -> bool:
+    """Whether a request may name one of these topics. Where its names were not read it may, unless
+    no request of its API names any. None whose response a broker may hold back
+    (``Waits``) does.
+    """
+    if not _is_clients(exchange) or exchange.plan.waits:
+        return False
+    return any(name == ANY_TOPIC or concerns(name) for name in names_in(exchange))
+
+
+def leaves_behind(exchange: Exchange) -> bool:
+    """Whether a broker may still change something of a topic for a request whose client is gone."""
+    plan = exchange.plan
+    if exchange.answer is not None or plan.waits:
+        return False
+    if isinstance(exchange.kept, Asked):
+        return True
+    needs = plan.needs
+    # What members say of themselves has no effect on a group that is made anew.
+    if exchange.ids and (
+        needs.group == DELETE or needs.transactional_id not in (NOTHING, DESCRIBE)
+    ):
+        return True
+    return needs.topic != DESCRIBE and names_topics(plan.name, plan.version)
+
+
+def names_in(exchange: Exchange) -> Iterator[bytes]:
+    """The topics that a forwarded request names, by flat name or the broker's id, and the groups
+    and transactional ids, behind ``OF_ID``; :data:`ANY_TOPIC`: the topics were not read."""
+    for own in exchange.ids or ():
+        yield OF_ID + own
+    if not names_topics(exchange.plan.name, exchange.plan.version):
+        return
+    if not (exchange.spelled or exchange.spelled_ids) and _may_mean_all(exchange):
+        yield ANY_TOPIC
+    yield from exchange.spelled or ()
+    for name in exchange.spelled_ids or ():
+        if len(name) == ID_SIZE:  # others are groups
+            yield name
+
+
+def _may_mean_all(exchange: Exchange) -> bool:
+    """Whether a request that names no topic may be about any: its names were not read, or it may
+    have null in place of them, which is forwarded so."""
+    plan = exchange.plan
+    if exchange.spelled is None and exchange.spelled_ids is None:
+        return True
+    return plan.api.null is not Do.EXPAND and _may_leave_out(plan.name, plan.version)
+
+
+@cache
+def _may_leave_out(api: str, version: int) -> bool:
+    message = f"{api}Request"
+    return any(_is_optional(message, field) for field in message_spec(message, version).fields)
+
+
+def _is_optional(message: str, field: FieldSpec) -> bool:
+    if field.array and field.nullable and _names(message, field):
+        return True
+    return field.struct is not None and any(
+        _is_optional(message, one) for one in field.struct.fields
+    )
+
+
+@cache
+def names_topics(api: str, version: int) -> bool:
+    """Whether requests of an API can name topics at a version."""
+    message = f"{api}Request"
+    return any(_names(message, field) for field in message_spec(message, version).fields)
+
+
+def _names(message: str, field: FieldSpec) -> bool:
+    if field.struct is None:
+        return kind_of(message, field) in _NAMES_TOPICS
+    inside = (*field.struct.fields, *field.struct.tagged)
+    return any(_names(message, one) for one in inside)
+
+
+def _is_clients(exchange: Exchange) -> bool:
+    """Whether a broker has the request, and it is not the gateway's own."""
+    return exchange.answer is None and not isinstance(exchange.kept, Asked)

@@ -1,0 +1,288 @@
+"""Clients that send and leave before there is a connection to their broker: a broker does what it
+was sent before the end of a connection, and not what was sent before a reset."""
+
+from __future__ import annotations
+
+import asyncio
+from struct import unpack_from
+from typing import cast
+
+import pytest
+
+from gateway.brokers.errors import BrokerError
+from gateway.connections import connection as connection_module
+from gateway.connections.clients import CUT_OFF
+from gateway.connections.connection import Connection
+from gateway.exchanges.tree import Tree, VolumeUnreachable
+from gateway.session.session import Session
+from protocol import messages
+from tests.connections.connected import connected, settled
+from tests.scenarios.entities import entity
+from tests.session.pair import Pair, request_frame, response_frame
+from tests.session.producing import batch, produce, produced
+from tests.waiting import eventually
+
+pytestmark = pytest.mark.asyncio
+
+
+class Slow:
+    """A client whose broker takes a connection when a test says so."""
+
+    def __init__(self, pair: Pair | None = None) -> None:
+        self.pair = pair or Pair(topics=["team-a..orders"])
+        self.accepts = asyncio.Event()
+        self.refuses = False
+        self.connection, self.server, self.client = connected(self.pair)
+        connects = self.server.connect_broker
+
+        async def slowly(connection: Connection) -> None:
+            await self.accepts.wait()
+            if self.refuses:
+                raise OSError("refused")
+            await connects(connection)
+
+        self.server.connect_broker = slowly  # type: ignore[method-assign]
+
+    def sends(self, *frames: bytes) -> None:
+        self.connection.data_received(b"".join(frames))
+
+    async def connected(self) -> None:
+        """The broker takes the connection, or refuses it."""
+        self.accepts.set()
+        await settled()
+
+    @property
+    def written(self) -> bytes:
+        return self.server.broker.written
+
+    @property
+    def gone(self) -> bool:
+        return self.server.gone == [self.connection]
+
+
+def silent(correlation_id: int = 7) -> bytes:
+    return request_frame(
+        "Produce", 9, produce({"team-a:orders": [batch(1)]}, acks=0), correlation_id
+    )
+
+
+def asked(correlation_id: int = 7) -> bytes:
+    return request_frame("Produce", 9, produce({"team-a:orders": [batch(1)]}), correlation_id)
+
+
+async def test_what_was_sent_before_the_end_is_done() -> None:
+    slow = Slow()
+    slow.sends(asked(1), asked(2))
+    await asyncio.sleep(0)
+    slow.connection.connection_lost(None)
+    assert not slow.server.gone
+    await slow.connected()
+    assert slow.written.count(b"team-a..orders") == 2
+    assert not slow.server.broker.closed
+    for number in (1, 2):
+        answer = response_frame("Produce", 9, produced({"team-a..orders": [0]}), number)
+        assert slow.connection._broker is not None
+        slow.connection._broker.data_received(answer)
+    assert slow.server.broker.closed
+    assert slow.gone
+
+
+async def test_the_broker_is_asked_whether_silent_requests_are_done() -> None:
+    slow = Slow()
+    slow.sends(silent())
+    slow.connection.connection_lost(None)
+    await slow.connected()
+    assert b"team-a..orders" in slow.written
+    assert not slow.gone, "one of the gateway's own is behind it"
+
+
+async def test_half_a_request_is_not_waited_for() -> None:
+    slow = Slow()
+    slow.sends(asked()[:-3])
+    slow.connection.connection_lost(None)
+    await slow.connected()
+    assert slow.gone
+    assert slow.server.broker.closed
+    (size,) = unpack_from(">i", slow.written)
+    assert len(slow.written) < 4 + size, "of which the broker does nothing"
+
+
+async def test_what_was_sent_before_a_reset_is_not_done() -> None:
+    slow = Slow()
+    slow.sends(asked())
+    await asyncio.sleep(0)
+    slow.connection.connection_lost(ConnectionResetError())
+    assert slow.gone
+    await slow.connected()
+    assert slow.written == b""
+
+
+async def test_a_broker_that_cannot_be_reached() -> None:
+    slow = Slow()
+    slow.refuses = True
+    slow.sends(asked())
+    slow.connection.connection_lost(None)
+    await slow.connected()
+    assert slow.server.reasons[-1] == "no broker connection: refused"
+    assert slow.gone
+
+
+async def test_what_is_revoked_meanwhile_is_not_done() -> None:
+    slow = Slow()
+    slow.sends(asked())
+    slow.connection.connection_lost(None)
+    slow.connection.reset(CUT_OFF)
+    assert slow.gone
+    await slow.connected()
+    assert slow.written == b""
+
+
+async def test_too_many_of_them_end() -> None:
+    first, second = Slow(), Slow()
+    second.server.lingering = first.server.lingering
+    for slow in (first, second):
+        slow.sends(asked())
+        slow.connection.connection_lost(None)
+    assert (first.gone, second.gone) == (True, False)
+    await second.connected()
+    assert b"team-a..orders" in second.written
+
+
+class Volumes:
+    """A tree whose volumes answer when a test says so."""
+
+    own = "la"
+
+    def __init__(self) -> None:
+        self.answers = asyncio.Event()
+        self.answered = False
+        self.answer: bytes | None = None
+
+    async def ask(self, path: str, *request: object, alone: bool = True) -> bytes:
+        await self.answers.wait()
+        self.answered = True
+        if self.answer is None:
+            raise VolumeUnreachable(path)
+        return self.answer
+
+
+def in_tree() -> tuple[Slow, Volumes]:
+    slow, volumes = Slow(), Volumes()
+    slow.pair.session.state.tree = cast(Tree, volumes)
+    slow.server.heard = lambda connection: None  # type: ignore[attr-defined]
+    return slow, volumes
+
+
+async def test_in_a_tree_it_is_decided_before_there_is_a_connection() -> None:
+    slow, _ = in_tree()
+    slow.sends(asked())
+    slow.connection.connection_lost(None)
+    assert not slow.gone
+    await slow.connected()
+    assert b"team-a..orders" in slow.written
+
+
+async def test_what_needs_no_broker_connection_is_done_as_well() -> None:
+    slow, volumes = in_tree()
+    request = messages.message_class("AlterUserScramCredentialsRequest", 0)
+    slow.sends(request_frame("AlterUserScramCredentials", 0, messages.build(request)))
+    slow.connection.connection_lost(None)
+    assert not slow.gone
+    volumes.answers.set()
+    await settled()
+    assert volumes.answered
+    assert slow.gone
+    assert slow.written == b""
+
+
+@pytest.mark.parametrize("before", [(), (asked(1),)], ids=["alone", "behind a request"])
+async def test_what_is_not_kafka_leaves_no_broker_connection(before: tuple[bytes, ...]) -> None:
+    slow = Slow()
+    slow.sends(*before, b"\xff\xff\xff\xff")
+    slow.connection.connection_lost(None)
+    await slow.connected()
+    assert slow.gone
+    assert slow.server.broker.closed
+
+
+async def test_a_failure_meanwhile_leaves_no_broker_connection() -> None:
+    """A request is being worked on when there is a broker connection already."""
+    slow = Slow()
+
+    async def fails(session: Session, work: object) -> bytes | None:
+        raise BrokerError("lost")
+
+    slow.server.perform = fails  # type: ignore[method-assign]
+    request = messages.message_class("CreateTopicsRequest", 5)
+    topic = {"name": "team-a:new", "num_partitions": 1, "replication_factor": 1}
+    topic |= {"assignments": [], "configs": []}
+    made = entity(request, {"topics": [topic], "timeout_ms": 1_000, "validate_only": False})
+    slow.sends(request_frame("CreateTopics", 5, made))
+    slow.connection.connection_lost(None)
+    await slow.connected()
+    assert slow.gone
+    assert slow.server.broker.closed
+
+
+async def test_what_was_left_ends_after_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster may not answer, request after request."""
+    monkeypatch.setattr(connection_module, "LINGER_SECONDS", 0.01)
+    slow, volumes = in_tree()
+    request = messages.message_class("AlterUserScramCredentialsRequest", 0)
+    slow.sends(request_frame("AlterUserScramCredentials", 0, messages.build(request)))
+    slow.connection.connection_lost(None)
+    await eventually(lambda: slow.gone, "an end")
+    assert not volumes.answered
+
+
+@pytest.mark.parametrize("stays", [True, False], ids=["stays", "leaves"])
+async def test_a_drain_waits_for_what_needs_no_broker_connection(stays: bool) -> None:
+    slow, volumes = in_tree()
+    response = messages.message_class("AlterUserScramCredentialsResponse", 0)
+    volumes.answer = messages.write(messages.build(response))
+    request = messages.message_class("AlterUserScramCredentialsRequest", 0)
+    slow.sends(request_frame("AlterUserScramCredentials", 0, messages.build(request)))
+    if not stays:
+        slow.connection.connection_lost(None)
+    await asyncio.sleep(0)
+    slow.connection.finish()
+    assert not slow.client.closed or not stays
+    assert not slow.gone
+    volumes.answers.set()
+    await settled()
+    assert volumes.answered
+    assert slow.client.closed
+    assert bool(slow.client.written) is stays
+
+
+async def test_a_drain_waits_for_the_broker_connection_of_what_was_decided() -> None:
+    slow, _ = in_tree()
+    slow.sends(asked())
+    slow.connection.finish()
+    assert not slow.client.closed
+    await slow.connected()
+    assert b"team-a..orders" in slow.written
+    answer = response_frame("Produce", 9, produced({"team-a..orders": [0]}), 7)
+    assert slow.connection._broker is not None
+    slow.connection._broker.data_received(answer)
+    assert slow.client.written
+    assert slow.client.closed
+
+
+async def test_a_drain_does_not_wait_for_what_nobody_has_decided() -> None:
+    slow = Slow()
+    slow.sends(asked())
+    slow.connection.finish()
+    assert slow.client.closed
+    await slow.connected()
+    assert slow.written == b""
+
+
+async def test_a_drain_waits_for_what_a_client_has_left() -> None:
+    slow = Slow()
+    slow.sends(silent())
+    slow.connection.connection_lost(None)
+    slow.connection.finish()
+    await slow.connected()
+    assert b"team-a..orders" in slow.written
+    assert not slow.server.broker.closed

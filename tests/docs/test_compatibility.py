@@ -1,0 +1,30 @@
+"""docs/compatibility.md: every row names a test that is there, and the versions that it ran."""
+
+from __future__ import annotations
+
+import re
+from importlib.metadata import version
+
+import pytest
+
+from devkit.maven import ENDPOINTS
+from devkit.npm import KAFKAJS
+from tests.docs import kip_rows, markdown
+
+ROWS = markdown.table(markdown.read("docs/compatibility.md"), "tool")
+KAFKA = ENDPOINTS["kafka"][0].rpartition(":")[2]
+PACKAGES = ("confluent-kafka", "aiokafka", "kafka-python")
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[f"{row[0]}, {row[1]}"[:60] for row in ROWS])
+def test_every_row_names_a_test_that_is_there(row: list[str]) -> None:
+    tool, listener, ran, test = row
+    assert listener
+    assert kip_rows.missing([tool, ran, test]) == ""
+
+
+def test_the_versions_are_those_of_the_tests() -> None:
+    assert f"org.apache.kafka:kafka-streams:{KAFKA}" in ENDPOINTS["streams"]
+    ours = {KAFKA, KAFKAJS.version, *map(version, PACKAGES)}
+    named = {found for row in ROWS for found in re.findall(r"\b\d+\.\d+\.\d+\b", row[0])}
+    assert named == ours

@@ -1,0 +1,140 @@
+"""A search for the bytes that take a worker the most of its time in one go.
+
+Clients choose what they send: which array of which request is how long, and how many requests one
+read holds. From random choices the search goes on with those that took longest.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from time import monotonic
+
+from gateway.apis.table import APIS
+from gateway.exchanges.exchange import Unanswerable
+from protocol.errors import ProtocolError
+from tests.session.allowing import Allowing
+from tests.session.long_requests import TimedPair, longest_request, ways
+from tests.session.pair import raw_frame
+
+READ = 256 * 1024
+"""Bytes that an event loop reads at once."""
+
+ITEMS = (1, 3, 10, 30, 100, 300, 1_000, 1_000, 3_000, 3_000, 10_000, 10_000, 30_000, 99_000)
+NAMES = ("x:", "team-a:t", "t", "", "no such:")
+"""What the names begin with: of no namespace, of topics that exist, of none, not valid."""
+
+KNOWN = 300
+"""Topics that exist."""
+
+KEPT = 12
+"""The worst shapes so far, from which the search goes on."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A read of ``frames`` requests, whose array at ``way`` has so many ``items``."""
+
+    api: str
+    version: int
+    way: str
+    items: int
+    frames: int
+    name: str
+    allowed: bool
+
+
+def ways_of_all() -> Sequence[tuple[str, int, str]]:
+    """Each array of each API at each version."""
+    return [
+        (row.name, version, way)
+        for row in sorted(APIS.values(), key=lambda one: one.name)
+        for version in row.versions
+        for way in ways(row.name, version)
+    ]
+
+
+def seconds(shape: Shape) -> float:
+    """CPU of the longest callback that such a read leads to."""
+    key = next(row.key for row in APIS.values() if row.name == shape.api)
+    body = longest_request(shape.api, shape.version, shape.way, shape.items, shape.name)
+    frame = raw_frame(key, shape.version, body)
+    topics = [f"team-a..t{number}" for number in range(KNOWN)]
+    pair = TimedPair(topics=topics, authorizer=None if shape.allowed else Allowing([]))
+    try:
+        read = frame * max(min(shape.frames, READ // len(frame)), 1)
+        for start in range(0, len(read), READ):
+            pair.send(read[start : start + READ])
+        while pair.session.under_way:
+            pair.let_answer()
+    except (ProtocolError, Unanswerable):
+        pass  # the connection ends; what it took counts
+    return pair.longest
+
+
+def steady(shape: Shape, bound: float) -> float:
+    """The same, of the best of three tries where one takes longer than ``bound``: the first makes
+    walkers, and a pass of Python's collector takes what it takes."""
+    took = seconds(shape)
+    for _ in range(2):
+        if took > bound:
+            gc.collect()
+            gc.freeze()  # what the search keeps is looked at by Python's collector, too
+            took = min(took, seconds(shape))
+    return took
+
+
+class Search:
+    """``worst`` are the shapes that took longest, with the seconds."""
+
+    def __init__(self, seed: int, bound: float) -> None:
+        self._random = Random(seed)
+        self._bound = bound / 2
+        self._ways = ways_of_all()
+        self.tried = 0
+        self.worst: list[tuple[float, Shape]] = []
+
+    def run(self, budget: float) -> None:
+        """Try shapes for so many seconds."""
+        until = monotonic() + budget
+        while monotonic() < until:
+            self._try(self._next())
+
+    def _try(self, shape: Shape) -> None:
+        took = steady(shape, self._bound)
+        self.tried += 1
+        if any(one == shape for _, one in self.worst):
+            return
+        self.worst.append((took, shape))
+        self.worst.sort(key=lambda one: one[0], reverse=True)
+        del self.worst[KEPT:]
+        if self.tried % 50 == 0:
+            gc.collect()
+
+    def _next(self) -> Shape:
+        choose = self._random.choice
+        if not self.worst or self._random.random() < 0.6:
+            return Shape(
+                *choose(self._ways),
+                choose(ITEMS),
+                choose((1, 4, 1_000, 10_000)),
+                choose(NAMES),
+                self._random.random() < 0.5,
+            )
+        _, shape = choose(self.worst)
+        changes = choose(
+            (
+                {"items": max(shape.items * 2 // choose((1, 3, 4)), 1)},
+                {"frames": max(shape.frames * 4 // choose((1, 8, 16)), 1)},
+                {"name": choose(NAMES)},
+                {"allowed": not shape.allowed},
+                {
+                    "version": choose(
+                        [v for a, v, w in self._ways if (a, w) == (shape.api, shape.way)]
+                    )
+                },
+            )
+        )
+        return replace(shape, **changes)

@@ -1,0 +1,39 @@
+"""Ids that a client invents are not what a connection's memory is made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.session.pair import Pair
+from tests.session.test_heartbeat import ask, reject
+
+NOT_COORDINATOR = 16
+MAX_KEPT = 4 * 1024 * 1024
+
+
+def kept(pair: Pair) -> int:
+    return sum(len(group) + len(member) for _, group, member in pair.session.state.heard or ())
+
+
+def test_members_that_were_rejected_take_little_memory() -> None:
+    async def nobody(*_: Any) -> Any:
+        raise AssertionError
+
+    pair = Pair(topics=["team-a..orders"])
+    pair.session.state.ask_broker = nobody
+    names = ("team-a:orders",)
+    for number in range(200):
+        ids = {"group_id": "g" * 32_000 + str(number), "member_id": "m" * 32_000 + str(number)}
+        ask(pair, 0, None, subscribed_topic_names=names, **ids)
+        reject(pair, NOT_COORDINATOR)
+    assert kept(pair) < MAX_KEPT
+
+
+def test_members_that_were_fenced_take_little_memory() -> None:
+    """Where no broker is asked, an unknown member is fenced at once."""
+    pair = Pair(topics=["team-a..orders"])
+    for number in range(200):
+        ask(pair, 5, None, group_id="g" * 32_000, member_id="m" * 32_000 + str(number))
+    scopes = pair.worker.regexes._members._scopes.values()
+    fenced = [key for scope in scopes for key in scope.fenced]
+    assert sum(len(group) + len(member) for _, group, member in fenced) < MAX_KEPT

@@ -1,0 +1,92 @@
+"""What a connection sends at once is decided in turns: others have theirs every few ms."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.exchanges.exchange import Turn
+from protocol import messages
+from protocol.messages import element_class, make
+from tests.session.allowing import Allowing
+from tests.session.long_requests import TimedPair, best
+from tests.session.pair import Pair, frames, request_frame
+
+LONGEST_SECONDS = 0.05
+
+
+pytestmark = pytest.mark.usefixtures("quietly")
+
+
+def denied(number: int) -> bytes:
+    """A small request that the gateway answers itself."""
+    keys = tuple(f"x:{number}-{key}" for key in range(10))
+    find = messages.message_class("FindCoordinatorRequest", 4)
+    entity = messages.build(find, coordinator_keys=keys)
+    return request_frame("FindCoordinator", 4, entity, number)
+
+
+def test_after_its_time_others_have_their_turn() -> None:
+    pair = Pair(authorizer=Allowing([]))
+    pair.worker.turn_seconds = 0.0
+    pair.session.client_data(b"".join(map(denied, range(3))))
+    for left in (True, True, False):
+        assert isinstance(pair.session.waiting, Turn) is left
+        assert len(frames(pair.to_client())) == 1
+        if left:
+            pair.session.resume()
+
+
+def test_what_comes_meanwhile_waits() -> None:
+    pair = Pair(authorizer=Allowing([]))
+    pair.worker.turn_seconds = 0.0
+    pair.session.client_data(denied(1) + denied(2))
+    pair.session.client_data(denied(3)[:9])
+    pair.session.client_data(denied(3)[9:])
+    assert len(frames(pair.to_client())) == 1
+    while pair.session.waiting is not None:
+        pair.session.resume()
+    assert [int.from_bytes(one[:4], "big") for one in frames(pair.to_client())] == [2, 3]
+
+
+def test_a_drain_begins_nothing_more() -> None:
+    pair = Pair(authorizer=Allowing([]))
+    pair.worker.turn_seconds = 0.0
+    pair.session.client_data(denied(1) + denied(2))
+    pair.session.finish()
+    pair.session.resume()
+    assert len(frames(pair.to_client())) == 1
+    assert pair.session.quiet
+
+
+def test_many_small_requests_in_one_read() -> None:
+    some = b"".join(map(denied, range(100_000 // len(denied(0)))))
+
+    def sent() -> TimedPair:
+        pair = TimedPair(authorizer=Allowing([]))
+        pair.send(some)
+        assert len(frames(pair.to_client())) > 400
+        return pair
+
+    pair = best(sent, LONGEST_SECONDS)
+    assert pair.longest < LONGEST_SECONDS
+    assert pair.callbacks > 2
+
+
+@pytest.mark.parametrize("version", [3, 9])
+def test_one_produce_of_many_names(version: int) -> None:
+    """Of 65 KB, so that it was decided in one go."""
+    asked = messages.message_class("ProduceRequest", version)
+    bare = make(element_class(asked, "topic_data"), {"name": ":"})
+    frame = request_frame(
+        "Produce", version, messages.build(asked, acks=1, topic_data=(bare,) * 9_000)
+    )
+    assert len(frame) < 64 * 1024 + 4
+
+    def sent() -> TimedPair:
+        pair = TimedPair()
+        pair.send(frame)
+        return pair
+
+    pair = best(sent, LONGEST_SECONDS)
+    assert pair.longest < LONGEST_SECONDS
+    assert pair.callbacks > 1

@@ -1,0 +1,79 @@
+"""Two worlds that differ in nothing that the asker may see give equal bytes, whatever it asks:
+each API and version, with names that somebody would try. TWINS_SECONDS=N goes on at random for so
+long (``make twins``), TWINS_SEED=N as it did before."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+from time import monotonic
+from typing import Any, Final
+
+import pytest
+
+from tests.session.twin_exchanges import CASES, Asked, exchange
+from tests.session.twin_worlds import SETTINGS, TWINS, Twins
+
+SECONDS: Final = float(os.environ.get("TWINS_SECONDS", "0"))
+SEED: Final = int(os.environ.get("TWINS_SEED", "1"))
+GROUP, TOPIC = 3, 2
+OWN: Final = ("team-a:orders", "team-a..orders", "plain", "team-a:new", "orders", "team-a:", "no:x")
+
+
+def differing(twins: Twins, settings: dict[str, Any], asked: list[Asked]) -> str:
+    """The first request whose answers differ, and how; "": none."""
+    one, other = (world.pair(**settings) for world in twins.worlds)
+    for each in asked:
+        here = exchange(twins.one, one, each)
+        there = exchange(twins.other, other, each)
+        if here != there:
+            return f"{twins.title}, at {settings}: {asked} answers\n{here!r} or\n{there!r}"
+    return ""
+
+
+def every_api(
+    number: int, topics: tuple[str, ...], groups: tuple[str, ...], quoted: str
+) -> Iterator[Asked]:
+    """Each API with all the names at once, in one of its versions, and a text that quotes a name
+    or none: all versions are somewhere among the twins."""
+    versions: dict[str, list[int]] = {}
+    for api, version in CASES:
+        versions.setdefault(api, []).append(version)
+    topics, groups = ("team-a:orders", "team-a:", *topics), ("app", *groups)
+    for api, known in versions.items():
+        version = known[-1 - number % len(known)]
+        asked = Asked(api, version, topics, groups, TOPIC, quoted if number % 2 else "")
+        yield asked
+        if "Acls" in api:
+            yield replace(asked, resource_type=GROUP)
+
+
+@pytest.mark.parametrize("number", range(len(TWINS)), ids=[each.title for each in TWINS])
+def test_worlds_that_the_asker_cannot_tell_apart(number: int) -> None:
+    twins = TWINS[number]
+    quoted = twins.topics[0].replace(":", "..")
+    for asked in every_api(number, twins.topics, twins.groups, quoted):
+        assert not differing(twins, {}, [asked])
+
+
+def test_requests_at_random() -> None:
+    """Several on one connection, in any version, with any of the names."""
+    random, until = Random(SEED), monotonic() + SECONDS
+    tried = 0
+    while tried < 150 or monotonic() < until:
+        tried += 1
+        twins, settings = random.choice(TWINS), random.choice(SETTINGS)
+        asked = [_at_random(random, twins) for _ in range(random.randint(1, 3))]
+        found = differing(twins, settings, asked)
+        assert not found, f"after {tried} with TWINS_SEED={SEED}: {found}"
+
+
+def _at_random(random: Random, twins: Twins) -> Asked:
+    api, version = random.choice(CASES)
+    topics = random.sample((*OWN, *twins.topics), random.randint(0, 3))
+    groups = random.sample(("app", "team-a..app", *twins.groups), random.randint(1, 2))
+    quoted = random.choice(("", *(name for name in twins.topics if ":" not in name)))
+    kind = random.choice((TOPIC, TOPIC, GROUP)) if "Acls" in api else TOPIC
+    return Asked(api, version, tuple(topics), tuple(groups), kind, quoted)
