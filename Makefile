@@ -30,13 +30,12 @@ SEQUENCES ?= 100000
 # Where tests of these marks are: each process of pytest collects what it is given, and to collect
 # all tests takes 20 s.
 LIVE := tests/live tests/devkit tests/bench
-SPARK := tests/spark
 # What is run against the gateway of each wheel: clients, namespaces, records, groups, ACLs, ends.
 INSTALLED := tests/live/installed tests/live/clients tests/live/namespaces tests/live/records tests/live/groups \
 	tests/live/access/test_acl_tools.py tests/live/operations/test_drain.py tests/live/operations/test_metrics.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-tree report test check format unit jobs soak live live-installed live-lagging sums oracle callbacks fuzz fuzz-config fuzz-frames twins rights planted mirror fleet rolling dashboards drawn-dashboards log-lines \
+.PHONY: help demo demo-tree report test test-all long check format unit jobs soak live live-installed live-lagging sums oracle callbacks fuzz fuzz-config fuzz-frames twins rights planted mirror fleet rolling dashboards drawn-dashboards log-lines \
 	tree-outages \
 	compiled bench bench-tree bench-spark spark wheel chart lock upgrade clean
 .NOTPARALLEL:
@@ -62,7 +61,14 @@ report: $(SPARK_STAMP)  ## Let a few teams work on a Kafka; what Spark makes of 
 log-lines: $(STAMP)  ## Write the table of log lines into docs/operations.md.
 	@$(BIN)/python -m devkit.log_lines
 
-test: check unit jobs live  ## Everything that CI runs: check, then all tests, on a real Kafka.
+# One suite at a time on a machine: devkit.suite waits for any other.
+SUITE := $(BIN)/python -m devkit.suite
+
+test: $(SPARK_STAMP)  ## The gate: check, then the tests of every API and rule, on a real Kafka.
+	@$(SUITE) test
+
+test-all: $(SPARK_STAMP)  ## The gate, and the tests that it leaves out because they are long.
+	@$(SUITE) test-all
 
 check: $(STAMP)  ## Format, lint, types and import contracts.
 	$(BIN)/ruff format --check .
@@ -74,22 +80,20 @@ format: $(STAMP)  ## Format the code and fix what the linter can fix.
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-unit: $(STAMP)  ## Tests that need no Kafka.
-	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m "not live and not spark" --ignore=tests/live
+unit: $(STAMP)  ## The gate's tests that need no Kafka.
+	@$(SUITE) unit
 
-# Two at a time, each with a Spark that its tests share: planning takes one processor.
-jobs: $(SPARK_STAMP)  ## Tests of the Spark jobs; they need Java 17 or 21.
-	$(PYTEST) -v -n 2 --dist loadfile --no-loadscope-reorder -m spark $(SPARK)
+jobs: $(SPARK_STAMP)  ## The gate's tests of the Spark jobs; they need Java 17 or 21.
+	@$(SUITE) jobs
 
 soak: $(SPARK_STAMP)  ## Kill spark.ingest while files are being written (KILLS=10: how often).
 	INGEST_KILLS=$(KILLS) $(PYTEST) -v tests/spark/test_ingest_kill.py
 
-# Three at a time on two processors: a test waits for brokers and clients half of its time. A file is
-# one process's. Those with narrow bounds on time come behind, one by one.
-live: $(STAMP)  ## Tests on a real Kafka, which they start themselves.
-	@$(BIN)/python -m devkit.class_archive
-	$(PYTEST) -v -n 3 --dist loadfile --no-loadscope-reorder -m "live and not alone" $(LIVE)
-	$(PYTEST) -v -m "live and alone" $(LIVE)
+live: $(STAMP)  ## The gate's tests on a real Kafka, which they start themselves.
+	@$(SUITE) live
+
+long: $(SPARK_STAMP)  ## The tests that the gate leaves out (marked long or alone).
+	@$(SUITE) long
 
 live-installed: $(STAMP)  ## Live tests at the gateway of each wheel, installed.
 	@$(BIN)/python -m devkit.class_archive
@@ -155,13 +159,13 @@ compiled: $(STAMP)  ## Compile the hot path into .cache; needs a C compiler.
 	@$(BIN)/python -m devkit.compiled
 
 bench: $(STAMP)  ## Measure the gateway beside its peers; prints a table, writes JSON.
-	$(BIN)/python -m bench
+	@$(SUITE) run $(BIN)/python -m bench
 
 bench-tree: $(STAMP)  ## Look names up in a tree of 10,000 mounts; prints a table.
-	$(BIN)/python -m bench.tree_lookups
+	@$(SUITE) run $(BIN)/python -m bench.tree_lookups
 
 bench-spark: $(SPARK_STAMP)  ## Measure the Spark jobs over 1, 10 and 50 million records.
-	$(BIN)/python -m bench.spark_jobs
+	@$(SUITE) run $(BIN)/python -m bench.spark_jobs
 
 spark: $(SPARK_STAMP)  ## Add Spark to .venv (a 400 MB download), and its Kafka connector to .cache.
 	@echo "KAFKA_GATEWAY_SPARK_JARS=$$($(BIN)/python -m devkit.spark_jars)"

@@ -211,6 +211,7 @@ def test_the_client_can_tell_a_server_that_does_not_know_the_password() -> None:
         client.set_server_final(last[:2] + other + last[3:])
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("size", [MAX_MESSAGE - 10, MAX_MESSAGE, 60_000, 512 * 1024])
 def test_no_message_costs_much_before_it_is_known_whose_it_is(size: int) -> None:
     """A library prepares names a character at a time, and 60,000 of them took 0.1 s."""

@@ -123,6 +123,7 @@ def test_the_next_on_the_ring_is_taken_after(count: int) -> None:
         assert found == place_by_place(catalog, f"nobody-{number}").iterations
 
 
+@pytest.mark.alone
 def test_many_credentials_that_are_replaced_are_followed_in_steps(pace: Pace) -> None:
     """No login waits for all of them; until they are followed the ones before are looked like."""
     before, after = known(50_000, iterations=4_096), known(50_000, iterations=16_384)

@@ -7,7 +7,7 @@ import pytest
 from bench import catalog_live
 from bench.catalog_live import measure_gateways
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.long("brokers")]
 
 
 def test_gateways_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:

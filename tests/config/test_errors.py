@@ -128,6 +128,7 @@ def test_no_more_problems_are_told_than_anyone_reads() -> None:
     assert len(lines) == 201
 
 
+@pytest.mark.alone
 def test_what_was_meant_is_not_looked_for_among_everything(pace: Pace) -> None:
     began = time.process_time()
     for number in range(100):

@@ -44,6 +44,7 @@ READERS: dict[str, Callable[[str], object]] = {
 }
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("merge", ["", "merge keys"])
 def test_aliases_are_counted_before_they_are_written_out(
@@ -126,6 +127,7 @@ def test_a_merge_of_what_is_no_mapping_is_a_problem_of_its_key() -> None:
         assert (problem.key, problem.line) == (("b", "<<"), 2)
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     "text",
     [

@@ -19,6 +19,8 @@ from tests.session.allowing import Allowing
 from tests.session.long_requests import TRIES, Longest
 from tests.views.trees import mounts, tree_settings
 
+pytestmark = pytest.mark.alone
+
 MANY = 30_000
 WANTED_SECONDS = 0.05
 

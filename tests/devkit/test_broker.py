@@ -42,6 +42,7 @@ def test_one_broker_serves_kafkas_own_tools_and_leaves_nothing() -> None:
     assert not directory.exists()
 
 
+@pytest.mark.long("kills")
 def test_brokers_join_stop_and_come_back_where_they_were() -> None:
     with KafkaCluster(nodes=2, missed_quickly=True) as cluster:
         before = cluster.addresses

@@ -16,6 +16,8 @@ from devkit.compiled import compiled_path
 from devkit.paths import PROJECT_ROOT
 from gateway.hot_path import MODULES
 
+pytestmark = pytest.mark.long("builds")
+
 FUZZ = "tests/session/test_fuzz.py"
 SUITES = (
     (FUZZ,),

@@ -44,6 +44,7 @@ def test_it_serves_and_stops_clean(gateway: GatewayProcess) -> None:
     assert not directory.exists()
 
 
+@pytest.mark.long("kills")
 def test_fresh_metrics_have_all_that_was_before(gateway: GatewayProcess) -> None:
     with gateway:
         for count in range(1, 4):

@@ -19,6 +19,8 @@ from gateway import version
 from gateway.hot_path import MODULES
 from tests.commands.cli_page import steps
 
+pytestmark = pytest.mark.long("builds")
+
 ASK = """
 import json, sys
 from gateway.hot_path import MODULES

@@ -14,7 +14,12 @@ from devkit.paths import PROJECT_ROOT
 from devkit.report import REFUSED, TEAMS
 from spark.sections import TOTALS
 
-pytestmark = [pytest.mark.live, pytest.mark.spark, pytest.mark.timeout(1200)]
+pytestmark = [
+    pytest.mark.live,
+    pytest.mark.spark,
+    pytest.mark.timeout(1200),
+    pytest.mark.long("brokers"),
+]
 
 
 async def test_the_report_of_the_demo_shows_what_its_clients_did(tmp_path: Path) -> None:

@@ -109,6 +109,7 @@ def test_a_command_loads_what_it_uses(command: str, tmp_path: Path) -> None:
     assert (found.status, found.heavy) == COMMANDS[command]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_starts_quickly(command: str, tmp_path: Path, pace: Pace) -> None:
     """The least of three: the first may compile what was not compiled yet."""

@@ -137,6 +137,7 @@ def test_it_is_bounded_and_finds_nothing_but_what_was_noted_last(
                 assert found == location
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("kind", ["note", "nobody"])
 def test_a_hit_takes_a_microsecond(kind: str) -> None:
     """Bounded at three, in CPU time: other processes take caches and turbo away."""

@@ -19,7 +19,7 @@ BUDGET = float(os.environ.get("CALLBACK_SECONDS", "15"))
 SEED = int(os.environ.get("CALLBACK_SEED", "1"))
 
 
-pytestmark = pytest.mark.usefixtures("quietly")
+pytestmark = [pytest.mark.usefixtures("quietly"), pytest.mark.alone]
 
 
 def bound(shape: Shape) -> float:

@@ -34,6 +34,7 @@ DEAR: Final = {
 }
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("pattern", DEAR.values(), ids=DEAR)
 def test_no_expression_takes_the_event_loop(pattern: str) -> None:
     pair = Pair(topics=NAMES)

@@ -63,6 +63,7 @@ def timed(api: str, version: int, way: str, items: int) -> TimedPair:
     return pair
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("api", "version", "way"), CASES)
 def test_no_callback_is_long(api: str, version: int, way: str) -> None:
     few = timed(api, version, way, FEW)
@@ -71,6 +72,7 @@ def test_no_callback_is_long(api: str, version: int, way: str) -> None:
     assert many.total < 0.05 + 2 * (MANY / FEW) * few.total, "it costs more than linear"
 
 
+@pytest.mark.alone
 def test_the_longest_produce_that_is_decided_in_one_go() -> None:
     of_many = len(longest_request("Produce", 3, "topic_data", 2_000))
     items = int(2_000 * produce.API.small_request / of_many) - 50
@@ -98,6 +100,7 @@ LONGEST = [
 ]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("api", "version", "way", "items"), LONGEST)
 def test_the_longest_requests(api: str, version: int, way: str, items: int) -> None:
     timed(api, version, way, 100)
@@ -105,6 +108,7 @@ def test_the_longest_requests(api: str, version: int, way: str, items: int) -> N
     assert found.longest < 2 * LONGEST_SECONDS
 
 
+@pytest.mark.alone
 def test_many_topics_that_the_broker_rejects() -> None:
     """Each with a text in which names are restored."""
     names = [f"team-a:t{number}" for number in range(4_000)]
@@ -120,6 +124,7 @@ def test_many_topics_that_the_broker_rejects() -> None:
     assert pair.longest < LONGEST_SECONDS
 
 
+@pytest.mark.alone
 def test_many_listed_namespaces() -> None:
     """However few topics there are: those that may be described are found out in slices."""
 
@@ -136,6 +141,7 @@ def test_many_listed_namespaces() -> None:
     assert best(listed, LONGEST_SECONDS).longest < LONGEST_SECONDS
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("cursor", [None, "n20:"])
 def test_one_page_of_many_listed_namespaces(cursor: str | None) -> None:
     """Where each stands is found out in slices, and no more than a page is made of them: it was a
@@ -169,6 +175,7 @@ LONG_PRODUCE = [(1, 1), (1, 4), (4, 1), (200, 1)]
 """Topics, and partitions of each."""
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("topics", "partitions"), LONG_PRODUCE)
 def test_the_largest_produce(topics: int, partitions: int) -> None:
     """100 MiB that arrive in pieces: records are not copied once they are there."""
@@ -183,6 +190,7 @@ def test_the_largest_produce(topics: int, partitions: int) -> None:
     assert pair.longest < LONGEST_SECONDS
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("version", [0, 9, 13])
 def test_a_short_response_to_a_long_request(version: int) -> None:
     """All that is merged into it has to be written."""
@@ -200,6 +208,7 @@ def test_a_short_response_to_a_long_request(version: int) -> None:
 LISTED = 20_000
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(("version", "gateways"), [(1, 0), (12, 0), (12, 2)])
 def test_a_listing_of_many_topics(version: int, gateways: int) -> None:
     """Asked for by name, and restored; the second time all names are known."""
@@ -224,6 +233,7 @@ def test_a_listing_of_many_topics(version: int, gateways: int) -> None:
         assert sum(broker.node_id >= FIRST_GATEWAY_ID for broker in told.brokers) == gateways
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("api", "version", "array"),
     [

@@ -58,6 +58,7 @@ def test_a_drain_begins_nothing_more() -> None:
     assert pair.session.quiet
 
 
+@pytest.mark.alone
 def test_many_small_requests_in_one_read() -> None:
     some = b"".join(map(denied, range(100_000 // len(denied(0)))))
 
@@ -72,6 +73,7 @@ def test_many_small_requests_in_one_read() -> None:
     assert pair.callbacks > 2
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("version", [3, 9])
 def test_one_produce_of_many_names(version: int) -> None:
     """Of 65 KB, so that it was decided in one go."""

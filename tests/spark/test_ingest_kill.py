@@ -21,6 +21,8 @@ from spark.table import Table
 from tests.spark.ingesting import SECONDS, STREAM, await_batch, ingesting, kill, last_batch
 from tests.spark.lines import DAY_MS, TIME_MS, line
 
+pytestmark = pytest.mark.long("kills")
+
 _ALL = ("--files-per-batch", "1000")
 """For the last run: what the killed ones have left is no reason to make many batches of it."""
 

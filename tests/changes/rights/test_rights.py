@@ -39,6 +39,7 @@ async def _search() -> str:
     return ""
 
 
+@pytest.mark.long("searches")
 @pytest.mark.timeout(300 + SEQUENCES)
 def test_no_sequence_of_changes_gives_or_sheds_what_the_delegate_could_not() -> None:
     found = asyncio.run(_search())

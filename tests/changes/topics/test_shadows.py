@@ -141,6 +141,7 @@ class TwoBrokers:
         await asyncio.Event().wait()
 
 
+@pytest.mark.alone
 async def test_a_silent_broker_holds_up_no_other_group() -> None:
     """Each group waits at most for as long as one would, and no shadow counts as failed."""
     world = World([])

@@ -142,6 +142,7 @@ def test_clients_that_pass_through_have_their_own(
     assert problems(passing) == []
 
 
+@pytest.mark.long("kills")
 def test_clients_that_are_the_gateway_there(brokers: SecuredBrokers, unique: Names) -> None:
     run_commands(brokers, slice(3, 6))
     await_acls(brokers, rights(ITSELF, CLIENTS))

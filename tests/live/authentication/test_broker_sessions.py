@@ -17,6 +17,8 @@ from tests.live.support.secured_brokers import ANY, PASSWORDS, SecuredBrokers, l
 from tests.live.support.wire import Wire
 from tests.pace import Pace
 
+pytestmark = pytest.mark.long("kills")
+
 Names = Callable[[str], str]
 
 OWN_SECONDS = 7.0

@@ -204,6 +204,7 @@ async def test_a_tool_reads_and_makes_nothing(kafka: KafkaCluster, fleet: Fleet)
 # -- logs that change behind a reader ------------------------------------------------------------
 
 
+@pytest.mark.long("kills")
 async def test_compaction_loses_nothing(kafka: KafkaCluster, fleet: Fleet) -> None:
     catalog = await fleet.start()
     # Its cleaner, which else rests for 15 s after each look.

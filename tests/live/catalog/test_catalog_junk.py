@@ -21,6 +21,8 @@ from tests.live.catalog.junk_records import Foreigner, forged
 from tests.live.catalog.test_catalog import set_configs
 from tests.live.support import clients, namespaces, sasl
 
+pytestmark = pytest.mark.long("kills")
+
 SECRET = "11" * 32
 SCRAM = {
     "security_protocol": "SASL_PLAINTEXT",
@@ -158,7 +160,7 @@ def story(keys: Path) -> Iterator[Story]:
             yield Story(kafka, gateway)
 
 
-def test_junk_stops_nothing(story: Story) -> None:
+def _junk_stops_nothing(story: Story) -> None:
     story.work("before")
     for number in range(3):
         story.junk(number)
@@ -171,13 +173,13 @@ def test_junk_stops_nothing(story: Story) -> None:
     story.gateway.wait_for_log("the catalog's topic holds what no gateway wrote")
 
 
-def test_who_starts_later_finds_the_same(story: Story) -> None:
+def _who_starts_later_finds_the_same(story: Story) -> None:
     story.restart()
     story.check()
     story.work("again")
 
 
-def test_so_does_who_starts_after_compaction(story: Story) -> None:
+def _so_does_who_starts_after_compaction(story: Story) -> None:
     story.junk(9)
     story.await_mended()
     story.compact()
@@ -186,7 +188,7 @@ def test_so_does_who_starts_after_compaction(story: Story) -> None:
     story.work("after-compaction")
 
 
-def test_a_signed_catalog_believes_nobody_else(story: Story) -> None:
+def _a_signed_catalog_believes_nobody_else(story: Story) -> None:
     """The one of before, which is signed while the gateway serves it."""
     config = str(story.gateway.config_path)
     said = namespaces.command("catalog", "sign", "--config", config)
@@ -211,14 +213,14 @@ def test_a_signed_catalog_believes_nobody_else(story: Story) -> None:
     wait_until(lambda: reasons <= story.skipped(), "the metrics", clients.SECONDS)
 
 
-def test_a_signed_catalog_is_found_after_compaction(story: Story) -> None:
+def _a_signed_catalog_is_found_after_compaction(story: Story) -> None:
     story.compact()
     story.restart()
     story.check()
     story.work("signed-in-the-end")
 
 
-def test_a_gateway_without_the_key_does_not_start(story: Story, tmp_path: Path) -> None:
+def _a_gateway_without_the_key_does_not_start(story: Story, tmp_path: Path) -> None:
     text = story.gateway.config_path.read_text()
     config = tmp_path / "gateway.yaml"
     config.write_text(re.sub(r"\n  key_file: .*", " {}", text))
@@ -227,7 +229,7 @@ def test_a_gateway_without_the_key_does_not_start(story: Story, tmp_path: Path) 
     assert "is signed with key 'k1', and there is no catalog.key_file" in said.err
 
 
-def test_the_key_is_changed_while_it_serves(story: Story, keys: Path) -> None:
+def _the_key_is_changed_while_it_serves(story: Story, keys: Path) -> None:
     keys.write_text(f"k2 {'22' * 32}\nk1 {SECRET}\n")
     config = str(story.gateway.config_path)
     said = namespaces.command("catalog", "sign", "--config", config)
@@ -243,3 +245,16 @@ def test_the_key_is_changed_while_it_serves(story: Story, keys: Path) -> None:
     assert "mac" not in dict(story.newest().headers)
     story.restart()
     story.check()
+
+
+def test_junk_in_a_catalog_and_in_one_that_is_signed(
+    story: Story, keys: Path, tmp_path: Path
+) -> None:
+    """The steps, one behind the other: each begins with the catalog that the one before left."""
+    _junk_stops_nothing(story)
+    _who_starts_later_finds_the_same(story)
+    _so_does_who_starts_after_compaction(story)
+    _a_signed_catalog_believes_nobody_else(story)
+    _a_signed_catalog_is_found_after_compaction(story)
+    _a_gateway_without_the_key_does_not_start(story, tmp_path)
+    _the_key_is_changed_while_it_serves(story, keys)

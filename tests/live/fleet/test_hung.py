@@ -22,6 +22,8 @@ from tests.live.support import clients, processes, steady
 from tests.live.support.steady import Steady
 from tests.pace import Pace
 
+pytestmark = pytest.mark.long("kills")
+
 SECONDS = clients.SECONDS
 LONGEST_GAP: Final = 6.0
 IMPATIENT_GAP: Final = 20.0

@@ -27,6 +27,8 @@ from tests.live.support.steady_java_client import java_client
 from tests.live.support.wire import Wire
 from tests.pace import Pace
 
+pytestmark = pytest.mark.long("kills")
+
 SECONDS = clients.SECONDS
 LONGEST_GAP: Final = {"killed": 6.0, "stopped": 2.0}
 """Seconds without an acknowledgement, or without a record, when a gateway ends. Mostly it is less

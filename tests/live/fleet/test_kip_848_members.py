@@ -18,6 +18,8 @@ from tests.live.fleet.conftest import Gateways
 from tests.live.support import clients
 from tests.live.support.wire import Wire
 
+pytestmark = pytest.mark.long("kills")
+
 SECONDS = clients.SECONDS
 LEAVE: Final = -1
 

@@ -25,6 +25,8 @@ from tests.live.support import clients, sasl
 from tests.live.support.sasl import PASSWORDS
 from tests.pace import Pace
 
+pytestmark = pytest.mark.long("kills")
+
 CLIENTS: Final = int(os.environ.get("FLEET_CLIENTS", "600"))
 BACK_SECONDS: Final = 30.0
 FEW: Final[dict[str, Any]] = {"unauthenticated": {"max_connections": 120}}

@@ -14,6 +14,8 @@ from tests.live.fleet.conftest import Gateways, created
 from tests.live.fleet.test_killed_gateways import killed, stopped
 from tests.live.support import clients, steady
 
+pytestmark = pytest.mark.alone
+
 SECONDS = clients.SECONDS
 SESSION: Final = {"session_timeout_ms": 9_000, "heartbeat_interval_ms": 1_000}
 """A short one, in which clients of a busy machine still find the other gateway: they may try nodes

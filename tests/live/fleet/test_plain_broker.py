@@ -25,6 +25,8 @@ from devkit.waiting import wait_until
 from tests.live.fleet.test_killed_gateways import CLIENTS, longest_gap
 from tests.live.support import clients
 
+pytestmark = pytest.mark.long("kills")
+
 SECONDS = clients.SECONDS
 LEADER: Final = 2
 """The broker that ends; broker 1 is the only controller."""

@@ -29,6 +29,8 @@ from tests.live.moves import load, load_checks
 from tests.live.support import clients, namespaces, steady
 from tests.live.support.steady_java_client import java_client
 
+pytestmark = pytest.mark.long("kills")
+
 NEW: Final = PROJECT_ROOT
 OLD: Final = Path(os.environ.get("ROLLING_OLD", NEW))
 ADMIN: Final = Listener("admin", "lists namespaces", list_namespaces=True)

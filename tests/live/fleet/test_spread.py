@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from confluent_kafka import Producer
 
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
 from tests.live.fleet.conftest import Gateways, created
 from tests.live.support import clients
+
+pytestmark = pytest.mark.long("kills")
 
 SECONDS = clients.SECONDS
 CLIENTS = 48

@@ -21,6 +21,8 @@ from tests.live.fleet.test_killed_gateways import CLIENTS
 from tests.live.support import clients, processes
 from tests.pace import Pace
 
+pytestmark = pytest.mark.long("kills")
+
 LONGEST_GAP: Final = WATCHDOG_SECONDS + 3.0
 """A gateway that is killed is noticed within 3 s."""
 

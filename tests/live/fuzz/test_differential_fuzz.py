@@ -76,6 +76,7 @@ def sides() -> Iterator[Sides]:
             yield Sides(Address(kafka.bootstrap_servers), ways, gateway)
 
 
+@pytest.mark.long("searches")
 @pytest.mark.timeout(600 + REQUESTS // 10)
 def test_random_requests_are_answered_as_by_a_broker(sides: Sides) -> None:
     found = asyncio.run(lanes.fuzz(sides.plain, sides.gateways, SEED, REQUESTS))

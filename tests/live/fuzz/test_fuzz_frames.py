@@ -21,6 +21,8 @@ from tests.live.fuzz.frames import CASES, Fuzz, await_held, internal_errors, res
 from tests.live.support import clients
 from tests.live.support.wire import Wire
 
+pytestmark = pytest.mark.long("searches")
+
 FRAMES = int(os.environ.get("FUZZ_FRAMES", "10"))
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
 

@@ -20,7 +20,7 @@ from tests.docs import markdown
 from tests.live.installed.test_installed_forms import forms
 from tests.live.support import clients
 
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = [pytest.mark.timeout(1800), pytest.mark.long("builds")]
 
 
 @pytest.mark.usefixtures("ports_of_init")

@@ -32,7 +32,7 @@ from gateway.acl_model import (
 )
 from tests.live.support import authorized, clients, namespaces, processes
 
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = [pytest.mark.timeout(1800), pytest.mark.long("builds")]
 
 Names = Callable[[str], str]
 

@@ -28,6 +28,8 @@ from tests.live.mirror import sites
 from tests.live.support import authorized, clients, namespaces
 from tests.live.support.clients import SECONDS
 
+pytestmark = pytest.mark.long("brokers")
+
 MIRROR_MAKER: Final = "carol"
 TOPIC: Final = "team-a:orders"
 OF_USERS: Final = (

@@ -25,6 +25,8 @@ from tests.live.mirror import sites
 from tests.live.support import clients
 from tests.live.support.clients import SECONDS
 
+pytestmark = pytest.mark.long("brokers")
+
 WRITE_SECONDS: Final = float(os.environ.get("MIRROR_SECONDS", "10"))
 TOPICS: Final = ("team-a:orders", "clicks", "clicks.internal", "team-a:x-internal")
 PARTITIONS: Final = 2

@@ -19,6 +19,8 @@ from tests.live.support import clients, namespaces
 from tests.live.support.clients import SECONDS
 from tests.live.support.namespaces import describe
 
+pytestmark = pytest.mark.long("brokers")
+
 TOPIC: Final = "team-a:orders"
 
 

@@ -22,6 +22,8 @@ from tests.live.mirror.sites import LAG
 from tests.live.support import clients, namespaces
 from tests.live.support.clients import SECONDS
 
+pytestmark = pytest.mark.long("brokers")
+
 CONFIG: Final = Path(__file__).parents[3] / "config"
 PARTITIONS: Final = 3
 TOPIC: Final = "team-a:orders"

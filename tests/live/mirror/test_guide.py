@@ -19,6 +19,8 @@ from tests.live.mirror.examples import addresses, listeners, mirror_maker
 from tests.live.support import java_tools, namespaces
 from tests.live.support.clients import SECONDS
 
+pytestmark = pytest.mark.long("brokers")
+
 PAGE: Final = "docs/mirrormaker.md"
 LOOKS: Final = {"--list", "--describe"}
 """Flags of commands that only look: they are run until they show what the page shows."""

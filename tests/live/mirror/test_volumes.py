@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import pytest
+
 from devkit.broker import KafkaCluster
 from devkit.gateway_config import MountedCluster
 from devkit.gateway_process import GatewayProcess
 from tests.live.mirror import sites
 from tests.live.mirror.examples import addresses, listeners, mirror_maker
 from tests.live.support import clients
+
+pytestmark = pytest.mark.long("brokers")
 
 
 def test_two_clusters_of_one_gateway(a: KafkaCluster, b: KafkaCluster) -> None:

@@ -26,6 +26,8 @@ from tests.live.support import clients, namespaces, processes
 from tests.live.support.fixtures import own_gateway
 from tests.live.support.wire import ConnectionEnded, Wire
 
+pytestmark = pytest.mark.long("kills")
+
 Names = Callable[[str], str]
 
 KILLS = 12

@@ -131,6 +131,7 @@ def test_with_an_alias_no_client_notices(moved: MovingTopic, kafka: KafkaCluster
     _check_positions(moved, groups)
 
 
+@pytest.mark.alone
 def test_without_an_alias_clients_fail_loudly_and_go_on_under_the_new_name(
     moved: MovingTopic, kafka: KafkaCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import Any
 
 import psutil
+import pytest
 
 from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess
@@ -125,6 +126,7 @@ def test_a_contested_name_is_won_by_one(
     clients.await_stored(kafka, *(namespaces.flat(name) for name in names[1::2]))
 
 
+@pytest.mark.long("searches")
 def test_a_thousand_changes_leave_nothing_half_made(
     gateways: list[GatewayProcess], kafka: KafkaCluster, unique: Names, pace: Pace
 ) -> None:

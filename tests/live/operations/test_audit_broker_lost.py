@@ -23,6 +23,8 @@ from tests.live.operations.audited import ADMIN, ALICE, AUDIT_TOPIC
 from tests.live.operations.test_metrics import Scrape
 from tests.live.support import clients
 
+pytestmark = pytest.mark.long("kills")
+
 QUEUE = 100
 
 

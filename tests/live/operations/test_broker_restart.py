@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 from functools import partial
 
+import pytest
 from confluent_kafka import KafkaError, KafkaException
 from confluent_kafka.cimpl import NewTopic
 
@@ -13,6 +14,8 @@ from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
 from tests.live.support import clients
+
+pytestmark = pytest.mark.long("kills")
 
 
 def test_namespaces_and_their_topics_are_made_after_a_restart() -> None:

@@ -19,6 +19,8 @@ from devkit.waiting import wait_until
 from tests.live.support import clients
 from tests.live.support.wire import Wire
 
+pytestmark = pytest.mark.long("kills")
+
 TOPIC, FLAT = "team-a:orders", "team-a..orders"
 PARTITIONS = 6
 SECONDS = clients.SECONDS

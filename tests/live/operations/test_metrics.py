@@ -113,6 +113,7 @@ def test_health(gateway: GatewayProcess) -> None:
     assert gateway.get("/nothing")[0] == 404
 
 
+@pytest.mark.long("kills")
 def test_not_ready_without_a_cluster() -> None:
     """A gateway that cannot reach its cluster lives, and is ready again when it can."""
     with KafkaCluster() as kafka:

@@ -28,6 +28,8 @@ from tests.live.oracle.request_parts import TIMEOUT
 from tests.live.oracle.test_acl_oracle_wire import Pair, a_pair
 from tests.live.support import clients
 
+pytestmark = pytest.mark.long("searches")
+
 STEPS: Final = 8
 """Requests of one sequence."""
 

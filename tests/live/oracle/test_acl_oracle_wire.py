@@ -27,6 +27,8 @@ from tests.live.oracle.case_counts import CASES, SECONDS, oracle_settings
 from tests.live.oracle.random_requests import REQUESTS, SentRequest, asked_together
 from tests.live.support import authorized, namespaces
 
+pytestmark = pytest.mark.long("searches")
+
 TOGETHER = 40
 """Requests that are asked with one ACL set."""
 

@@ -282,6 +282,7 @@ def test_a_worker_that_dies_comes_back_with_the_newest_policies(
     assert [code for code, _ in answers.values()] == [0, POLICY_VIOLATION]
 
 
+@pytest.mark.long("kills")
 def test_the_end_closes_policies_and_does_not_wait_for_stuck_ones(
     kafka: KafkaCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unique: Names
 ) -> None:

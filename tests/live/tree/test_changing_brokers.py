@@ -19,6 +19,8 @@ from tests.live.support import clients, steady
 from tests.live.support.wire import Wire
 from tests.live.tree.conftest import LISTENERS, mounted
 
+pytestmark = pytest.mark.long("brokers")
+
 SECONDS = clients.SECONDS
 LA_1, LA_2, NY_1 = 1 << 16 | 1, 1 << 16 | 2, 2 << 16 | 1
 

@@ -16,6 +16,8 @@ from tests.live.support import clients
 from tests.live.tree.conftest import LISTENERS, mounted
 from tests.live.tree.group_tools import COUNT, described, fill, more
 
+pytestmark = pytest.mark.long("kills")
+
 LISTED_SECONDS = 20.0
 """Seconds after which a gateway knows what a new topic has: its clusters are listed each 5 s, on
 a busy machine later, and nothing tells when that is done."""

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
 from kio.records.schema import NewRecordBatch, Record
 from kio.records.writers import write_batch
 from kio.static.primitive import TZAwareMicros, i8, i16, i32, i64
@@ -20,6 +21,8 @@ from devkit.waiting import wait_until
 from tests.live.support import clients
 from tests.live.support.wire import Wire
 from tests.live.tree.conftest import LISTENERS, mounted
+
+pytestmark = pytest.mark.long("kills")
 
 MARK_BITS = 48
 """Bits of a producer id that are the broker's own (DESIGN.md: the number stands above them)."""

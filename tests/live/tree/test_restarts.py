@@ -16,6 +16,8 @@ from tests.live.support import clients, processes, steady
 from tests.live.tree.conftest import LISTENERS, mounted
 from tests.pace import Pace
 
+pytestmark = pytest.mark.long("kills")
+
 SECONDS = clients.SECONDS
 START_SECONDS = 40
 """For which the first cluster waits on an idle machine: 10 s for the second, then the start."""

@@ -20,6 +20,8 @@ from tests.live.support import clients, processes, steady
 from tests.live.support.steady_java import java_producer
 from tests.live.tree.conftest import LA, LISTENERS, NY
 
+pytestmark = pytest.mark.long("kills")
+
 SECONDS = clients.SECONDS
 PRODUCE = 0
 SLOW = 0.4

@@ -93,6 +93,7 @@ def node(gateway: GatewayProcess, listener: str) -> str:
     return clients.any_broker(gateway.bootstrap_servers(listener))
 
 
+@pytest.mark.long("searches")
 @pytest.mark.timeout(600 + REQUESTS // 10)
 def test_a_volume_answers_as_its_cluster_alone(pairs: Pairs) -> None:
     found = asyncio.run(lanes.compared(pairs, SEED, REQUESTS, Outcome(why=known)))

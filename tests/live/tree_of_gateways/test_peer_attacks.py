@@ -214,6 +214,7 @@ def denied(servers: str, name: str) -> bool:
     return int(topic.error_code) in DENIED
 
 
+@pytest.mark.long("kills")
 def test_a_peer_that_may_speak_for_nobody_learns_nothing(
     tree: Tree, clusters: Mapping[str, KafkaCluster], authority: Authority
 ) -> None:
@@ -247,6 +248,7 @@ def test_a_peer_that_may_speak_for_nobody_learns_nothing(
     assert "no" not in clusters[LA].topics()
 
 
+@pytest.mark.long("kills")
 def test_gateways_in_a_circle_ask_each_other_once(
     clusters: Mapping[str, KafkaCluster], authority: Authority, pace: Pace
 ) -> None:

@@ -1,0 +1,82 @@
+"""``python -m devkit.suite COMMAND``: a part of the suite, or another command, as the only one on
+this machine.
+
+    test        the gate: check, then the tests that are not marked long or alone
+    test-all    the gate and the rest
+    long        the rest
+    unit, jobs, live    a stage of the gate
+    run COMMAND ...     any command that has to be alone on the machine, such as a bench
+
+The exit status is 0 if all stages are green.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
+
+from devkit import class_archive
+from devkit.paths import PROJECT_ROOT, cache_dir
+from devkit.suite.machine_lock import machine
+from devkit.suite.running import Outcome, run_stage
+from devkit.suite.stages import JOBS, LIVE, UNIT, Stage, long_stages
+from devkit.suite.summary import lines
+
+_GATE: Final = (UNIT, JOBS, LIVE)
+_PARTS: Final[Mapping[str, Callable[[], Sequence[Stage]]]] = {
+    "unit": lambda: (UNIT,),
+    "jobs": lambda: (JOBS,),
+    "live": lambda: (LIVE,),
+    "test": lambda: _GATE,
+    "test-all": lambda: (*_GATE, *long_stages()),
+    "long": long_stages,
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a command; returns the exit status."""
+    command, *more = arguments or [""]
+    # So that subprocess.call ends what it has started: no suite goes on behind the lock.
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+    if command == "run" and more:
+        with machine(" ".join(more)):
+            return subprocess.call(more)
+    if command not in _PARTS:
+        print(__doc__, file=sys.stderr)
+        return 64
+    with machine(f"make {command}"):
+        outcomes = _run(_PARTS[command](), with_check=command in {"test", "test-all"})
+    print("\n".join(lines(outcomes, are_gate=command != "long")), flush=True)
+    return 1 if any(outcome.red for outcome in outcomes) else 0
+
+
+def _run(stages: Sequence[Stage], *, with_check: bool) -> list[Outcome]:
+    """Run every stage, those behind a red one too, because one run is to tell all that is red.
+    If ``make check`` fails, nothing else runs."""
+    outcomes = []
+    if with_check:
+        outcomes.append(_check())
+        if outcomes[-1].red:
+            return outcomes
+    if any("tests/live" in path for stage in stages for path in stage.paths):
+        class_archive.main()
+    scratch = cache_dir() / "suite"
+    for stage in stages:
+        print(f"\nstage: {stage.name}", flush=True)
+        outcomes.append(run_stage(stage, scratch))
+    return outcomes
+
+
+def _check() -> Outcome:
+    began = time.monotonic()
+    status = subprocess.call(["make", "--no-print-directory", "check"], cwd=PROJECT_ROOT)
+    red = f"make check ended with status {status}" if status else ""
+    return Outcome("check", time.monotonic() - began, red)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

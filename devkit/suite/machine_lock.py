@@ -1,0 +1,45 @@
+"""One suite at a time on a machine: two that share its processors are no measure of either, and
+what is red then is red by chance."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, TextIO
+
+from devkit.paths import PROJECT_ROOT
+from devkit.waiting import progress
+
+LOCK: Final = Path(tempfile.gettempdir()) / "kafka-namespace-gateway-suite.lock"
+
+
+@contextmanager
+def machine(command: str, lock: Path = LOCK) -> Iterator[None]:
+    """Keep every other suite of this machine out while the body of the ``with`` runs.
+
+    Waits for one that runs, and prints which: its command, its directory, its process and since
+    when. The lock ends with the process that holds it, however that one ends.
+    """
+    # Another user of the machine may take it as well; what it holds is for people alone.
+    with os.fdopen(os.open(lock, os.O_RDWR | os.O_CREAT, 0o666), "r+", encoding="utf-8") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            with progress(f"waiting for {_holder(file)}"):
+                fcntl.flock(file, fcntl.LOCK_EX)
+        file.seek(0)
+        file.truncate()
+        since = time.strftime("%H:%M:%S")
+        file.write(f"{command} in {PROJECT_ROOT} (process {os.getpid()}, since {since})")
+        file.flush()
+        yield
+
+
+def _holder(file: TextIO) -> str:
+    file.seek(0)
+    return file.read() or "another suite of this machine"
