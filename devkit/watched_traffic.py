@@ -37,6 +37,10 @@ _PAUSE: Final = 0.3
 _LARGE: Final = 4_000
 _LIST_GROUPS: Final = struct.pack(">ihhih", 10, 16, 0, 1, -1)
 """A ListGroups request, version 0, without a client id."""
+_CORRUPT_BATCH: Final = struct.pack(
+    ">qiibIhiqqqhii", 0, 49 + 7, -1, 2, 0, 0, 0, 0, 0, -1, -1, -1, 1
+) + bytes.fromhex("0c000000010000")
+"""A record batch, version 2, of one record without a key, whose CRC is 0 and so is wrong."""
 
 
 @contextmanager
@@ -53,6 +57,7 @@ def traffic(watched: Watched) -> Iterator[None]:
             _Offender(watched).turn,
             _Users(watched).turn,
             _Stray(watched).turn,
+            _Corrupter(watched).turn,
         )
     ]
     for client in clients:
@@ -216,3 +221,24 @@ class _Stray:
         with socket.create_connection(self._address, _SECONDS) as connection:
             connection.sendall(_LIST_GROUPS)
             connection.recv(1)
+
+
+class _Corrupter:
+    """Writes a batch that was damaged on its way, which its broker rejects with CORRUPT_MESSAGE: an
+    error that is a failure of the brokers in every turn, where others come by chance."""
+
+    def __init__(self, watched: Watched) -> None:
+        host, _, port = watched.root.bootstrap_servers("root").rpartition(":")
+        self._address = host, int(port)
+        topic = CLICKS.encode()
+        body = struct.pack(">hhii", -1, -1, int(1_000 * _SECONDS), 1)
+        body += struct.pack(f">h{len(topic)}sii", len(topic), topic, 1, 0)
+        body += struct.pack(">i", len(_CORRUPT_BATCH)) + _CORRUPT_BATCH
+        frame = struct.pack(">hhih", 0, 3, 1, -1) + body  # Produce, version 3, without a client id
+        self._request = struct.pack(">i", len(frame)) + frame
+
+    def turn(self) -> None:
+        """Write it, and wait for the beginning of the response."""
+        with socket.create_connection(self._address, _SECONDS) as connection:
+            connection.sendall(self._request)
+            connection.recv(4)
