@@ -14,7 +14,7 @@ import uvloop
 from hypothesis import HealthCheck, settings
 
 from devkit import ports
-from tests.marks import check_reasons
+from tests.marks import check_marks
 from tests.pace import Pace
 
 # A loaded machine is no bug, and a failure that nobody can repeat is worth little.
@@ -58,7 +58,7 @@ process is left alone with one."""
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The longest first, the others in their order."""
-    check_reasons(items)
+    check_marks(items, config.rootpath)
     order = {config.rootpath / path: place for place, path in enumerate(LONGEST)}
     items.sort(key=lambda item: order.get(item.path, len(order)))
 

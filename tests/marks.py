@@ -6,23 +6,36 @@ A test that asserts a promise about time is marked ``alone``, because nothing ma
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Final
 
 import pytest
 
+from devkit.suite.stages import GATE, long_stages
+
 LONG: Final = {
     "builds": "it compiles, or builds and installs wheels or programs",
     "kills": "it kills, hangs, restarts or outwaits processes, sessions or connections",
-    "brokers": "it needs three brokers or more, several clusters or gateways, or MirrorMaker",
+    "brokers": "it needs three brokers or more, brokers of several versions, or MirrorMaker",
     "searches": "it searches at random",
 }
 """The word that stands in the mark, and what it says of the test."""
 
 
-def check_reasons(items: Iterable[pytest.Item]) -> None:
-    """Raise pytest.UsageError for a mark ``long`` without one of the reasons."""
+def check_marks(items: Iterable[pytest.Item], root: Path) -> None:
+    """Raise pytest.UsageError for a mark ``long`` without one of the reasons, and for a test that
+    no stage of the suite runs, or more than one."""
+    stages = (*GATE, *long_stages(root))
     for item in items:
         for mark in item.iter_markers("long"):
             if len(mark.args) != 1 or mark.args[0] not in LONG or mark.kwargs:
                 known = ", ".join(LONG)
                 raise pytest.UsageError(f"{item.nodeid}: mark long needs one reason of: {known}")
+        marks = {mark.name for mark in item.iter_markers()}
+        path = str(item.path.relative_to(root))
+        running = [stage.name for stage in stages if stage.selects(marks, path)]
+        if len(running) != 1:
+            raise pytest.UsageError(
+                f"{item.nodeid} runs in {' and '.join(running) or 'no stage'}: see"
+                " devkit/suite/stages.py for which marks stand where"
+            )

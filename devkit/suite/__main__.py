@@ -23,16 +23,15 @@ from devkit import class_archive
 from devkit.paths import PROJECT_ROOT, cache_dir
 from devkit.suite.machine_lock import machine
 from devkit.suite.running import Outcome, run_stage
-from devkit.suite.stages import JOBS, LIVE, UNIT, Stage, long_stages
+from devkit.suite.stages import GATE, JOBS, LIVE, UNIT, Stage, long_stages
 from devkit.suite.summary import lines
 
-_GATE: Final = (UNIT, JOBS, LIVE)
 _PARTS: Final[Mapping[str, Callable[[], Sequence[Stage]]]] = {
     "unit": lambda: (UNIT,),
     "jobs": lambda: (JOBS,),
     "live": lambda: (LIVE,),
-    "test": lambda: _GATE,
-    "test-all": lambda: (*_GATE, *long_stages()),
+    "test": lambda: GATE,
+    "test-all": lambda: (*GATE, *long_stages()),
     "long": long_stages,
 }
 

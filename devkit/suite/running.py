@@ -66,7 +66,7 @@ def run_stage(stage: Stage, scratch: Path, *, root: Path = PROJECT_ROOT) -> Outc
 def _look_again(stage: Stage, outcome: Outcome, where: Path, root: Path) -> None:
     failed = _failures(outcome.reports)
     print(f"\n{len(failed)} failed: a second look at each, alone", flush=True)
-    again = ["--last-failed", "--last-failed-no-failures=none", *stage.alone().command()]
+    again = ["--last-failed", "--last-failed-no-failures=none", *stage.one_by_one().command()]
     status, reports = _pytest(again, where, "second", root)
     still = _failures(reports)
     unseen = sorted(failed.keys() - {report.test for report in reports if report.phase == "call"})

@@ -37,7 +37,7 @@ def run(tmp_path: Path) -> Run:
         (root / "pytest.ini").write_text("[pytest]\n")
         code = "import os, pathlib, signal\nimport pytest\n\n"
         (root / "test_planted.py").write_text(code + GREEN + "".join(tests))
-        stage = Stage("planted", "not long", ("test_planted.py",), processes)
+        stage = Stage("planted", (), ("long",), ("test_planted.py",), processes)
         return run_stage(stage, tmp_path / "scratch", root=root)
 
     return planted
@@ -109,7 +109,7 @@ def test_a_file_that_cannot_be_collected_is_red(run: Run) -> None:
 def test_no_tests_are_green(tmp_path: Path, run: Run) -> None:
     outcome = run()
     assert outcome.red == ""
-    stage = Stage("none", "not a_mark", ("test_none.py",))
+    stage = Stage("none", (), ("a_mark",), ("test_none.py",))
     (tmp_path / "planted" / "test_none.py").write_text("")
     assert run_stage(stage, tmp_path / "scratch", root=tmp_path / "planted").red == ""
 
