@@ -139,6 +139,7 @@ def test_an_editable_install_is_setuptools_own() -> None:
     assert build_backend.get_requires_for_build_editable() == []
 
 
+@pytest.mark.long("builds")
 def test_a_source_distribution_has_what_builds_it(tmp_path: Path) -> None:
     """Made of a copy, since setuptools leaves files; then a wheel is made of what it holds."""
     project = tmp_path / "project"

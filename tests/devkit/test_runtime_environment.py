@@ -35,6 +35,7 @@ def test_it_has_the_packages_of_the_lock_and_the_gateway() -> None:
     assert sorted(canonical) == sorted([*pinned, gateway])
 
 
+@pytest.mark.long("builds")
 def test_a_worker_starts_from_it_without_hypothesis() -> None:
     assert ask("import sys, gateway.processes.worker; print('hypothesis' in sys.modules)") == (
         "False"

@@ -14,6 +14,7 @@ from devkit.wheels import WheelError, build_wheel
 PURE = "kafka_namespace_gateway-0.1.0-py3-none-any.whl"
 
 
+@pytest.mark.long("builds")
 def test_without_a_compiler_there_is_the_pure_one_alone(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

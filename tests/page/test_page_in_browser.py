@@ -258,6 +258,7 @@ async def test_all_can_be_reached_by_tab_and_shows_that_it_is(tmp_path: Path) ->
         assert await page.tab.run(odd) == 0
 
 
+@pytest.mark.long("kills")
 async def test_a_gateway_that_goes_away_and_comes_back(tmp_path: Path) -> None:
     async with opened(tmp_path, quiet=False) as page:
         await page.until("LIVE.history.points.length >= 3", "some figures")
@@ -284,6 +285,7 @@ async def test_a_gateway_that_goes_away_and_comes_back(tmp_path: Path) -> None:
         assert await page.tab.run("LIVE.history.points.some((one) => one.gap)") is True
 
 
+@pytest.mark.long("kills")
 async def test_a_gateway_that_has_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with opened(tmp_path, quiet=False) as page:
         page.feed._most = 0
@@ -400,6 +402,7 @@ async def test_names_that_are_markup_are_only_names(tmp_path: Path) -> None:
         assert await page.tab.run("document.documentElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.long("kills")
 async def test_a_page_that_stays_open_does_not_grow(tmp_path: Path) -> None:
     async with opened(tmp_path, every=0.02) as page:
         # Points of a second in a quarter of an hour; here one each 20 ms, in 6 s.

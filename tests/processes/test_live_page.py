@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+import pytest
 
 from devkit.ports import free_port
 from gateway.processes.worker_messages import Abort, Observe, Order, decode_message
@@ -60,6 +61,7 @@ class Stream:
         await self._session.close()
 
 
+@pytest.mark.long("kills")
 async def test_workers_are_asked_while_somebody_looks_and_only_then(tmp_path: Path) -> None:
     async with running(tmp_path, "obeys", workers=2) as run:
         await run.until_ready()

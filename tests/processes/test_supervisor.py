@@ -230,6 +230,7 @@ async def test_one_dead_worker_of_two(tmp_path: Path) -> None:
         assert await run.stop() == exit_codes.OK
 
 
+@pytest.mark.long("kills")
 async def test_a_worker_that_hangs_is_killed(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -252,6 +253,7 @@ async def test_a_worker_that_is_not_ready_yet_may_be_silent(tmp_path: Path) -> N
         assert run.pid(run=2) is None
 
 
+@pytest.mark.long("kills")
 async def test_delays_double_and_start_afresh_once_a_worker_has_settled(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -215,6 +215,7 @@ def test_a_pipe_is_as_good_as_a_file(runner: Runner, pace: Pace) -> None:
             assert errors == [one.errors for one in outcomes], case.what
 
 
+@pytest.mark.long("kills")
 def test_a_pipe_that_nobody_writes_to_is_given_up(runner: Runner, pace: Pace) -> None:
     for reader in ("config", "export", "secrets"):
         case = Case(reader, "a FIFO", lambda path: path.symlink_to("fifo"))
