@@ -16,7 +16,7 @@ from devkit.suite.stages import GATE, long_stages
 LONG: Final = {
     "builds": "it compiles, or builds and installs wheels or programs",
     "kills": "it kills, hangs, restarts or outwaits processes, sessions or connections",
-    "brokers": "it needs three brokers or more, brokers of several versions, or MirrorMaker",
+    "brokers": "it needs three brokers or more, or MirrorMaker, Connect or Spark beside Kafka",
     "searches": "it searches at random",
 }
 """The word that stands in the mark, and what it says of the test."""

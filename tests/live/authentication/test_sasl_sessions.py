@@ -65,6 +65,7 @@ def _send_until(producer: Producer, topic: str, condition: Callable[[], bool]) -
     assert {*problems} == {None}
 
 
+@pytest.mark.long("kills")
 def test_a_java_client_goes_on(secured: SecuredGateway, unique: Names, tmp_path: Path) -> None:
     """Twenty seconds long, which are three sessions."""
     topic = unique("orders")
@@ -96,6 +97,7 @@ def inside(servers: str, mechanism: str, user: str = "alice", **claims: int) -> 
         yield wire
 
 
+@pytest.mark.long("kills")
 def test_a_session_ends_without_it(secured: SecuredGateway, pace: Pace) -> None:
     def check(mechanism: str) -> None:
         with Wire(secured.short) as wire:
@@ -108,6 +110,7 @@ def test_a_session_ends_without_it(secured: SecuredGateway, pace: Pace) -> None:
     clients.together(check, MECHANISMS)
 
 
+@pytest.mark.long("kills")
 def test_a_session_is_prolonged(secured: SecuredGateway) -> None:
     def check(mechanism: str) -> None:
         with inside(secured.short, mechanism, exp=int(time.time()) + 60) as wire:
@@ -122,6 +125,7 @@ def test_a_session_is_prolonged(secured: SecuredGateway) -> None:
     clients.together(check, MECHANISMS)
 
 
+@pytest.mark.long("kills")
 def test_beginning_to_prove_it_is_no_proof(secured: SecuredGateway, pace: Pace) -> None:
     with inside(secured.short, "PLAIN") as wire:
         wire.ask("SaslHandshake", 1, mechanism="PLAIN")
@@ -162,6 +166,7 @@ def test_where_nobody_is_asked(secured: SecuredGateway) -> None:
 # -- rights that end --------------------------------------------------------------------------
 
 
+@pytest.mark.long("kills")
 def test_a_token_that_ends(secured: SecuredGateway, pace: Pace) -> None:
     ends = int(time.time()) + 6
     with inside(secured.sasl, "OAUTHBEARER", exp=ends) as wire:

@@ -286,6 +286,7 @@ async def test_a_topic_made_anew_is_noticed(
 # -- brokers that go and come ------------------------------------------------------------------
 
 
+@pytest.mark.long("kills")
 async def test_without_a_broker_the_last_state_stays_until_it_is_too_old() -> None:
     with KafkaCluster(missed_quickly=True) as kafka:
         async with no_task_left(), Fleet(kafka, "__kafka_gateway_catalog") as fleet:

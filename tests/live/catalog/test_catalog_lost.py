@@ -26,6 +26,8 @@ from gateway.catalog.log.topics import CATALOG_TOPIC, CONFIGS, mark_of
 from tests.live.support import authorized, clients
 from tests.live.support.fixtures import COLON, own_kafka
 
+pytestmark = pytest.mark.long("kills")
+
 kafka = own_kafka()
 
 ACLS: Final = [

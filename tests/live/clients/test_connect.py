@@ -18,6 +18,8 @@ from devkit.process import ManagedProcess
 from devkit.waiting import wait_until
 from tests.live.support import clients, java_tools
 
+pytestmark = pytest.mark.long("brokers")
+
 Names = Callable[[str], str]
 
 RECORDS: Final = 50

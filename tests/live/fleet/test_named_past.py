@@ -8,6 +8,8 @@ from concurrent.futures import Future
 from contextlib import ExitStack
 from typing import Final
 
+import pytest
+
 from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
@@ -16,6 +18,8 @@ from tests.live.fleet.test_killed_gateways import longest_gap, written
 from tests.live.fleet.test_nodes import FIRST, nodes
 from tests.live.support import clients, processes, steady
 from tests.pace import Pace
+
+pytestmark = pytest.mark.long("kills")
 
 SECONDS = clients.SECONDS
 TOPIC: Final = "named-past"

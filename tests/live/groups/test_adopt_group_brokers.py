@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import pytest
 from confluent_kafka import ConsumerGroupTopicPartitions, TopicPartition
 
 from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from tests.live.support import clients, namespaces
 from tests.live.support.fixtures import own_gateway, own_kafka
+
+pytestmark = pytest.mark.long("brokers")
 
 HOME = "crm"
 GROUPS = [f"app-{number}" for number in range(8)]

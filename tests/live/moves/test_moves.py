@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from devkit.broker import KafkaCluster
@@ -70,6 +71,7 @@ def test_move_keeps_records_and_positions(
     )
 
 
+@pytest.mark.long("kills")
 def test_an_alias_keeps_the_old_name_for_a_while(
     admin: str, colon: str, kafka: KafkaCluster, unique: Names
 ) -> None:

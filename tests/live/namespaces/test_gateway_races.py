@@ -103,6 +103,7 @@ def _at_once(
             future.result()
 
 
+@pytest.mark.long("searches")
 def test_a_contested_name_is_won_by_one(
     gateways: list[GatewayProcess], kafka: KafkaCluster, unique: Names
 ) -> None:

@@ -128,6 +128,7 @@ def test_the_topic_has_the_same_records(
     assert in_topic == {record["id"]: record for record in records}
 
 
+@pytest.mark.long("brokers")
 @pytest.mark.spark
 def test_spark_finds_the_same(story: Story, records: list[Record], tmp_path: Path) -> None:
     """The sums of ``spark.usage`` over everything, by day and client."""
