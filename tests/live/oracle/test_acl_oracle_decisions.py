@@ -35,6 +35,8 @@ from tests.live.oracle.acl_sets import (
 from tests.live.oracle.authorizer import KafkaAuthorizer, Question, Rules, our_answers
 from tests.live.oracle.case_counts import CASES, SECONDS, oracle_settings
 
+pytestmark = pytest.mark.long("searches")
+
 ROOT = "User:root"
 STRANGER = "Group:alice"
 """A principal of another type than its namesake."""

@@ -6,6 +6,8 @@ import json
 import subprocess
 from typing import Any
 
+import pytest
+
 from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess, gateway_command
 from devkit.waiting import wait_until
@@ -83,6 +85,7 @@ def test_tree_explain_metrics_and_the_traffic_log(
     assert {one["logical_topic"] for one in found} == {"search:tools"}
 
 
+@pytest.mark.long("kills")
 def test_one_cluster_that_is_down(la: KafkaCluster) -> None:
     """The gateway stays ready, and says what is wrong; the other cluster's clients go on."""
     with (
