@@ -34,6 +34,8 @@ from tests.live.support.clients import SECONDS
 from tests.live.support.secured_brokers import SecuredBrokers, login
 from tests.live.support.shell import Answer, Shell, shell
 
+pytestmark = pytest.mark.long("brokers")
+
 PARTITIONS = 2
 EACH = 10
 """Records that each partition gets at a time."""
