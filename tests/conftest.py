@@ -14,12 +14,14 @@ import uvloop
 from hypothesis import HealthCheck, settings
 
 from devkit import ports
+from devkit.suite.stages import EXAMPLES, MOST_EXAMPLES
 from tests.marks import check_marks
 from tests.pace import Pace
 
 # A loaded machine is no bug, and a failure that nobody can repeat is worth little.
 settings.register_profile(
     "project",
+    max_examples=int(os.environ.get(EXAMPLES, MOST_EXAMPLES)),
     deadline=None,
     derandomize=True,
     print_blob=True,

@@ -12,6 +12,7 @@ The exit status is 0 if all stages are green.
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -23,7 +24,16 @@ from devkit import class_archive
 from devkit.paths import PROJECT_ROOT, cache_dir
 from devkit.suite.machine_lock import machine
 from devkit.suite.running import Outcome, run_stage
-from devkit.suite.stages import GATE, JOBS, LIVE, UNIT, Stage, long_stages
+from devkit.suite.stages import (
+    EXAMPLES,
+    GATE,
+    GATE_EXAMPLES,
+    JOBS,
+    LIVE,
+    UNIT,
+    Stage,
+    long_stages,
+)
 from devkit.suite.summary import lines
 
 _PARTS: Final[Mapping[str, Callable[[], Sequence[Stage]]]] = {
@@ -47,6 +57,8 @@ def main(arguments: Sequence[str]) -> int:
     if command not in _PARTS:
         print(__doc__, file=sys.stderr)
         return 64
+    if command == "test":
+        os.environ.setdefault(EXAMPLES, str(GATE_EXAMPLES))
     with machine(f"make {command}"):
         outcomes = _run(_PARTS[command](), with_check=command in {"test", "test-all"})
     print("\n".join(lines(outcomes, are_gate=command != "long")), flush=True)

@@ -14,6 +14,14 @@ from devkit.paths import PROJECT_ROOT
 
 _LONG: Final = ("long", "alone")
 
+EXAMPLES: Final = "KAFKA_GATEWAY_EXAMPLES"
+"""The environment variable that says of how many examples hypothesis tries each property, if a test
+does not say it itself."""
+
+MOST_EXAMPLES: Final = 100
+GATE_EXAMPLES: Final = 25
+"""In ``make test``: the first of those that all other runs try, because the order is always one."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stage:
