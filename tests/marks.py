@@ -18,6 +18,7 @@ LONG: Final = {
     "kills": "it kills, hangs, restarts or outwaits processes, sessions or connections",
     "brokers": "it needs three brokers or more, or MirrorMaker, Connect or Spark beside Kafka",
     "searches": "it searches at random",
+    "spark": "it makes Spark plan a whole report, or start anew",
 }
 """The word that stands in the mark, and what it says of the test."""
 

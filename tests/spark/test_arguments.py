@@ -115,7 +115,9 @@ def test_lines_that_are_no_records_are_told(
 
 
 @pytest.mark.parametrize("lines", [None, "none\nnothing\n"])
-@pytest.mark.parametrize("command", ["table", "report"])
+@pytest.mark.parametrize(
+    "command", ["table", pytest.param("report", marks=pytest.mark.long("spark"))]
+)
 def test_nothing_takes_the_place_of_results(
     log: str,
     tmp_path: Path,

@@ -68,6 +68,7 @@ def run(command: str, places: dict[str, str]) -> int:
     return status
 
 
+@pytest.mark.long("spark")
 def test_the_commands_run(spark: SparkSession, places: dict[str, str]) -> None:
     found = commands()
     first = [command for command in found if command.startswith("spark.ingest ")]

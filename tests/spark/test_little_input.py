@@ -72,6 +72,7 @@ def _rows(spark: SparkSession, log: Path, command: Command, columns: list[str] |
     return {name: sorted(map(repr, table.collect())) for name, table in found.items()}
 
 
+@pytest.mark.long("spark")
 @pytest.mark.parametrize("command", JOBS, ids=lambda job: job.name)
 def test_a_job_reads_no_other_columns_than_it_names(
     spark: SparkSession, log: Path, command: Command
@@ -84,6 +85,7 @@ def test_a_job_reads_no_other_columns_than_it_names(
     assert all(made.values())
 
 
+@pytest.mark.long("spark")
 def test_interpreted_expressions_give_the_same_rows(spark: SparkSession, log: Path) -> None:
     compiled = [_rows(spark, log, command, None) for command in (usage.COMMAND, _REPORT)]
     spark.catalog.clearCache()

@@ -127,6 +127,7 @@ def test_the_page_begins_with_the_totals(spark: SparkSession) -> None:
     }
 
 
+@pytest.mark.long("spark")
 def test_small_namespaces_are_summed_up_over_time(spark: SparkSession) -> None:
     given = [
         samples.flow(f"team-{n}:t", bytes_in=n, time_ms=samples.START_MS + day * 86_400_000)
@@ -170,6 +171,7 @@ def test_an_hour_is_shown_by_the_minute(spark: SparkSession) -> None:
     assert sorted((row.period.minute, row.bytes_in) for row in shown) == [(n, 6) for n in range(60)]
 
 
+@pytest.mark.long("spark")
 def test_what_nobody_asked_for_is_told_apart_from_what_is_empty(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -184,6 +186,7 @@ def test_what_nobody_asked_for_is_told_apart_from_what_is_empty(
     assert told[1] == "Every ACL of the catalog was used in this time."
 
 
+@pytest.mark.long("spark")
 def test_a_long_table_says_how_long_it_is(spark: SparkSession) -> None:
     given = [samples.flow(f"team-a:t{n}") for n in range(30)]
     # Of used ACLs there are records from before the time that was asked for.
@@ -206,6 +209,7 @@ def test_a_page_has_a_row_of_a_table_at_least(rows: str) -> None:
         options("--rows", rows)
 
 
+@pytest.mark.long("spark")
 def test_the_command_writes_the_page_and_the_tables(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -37,6 +37,7 @@ def test_it_finds_its_spark_and_its_java() -> None:
     assert "version 4.0" in ended.stderr
 
 
+@pytest.mark.long("spark")
 def test_a_job_runs_with_the_environments_own_python(tmp_path: Path) -> None:
     log = tmp_path / "a-1.jsonl"
     log.write_text(json.dumps(samples.flow() | {"id": "1"}) + "\n")
