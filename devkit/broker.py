@@ -14,6 +14,7 @@ import threading
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -134,11 +135,15 @@ class KafkaCluster:
         self._reject_controller(node_id)
         self._processes.pop(node_id).kill()
 
-    def restart_broker(self, node_id: int) -> None:
-        """Start a stopped broker again, or stop and start it, with its data and its port."""
+    def restart_broker(self, node_id: int, *, elsewhere: bool = False) -> None:
+        """Start a stopped broker again, or stop and start it, with its data and its port; or on
+        another port, ``elsewhere``."""
         if node_id in self._processes:
             # The controller's own clean stop waits for a quorum that it takes part in.
             self._processes.pop(node_id).terminate(seconds=_STOP_SECONDS)
+        if elsewhere:
+            self._plans[node_id] = replace(self._plans[node_id], port=free_port())
+            self._configure(self._plans[node_id])
         with progress(f"restarting broker {node_id}"):
             self._launch(self._plans[node_id])
             self._await_node(self._plans[node_id])
@@ -236,10 +241,7 @@ class KafkaCluster:
     def _prepare(self, plan: NodePlan) -> None:
         """Write the configuration and format the data directory."""
         plan.directory.mkdir()
-        voters = [self._plans[_CONTROLLER_ID]]
-        replicas = min(len(self._first_ids), 3)
-        properties = server_properties(plan, voters, replicas, self._overrides, self._security)
-        plan.properties_path.write_text(properties_text(properties))
+        self._configure(plan)
         arguments = ["format", f"--cluster-id={self._cluster_id}", "-c", str(plan.properties_path)]
         if self._security is not None:
             arguments += self._security.format_arguments()
@@ -249,6 +251,12 @@ class KafkaCluster:
             wait_until(lambda: not process.running, process.name, _START_SECONDS)
             if process.returncode != 0:
                 raise BrokerError(f"{process.name} failed\n{process.tail()}")
+
+    def _configure(self, plan: NodePlan) -> None:
+        voters = [self._plans[_CONTROLLER_ID]]
+        replicas = min(len(self._first_ids), 3)
+        properties = server_properties(plan, voters, replicas, self._overrides, self._security)
+        plan.properties_path.write_text(properties_text(properties))
 
     def _launch(self, plan: NodePlan) -> None:
         name = f"Kafka broker {plan.node_id}"

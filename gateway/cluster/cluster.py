@@ -18,6 +18,7 @@ from typing import Any
 
 from gateway.brokers.connection import BrokerConnection
 from gateway.brokers.errors import BrokerError
+from gateway.brokers.messages import is_address
 from gateway.brokers.security import BrokerSecurity
 from gateway.cluster.link import ClusterLink, ClusterUnreachable
 from gateway.cluster.listing import Address, Listing, ListingReader, all_topics_request
@@ -99,6 +100,7 @@ class Cluster:
         self._failures = 0
         self._failure: ClusterUnreachable | None = None
         self._turns = count()
+        self._named: dict[int, Address] = {}
         self._announced: tuple[dict[int, Address], int] = (self.brokers, self.index.version)
 
     @property
@@ -189,6 +191,19 @@ class Cluster:
             self._link.note_failure(address)
             self._asked.set()
 
+    def hear(self, node_id: int, host: str, port: int) -> None:
+        """A broker's answer to a client names this broker. One that the last listing does not have
+        there is new, back, or has moved: list the cluster now, as the client may connect next."""
+        if self.brokers.get(node_id) != (host, port) and is_address(host, port):
+            self._named[node_id] = (host, port)
+            self._asked.set()
+
+    def named_elsewhere(self, node_id: int) -> Address | None:
+        """The address that an answer gave a broker since the last listing began, if it is not the
+        listed one."""
+        address = self._named.get(node_id)
+        return None if address == self.brokers.get(node_id) else address
+
     async def _keep_listing(self) -> None:
         while True:
             await self._wait_for_turn()
@@ -238,6 +253,7 @@ class Cluster:
         began, worked = _now(), thread_time()
         version = connection.version_for("MetadataRequest")
         mark = self.index.mark()
+        self._named = {}
         self.awaited = True
         try:
             body = await connection.exchange(

@@ -57,6 +57,10 @@ class ClusterFacts(Protocol):
         """Its brokers' hosts and ports, by node id."""
         ...
 
+    def hear(self, node_id: int, host: str, port: int) -> None:
+        """A broker's answer to a client names this broker."""
+        ...
+
 
 class Changes(Protocol):
     """The requests of admin clients that the gateway carries out itself (gateway/changes).

@@ -72,6 +72,9 @@ class FakeCluster:
     def suspect(self) -> None:
         self.suspicions += 1
 
+    def hear(self, node_id: int, host: str, port: int) -> None:
+        """It lists when a test says so."""
+
     async def refresh(self) -> None:
         self.refreshed += 1
 

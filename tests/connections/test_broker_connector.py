@@ -14,6 +14,8 @@ from gateway.cluster.cluster import Cluster
 from gateway.cluster.link import ClusterUnreachable
 from gateway.connections import broker_sessions
 from gateway.connections.broker_sessions import open_broker
+from tests.cluster.clusters import started
+from tests.cluster.scripted_broker import ClusterState, ScriptedBroker
 from tests.waiting import eventually
 
 
@@ -74,6 +76,42 @@ async def test_one_that_there_is_not() -> None:
         await open_broker(cluster(b1=1), 7, Side)
     with pytest.raises(ClusterUnreachable):
         await open_broker(cluster(), None, Side)
+
+
+async def test_one_that_is_not_listed_yet() -> None:
+    state = ClusterState()
+    async with ScriptedBroker(state, 1) as listing, started(listing) as known:
+        with broker() as other:
+            state.brokers[7] = ("127.0.0.1", other)
+            assert await port_of(known, 7) == other
+
+
+async def test_one_that_is_not_where_it_is_listed_any_more() -> None:
+    state = ClusterState(brokers={7: ("127.0.0.1", free_port())})
+    async with ScriptedBroker(state, 1) as listing, started(listing) as known:
+        with broker() as other:
+            state.brokers[7] = ("127.0.0.1", other)
+            assert await port_of(known, 7) == other
+
+
+async def test_one_that_an_answer_named_elsewhere() -> None:
+    """Another server may be where it was."""
+    with broker() as before, broker() as now:
+        state = ClusterState(brokers={7: ("127.0.0.1", before)})
+        async with ScriptedBroker(state, 1) as listing, started(listing) as known:
+            state.brokers[7] = ("127.0.0.1", now)
+            known.hear(7, "127.0.0.1", now)
+            assert await port_of(known, 7) == now
+
+
+async def test_one_that_has_left() -> None:
+    state = ClusterState(brokers={7: ("127.0.0.1", free_port())})
+    async with ScriptedBroker(state, 1) as listing, started(listing) as known:
+        del state.brokers[7]
+        with pytest.raises(ConnectionError, match=r"^broker 7 "):
+            await open_broker(known, 7, Side)
+        with pytest.raises(ConnectionRefusedError, match="the cluster has no broker 7"):
+            await open_broker(known, 7, Side)
 
 
 async def test_one_that_takes_no_connection_is_left_out_for_a_while() -> None:
