@@ -36,13 +36,14 @@ SHORTEST_SECONDS: Final = 1.1
 async def open_broker(
     cluster: Cluster,
     node_id: int | None,
-    take_over: Callable[[], asyncio.Protocol],
+    take_over: Callable[[int], asyncio.Protocol],
     *,
     log_in_first: bool = True,
 ) -> float:
     """Connect to the broker that a client's port stands for, or to any on a bootstrap port.
 
-    See :func:`gateway.brokers.opening.open_transport` for the rest. A broker that is not listed, or
+    ``take_over`` is given the node id; see :func:`gateway.brokers.opening.open_transport` for the
+    rest. A broker that is not listed, or
     does not accept where it is listed, is looked for in a new listing first. Raises OSError when
     there is no such broker, or it does not accept.
     """
@@ -54,7 +55,7 @@ async def open_broker(
         address = await locate(cluster, node_id)
     if address is None:
         raise ConnectionRefusedError(f"the cluster has no broker {node_id}")
-    open_at = partial(_open_at, cluster, node_id, take_over, log_in_first)
+    open_at = partial(_open_at, cluster, node_id, partial(take_over, node_id), log_in_first)
     try:
         return await open_at(address)
     except OSError:
@@ -80,7 +81,7 @@ async def _open_at(
                 host,
                 port,
                 take_over,
-                cluster.api_versions,
+                cluster.versions_of(node_id),
                 log_in_first=log_in_first,
             )
     except TimeoutError:

@@ -49,7 +49,11 @@ class ClusterFacts(Protocol):
 
     @property
     def api_versions(self) -> Mapping[int, tuple[int, int]]:
-        """The (lowest, highest) version that its brokers serve, by API key."""
+        """The (lowest, highest) version that all its brokers serve, by API key."""
+        ...
+
+    def versions_of(self, node_id: int | None) -> Mapping[int, tuple[int, int]]:
+        """The same of one broker; of all where it is not known, or may be any (None)."""
         ...
 
     @property

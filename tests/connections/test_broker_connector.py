@@ -22,7 +22,8 @@ from tests.waiting import eventually
 class Side(asyncio.Protocol):
     """Takes a broker connection over."""
 
-    def __init__(self) -> None:
+    def __init__(self, node_id: int) -> None:
+        self.node_id = node_id
         self.transport: asyncio.BaseTransport | None = None
         self.lost = False
 
@@ -48,8 +49,8 @@ def cluster(**brokers: int) -> Cluster:
 
 
 async def port_of(known: Cluster, node_id: int | None) -> int:
-    side = Side()
-    assert await open_broker(known, node_id, lambda: side) == 0.0
+    side = Side(0)
+    assert await open_broker(known, node_id, lambda _: side) == 0.0
     transport = await eventually(lambda: side.transport, "the connection")
     assert transport is not None
     port: int = transport.get_extra_info("peername")[1]

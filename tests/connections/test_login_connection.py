@@ -101,7 +101,7 @@ class FakeServer:
     async def connect_login(self, connection: LoginConnection) -> None:
         if isinstance(self.broker, Exception):
             raise self.broker
-        LoginBroker(connection).connection_made(self.broker)
+        LoginBroker(connection, 2).connection_made(self.broker)
 
 
 class Arrived:
@@ -371,7 +371,7 @@ async def test_a_client_that_goes_away_takes_the_broker_with_it() -> None:
 
 
 async def test_a_broker_that_has_gone_when_it_is_handed_over() -> None:
-    broker = LoginBroker(asking().connection)
+    broker = LoginBroker(asking().connection, 2)
     taken = FakeConnection()
     broker.hand_over(cast(Connection, taken))
     assert taken.lost

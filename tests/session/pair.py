@@ -72,6 +72,10 @@ class Facts:
         """None has."""
         return False
 
+    def versions_of(self, node_id: int | None) -> dict[int, tuple[int, int]]:
+        """The same of each."""
+        return self.api_versions
+
     def hear(self, node_id: int, host: str, port: int) -> None:
         self.heard.append((node_id, host, port))
 
