@@ -36,6 +36,7 @@ class FakeConnection:
     """Takes over what it is handed."""
 
     def __init__(self) -> None:
+        self.session = SimpleNamespace(state=SimpleNamespace(node_id=None))
         self.transport: asyncio.BaseTransport | None = None
         self.broker: object = None
         self.received = b""
@@ -321,6 +322,7 @@ async def test_a_broker_is_asked_and_stays() -> None:
     (taken,) = client.admitted
     assert taken.broker is broker.protocol
     assert taken.broker is not None
+    assert taken.session.state.node_id == 2
     assert taken.received == b"rest"
     assert not broker.closed
 
