@@ -14,6 +14,7 @@ import threading
 import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -51,9 +52,10 @@ class KafkaCluster:
     settings. ``quick_start`` gives up half of Java's top speed for a quicker start: the bench
     turns it off. ``missed_quickly``: brokers may be killed, and are fenced 3 s later; without it
     a busy machine may stop them for two minutes. ``security`` adds listeners with TLS or SASL,
-    users and an authorizer; its absence means PLAINTEXT for all. ``jar_set`` is another Kafka's,
-    ``classes`` what is before it on the class path, ``archive_classes`` where a broker writes its
-    class data when it ends. Not thread-safe; nothing here needs an event loop.
+    users and an authorizer; its absence means PLAINTEXT for all. ``jar_set`` is another Kafka's, of
+    the nodes that ``jar_sets`` does not name; ``release`` is the one that all can speak, where they
+    differ (``3.9``). ``classes`` what is before it on the class path, ``archive_classes`` where a
+    broker writes its class data when it ends. Not thread-safe; nothing here needs an event loop.
     """
 
     def __init__(
@@ -66,6 +68,8 @@ class KafkaCluster:
         quick_start: bool = True,
         missed_quickly: bool = False,
         jar_set: str = "kafka",
+        jar_sets: Mapping[int, str] | None = None,
+        release: str | None = None,
         classes: Path | None = None,
         archive_classes: Path | None = None,
     ) -> None:
@@ -74,6 +78,8 @@ class KafkaCluster:
         self._overrides = (MISSED_QUICKLY if missed_quickly else {}) | dict(overrides or {})
         self._security = security
         self._program = BrokerProgram(jar_set, classes, heap, quick_start, archive_classes)
+        self._jar_sets = dict(jar_sets or {})
+        self._release = release
         self._cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
         self._directory: Path | None = None
         self._plans: dict[int, NodePlan] = {}
@@ -85,7 +91,8 @@ class KafkaCluster:
         """Start all brokers and wait until every one answers. Raises BrokerError."""
         atexit.register(self.stop)
         try:
-            self._program.fetch()
+            for node_id in (_CONTROLLER_ID, *self._jar_sets):
+                self._program_of(node_id).fetch()
             with progress(f"starting Apache Kafka {self._program.version}"):
                 self._start_first_nodes()
         except BaseException:
@@ -134,11 +141,20 @@ class KafkaCluster:
         self._reject_controller(node_id)
         self._processes.pop(node_id).kill()
 
-    def restart_broker(self, node_id: int) -> None:
-        """Start a stopped broker again, or stop and start it, with its data and its port."""
+    def restart_broker(
+        self, node_id: int, *, elsewhere: bool = False, jar_set: str | None = None
+    ) -> None:
+        """Start a stopped broker again, or stop and start it, with its data and its port; or on
+        another port, ``elsewhere``, or as another Kafka, ``jar_set``."""
+        if jar_set is not None:
+            self._jar_sets[node_id] = jar_set
+            self._program_of(node_id).fetch()
         if node_id in self._processes:
             # The controller's own clean stop waits for a quorum that it takes part in.
             self._processes.pop(node_id).terminate(seconds=_STOP_SECONDS)
+        if elsewhere:
+            self._plans[node_id] = replace(self._plans[node_id], port=free_port())
+            self._configure(self._plans[node_id])
         with progress(f"restarting broker {node_id}"):
             self._launch(self._plans[node_id])
             self._await_node(self._plans[node_id])
@@ -236,23 +252,32 @@ class KafkaCluster:
     def _prepare(self, plan: NodePlan) -> None:
         """Write the configuration and format the data directory."""
         plan.directory.mkdir()
-        voters = [self._plans[_CONTROLLER_ID]]
-        replicas = min(len(self._first_ids), 3)
-        properties = server_properties(plan, voters, replicas, self._overrides, self._security)
-        plan.properties_path.write_text(properties_text(properties))
+        self._configure(plan)
         arguments = ["format", f"--cluster-id={self._cluster_id}", "-c", str(plan.properties_path)]
+        if self._release is not None:
+            arguments += ["--release-version", self._release]
         if self._security is not None:
             arguments += self._security.format_arguments()
         log_path = plan.directory / "format.log"
-        command = self._program.format_command(arguments)
+        command = self._program_of(plan.node_id).format_command(arguments)
         with ManagedProcess(f"format of node {plan.node_id}", command, log_path) as process:
             wait_until(lambda: not process.running, process.name, _START_SECONDS)
             if process.returncode != 0:
                 raise BrokerError(f"{process.name} failed\n{process.tail()}")
 
+    def _program_of(self, node_id: int) -> BrokerProgram:
+        jar_set = self._jar_sets.get(node_id, self._program.jar_set)
+        return replace(self._program, jar_set=jar_set)
+
+    def _configure(self, plan: NodePlan) -> None:
+        voters = [self._plans[_CONTROLLER_ID]]
+        replicas = min(len(self._first_ids), 3)
+        properties = server_properties(plan, voters, replicas, self._overrides, self._security)
+        plan.properties_path.write_text(properties_text(properties))
+
     def _launch(self, plan: NodePlan) -> None:
         name = f"Kafka broker {plan.node_id}"
-        command = self._program.serve_command(plan.properties_path)
+        command = self._program_of(plan.node_id).serve_command(plan.properties_path)
         self._processes[plan.node_id] = ManagedProcess(name, command, plan.log_path)
 
     def _await_node(self, plan: NodePlan) -> None:

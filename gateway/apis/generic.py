@@ -39,7 +39,7 @@ from gateway.rules.error_text import TextFacts, text_edits
 from gateway.rules.item_lists import Key
 from gateway.rules.partial import error_response
 from gateway.rules.rename import Rejections, RequestRenamer
-from gateway.rules.restore import ResponseRenamer, endpoint_edits
+from gateway.rules.restore import ResponseRenamer, endpoint_edits, named_brokers
 from gateway.rules.shadows import Far
 from gateway.rules.topic_entries import NO_ALIASES
 from gateway.views.names_of_view import NAMESPACE_RULE
@@ -173,6 +173,8 @@ def restore(
     if not renamer.more:
         let_go(spans)
         return renamer.edits
+    for node_id, host, port in named_brokers(spans):
+        state.worker.cluster.hear(node_id, host, port)
     edits = renamer.edits + endpoint_edits(spans, state.addresses, plan.flexible)
     facts = TextFacts(renamer.shown, state.view, exchange.spelled or {})
     edits += text_edits(spans, plan.flexible, facts)

@@ -10,7 +10,7 @@ passes. Sans-IO.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from struct import Struct
 from typing import Any, Final, NamedTuple
 
@@ -68,15 +68,15 @@ class NotOffered(AuthenticationFailed):
 class PassThrough:
     """Logins and re-authentications of one listener, as its brokers decide on them.
 
-    ``principal_claim`` of a JWT names the principal. ``api_versions`` are the brokers' present
-    ones; ``now`` is seconds since the epoch.
+    ``principal_claim`` of a JWT names the principal. ``api_versions`` gives the
+    versions that all brokers serve; ``now`` is seconds since the epoch.
     """
 
     def __init__(
         self,
         accepts: Accepts,
         principal_claim: str,
-        api_versions: Callable[[], dict[int, tuple[int, int]]],
+        api_versions: Callable[[], Mapping[int, tuple[int, int]]],
         now: Callable[[], float] = time.time,
     ) -> None:
         self.accepts = accepts

@@ -92,8 +92,10 @@ class BrokerConnection:
         security: BrokerSecurity = _UNPROTECTED,
         client_id: str = CLIENT_ID,
         max_response_bytes: int = MAX_RESPONSE_BYTES,
+        log_in: bool = True,
     ) -> Self:
-        """Opens a connection, asks for the broker's API versions, and logs in.
+        """Opens a connection, asks for the broker's API versions, and logs in, unless it is only
+        to be asked for these.
 
         ``timeout``, in seconds, is for connecting (with TLS), for ApiVersions, for each step of
         the login, and later for each request on its own. Raises BrokerError.
@@ -118,7 +120,8 @@ class BrokerConnection:
         )
         try:
             await connection._ask_api_versions()
-            await connection._log_in()
+            if log_in:
+                await connection._log_in()
         except BaseException:
             connection.close()
             raise

@@ -6,7 +6,7 @@ The same exchange on a connection that is logged in already is a re-authenticati
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
 from gateway.brokers.errors import LoginError
@@ -48,7 +48,7 @@ async def log_in(login: BrokerLogin, ask: Ask, version: int) -> None:
             token = login.next_token(*answer)
 
 
-def authenticate_version(api_versions: dict[int, tuple[int, int]]) -> int:
+def authenticate_version(api_versions: Mapping[int, tuple[int, int]]) -> int:
     """The version of SaslAuthenticate to ask a broker in, of which these versions are known.
 
     Raises LoginError for a broker before Kafka 2.2.

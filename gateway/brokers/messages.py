@@ -27,6 +27,7 @@ TOPIC_RESOURCE: Final = 2
 """A topic (ConfigResource.Type)."""
 
 _DESCRIBE_CONFIGS_AT_MOST: Final = 4
+_MAX_PORT: Final = 65_535
 
 
 class ClusterAdmin(Protocol):
@@ -47,6 +48,19 @@ class CoordinatorAdmin(ClusterAdmin, Protocol):
         """The response entity of the broker at this address. Raises an OSError if there is none;
         ``within`` so many seconds from when the question had its turn."""
         ...
+
+
+def is_address(host: str, port: int) -> bool:
+    """Whether something can listen there. A broker without a listener of the name that is asked
+    for has an empty host and port -1 (Kafka's Node.noNode)."""
+    return bool(host) and 0 < port <= _MAX_PORT
+
+
+def broker_addresses(metadata: Any) -> dict[int, tuple[str, int]]:
+    """The (host, port) of each broker in a MetadataResponse, by node id. An entry whose address
+    cannot be one is left out: nothing can be asked there."""
+    listed = ((int(one.node_id), str(one.host), int(one.port)) for one in metadata.brokers)
+    return {node_id: (host, port) for node_id, host, port in listed if is_address(host, port)}
 
 
 def describe_configs(

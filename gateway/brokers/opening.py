@@ -6,7 +6,7 @@ What carries the client's requests afterwards takes the transport over when all 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 from gateway.brokers.dialing import dial
@@ -25,7 +25,7 @@ from protocol.errors import ProtocolError
 MAX_ANSWER: Final = 64 * 1024
 """Bytes: no answer of a login is longer."""
 
-ApiVersions = dict[int, tuple[int, int]]
+ApiVersions = Mapping[int, tuple[int, int]]
 """API key -> (lowest, highest) version."""
 
 
@@ -41,7 +41,7 @@ async def open_transport(
     """Connect, log in (unless the client does that itself), and let ``take_over()`` go on.
 
     Its ``connection_made`` is called then. Returns how many seconds the session lasts; 0: as long
-    as the connection. ``api_versions`` are the cluster's. Raises BrokerError.
+    as the connection. ``api_versions`` are the broker's. Raises BrokerError.
     """
     login = security.login() if log_in_first else None
     options = security.socket_options(host)

@@ -18,9 +18,12 @@ from typing import Any
 
 from gateway.brokers.connection import BrokerConnection
 from gateway.brokers.errors import BrokerError
+from gateway.brokers.messages import is_address
 from gateway.brokers.security import BrokerSecurity
 from gateway.cluster.link import ClusterLink, ClusterUnreachable
 from gateway.cluster.listing import Address, Listing, ListingReader, all_topics_request
+from gateway.cluster.node_watch import NodeWatch
+from gateway.cluster.served import Ranges, ServedByNode
 from gateway.slices import Slices, Turns, in_slices
 from gateway.topic_ids import TopicIndex
 from protocol.errors import ProtocolError
@@ -40,11 +43,10 @@ class Cluster:
 
     ``index`` holds the topics. ``brokers`` maps node ids to (host, port) as the cluster lists
     them, and ``racks`` to their racks; while the whole cluster is gone the last lists stay.
-    ``api_versions`` maps API keys to the (lowest, highest) version of the broker asked last, and
-    ``served`` is its whole ApiVersionsResponse. ``reachable`` tells whether the last listing came
+    ``nodes`` is what each of them serves. ``reachable`` tells whether the last listing came
     through, ``suspected`` whether a request has failed since (``suspect``), ``awaited`` whether a
-    broker is being waited for now, that was asked for a listing. ``brokers`` and
-    ``api_versions`` are never changed but replaced.
+    broker is being waited for now, that was asked for a listing. ``brokers`` is never changed but
+    replaced.
 
     The functions in ``on_change`` are called, without arguments, after a listing, if brokers or
     the set of topic names differ from when they were called last.
@@ -62,11 +64,13 @@ class Cluster:
         start_timeout: float = 30.0,
         settle_time: float = 1.0,
         turns: Turns | None = None,
+        watches: bool = False,
     ) -> None:
         """``name`` is the configuration's; ``security`` is how its brokers are connected to, for
         everyone who does. All times are seconds; ``request_timeout`` is for
         each step with one broker (connecting, ApiVersions, Metadata), ``settle_time`` is
-        TopicIndex's. ``turns`` are those that the reading of long listings takes."""
+        TopicIndex's. ``turns`` are those that the reading of long listings takes. If it
+        ``watches``, each broker is asked what it serves; else only those that give listings."""
         if not bootstrap_servers:
             raise ValueError(f"cluster {name!r} has no bootstrap servers")
         self.name = name
@@ -75,8 +79,7 @@ class Cluster:
         self.index = TopicIndex(settle_time)
         self.brokers: dict[int, Address] = {}
         self.racks: dict[int, str | None] = {}
-        self.api_versions: dict[int, tuple[int, int]] = {}
-        self.served: Any = None
+        self.nodes = ServedByNode()
         self.cluster_id: str | None = None
         self.controller_id = -1
         self.reachable = False
@@ -91,14 +94,20 @@ class Cluster:
         self._link = ClusterLink(
             name, bootstrap_servers, timeout=request_timeout, security=self.security
         )
-        self._task: asyncio.Task[None] | None = None
         self._asked = asyncio.Event()
+        self._watch: NodeWatch | None = None
+        if watches:
+            self._watch = NodeWatch(
+                self.nodes, self._asked.set, security=self.security, timeout=request_timeout
+            )
+        self._task: asyncio.Task[None] | None = None
         self._waiting: asyncio.Future[None] | None = None
         self._not_before = 0.0
         self._waited = 0.0
         self._failures = 0
         self._failure: ClusterUnreachable | None = None
         self._turns = count()
+        self._named: dict[int, Address] = {}
         self._announced: tuple[dict[int, Address], int] = (self.brokers, self.index.version)
 
     @property
@@ -118,6 +127,8 @@ class Cluster:
             if _now() + delay >= deadline:
                 raise failure
             await asyncio.sleep(delay)
+        if self._watch is not None:
+            await self._watch.met()
         self._task = asyncio.create_task(self._keep_listing(), name=f"cluster {self.name}")
 
     async def stop(self) -> None:
@@ -129,7 +140,28 @@ class Cluster:
         self.reachable = False
         self._failure = ClusterUnreachable(self.name, "the gateway has stopped asking it")
         _answer(self._take_waiting(), self._failure)
+        if self._watch is not None:
+            self._watch.stop()
         self._link.close()
+
+    @property
+    def api_versions(self) -> Ranges:
+        """The (lowest, highest) version that all known brokers serve, by API key."""
+        return self.nodes.by_all().ranges
+
+    @property
+    def served(self) -> Any:
+        """The ApiVersionsResponse of a broker that served what all known ones do; None: none has
+        been asked yet."""
+        return self.nodes.by_all().response
+
+    def versions_of(self, node_id: int | None) -> Ranges:
+        """The same of one broker; of all where it is not known, or may be any (None)."""
+        return self.nodes.by(node_id).ranges
+
+    def served_by(self, node_id: int | None) -> Any:
+        """The ApiVersionsResponse of one broker, likewise."""
+        return self.nodes.by(node_id).response
 
     async def refresh(self) -> None:
         """Returns when a listing is in that was asked for after this call.
@@ -189,6 +221,19 @@ class Cluster:
             self._link.note_failure(address)
             self._asked.set()
 
+    def hear(self, node_id: int, host: str, port: int) -> None:
+        """A broker's answer to a client names this broker. One that the last listing does not have
+        there is new, back, or has moved: list the cluster now, as the client may connect next."""
+        if self.brokers.get(node_id) != (host, port) and is_address(host, port):
+            self._named[node_id] = (host, port)
+            self._asked.set()
+
+    def named_elsewhere(self, node_id: int) -> Address | None:
+        """The address that an answer gave a broker since the last listing began, if it is not the
+        listed one."""
+        address = self._named.get(node_id)
+        return None if address == self.brokers.get(node_id) else address
+
     async def _keep_listing(self) -> None:
         while True:
             await self._wait_for_turn()
@@ -238,6 +283,7 @@ class Cluster:
         began, worked = _now(), thread_time()
         version = connection.version_for("MetadataRequest")
         mark = self.index.mark()
+        self._named = {}
         self.awaited = True
         try:
             body = await connection.exchange(
@@ -253,12 +299,11 @@ class Cluster:
             raise BrokerError(f"its Metadata v{version} makes no sense: {error}") from None
         self._check(listing)
         self.index.replace(listing.topics, mark, listing.partitions)
-        self.api_versions = connection.api_versions
-        self.served = connection.served
         self.cluster_id = listing.cluster_id
         self.controller_id = listing.controller_id
         self.racks = listing.racks
         self._set_brokers(listing.brokers)
+        self._learn(connection)
         # Only work puts the next listing off. What a broker takes to answer is its work as far as
         # it takes that again and again: one that was stopped has not worked meanwhile. Work of
         # this process is its CPU time, for the same reason.
@@ -286,6 +331,17 @@ class Cluster:
         )
         self.brokers = brokers
         self._link.know(brokers.values())
+
+    def _learn(self, connection: BrokerConnection) -> None:
+        """Note what the broker serves that gave the listing; each of them, if they are watched."""
+        self.nodes.learn_of_any(connection.served)
+        if self._watch is not None:
+            self._watch.see(self.brokers)
+            return
+        self.nodes.keep(self.brokers.keys())
+        for node_id, address in self.brokers.items():
+            if address == self._link.address:
+                self.nodes.learn(node_id, connection.served)
 
     def _set_failure(self, failure: ClusterUnreachable | None) -> None:
         """Notes how the last try went; only a change is logged."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from gateway.brokers.messages import broker_addresses
 from protocol import messages
 from protocol.pausing import paced
 from protocol.primitives import compact_string, legacy_string
@@ -26,7 +27,8 @@ _NO_SUCH_TOPIC = frozenset({3, 17})
 class Listing:
     """A cluster as one broker knows it.
 
-    ``brokers``: node id -> (host, port) of the listener that was asked. ``topics``: (flat name,
+    ``brokers``: node id -> (host, port) of the listener that was asked, without those that have no
+    address there. ``topics``: (flat name,
     16-byte id), the id None before Metadata v10. ``partitions``: how many each flat name has.
     ``cluster_id`` is None before v2. ``racks``: node id -> rack, None where a broker has none, and
     before v1.
@@ -58,17 +60,20 @@ def read_listing(version: int, body: bytes) -> Listing:
         for topic in paced(response.topics)
         if topic.name is not None and int(topic.error_code) not in _NO_SUCH_TOPIC
     ]
+    brokers = broker_addresses(response)
     return Listing(
         cluster_id=getattr(response, "cluster_id", None),
         controller_id=int(getattr(response, "controller_id", -1)),
-        brokers={
-            int(broker.node_id): (broker.host, int(broker.port)) for broker in response.brokers
-        },
+        brokers=brokers,
         topics=[
             (name, _id_bytes(getattr(topic, "topic_id", None))) for name, topic in paced(there)
         ],
         partitions={name: len(topic.partitions) for name, topic in paced(there)},
-        racks={int(broker.node_id): getattr(broker, "rack", None) for broker in response.brokers},
+        racks={
+            int(broker.node_id): getattr(broker, "rack", None)
+            for broker in response.brokers
+            if int(broker.node_id) in brokers
+        },
     )
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from functools import partial
 from typing import Any, Final, Protocol
 
-from gateway.apis.table import APIS
+from gateway.apis.table import APIS, DIVIDED
 from gateway.auth.login import Login
 from gateway.auth.pass_through import PassThrough, PassThroughLogin, principal_claim
 from gateway.auth.unknown_users import Credentials
@@ -17,7 +16,7 @@ from gateway.connections.connection import Connection, Hub
 from gateway.connections.lanes import NOTHING_SERVED, LaneHub, Lanes
 from gateway.connections.login_connection import LoginConnection, LoginHub
 from gateway.connections.logins import Logins
-from gateway.connections.volumes import Volume, Volumes
+from gateway.connections.volumes import Volumes
 from gateway.counts import Counts
 from gateway.exchanges.state import ConnectionState
 from gateway.flows import FlowSource
@@ -29,6 +28,9 @@ from gateway.virtual_brokers import Target
 
 HOME_CHANGED: Final = "home namespace of its principal has changed"
 
+MOST_BODIES: Final = 256
+"""Bodies of ApiVersions responses that are kept: five for each version of Kafka in use."""
+
 
 class AdmittingHub(Hub, LoginHub, LaneHub, Protocol):
     """The worker that clients are admitted to (``clients.Clients``)."""
@@ -37,30 +39,46 @@ class AdmittingHub(Hub, LoginHub, LaneHub, Protocol):
 
 
 class EarlyVersions:
-    """Bodies of ApiVersions responses before a login, made of what a broker responded earlier.
+    """Bodies of ApiVersions responses before a login, made of what brokers responded earlier, and
+    kept until they respond otherwise.
 
-    ``served`` gives the ApiVersionsResponse of the broker asked last; bodies are kept for it.
+    A client is told what the broker of its port serves. Where that is not known, or on a bootstrap
+    port, where it may be any, it is told what all known ones serve.
     """
 
-    def __init__(self, served: Callable[[], Any]) -> None:
-        self._served = served
-        self._made_of: Any = None
-        self._bodies: dict[int, bytes] = {}
+    def __init__(self, volumes: Volumes) -> None:
+        self._volumes = volumes
+        self._bodies: dict[tuple[int, ...], tuple[list[Any], bytes]] = {}
 
-    def body(self, version: int) -> bytes:
-        """The response body of a version that the gateway reads."""
-        served = self._served()
-        if served is not self._made_of:
-            self._made_of, self._bodies = served, {}
-        if version not in self._bodies:
-            self._bodies[version] = api_versions.before_login(version, served, APIS)
-        return self._bodies[version]
+    def body(self, listener: Listener, target: Target, version: int) -> bytes:
+        """The response body of a version that the gateway reads, for a client that connects to
+        this target."""
+        served = self._served(listener, target)
+        key = version, *map(id, served)
+        if key not in self._bodies:
+            if len(self._bodies) >= MOST_BODIES:
+                self._bodies.clear()
+            node, *reach = served
+            # What the body is made of is kept with it, so that no other object gets its id.
+            self._bodies[key] = served, api_versions.in_tree(version, node, reach, APIS, DIVIDED)
+        return self._bodies[key][1]
+
+    def _served(self, listener: Listener, target: Target) -> list[Any]:
+        """The ApiVersionsResponse of the target; behind it, in a tree, those of all clusters that
+        the listener's clients can reach. A cluster that was never reached tells those of others."""
+        volumes = self._volumes
+        node = volumes.of_target(listener.name, target).cluster.served_by(target.node_id)
+        told = [each.cluster.served for each in volumes if each.cluster.served is not None]
+        if node is None:
+            node = told[0] if told else NOTHING_SERVED
+        leaves = volumes.mounts is not None and not passes_through(listener)
+        reach = volumes.reach(listener) if leaves else ()
+        return [node, *(one.cluster.served for one in reach if one.cluster.served is not None)]
 
 
-def _served(volume: Volume, volumes: Volumes) -> Any:
-    """The ApiVersionsResponse of a volume's cluster; of another one while it was never reached."""
-    found = [each.cluster.served for each in (volume, *volumes) if each.cluster.served is not None]
-    return found[0] if found else NOTHING_SERVED
+def passes_through(listener: Listener) -> bool:
+    """Whether a listener's brokers decide on its logins; its clients do not leave its volume."""
+    return listener.sasl is not None and bool(listener.sasl.pass_through)
 
 
 class Admission:
@@ -70,9 +88,7 @@ class Admission:
         self._hub = hub
         self._volumes = volumes
         self._audit = volumes.of_listener(config.listeners[0].name).state.audit
-        self._early_versions = {
-            volume.path: EarlyVersions(partial(_served, volume, volumes)) for volume in volumes
-        }
+        self._early_versions = EarlyVersions(volumes)
         self.logins = Logins(
             config.listeners, config.unauthenticated, self._scram, counts, self.revoke, self.review
         )
@@ -83,7 +99,7 @@ class Admission:
                 partial(getattr, volumes.of_listener(listener.name).cluster, "api_versions"),
             )
             for listener in config.listeners
-            if listener.sasl is not None and listener.sasl.pass_through
+            if listener.sasl is not None and passes_through(listener)
         }
         for volume in volumes:
             volume.state.sasl = self.logins.sasl
@@ -98,11 +114,11 @@ class Admission:
             return self._connection(listener, target, None)
         max_bytes = self.logins.limits.max_bytes
         login: Login
-        early = self._early_versions[self._volumes.of_listener(listener.name).path]
+        early = partial(self._early_versions.body, listener, target)
         if listener.name in self._pass_through:
-            login = PassThroughLogin(self._pass_through[listener.name], early.body, max_bytes)
+            login = PassThroughLogin(self._pass_through[listener.name], early, max_bytes)
         else:
-            login = Login(self.logins.sasl[listener.name], early.body, max_bytes)
+            login = Login(self.logins.sasl[listener.name], early, max_bytes)
         return LoginConnection(
             self._hub,
             listener.name,
@@ -140,6 +156,7 @@ class Admission:
         access = self._volumes.access(volume, listener.name, ANONYMOUS, "")
         state = ConnectionState(volume.state, access, target.addresses, source)
         state.on_gateway_node = target.gateway
+        state.node_id = target.node_id
         if login is not None:
             assert login.identity is not None
             state.identity = login.identity

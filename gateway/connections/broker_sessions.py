@@ -18,6 +18,8 @@ from gateway.brokers.login_exchange import authenticate_version, log_in
 from gateway.brokers.opening import open_transport
 from gateway.brokers.security import SESSION_USE
 from gateway.cluster.cluster import Cluster
+from gateway.cluster.listing import Address
+from gateway.cluster.locating import locate, located_elsewhere
 from gateway.connections.connection import Connection
 from gateway.session.own_requests import ask
 
@@ -34,21 +36,44 @@ SHORTEST_SECONDS: Final = 1.1
 async def open_broker(
     cluster: Cluster,
     node_id: int | None,
-    take_over: Callable[[], asyncio.Protocol],
+    take_over: Callable[[int], asyncio.Protocol],
     *,
     log_in_first: bool = True,
 ) -> float:
     """Connect to the broker that a client's port stands for, or to any on a bootstrap port.
 
-    See :func:`gateway.brokers.opening.open_transport` for the rest. Raises OSError when there is
-    no such broker, or it does not accept.
+    ``take_over`` is given the node id; see :func:`gateway.brokers.opening.open_transport` for the
+    rest. A broker that is not listed, or
+    does not accept where it is listed, is looked for in a new listing first. Raises OSError when
+    there is no such broker, or it does not accept.
     """
+    address: Address | None
     if node_id is None:
         node_id, host, port = cluster.any_broker()
-    elif node_id in cluster.brokers:
-        host, port = cluster.brokers[node_id]
+        address = host, port
     else:
+        address = await locate(cluster, node_id)
+    if address is None:
         raise ConnectionRefusedError(f"the cluster has no broker {node_id}")
+    open_at = partial(_open_at, cluster, node_id, partial(take_over, node_id), log_in_first)
+    try:
+        return await open_at(address)
+    except OSError:
+        moved = await located_elsewhere(cluster, node_id, address)
+        if moved is None:
+            raise
+        return await open_at(moved)
+
+
+async def _open_at(
+    cluster: Cluster,
+    node_id: int,
+    take_over: Callable[[], asyncio.Protocol],
+    log_in_first: bool,
+    address: Address,
+) -> float:
+    """Connect to a broker at this address. Raises OSError."""
+    host, port = address
     try:
         async with asyncio.timeout(CONNECT_TIMEOUT):
             return await open_transport(
@@ -56,7 +81,7 @@ async def open_broker(
                 host,
                 port,
                 take_over,
-                cluster.api_versions,
+                cluster.versions_of(node_id),
                 log_in_first=log_in_first,
             )
     except TimeoutError:

@@ -241,15 +241,22 @@ class Clients:
         """Connect a client to its broker. Raises OSError."""
         self._silent.remove(connection)  # from here on the broker's own idle limit holds
         cluster = self.volumes.of(connection.session.state.worker).cluster
-        session_seconds = await open_broker(
-            cluster, connection.node_id, lambda: BrokerSide(connection)
-        )
+
+        def take_over(node_id: int) -> BrokerSide:
+            connection.session.state.node_id = node_id
+            return BrokerSide(connection)
+
+        session_seconds = await open_broker(cluster, connection.node_id, take_over)
         self._broker_sessions.opened(connection, cluster, session_seconds)
 
     async def connect_login(self, login: LoginConnection) -> None:
         """Connect a client that logs in to the broker that decides on it. Raises OSError."""
         cluster = self.volumes.of_listener(login.listener).cluster
-        await open_broker(cluster, login.node_id, lambda: LoginBroker(login), log_in_first=False)
+
+        def take_over(node_id: int) -> LoginBroker:
+            return LoginBroker(login, node_id)
+
+        await open_broker(cluster, login.node_id, take_over, log_in_first=False)
 
     def addresses(self, listener: str, path: str) -> ListenerAddresses:
         """The addresses of a listener for the brokers of a volume."""

@@ -116,7 +116,8 @@ class Lanes:
     def api_versions(self, version: int) -> bytes:
         """The body of an ApiVersions response of the connection's node."""
         served = [each.cluster.served for each in self._reach() if each.cluster.served is not None]
-        node = self._hub.volumes.of(self._client.worker).cluster.served
+        cluster = self._hub.volumes.of(self._client.worker).cluster
+        node = cluster.served_by(self._client.node_id)
         if node is None:
             node = served[0] if served else NOTHING_SERVED
         return api_versions.in_tree(version, node, [*served, *self._far.served()], APIS, DIVIDED)
@@ -366,8 +367,7 @@ class Lanes:
         return volume.path == self.own or shows(self._access(volume))
 
     def _reach(self) -> list[Volume]:
-        reach = self._listener.reach
-        return [each for each in self._hub.volumes if reach is None or each.path in reach]
+        return self._hub.volumes.reach(self._listener)
 
 
 def shows(access: Access) -> bool:

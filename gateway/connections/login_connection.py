@@ -205,10 +205,11 @@ class LoginConnection(BaseConnection):
 class LoginBroker(asyncio.Protocol):
     """The broker's side while a broker decides on a login."""
 
-    __slots__ = ("_client", "_transport")
+    __slots__ = ("_client", "_node_id", "_transport")
 
-    def __init__(self, client: LoginConnection) -> None:
+    def __init__(self, client: LoginConnection, node_id: int) -> None:
         self._client = client
+        self._node_id = node_id
         self._transport: asyncio.Transport | None = None
 
     @guarded
@@ -236,6 +237,7 @@ class LoginBroker(asyncio.Protocol):
     def hand_over(self, connection: Connection) -> None:
         """The login is over: the connection goes on with the broker."""
         transport, self._transport = self._transport, None
+        connection.session.state.node_id = self._node_id
         side = BrokerSide(connection)
         if transport is None:
             connection.broker_lost(None)

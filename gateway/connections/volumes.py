@@ -95,6 +95,10 @@ class Volumes:
         first one in reach stands in for it: it has the listener's users, but none of its names."""
         return self._of_listener[listener]
 
+    def reach(self, listener: Listener) -> list[Volume]:
+        """This gateway's volumes that a listener's clients can reach."""
+        return [one for one in self if listener.reach is None or one.path in listener.reach]
+
     def of_target(self, listener: str, target: Target) -> Volume:
         """The volume of the broker that a client connects to."""
         return self.of_listener(listener) if target.node_id is None else self[target.volume]

@@ -71,6 +71,7 @@ class ConnectionState:
     tree, where the node is not of the listener's volume).
     ``protocol_types`` maps a group id (the client's) and a member id to the protocol type and the
     protocol that the broker let that member join with, where it is not "consumer".
+    ``node_id`` is the broker that it is connected to, or for; None: any, of a bootstrap port.
     ``on_gateway_node``: the client connected to the node that stands for the gateway, so to no
     broker in particular.
     ``sought`` has when it was told of coordinators, by key type and key
@@ -90,6 +91,7 @@ class ConnectionState:
         "host",
         "identity",
         "marked_ids_only",
+        "node_id",
         "on_gateway_node",
         "produced",
         "protocol_types",
@@ -110,6 +112,7 @@ class ConnectionState:
         self.ask_broker: Ask | None = None
         self.tree: Tree | None = None
         self.marked_ids_only = False
+        self.node_id: int | None = None
         self.on_gateway_node = False
         self.view = access.view
         self.identity = ANONYMOUS
@@ -285,7 +288,7 @@ class ConnectionState:
         other.stand_for(self)
         other.ask_broker, other.tree = self.ask_broker, self.tree
         other.marked_ids_only, other.on_gateway_node = self.marked_ids_only, self.on_gateway_node
-        other.reauth = self.reauth
+        other.reauth, other.node_id = self.reauth, self.node_id
         other.fetch_sessions, other.produced = self.fetch_sessions, self.produced
         other.spelled, other.protocol_types = self.spelled, self.protocol_types
         other.heard, other.sought = self.heard, self.sought

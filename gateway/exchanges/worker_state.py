@@ -49,12 +49,20 @@ class ClusterFacts(Protocol):
 
     @property
     def api_versions(self) -> Mapping[int, tuple[int, int]]:
-        """The (lowest, highest) version that its brokers serve, by API key."""
+        """The (lowest, highest) version that all its brokers serve, by API key."""
+        ...
+
+    def versions_of(self, node_id: int | None) -> Mapping[int, tuple[int, int]]:
+        """The same of one broker; of all where it is not known, or may be any (None)."""
         ...
 
     @property
     def brokers(self) -> Mapping[int, tuple[str, int]]:
         """Its brokers' hosts and ports, by node id."""
+        ...
+
+    def hear(self, node_id: int, host: str, port: int) -> None:
+        """A broker's answer to a client names this broker."""
         ...
 
 

@@ -264,4 +264,5 @@ def open_cluster(config: Config, turns: Turns) -> Cluster:
     """The cluster of one volume's configuration, not started yet."""
     settings = config.clusters[0]
     security = BrokerSecurity(settings.security, config.security_key)
-    return Cluster(settings.name, settings.bootstrap_servers, security=security, turns=turns)
+    servers = settings.bootstrap_servers
+    return Cluster(settings.name, servers, security=security, turns=turns, watches=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from gateway.decision import Denied
@@ -217,6 +217,18 @@ def endpoint_edits(
         elif kind == PORT:
             edits.append((start, stop, port))
     return edits
+
+
+def named_brokers(spans: Sequence[Span]) -> Iterator[tuple[int, str, int]]:
+    """Node id, host and port of each broker that a response names with its address."""
+    node, host = NO_NODE, ""
+    for kind, _, _, value in eased(spans):
+        if kind == ENDPOINT_NODE:
+            node = value
+        elif kind == HOST:
+            host = "" if value is None else value.decode(errors="replace")
+        elif kind == PORT and node != NO_NODE:
+            yield node, host, value
 
 
 def hidden_nodes(spans: Sequence[Span], addresses: ListenerAddresses) -> set[int]:

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.brokers.messages import request_frame, response_body, response_entity
+from gateway.brokers.messages import (
+    broker_addresses,
+    is_address,
+    request_frame,
+    response_body,
+    response_entity,
+)
 from protocol import messages
 from protocol.errors import ProtocolError
 from protocol.headers import read_request_header, response_header, response_header_version
+from protocol.messages import element_class, make
 
 
 @pytest.mark.parametrize("version", [1, 2])  # version 2 has flexible headers
@@ -45,3 +52,15 @@ def test_a_response(version: int) -> None:
 def test_no_response_to_it(payload: bytes, reason: str) -> None:
     with pytest.raises(ProtocolError, match=reason):
         response_body("SaslAuthenticateRequest", 2, 9, payload)
+
+
+@pytest.mark.parametrize(
+    ("host", "port", "can_be"),
+    [("b", 1, True), ("::1", 65_535, True), ("", 9092, False), ("b", 0, False), ("b", -1, False)],
+)
+def test_what_can_be_an_address(host: str, port: int, can_be: bool) -> None:
+    assert is_address(host, port) is can_be
+    cls = messages.message_class("MetadataResponse", 12)
+    broker = make(element_class(cls, "brokers"), {"node_id": 7, "host": host, "port": port})
+    found = broker_addresses(make(cls, {"brokers": (broker,)}))
+    assert found == ({7: (host, port)} if can_be else {})

@@ -153,6 +153,13 @@ class FakeCluster:
     def lately_failed(self, address: tuple[str, int]) -> bool:
         return address in self.failed
 
+    def versions_of(self, node_id: int | None) -> dict[int, tuple[int, int]]:
+        """The same of each."""
+        return self.api_versions
+
+    def hear(self, node_id: int, host: str, port: int) -> None:
+        """It lists when a test says so."""
+
     async def refresh(self) -> None:
         mark = self.index.mark()
         await self.step("list")

@@ -59,6 +59,7 @@ class FakeCluster:
         self.racks: dict[int, str | None] = {}
         self.api_versions: dict[int, tuple[int, int]] = {}
         self.served: Any = None
+        self.served_apart: dict[int | None, Any] = {}
         self.cluster_id: str | None = "id"
         self.controller_id = 1
         self.reachable = self.answers = True
@@ -71,6 +72,17 @@ class FakeCluster:
 
     def suspect(self) -> None:
         self.suspicions += 1
+
+    def versions_of(self, node_id: int | None) -> dict[int, tuple[int, int]]:
+        """The same of each."""
+        return self.api_versions
+
+    def served_by(self, node_id: int | None) -> Any:
+        """What one of ``served_apart`` serves, else what all do."""
+        return self.served_apart.get(node_id, self.served)
+
+    def hear(self, node_id: int, host: str, port: int) -> None:
+        """It lists when a test says so."""
 
     async def refresh(self) -> None:
         self.refreshed += 1

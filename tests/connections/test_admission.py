@@ -56,9 +56,8 @@ class Gate:
         self.server = Server(config, cast(OwnedCatalog, self.catalog))
         self.catalog.subscribe(self.server.served[0].catalog_changed)
         self.server.clients.logins.sasl["sasl"].load()
-        self.server.served[0].cluster.served = messages.build(
-            messages.message_class("ApiVersionsResponse", 4)
-        )
+        cluster = self.server.served[0].cluster
+        cluster.nodes.learn(1, messages.build(messages.message_class("ApiVersionsResponse", 4)))
         self.audited: list[tuple[object, ...]] = []
         self.server.audit.authentication_failed = (  # type: ignore[method-assign]
             lambda *told, principal="": self.audited.append((*told, principal))

@@ -14,13 +14,16 @@ from gateway.cluster.cluster import Cluster
 from gateway.cluster.link import ClusterUnreachable
 from gateway.connections import broker_sessions
 from gateway.connections.broker_sessions import open_broker
+from tests.cluster.clusters import started
+from tests.cluster.scripted_broker import ClusterState, ScriptedBroker
 from tests.waiting import eventually
 
 
 class Side(asyncio.Protocol):
     """Takes a broker connection over."""
 
-    def __init__(self) -> None:
+    def __init__(self, node_id: int) -> None:
+        self.node_id = node_id
         self.transport: asyncio.BaseTransport | None = None
         self.lost = False
 
@@ -46,8 +49,8 @@ def cluster(**brokers: int) -> Cluster:
 
 
 async def port_of(known: Cluster, node_id: int | None) -> int:
-    side = Side()
-    assert await open_broker(known, node_id, lambda: side) == 0.0
+    side = Side(0)
+    assert await open_broker(known, node_id, lambda _: side) == 0.0
     transport = await eventually(lambda: side.transport, "the connection")
     assert transport is not None
     port: int = transport.get_extra_info("peername")[1]
@@ -74,6 +77,42 @@ async def test_one_that_there_is_not() -> None:
         await open_broker(cluster(b1=1), 7, Side)
     with pytest.raises(ClusterUnreachable):
         await open_broker(cluster(), None, Side)
+
+
+async def test_one_that_is_not_listed_yet() -> None:
+    state = ClusterState()
+    async with ScriptedBroker(state, 1) as listing, started(listing) as known:
+        with broker() as other:
+            state.brokers[7] = ("127.0.0.1", other)
+            assert await port_of(known, 7) == other
+
+
+async def test_one_that_is_not_where_it_is_listed_any_more() -> None:
+    state = ClusterState(brokers={7: ("127.0.0.1", free_port())})
+    async with ScriptedBroker(state, 1) as listing, started(listing) as known:
+        with broker() as other:
+            state.brokers[7] = ("127.0.0.1", other)
+            assert await port_of(known, 7) == other
+
+
+async def test_one_that_an_answer_named_elsewhere() -> None:
+    """Another server may be where it was."""
+    with broker() as before, broker() as now:
+        state = ClusterState(brokers={7: ("127.0.0.1", before)})
+        async with ScriptedBroker(state, 1) as listing, started(listing) as known:
+            state.brokers[7] = ("127.0.0.1", now)
+            known.hear(7, "127.0.0.1", now)
+            assert await port_of(known, 7) == now
+
+
+async def test_one_that_has_left() -> None:
+    state = ClusterState(brokers={7: ("127.0.0.1", free_port())})
+    async with ScriptedBroker(state, 1) as listing, started(listing) as known:
+        del state.brokers[7]
+        with pytest.raises(ConnectionError, match=r"^broker 7 "):
+            await open_broker(known, 7, Side)
+        with pytest.raises(ConnectionRefusedError, match="the cluster has no broker 7"):
+            await open_broker(known, 7, Side)
 
 
 async def test_one_that_takes_no_connection_is_left_out_for_a_while() -> None:

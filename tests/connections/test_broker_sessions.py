@@ -20,6 +20,7 @@ from gateway.exchanges.exchange import Exchange
 from gateway.session.own_requests import Asked
 from protocol.headers import response_body_pos
 from tests.auth.sasl_broker import SaslBroker
+from tests.cluster.answers import served
 
 
 class FakeConnection:
@@ -65,7 +66,7 @@ def sessions(password: Path) -> OneCluster:
     sasl = ClientSasl(mechanism="SCRAM-SHA-256", username="gateway", password=Secret(file=password))
     security = BrokerSecurity(ClusterSecurity(protocol="SASL_PLAINTEXT", sasl=sasl))
     cluster = Cluster("main", [("broker", 9092)], security=security)
-    cluster.api_versions = {36: (0, 2)}
+    cluster.nodes.learn(1, served({36: (0, 2)}))
     return OneCluster(cluster)
 
 

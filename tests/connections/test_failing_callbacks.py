@@ -152,7 +152,7 @@ async def test_a_login_ends(what: str) -> None:
     connection = LoginConnection(cast(LoginHub, server), "test", None, login, fails)
     client = FakeTransport()
     connection.connection_made(client)
-    broker, at_broker = LoginBroker(connection), FakeTransport()
+    broker, at_broker = LoginBroker(connection, 2), FakeTransport()
     broker._transport = at_broker
     connection._broker = broker
     LOGIN_CALLBACKS[what](connection)

@@ -36,6 +36,7 @@ class FakeConnection:
     """Takes over what it is handed."""
 
     def __init__(self) -> None:
+        self.session = SimpleNamespace(state=SimpleNamespace(node_id=None))
         self.transport: asyncio.BaseTransport | None = None
         self.broker: object = None
         self.received = b""
@@ -101,7 +102,7 @@ class FakeServer:
     async def connect_login(self, connection: LoginConnection) -> None:
         if isinstance(self.broker, Exception):
             raise self.broker
-        LoginBroker(connection).connection_made(self.broker)
+        LoginBroker(connection, 2).connection_made(self.broker)
 
 
 class Arrived:
@@ -321,6 +322,7 @@ async def test_a_broker_is_asked_and_stays() -> None:
     (taken,) = client.admitted
     assert taken.broker is broker.protocol
     assert taken.broker is not None
+    assert taken.session.state.node_id == 2
     assert taken.received == b"rest"
     assert not broker.closed
 
@@ -371,7 +373,7 @@ async def test_a_client_that_goes_away_takes_the_broker_with_it() -> None:
 
 
 async def test_a_broker_that_has_gone_when_it_is_handed_over() -> None:
-    broker = LoginBroker(asking().connection)
+    broker = LoginBroker(asking().connection, 2)
     taken = FakeConnection()
     broker.hand_over(cast(Connection, taken))
     assert taken.lost

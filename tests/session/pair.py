@@ -63,6 +63,7 @@ class Facts:
         self.index = TopicIndex()
         self.api_versions: dict[int, tuple[int, int]] = {}
         self.brokers = {1: ("broker", 9092)}
+        self.heard: list[tuple[int, str, int]] = []
         self.index.replace(
             [(name.encode(), topic_id(n).bytes) for n, name in enumerate(topics, start=1)]
         )
@@ -70,6 +71,13 @@ class Facts:
     def lately_failed(self, address: tuple[str, int]) -> bool:
         """None has."""
         return False
+
+    def versions_of(self, node_id: int | None) -> dict[int, tuple[int, int]]:
+        """The same of each."""
+        return self.api_versions
+
+    def hear(self, node_id: int, host: str, port: int) -> None:
+        self.heard.append((node_id, host, port))
 
     async def refresh(self) -> None:
         """Nothing newer to list."""

@@ -120,6 +120,10 @@ class TwinCluster(FakeCluster):
         self.awaited = False
         self.asked = Asked("", 0)
 
+    def served_by(self, node_id: int | None) -> Any:
+        """All serve the same."""
+        return self.served
+
     def suspect(self) -> None:
         """Nothing is learned of it."""
 

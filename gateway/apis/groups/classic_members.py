@@ -100,8 +100,8 @@ def _joined(
 
 
 def _takes_types(state: ConnectionState) -> bool:
-    """Whether the brokers serve the version that says the type: those before Kafka 2.5 do not."""
-    versions = state.worker.cluster.api_versions
+    """Whether the broker serves the version that says the type: those before Kafka 2.5 do not."""
+    versions = state.worker.cluster.versions_of(state.node_id)
     return versions.get(SYNC_GROUP.key, (0, FIRST_WITH_TYPE))[1] >= FIRST_WITH_TYPE
 
 

@@ -20,7 +20,7 @@ from gateway.exchanges.exchange import Exchange, Outcome, Plan, Refresh
 from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.names import may_be_captured
-from gateway.rules.restore import ENDPOINT_NODE, endpoint_edits, hidden_nodes
+from gateway.rules.restore import ENDPOINT_NODE, endpoint_edits, hidden_nodes, named_brokers
 from gateway.topic_ids import ID_LENGTH
 from gateway.views.view import View
 from gateway.views.views import Listing
@@ -47,13 +47,15 @@ class AllTopics(Kept):
 
 class Cut(NamedTuple):
     """A response as the client gets it. ``endpoints`` are the addresses in it by broker, ``errors``
-    its error codes. ``listing`` does not keep the listing, which has an entry for each topic of the
-    cluster: far more than what is kept for a client that sees few of them."""
+    its error codes, ``brokers`` the node id, host and port of each broker as the broker named them.
+    ``listing`` does not keep the listing, which has an entry for each topic of the cluster: far
+    more than what is kept for a client that sees few of them."""
 
     body: bytes
     listing: ref[Listing]
     endpoints: Mapping[int, Endpoint | None]
     errors: list[int]
+    brokers: list[tuple[int, str, int]]
 
     def fits(self, listing: Listing, addresses: ListenerAddresses) -> bool:
         """Whether it holds what the client may list now, and the addresses that it gets now."""
@@ -92,6 +94,8 @@ def response(
     else:
         cut = _cut_once(state, exchange.plan, buf[start:end], kept)
     count_errors(exchange, cut.errors)
+    for node_id, host, port in cut.brokers:
+        state.worker.cluster.hear(node_id, host, port)
     return cut.body
 
 
@@ -124,6 +128,7 @@ def _cut(
     ]
     errors = _errors_left(spans, entries, shown)
     brokers = spans[: metadata.first_of_topics(spans)]
+    named = list(named_brokers(brokers))
     edits = endpoint_edits(brokers, state.addresses, plan.flexible)
     edits += metadata.cut_edits(plan.version, buf, entries, shown)
     body = splice(buf, start, end, edits)
@@ -135,7 +140,7 @@ def _cut(
     if hidden:
         body = metadata.drop_brokers(plan.version, body, hidden)
     endpoints = {node: state.addresses.endpoint(node) for node in nodes}
-    return Cut(body, ref(listing), endpoints, errors)
+    return Cut(body, ref(listing), endpoints, errors, named)
 
 
 def _present(state: ConnectionState, kept: AllTopics) -> Listing:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from gateway.brokers.connection import BrokerConnection
 from gateway.brokers.errors import BrokerError, SecurityError
+from gateway.brokers.messages import broker_addresses
 from gateway.brokers.security import BrokerSecurity
 from gateway.brokers.staggered import first_of
 from gateway.catalog.log.records import LogError, LogLost
@@ -138,7 +139,7 @@ class Connections:
         response = await self.ask_any(
             Request("MetadataRequest", _METADATA_AT_MOST, values), purpose
         )
-        brokers = {int(one.node_id): (one.host, int(one.port)) for one in response.brokers}
+        brokers = broker_addresses(response)
         self._brokers = tuple(brokers.values()) or self._brokers
         found = (topic for topic in response.topics if topic.name == self.topic)
         return brokers, next(found, None)

@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from gateway.brokers.connection import BrokerConnection
 from gateway.brokers.errors import BrokerError, LoginError
+from gateway.brokers.messages import broker_addresses
 from gateway.brokers.reaching import unreachable
 from gateway.brokers.spoken import mismatch
 from gateway.catalog.log.topics import CATALOG_TOPIC
@@ -121,7 +122,7 @@ async def _asked(
 ) -> Asked:
     version = connection.version_for(_METADATA)
     response = await connection.request(_METADATA, version, all_topics_request(version))
-    brokers = {int(one.node_id): Address(str(one.host), int(one.port)) for one in response.brokers}
+    brokers = {node: Address(*address) for node, address in broker_addresses(response).items()}
     names = [str(one.name) for one in response.topics if one.name is not None]
     replicas = {
         int(node)

@@ -49,9 +49,13 @@ class Wire:
         if receive_buffer is not None:
             self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self._socket.settimeout(seconds)
-        if source is not None:
-            self._socket.bind((source, 0))
-        self._socket.connect((host, int(port)))
+        try:
+            if source is not None:
+                self._socket.bind((source, 0))
+            self._socket.connect((host, int(port)))
+        except OSError:
+            self._socket.close()
+            raise
         self._correlation_ids = itertools.count(1)
 
     @property

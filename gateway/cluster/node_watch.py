@@ -1,0 +1,104 @@
+"""Connections that tell what each broker serves, and when that may have changed.
+
+A broker is asked for its API versions once on a connection that then stays: while it does the
+broker is the same process. No login is needed, since brokers answer ApiVersions before one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from gateway.brokers.connection import BrokerConnection
+from gateway.brokers.errors import BrokerError
+from gateway.brokers.security import BrokerSecurity
+from gateway.cluster.listing import Address
+from gateway.cluster.served import ServedByNode
+
+MEETING_SECONDS: Final = 1.0
+"""Seconds for which the first listing waits for the brokers' answers."""
+
+FIRST_PAUSE: Final = 0.1
+LONGEST_PAUSE: Final = 1.0
+"""Seconds before a broker is connected to again: the first time, and at most."""
+
+
+class NodeWatch:
+    """One idle connection to each listed broker of a cluster."""
+
+    def __init__(
+        self,
+        served: ServedByNode,
+        ended: Callable[[], None],
+        *,
+        security: BrokerSecurity,
+        timeout: float,
+    ) -> None:
+        """``served`` takes what the brokers answer; ``ended`` is called when a broker has closed
+        its connection. ``timeout``, in seconds, is for each step with one broker."""
+        self._served = served
+        self._ended = ended
+        self._security = security
+        self._timeout = timeout
+        self._tasks: dict[int, tuple[Address, asyncio.Task[None]]] = {}
+        self._met: dict[int, asyncio.Event] = {}
+
+    def see(self, brokers: Mapping[int, Address]) -> None:
+        """Watch these brokers from here on, and no others. One with another address is another."""
+        for node_id, (address, _) in list(self._tasks.items()):
+            if brokers.get(node_id) != address:
+                self._leave(node_id)
+        self._served.keep(self._tasks.keys())
+        for node_id in brokers.keys() - self._tasks.keys():
+            self._met[node_id] = asyncio.Event()
+            task = asyncio.create_task(
+                self._watch(node_id, brokers[node_id]), name=f"watch of broker {node_id}"
+            )
+            self._tasks[node_id] = brokers[node_id], task
+
+    async def met(self) -> None:
+        """Wait until each broker has been asked once, for a second at most."""
+        waits = [asyncio.create_task(each.wait()) for each in self._met.values()]
+        if waits:
+            _, late = await asyncio.wait(waits, timeout=MEETING_SECONDS)
+            for each in late:
+                each.cancel()
+
+    def stop(self) -> None:
+        """Close all connections."""
+        for node_id in list(self._tasks):
+            self._leave(node_id)
+
+    def _leave(self, node_id: int) -> None:
+        _, task = self._tasks.pop(node_id)
+        task.cancel()
+        del self._met[node_id]
+
+    async def _watch(self, node_id: int, address: Address) -> None:
+        met, failures = self._met[node_id], 0
+        while True:
+            try:
+                connection = await BrokerConnection.connect(
+                    *address, timeout=self._timeout, security=self._security, log_in=False
+                )
+            except BrokerError:  # the listing, and clients' connections, say what is wrong
+                failures += 1
+            else:
+                failures = 0
+                self._served.learn(node_id, connection.served)
+                met.set()
+                try:
+                    await connection.ended()
+                finally:
+                    connection.close()
+                self._served.doubt(node_id)
+                self._ended()
+            met.set()
+            await asyncio.sleep(_pause(failures))
+
+
+def _pause(failures: int) -> float:
+    """Seconds, with jitter, so that workers do not all connect at the same moment."""
+    return min(FIRST_PAUSE * 2.0 ** min(failures, 16), LONGEST_PAUSE) * random.uniform(0.75, 1.25)  # noqa: S311

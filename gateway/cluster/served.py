@@ -1,0 +1,137 @@
+"""What the brokers of one cluster serve: API versions and features, kept apart by node.
+
+Brokers differ while a cluster is upgraded one by one. What a node serves is that node's; where a
+node is not known, or it may be any of them, what *all* known nodes serve is safe at each.
+Pure: ApiVersionsResponses in, ranges and ApiVersionsResponses out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+Ranges = Mapping[int, tuple[int, int]]
+"""API key -> (lowest, highest) version."""
+
+
+class Served(NamedTuple):
+    """An ApiVersionsResponse, and the versions in it; ``response`` is None while nothing is
+    known."""
+
+    response: Any
+    ranges: Ranges
+
+
+NOTHING = Served(None, {})
+
+
+class ServedByNode:
+    """What each node of a cluster serves, as far as it has been asked.
+
+    A node that is in doubt may have come back with another version of Kafka: its last word counts
+    among those of all, and not as its own.
+    """
+
+    def __init__(self) -> None:
+        self._nodes: dict[int, Served] = {}
+        self._doubted: set[int] = set()
+        self._any = NOTHING
+        self._all: Served | None = None
+
+    def learn(self, node_id: int, response: Any) -> None:
+        """A node has answered ApiVersions."""
+        self._doubted.discard(node_id)
+        known = self._nodes.get(node_id)
+        if known is None or known.response != response:
+            self._nodes[node_id] = _served(response)
+            self._all = None
+
+    def learn_of_any(self, response: Any) -> None:
+        """Some node has answered ApiVersions, which one is not known: that counts as long as no
+        node is known."""
+        if response is not self._any.response:
+            self._any = _served(response)
+
+    def doubt(self, node_id: int) -> None:
+        """A node's connection has ended: it may come back upgraded, or downgraded."""
+        self._doubted.add(node_id)
+
+    def keep(self, node_ids: Collection[int]) -> None:
+        """Forget all nodes but these."""
+        for gone in self._nodes.keys() - node_ids:
+            del self._nodes[gone]
+            self._all = None
+        self._doubted.intersection_update(node_ids)
+
+    def by_all(self) -> Served:
+        """What all known nodes serve; the same object until that changes."""
+        if not self._nodes:
+            return self._any
+        if self._all is None:
+            self._all = _served(common([one.response for one in self._nodes.values()]))
+        return self._all
+
+    def by(self, node_id: int | None) -> Served:
+        """What a node serves; what all do if it is not known, or may be any (None)."""
+        known = None if node_id is None else self._nodes.get(node_id)
+        return self.by_all() if known is None or node_id in self._doubted else known
+
+
+def common(responses: Sequence[Any]) -> Any:
+    """The ApiVersionsResponse of a node that serves what all of these do, and nothing more.
+
+    APIs and supported features have the versions that all serve, if there are any; finalized
+    features are those that all tell, each at its lowest level, with the lowest epoch. Features are
+    told from ApiVersions v3 on: by a node before Kafka 2.4 there are none.
+    """
+    least = min(responses, key=lambda one: int(one.__version__))
+    others = [one for one in responses if one is not least]
+    if not others:
+        return least
+    changes: dict[str, Any] = {
+        "api_keys": _shared(least, others, "api_keys", "api_key", "min_version", "max_version")
+    }
+    if hasattr(least, "supported_features"):
+        changes["supported_features"] = _shared(
+            least, others, "supported_features", "name", "min_version", "max_version"
+        )
+        changes["finalized_features"] = _lowest_levels(least, others)
+        epochs = (one.finalized_features_epoch for one in responses)
+        changes["finalized_features_epoch"] = min(epochs)
+    return replace(least, **changes)
+
+
+def _shared(
+    least: Any, others: Sequence[Any], array: str, key: str, lowest: str, highest: str
+) -> tuple[Any, ...]:
+    """The entries of an array of ranges that all have, each with the versions that all have."""
+    found = [{getattr(each, key): each for each in getattr(one, array)} for one in others]
+    entries = []
+    for entry in getattr(least, array):
+        same = [one.get(getattr(entry, key)) for one in found]
+        if None in same:
+            continue
+        first = max(getattr(each, lowest) for each in (entry, *same))
+        last = min(getattr(each, highest) for each in (entry, *same))
+        if first <= last:
+            entries.append(replace(entry, **{lowest: first, highest: last}))
+    return tuple(entries)
+
+
+def _lowest_levels(least: Any, others: Sequence[Any]) -> tuple[Any, ...]:
+    found = [{each.name: each for each in one.finalized_features} for one in others]
+    return tuple(
+        replace(
+            entry,
+            max_version_level=min(each.max_version_level for each in (entry, *same)),
+            min_version_level=min(each.min_version_level for each in (entry, *same)),
+        )
+        for entry in least.finalized_features
+        if None not in (same := [one.get(entry.name) for one in found])
+    )
+
+
+def _served(response: Any) -> Served:
+    ranges = {key.api_key: (key.min_version, key.max_version) for key in response.api_keys}
+    return Served(response, ranges)
