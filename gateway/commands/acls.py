@@ -32,6 +32,7 @@ from gateway.commands.output import Output, Progress, confirmed, counted, table
 from gateway.commands.spelling import with_colons
 from gateway.names import DELIMITER
 from protocol.messages import Request
+from protocol.schema import error_name
 
 _DEPRECATED: Final = (
     "warning: granting IDEMPOTENT_WRITE is deprecated (KIP-679): WRITE on any topic is enough for"
@@ -221,8 +222,8 @@ async def delete_acls(
 
 
 def _outcome(item: Any) -> Outcome:
-    code = item.error_code
-    return Outcome("ACLs", int(code), code.name.upper(), item.error_message or "")
+    code = int(item.error_code)
+    return Outcome("ACLs", code, error_name(code), item.error_message or "")
 
 
 def _filter_values(one: AclFilter) -> dict[str, object]:

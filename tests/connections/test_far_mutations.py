@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass, replace
 from datetime import timedelta
-from enum import IntEnum
 from typing import Any
 from uuid import UUID
 
@@ -78,8 +77,6 @@ def changed(draw: st.DrawFn, value: Any) -> Any:
         return not value
     if isinstance(value, timedelta):
         return timedelta(milliseconds=draw(st.sampled_from(NUMBERS)))
-    if isinstance(value, IntEnum):
-        return draw(st.sampled_from(list(type(value))))
     if isinstance(value, int):
         return type(value)(draw(st.sampled_from(NUMBERS)))
     if isinstance(value, UUID) or value is None:
