@@ -19,6 +19,7 @@ from protocol.messages import write
 from protocol.schema import error_name, response_name, struct_spec
 from protocol.walkers import Span, walker
 
+
 def error_code_offsets(request: bytes, response: bytes) -> list[int]:
     """The offsets of the error codes in a response frame; each of them must be 0.
 
@@ -43,7 +44,8 @@ def error_code_offsets(request: bytes, response: bytes) -> list[int]:
 
 def _error_codes(entity: Any) -> Iterator[int]:
     """Every error code of a message, at any depth, 0 included."""
-    spec = struct_spec(type(entity))
+    cls: Any = type(entity)
+    spec = struct_spec(cls)
     for field in spec.fields + spec.tagged:
         value = getattr(entity, field.name)
         if field.type == "error_code":
@@ -55,7 +57,8 @@ def _error_codes(entity: Any) -> Iterator[int]:
 
 def _with_errors(entity: Any) -> Any:
     """A copy with every error code set."""
-    spec = struct_spec(type(entity))
+    cls: Any = type(entity)
+    spec = struct_spec(cls)
     changes: dict[str, Any] = {}
     for field in spec.fields + spec.tagged:
         value = getattr(entity, field.name)

@@ -16,6 +16,7 @@ from gateway.acl_model import (
     Permission,
     ResourcePattern,
     ResourceType,
+    code_of,
 )
 from gateway.commands.acl_flags import (
     acls_to_add,
@@ -239,8 +240,10 @@ def _filter_values(one: AclFilter) -> dict[str, object]:
 
 
 def _binding(resource: Any, entry: Any) -> AclBinding:
-    kind, pattern_type = ResourceType(resource.resource_type), PatternType(resource.pattern_type)
-    operation, permission = Operation(entry.operation), Permission(entry.permission_type)
+    kind = code_of(ResourceType, resource.resource_type)
+    pattern_type = code_of(PatternType, resource.pattern_type)
+    operation = code_of(Operation, entry.operation)
+    permission = code_of(Permission, entry.permission_type)
     return AclBinding(
         ResourcePattern(kind, pattern_type, resource.resource_name),
         AclEntry(entry.principal, entry.host, operation, permission),

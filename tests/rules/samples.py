@@ -150,7 +150,8 @@ def partition_errors(shape: TopicShape, entry: Any) -> dict[int | None, int]:
 
 def error_codes(message: Any) -> list[int]:
     """Every error code anywhere in a message, zero included."""
-    spec = struct_spec(type(message))
+    cls: Any = type(message)
+    spec = struct_spec(cls)
     codes: list[int] = []
     for field in spec.fields + spec.tagged:
         value = getattr(message, field.name)
