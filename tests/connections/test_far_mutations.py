@@ -26,7 +26,21 @@ from tests.session.pair import topic_id
 
 A_SECOND = timedelta(seconds=1)
 NAMES = ["orders", ":ny:orders", ":sf:clicks", ":sf:more", "", "/ny/orders", "..orders", "x" * 300]
-NUMBERS = [-(2**31), -2, -1, 0, 1, 2, 1 << 16 | 1, 2 << 16 | 1, SF_1, 65_536, 2**31 - 1]
+NUMBERS = [
+    -(2**31),
+    -2,
+    -1,
+    0,
+    1,
+    2,
+    113,
+    12_345,
+    1 << 16 | 1,
+    2 << 16 | 1,
+    SF_1,
+    65_536,
+    2**31 - 1,
+]
 
 NEAR = ("orders", ":ny:orders")
 FAR = ":sf:clicks"
