@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import pytest
 
+from gateway.apis.table import APIS
 from protocol import messages
 from protocol.schema import FieldSpec, struct_spec
 from tests.scenarios.entities import entity
@@ -44,6 +45,16 @@ def answered() -> dict[str, list[Scenario]]:
 
 
 ANSWERED: Final = answered()
+
+OWN: Final = {
+    *("SaslHandshake", "SaslAuthenticate", "DescribeAcls", "CreateAcls", "DeleteAcls"),
+    *("DescribeUserScramCredentials", "AlterUserScramCredentials", "DescribeClientQuotas"),
+}
+"""The APIs that the gateway answers without a broker."""
+
+
+def test_every_api_has_such_scenarios() -> None:
+    assert ANSWERED.keys() == {api.name for api in APIS.values()} - OWN
 
 
 @pytest.mark.parametrize("api", ANSWERED)
