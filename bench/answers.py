@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from kio.schema.errors import ErrorCode
-
 from bench.client import AnswerError, parse_response
+from gateway.error_codes import UNKNOWN_SERVER_ERROR
 from protocol.headers import (
     SIZE_PREFIX,
     read_request_header,
@@ -17,10 +16,8 @@ from protocol.headers import (
 )
 from protocol.kinds import Kind
 from protocol.messages import write
-from protocol.schema import response_name
+from protocol.schema import error_name, response_name, struct_spec
 from protocol.walkers import Span, walker
-
-_ANY_ERROR = ErrorCode.unknown_server_error
 
 
 def error_code_offsets(request: bytes, response: bytes) -> list[int]:
@@ -33,7 +30,7 @@ def error_code_offsets(request: bytes, response: bytes) -> list[int]:
     answer = parse_response(request, response)
     errors = [code for code in _error_codes(answer) if code]
     if errors:
-        raise AnswerError(f"{type(answer).__name__}: {errors[0]!r}")
+        raise AnswerError(f"{type(answer).__name__}: {error_name(errors[0])}")
     api_key, version, _, _, _ = read_request_header(request, SIZE_PREFIX.size, len(request))
     header = response_header_version(api_key, version)
     start = response_body_pos(response, SIZE_PREFIX.size, len(response), header)
@@ -45,24 +42,29 @@ def error_code_offsets(request: bytes, response: bytes) -> list[int]:
     return [start + span[1] for span in spans]
 
 
-def _error_codes(value: Any) -> Iterator[ErrorCode]:
-    if isinstance(value, ErrorCode):
-        yield value
-    elif isinstance(value, tuple):
-        for element in value:
-            yield from _error_codes(element)
-    elif is_dataclass(value):
-        for field in fields(value):
-            yield from _error_codes(getattr(value, field.name))
+def _error_codes(entity: Any) -> Iterator[int]:
+    """Every error code of a message, at any depth, 0 included."""
+    cls: Any = type(entity)
+    spec = struct_spec(cls)
+    for field in spec.fields + spec.tagged:
+        value = getattr(entity, field.name)
+        if field.type == "error_code":
+            yield value
+        elif field.struct is not None and value is not None:
+            for each in value if field.array else (value,):
+                yield from _error_codes(each)
 
 
-def _with_errors(value: Any) -> Any:
+def _with_errors(entity: Any) -> Any:
     """A copy with every error code set."""
-    if isinstance(value, ErrorCode):
-        return _ANY_ERROR
-    if isinstance(value, tuple):
-        return tuple(map(_with_errors, value))
-    if is_dataclass(value) and not isinstance(value, type):
-        changed = {field.name: _with_errors(getattr(value, field.name)) for field in fields(value)}
-        return replace(value, **changed)
-    return value
+    cls: Any = type(entity)
+    spec = struct_spec(cls)
+    changes: dict[str, Any] = {}
+    for field in spec.fields + spec.tagged:
+        value = getattr(entity, field.name)
+        if field.type == "error_code":
+            changes[field.name] = UNKNOWN_SERVER_ERROR
+        elif field.struct is not None and value is not None:
+            array = field.array
+            changes[field.name] = tuple(map(_with_errors, value)) if array else _with_errors(value)
+    return replace(entity, **changes)

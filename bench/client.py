@@ -15,7 +15,7 @@ from protocol.headers import (
     response_header_version,
 )
 from protocol.messages import parse
-from protocol.schema import response_name
+from protocol.schema import error_name, response_name
 
 HOST: Final = "127.0.0.1"
 _SECONDS: Final = 60.0
@@ -83,7 +83,9 @@ class Client:
         answer = self.ask("CreateTopicsRequest", _CREATE_TOPICS, {"topics": [topic]})
         code = answer.topics[0].error_code
         if code not in (0, _TOPIC_EXISTS):
-            raise AnswerError(f"creating {name}: {code!r} {answer.topics[0].error_message or ''}")
+            raise AnswerError(
+                f"creating {name}: {error_name(code)} {answer.topics[0].error_message or ''}"
+            )
 
     def topic_leader(self, name: str) -> tuple[uuid.UUID | None, int] | None:
         """The topic's id, and the port of its partitions' leader; None while it has none."""

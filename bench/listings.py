@@ -28,6 +28,7 @@ from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.paths import PROJECT_ROOT
 from devkit.runtime_environment import runtime_python
+from protocol.schema import error_name
 
 SIZES: Final = (1_000, 10_000)
 """Topics of the cluster."""
@@ -93,7 +94,7 @@ def create(port: int, names: Sequence[str]) -> None:
             answer = client.ask("CreateTopicsRequest", 6, {"topics": topics})
             failed = [topic for topic in answer.topics if topic.error_code]
             if failed:
-                raise AnswerError(f"creating {failed[0].name}: {failed[0].error_code!r}")
+                raise AnswerError(f"creating {failed[0].name}: {error_name(failed[0].error_code)}")
 
 
 def listing(port: int) -> float:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from gateway.names import DELIMITER, owner_of_id
 
@@ -73,6 +73,17 @@ class Permission(IntEnum):
     ANY = 1
     DENY = 2
     ALLOW = 3
+
+
+_Code = TypeVar("_Code", ResourceType, PatternType, Operation, Permission)
+
+
+def code_of(kind: type[_Code], value: int) -> _Code:
+    """A code of the wire; UNKNOWN (0) for one that Kafka 4.3 lacks, as in Kafka."""
+    try:
+        return kind(value)
+    except ValueError:
+        return kind(0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, fields, replace
-from enum import IntEnum
 from functools import cache, partial
 from io import BytesIO
 from struct import error as StructError
@@ -19,7 +18,6 @@ from protocol import long_messages
 from protocol.errors import ProtocolError
 from protocol.kio_types import (
     Entity,
-    ErrorCode,
     Records,
     SerialError,
     TZAware,
@@ -42,7 +40,6 @@ _ZEROS: Final[Mapping[str, object]] = {
     "bool": False,
     "bytes": b"",
     "datetime_i64": TZAware.parse(datetime.datetime.fromtimestamp(0, datetime.UTC)),
-    "error_code": ErrorCode.none,
     "float64": 0.0,
     "records": Records(b""),
     "string": "",
@@ -64,8 +61,8 @@ def parse(message: str, version: int, body: bytes) -> Any:
     """The entity that ``body``, all of it, holds; unknown tagged fields are left out.
 
     Raises TruncatedError if it ends early, ProtocolError if it goes on after its end, is
-    malformed, or holds what kio has no value for (an unknown error code, text that is not
-    UTF-8, a time out of range).
+    malformed, or holds what kio has no value for (text that is not UTF-8, a time out of range).
+    Error codes are numbers, also those that kio does not know.
     """
     reader = _reader(message, version)
     long = len(body) > LONG and may_pause()
@@ -122,9 +119,8 @@ def make(cls: type, values: Mapping[str, object]) -> Any:
     """An entity of ``cls`` from plain values by kio's field names.
 
     Structs are entities or mappings, arrays are sequences of them. A field that this version does
-    not have is left out, null becomes the zero of a field that is not nullable, a plain number
-    becomes an error code where the field holds one, and a field without a value gets its default,
-    else a zero.
+    not have is left out, null becomes the zero of a field that is not nullable, and a field without
+    a value gets its default, else a zero.
     """
     pause_point()  # one for each item of what may be a large message
     return build(cls, **_fitting(cls, values))
@@ -185,7 +181,7 @@ def _value(cls: Any, value: object) -> object:
         return make(cls, value)
     if isinstance(value, Sequence) and not isinstance(value, str | bytes | bytearray | memoryview):
         return tuple(_value(cls, element) for element in paced(value))
-    return cls(value) if type(value) is int and issubclass(cls, IntEnum) else value
+    return value
 
 
 def _read(reader: _Reader, body: bytes) -> Any:

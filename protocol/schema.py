@@ -29,7 +29,7 @@ Nominal = Literal["", "TopicName", "GroupId", "TransactionalId", "BrokerId"]
 _NOMINALS: Final = frozenset(get_args(Nominal))
 
 UNKNOWN: Final = "(unknown)"
-"""The name of an API key or error code that Kafka does not have."""
+"""The name of an API key that Kafka does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +125,8 @@ def api_name(api_key: int) -> str:
 
 
 def error_name(code: int) -> str:
-    """``UNKNOWN_TOPIC_OR_PARTITION`` for 3, :data:`UNKNOWN` for a code that Kafka does not have."""
-    return ERROR_NAMES.get(code, UNKNOWN)
+    """``UNKNOWN_TOPIC_OR_PARTITION`` for 3, the number for a code that kio does not have."""
+    return ERROR_NAMES.get(code) or str(int(code))
 
 
 def message_names() -> tuple[str, ...]:
@@ -140,14 +140,18 @@ def message_versions(name: str) -> tuple[int, ...]:
     return tuple(sorted(earlier | set(schema_name_map[_find(name)[0]])))
 
 
+@cache
 def message_class(name: str, version: int) -> type[Entity]:
-    """kio's class for a message. Raises ProtocolError if there is no such message or version."""
+    """kio's class for a message, with error codes as plain numbers. Raises ProtocolError if there
+    is no such message or version."""
     if (name, version) in _WITHOUT:
         return _create_topics_class(name, version)
     kio_name, kind = _find(name)
     if version not in schema_name_map[kio_name]:
         raise ProtocolError(f"{name} has no version {version}")
-    return load_entity_schema(kio_name, version, kind)
+    cls = load_entity_schema(kio_name, version, kind)
+    _open_error_codes(cls)
+    return cls
 
 
 def api_key_of(name: str) -> int:
@@ -218,6 +222,22 @@ def _earlier(cls: Any, version: int, without: frozenset[str]) -> Any:
     )
 
 
+def _open_error_codes(cls: Any) -> None:
+    """Have kio read and write the error codes of ``cls``, at any depth, as int16.
+
+    kio reads them as members of its ErrorCode and rejects the whole message for one that the enum
+    lacks, but newer brokers and vendors' brokers have codes of their own. The annotation stays, so
+    specs still say ``error_code``. kio compiles its reader of a class from the metadata at first
+    use, which is after this.
+    """
+    for each in fields(cls):
+        inner, *_ = field_type(each.type)
+        if is_dataclass(inner):
+            _open_error_codes(inner)
+        elif inner is ErrorCode:
+            each.metadata = types.MappingProxyType({**each.metadata, "kafka_type": "int16"})
+
+
 def _find(name: str) -> tuple[str, LoadableEntityType]:
     found = _MESSAGES.get(name)
     if found is None:
@@ -247,6 +267,8 @@ def _field(of: Field[Any], annotation: object, parent: str) -> FieldSpec:
     path = f"{parent}.{of.name}" if parent else of.name
     is_struct = is_dataclass(inner)
     wire_type = "struct" if is_struct else of.metadata["kafka_type"]
+    if inner is ErrorCode:
+        wire_type = "error_code"  # the metadata say int16, see _open_error_codes
     # kio says None where these hold zero or -1; on the wire they are as long as any.
     has_null = nullable and (array or wire_type not in ("uuid", "datetime_i64"))
     nominal = inner.__name__ if inner.__name__ in _NOMINALS else ""

@@ -16,6 +16,7 @@ from gateway.acl_model import (
     Permission,
     ResourcePattern,
     ResourceType,
+    code_of,
 )
 from gateway.commands.acl_flags import (
     acls_to_add,
@@ -32,6 +33,7 @@ from gateway.commands.output import Output, Progress, confirmed, counted, table
 from gateway.commands.spelling import with_colons
 from gateway.names import DELIMITER
 from protocol.messages import Request
+from protocol.schema import error_name
 
 _DEPRECATED: Final = (
     "warning: granting IDEMPOTENT_WRITE is deprecated (KIP-679): WRITE on any topic is enough for"
@@ -221,8 +223,8 @@ async def delete_acls(
 
 
 def _outcome(item: Any) -> Outcome:
-    code = item.error_code
-    return Outcome("ACLs", int(code), code.name.upper(), item.error_message or "")
+    code = int(item.error_code)
+    return Outcome("ACLs", code, error_name(code), item.error_message or "")
 
 
 def _filter_values(one: AclFilter) -> dict[str, object]:
@@ -238,8 +240,10 @@ def _filter_values(one: AclFilter) -> dict[str, object]:
 
 
 def _binding(resource: Any, entry: Any) -> AclBinding:
-    kind, pattern_type = ResourceType(resource.resource_type), PatternType(resource.pattern_type)
-    operation, permission = Operation(entry.operation), Permission(entry.permission_type)
+    kind = code_of(ResourceType, resource.resource_type)
+    pattern_type = code_of(PatternType, resource.pattern_type)
+    operation = code_of(Operation, entry.operation)
+    permission = code_of(Permission, entry.permission_type)
     return AclBinding(
         ResourcePattern(kind, pattern_type, resource.resource_name),
         AclEntry(entry.principal, entry.host, operation, permission),

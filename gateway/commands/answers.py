@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from gateway.commands.client import Answer
 from gateway.commands.errors import Outcome
+from protocol.schema import error_name
 
 
 class Synonym(NamedTuple):
@@ -78,8 +79,8 @@ def outcome_of(answer: Answer, name: str, item: Any) -> Outcome:
     if item is None:
         return Outcome(name, -1, "UNKNOWN_SERVER_ERROR", "The response leaves it out.")
     message = getattr(item, "error_message", None) or ""
-    code = item.error_code
-    return Outcome(name, int(code), code.name.upper(), message, answer.repeated)
+    code = int(item.error_code)
+    return Outcome(name, code, error_name(code), message, answer.repeated)
 
 
 def created_of(outcome: Outcome, entity: Any) -> Created:

@@ -19,6 +19,7 @@ from gateway.mirror_maker import Verdict, verdict
 from gateway.names import InvalidName, LogicalName
 from gateway.topic_ids import TopicIndex
 from gateway.views.view import View
+from protocol.schema import error_name
 
 _ORDINARY: Final = Verdict("user", replicated=True, was_replicated=True)
 
@@ -231,7 +232,7 @@ async def _effective(
     if int(result.error_code):
         raise CommandError(
             f"the configs of topic '{flat}' were not described by the broker: "
-            f"{result.error_message or result.error_code.name.upper()}; try again"
+            f"{result.error_message or error_name(result.error_code)}; try again"
         )
     for config in result.configs:
         key, value, source = str(config.name), config.value, int(config.config_source)

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any, Final, Protocol
 from uuid import UUID
 
-from gateway.acl_model import ResourceType
+from gateway.acl_model import ResourceType, code_of
 from gateway.apis.table import APIS
 from gateway.config.models import Listener
 from gateway.connections.far_metadata import METADATA, METADATA_VERSION, learn, metadata_request
@@ -260,10 +260,7 @@ class FarLanes:
         view = self._client.view
 
         def of_pattern(resource_type: int, pattern_type: int, name: str | None) -> str:
-            try:
-                return volume_of_pattern(view, ResourceType(resource_type), name)
-            except ValueError:
-                return ""  # nobody has resources of this type
+            return volume_of_pattern(view, code_of(ResourceType, resource_type), name)
 
         return Requested(path, view.volume_of_topic, of_pattern, self._has_id)
 

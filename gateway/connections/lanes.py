@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Final, Protocol
 
-from gateway.acl_model import ResourceType
+from gateway.acl_model import ResourceType, code_of
 from gateway.apis.table import APIS, DIVIDED
 from gateway.brokers.connection import BrokerConnection
 from gateway.brokers.errors import BrokerError
@@ -107,10 +107,7 @@ class Lanes:
 
     def acl_pattern(self, resource_type: int, pattern_type: int, name: str | None) -> str:
         """The mount path of the volume that an ACL pattern, or a filter of patterns, is of."""
-        try:
-            kind = ResourceType(resource_type)
-        except ValueError:
-            return self.own  # whose answer says what is wrong
+        kind = code_of(ResourceType, resource_type)
         return volume_of_pattern(self._client.view, kind, name)
 
     def api_versions(self, version: int) -> bytes:

@@ -7,9 +7,8 @@ AclControlManager). Names are read and shown as the view has them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from enum import IntEnum
 from itertools import groupby
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from gateway.acl_model import (
     CLUSTER_NAME,
@@ -21,6 +20,7 @@ from gateway.acl_model import (
     Permission,
     ResourcePattern,
     ResourceType,
+    code_of,
 )
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST
@@ -32,21 +32,19 @@ from protocol.messages import element_class, made, make, message_class
 MAX_TEXT: Final = 32_767
 """Bytes of a principal or host: what the versions before KIP-482 have room for."""
 
-_Code = TypeVar("_Code", bound=IntEnum)
-
 
 # -- CreateAcls ------------------------------------------------------------------------------------
 
 
 def binding_of(view: View, creation: Any) -> AclBinding | Denied:
     """The ACL that one creation asks for, in the catalog's terms."""
-    kind = _code(ResourceType, creation.resource_type)
-    pattern_type = _code(PatternType, creation.resource_pattern_type)
+    kind = code_of(ResourceType, creation.resource_type)
+    pattern_type = code_of(PatternType, creation.resource_pattern_type)
     entry = AclEntry(
         creation.principal,
         creation.host,
-        _code(Operation, creation.operation),
-        _code(Permission, creation.permission_type),
+        code_of(Operation, creation.operation),
+        code_of(Permission, creation.permission_type),
     )
     wrong = _wrong(kind, pattern_type, creation.resource_name, entry)
     if wrong:
@@ -94,10 +92,10 @@ def creation_error(version: int, why: Denied) -> Any:
 
 def filter_of(view: View, request: Any) -> ResolvedFilter | Denied:
     """The filter of a DescribeAcls request, or one of DeleteAcls, in the catalog's terms."""
-    kind = _code(ResourceType, request.resource_type_filter)
-    pattern_type = _code(PatternType, request.pattern_type_filter)
-    operation = _code(Operation, request.operation)
-    permission = _code(Permission, request.permission_type)
+    kind = code_of(ResourceType, request.resource_type_filter)
+    pattern_type = code_of(PatternType, request.pattern_type_filter)
+    operation = code_of(Operation, request.operation)
+    permission = code_of(Permission, request.permission_type)
     for code in (kind, pattern_type, operation, permission):
         if not code:
             what = type(code).__name__
@@ -110,6 +108,19 @@ def filter_of(view: View, request: Any) -> ResolvedFilter | Denied:
     )
     wanted = AclFilter(kind, name, pattern_type, principal, host, operation, permission)
     return resolve_filter(view, wanted)
+
+
+def matches_nothing(request: Any) -> bool:
+    """Whether the filter of a DescribeAcls request has a code that Kafka lacks: a broker lists no
+    ACL then. UNKNOWN (0) is no such code, because a broker does not read a filter that has it."""
+    codes = (
+        (ResourceType, request.resource_type_filter),
+        (PatternType, request.pattern_type_filter),
+        (Operation, request.operation),
+        (Permission, request.permission_type),
+    )
+    is_lacking = any(value not in set(kind) for kind, value in codes)
+    return is_lacking and all(value for _, value in codes)
 
 
 def description_response(version: int, shown: Iterable[AclBinding]) -> bytes:
@@ -146,14 +157,6 @@ def deletion_response(version: int, results: Sequence[Sequence[AclBinding] | Den
 
 
 # -- parts -----------------------------------------------------------------------------------------
-
-
-def _code(kind: type[_Code], value: int) -> _Code:
-    """A code of the wire; UNKNOWN (0) for an undefined one, as in Kafka."""
-    try:
-        return kind(value)
-    except ValueError:
-        return kind(0)
 
 
 def _error(why: Denied | None) -> dict[str, object]:

@@ -168,7 +168,12 @@ FIELDS: Final[tuple[RecordField, ...]] = (
         "`not_idempotent`, then `_observed`, `_upgraded` or `_refused`; a request counts once for "
         "each namespace, on the topic named first there",
     ),
-    RecordField("errors", "map<string,long>", _FLOW, "error codes answered, by Kafka's name"),
+    RecordField(
+        "errors",
+        "map<string,long>",
+        _FLOW,
+        "error codes answered, by Kafka's name; by number where the gateway knows none",
+    ),
     RecordField("denials", "map<string,long>", _FLOW, "items denied, by rule"),
     RecordField(
         "gateway_us_quarters",

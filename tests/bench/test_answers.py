@@ -55,5 +55,5 @@ def test_a_fetch_response_has_one_at_its_top_too() -> None:
 
 
 def test_an_error_in_the_first_answer_is_said_at_once() -> None:
-    with pytest.raises(AnswerError, match=r"ProduceResponse: .*not_leader_or_follower"):
+    with pytest.raises(AnswerError, match=r"ProduceResponse: NOT_LEADER_OR_FOLLOWER"):
         error_code_offsets(_PRODUCE, _produced(ErrorCode.not_leader_or_follower))

@@ -11,8 +11,6 @@ from types import TracebackType
 from typing import Any, Self, get_args, get_type_hints
 from uuid import UUID
 
-from kio.schema.errors import ErrorCode
-
 from protocol import messages
 from protocol.headers import frame, read_request_header, response_header, response_header_version
 
@@ -177,7 +175,7 @@ class ScriptedBroker:
         return messages.write(
             messages.build(
                 response,
-                error_code=ErrorCode(35 if rejected else self.api_versions_error),
+                error_code=35 if rejected else self.api_versions_error,
                 api_keys=tuple(
                     messages.build(key, api_key=api_key, min_version=lowest, max_version=highest)
                     for api_key, (lowest, highest) in known.items()
@@ -209,7 +207,7 @@ def metadata_response(version: int, state: ClusterState, controller_id: int) -> 
                     topic,
                     name=name,
                     topic_id=topic_id,
-                    error_code=ErrorCode(state.errors.get(name, 0)),
+                    error_code=state.errors.get(name, 0),
                 )
                 for name, topic_id in state.topics.items()
             ),

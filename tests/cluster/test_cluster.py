@@ -45,6 +45,18 @@ async def test_discovers_the_cluster(brokers: list[ScriptedBroker]) -> None:
         assert cluster.index.id_of(b"orders") == ORDERS.bytes
 
 
+async def test_an_unknown_error_of_one_topic_hides_no_other(broker: ScriptedBroker) -> None:
+    broker.state.topics["logs"] = LOGS
+    broker.state.errors["orders"] = 12345
+    async with started(broker) as cluster:
+        assert cluster.reachable
+        broker.state.topics["new"] = NEW
+        await cluster.refresh()
+        assert cluster.reachable
+        assert cluster.index.id_of(b"logs") == LOGS.bytes
+        assert cluster.index.id_of(b"new") == NEW.bytes
+
+
 async def test_no_bootstrap_server_is_an_error() -> None:
     with pytest.raises(ValueError, match="cluster 'main' has no bootstrap servers"):
         Cluster("main", [])

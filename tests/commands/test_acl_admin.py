@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import pytest
 
 from gateway.acl_model import AclFilter, Operation, PatternType, Permission, ResourceType
@@ -60,6 +63,29 @@ async def test_every_version() -> None:
             assert list(map(text_of, found)) == TEXTS[:1]
             assert (await delete_acls(asking, [AclFilter()]))[0] == found
             assert all(entity.__version__ == version for _, entity in gateway.requests[1:])
+
+
+class NewerAcls(FakeAcls):
+    """A gateway that knows types, operations and permissions which the commands do not know."""
+
+    def handlers(self) -> dict[str, Callable[[Any, type], dict[str, object]]]:
+        return {**super().handlers(), "DescribeAcls": self._newer}
+
+    def _newer(self, request: Any, response: type) -> dict[str, object]:
+        entry = {"principal": "User:a", "host": "*", "operation": 113, "permission_type": 113}
+        pattern = {"resource_type": 113, "resource_name": "x", "pattern_type": 113}
+        return {"error_code": 0, "resources": [{**pattern, "acls": [entry]}]}
+
+
+async def test_numbers_that_the_commands_do_not_know() -> None:
+    async with NewerAcls() as gateway, admin_at(gateway) as asking:
+        (found,), outcome = await describe_acls(asking, [AclFilter()])
+        pattern, entry = found.pattern, found.entry
+        assert outcome.code == 0
+        assert {pattern.type, pattern.pattern_type, entry.operation, entry.permission} == {0}
+        gateway.rejecting["DeleteAcls"] = (12345, "Something new.")
+        _, (rejected,) = await delete_acls(asking, [AclFilter()])
+        assert (rejected.code, rejected.error) == (12345, "12345")
 
 
 async def test_a_lost_connection_and_an_error_that_passes() -> None:

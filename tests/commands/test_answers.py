@@ -41,6 +41,8 @@ def test_outcomes() -> None:
     assert outcome_of(answer(None), "org:a", rejected) == Outcome(
         "org:a", 44, "POLICY_VIOLATION", "No."
     )
+    unknown = outcome_of(answer(None), "org:a", entry(7, error_code=12345))
+    assert (unknown.code, unknown.error) == (12345, "12345")
     assert outcome_of(answer(None, repeated=True), "org:a", entry(7)).repeated
     assert outcome_of(answer(None), "org:a", None).code == -1
 

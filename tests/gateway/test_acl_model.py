@@ -8,9 +8,13 @@ from hypothesis import given
 from gateway.acl_model import (
     CLUSTER,
     AclBinding,
+    Operation,
+    PatternType,
+    Permission,
     Resource,
     ResourcePattern,
     ResourceType,
+    code_of,
     pattern_of,
     resource,
 )
@@ -71,3 +75,10 @@ def test_an_acl_in_words() -> None:
         "ALLOW READ for User:a on TOPIC:PREFIXED:org:"
     )
     assert str(entry("DENY ALL * 10.0.0.1")) == "DENY ALL for User:* from 10.0.0.1"
+
+
+def test_numbers_of_the_wire() -> None:
+    assert code_of(ResourceType, 2) is TOPIC
+    assert code_of(Permission, 3) is Permission.ALLOW
+    unknown = [code_of(ResourceType, 113), code_of(PatternType, -1), code_of(Operation, 16)]
+    assert unknown == [ResourceType.UNKNOWN, PatternType.UNKNOWN, Operation.UNKNOWN]

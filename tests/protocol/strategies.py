@@ -11,7 +11,6 @@ from typing import Any, Final, get_type_hints
 
 from hypothesis import settings
 from hypothesis import strategies as st
-from kio.schema.errors import ErrorCode
 from kio.static.primitive import Records, TZAware, i32Timedelta, i64Timedelta
 
 from protocol.schema import field_type, message_class, message_names, message_versions
@@ -44,7 +43,6 @@ _SCALARS: Final[dict[str, st.SearchStrategy[Any]]] = {
     "bool": st.booleans(),
     "bytes": st.sampled_from([bytes([index % 251]) * size for index, size in enumerate(_SIZES)]),
     "datetime_i64": _instants(),
-    "error_code": st.sampled_from([ErrorCode.none, *ErrorCode]),
     "float64": st.sampled_from([0.0, -1.5, 1e300]),
     "int8": st.integers(-(2**7), 2**7 - 1),
     "int16": st.integers(-(2**15), 2**15 - 1),

@@ -16,4 +16,4 @@ def test_errors() -> None:
     assert [ERROR_NAMES[code] for code in (-1, 0, 17, 128)] == [
         *("UNKNOWN_SERVER_ERROR", "NONE", "INVALID_TOPIC_EXCEPTION", "INVALID_REGULAR_EXPRESSION")
     ]
-    assert (error_name(3), error_name(12345)) == ("UNKNOWN_TOPIC_OR_PARTITION", UNKNOWN)
+    assert (error_name(3), error_name(12345)) == ("UNKNOWN_TOPIC_OR_PARTITION", "12345")

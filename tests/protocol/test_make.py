@@ -20,7 +20,7 @@ def test_null_becomes_the_zero_of_a_field_that_is_not_nullable() -> None:
     assert make(messages.message_class("JoinGroupResponse", 7), values).protocol_name is None
 
 
-def test_a_number_becomes_an_error_code() -> None:
+def test_an_error_code_is_a_number() -> None:
     cls = messages.message_class("HeartbeatResponse", 1)
     made = make(cls, {"error_code": 25})
     assert messages.parse("HeartbeatResponse", 1, messages.write(made)).error_code == 25

@@ -7,12 +7,11 @@ from ipaddress import ip_address
 from typing import Any
 
 from kio.schema.default_principal_data.v0.data import DefaultPrincipalData
-from kio.schema.envelope.v0.request import EnvelopeRequest
-from kio.schema.envelope.v0.response import EnvelopeResponse
 from kio.serial import entity_writer
 
 from gateway.referrals.envelope import (
     TAG,
+    VERSION,
 )
 from gateway.referrals.questions import (
     Answer,
@@ -22,6 +21,7 @@ from gateway.referrals.questions import (
     Question,
 )
 from protocol.primitives import write_uvarint
+from protocol.schema import message_class
 
 QUESTION = Question(
     kind=Kind.REQUEST,
@@ -57,6 +57,8 @@ ANSWER_BODY = (
     b"\x00\x00\x08Gr\xc3\xbc\xc3\x9fe\x03ny\x07\x03\x0cgateway-top\xdc\x0b\x01\x0bgateway-ny\xac\x02\x00"
 )
 
+EnvelopeRequest: Any = message_class("EnvelopeRequest", VERSION)
+EnvelopeResponse: Any = message_class("EnvelopeResponse", VERSION)
 KIO_REQUEST = entity_writer(EnvelopeRequest)
 KIO_RESPONSE = entity_writer(EnvelopeResponse)
 KIO_PRINCIPAL = entity_writer(DefaultPrincipalData)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass
-from enum import IntEnum
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +12,7 @@ from gateway.exchanges.api import Api
 from gateway.rules.declaration import TOPIC_ID, Topics, TopicShape
 from protocol import messages
 from protocol.messages import element_class, has_field, make
+from protocol.schema import struct_spec
 from tests.rules.apis import topics_of
 
 OFFSET = 4711
@@ -150,13 +150,17 @@ def partition_errors(shape: TopicShape, entry: Any) -> dict[int | None, int]:
 
 def error_codes(message: Any) -> list[int]:
     """Every error code anywhere in a message, zero included."""
-    if isinstance(message, IntEnum):
-        return [int(message)]
-    if isinstance(message, tuple):
-        return [code for element in message for code in error_codes(element)]
-    if is_dataclass(message):
-        return [code for f in fields(message) for code in error_codes(getattr(message, f.name))]
-    return []
+    cls: Any = type(message)
+    spec = struct_spec(cls)
+    codes: list[int] = []
+    for field in spec.fields + spec.tagged:
+        value = getattr(message, field.name)
+        if field.type == "error_code":
+            codes.append(value)
+        elif field.struct is not None and value is not None:
+            structs = value if field.array else (value,)
+            codes += [code for each in structs for code in error_codes(each)]
+    return codes
 
 
 def _request_entry(topics: Topics, message_class: type, asked: Asked) -> Any:

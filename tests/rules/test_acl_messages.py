@@ -91,6 +91,17 @@ def test_filters_with_codes_that_nobody_knows(values: dict[str, int]) -> None:
     assert (found.code, found.rule) == (42, "request")
 
 
+FIELDS = ("resource_type_filter", "pattern_type_filter", "operation", "permission_type")
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_a_description_lists_nothing_for_a_number_that_kafka_lacks(field: str) -> None:
+    cls = messages.message_class("DescribeAclsRequest", 3)
+    for number, nothing in ((113, True), (-1, True), (0, False), (1, False), (3, False)):
+        request = make(cls, {**filtering(), field: number})
+        assert acl_messages.matches_nothing(request) is nothing
+
+
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_filter(version: int) -> None:
     cls = messages.message_class("DescribeAclsRequest", version)

@@ -11,7 +11,6 @@ from __future__ import annotations
 import datetime
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass
-from enum import IntEnum
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 from uuid import UUID
@@ -46,8 +45,6 @@ def _value(hint: Any, value: Any) -> Any:
         return value
     if issubclass(hint, UUID):
         return UUID(int=value) if value else None
-    if issubclass(hint, IntEnum):
-        return hint(value)
     if issubclass(hint, datetime.timedelta):
         return datetime.timedelta(milliseconds=value)
     if issubclass(hint, bytes):

@@ -102,17 +102,7 @@ def versions(api: str, text: str | int | None) -> range:
 @pytest.mark.parametrize("scenario", list(scenarios()))
 def test_scenario(scenario: Scenario) -> None:
     steps, version = scenario.steps, scenario.version
-    settings = {key: steps[key] for key in VIEW_KEYS if key in steps}
-    policies = Policies(PolicySettings.model_validate(steps.get("policies", {})))
-    pair = Pair(**settings, authorizer=authorizer_of(steps), policies=policies)
-    if "acls" in steps:
-        pair.log.append(entities(steps["acls"]))
-        pair.catalog_changed()
-    if "links" in steps:
-        pair.log.append(links(steps["links"]))
-        pair.catalog_changed()
-    request_class = messages.message_class(f"{scenario.api}Request", version)
-    asked = entity(request_class, steps["client"])
+    pair, asked = beginning(scenario)
     if "then" in steps or "acls_then" in steps:
         pair.send(request_frame(scenario.api, version, asked))
         wrong = difference(steps["gets"], pair.answer(scenario.api, version))
@@ -132,16 +122,38 @@ def test_scenario(scenario: Scenario) -> None:
         assert seen is not None, "the broker was not asked"
         wrong = difference(expected, seen)
         assert not wrong, f"the broker saw {wrong}"
-        sent_as = steps.get("sent_as", version)
-        old_metadata = scenario.api == "Metadata" and version < FORBIDS_AUTO_CREATION
-        if "sent_as" not in steps and old_metadata and pair.asked_as == FORBIDS_AUTO_CREATION:
-            sent_as = FORBIDS_AUTO_CREATION
+        sent_as = version_sent(scenario, pair)
         assert pair.asked_as in (sent_as, None)
         response_class = messages.message_class(f"{scenario.api}Response", sent_as)
         reply = entity(response_class, steps["reply"])
         got = pair.reply(scenario.api, version, reply, sent=sent_as)
     wrong = difference(steps["gets"], got)
     assert not wrong, f"the client got {wrong}"
+
+
+def beginning(scenario: Scenario) -> tuple[Pair, Any]:
+    """The session of a scenario, and the client's request."""
+    steps = scenario.steps
+    settings = {key: steps[key] for key in VIEW_KEYS if key in steps}
+    policies = Policies(PolicySettings.model_validate(steps.get("policies", {})))
+    pair = Pair(**settings, authorizer=authorizer_of(steps), policies=policies)
+    if "acls" in steps:
+        pair.log.append(entities(steps["acls"]))
+        pair.catalog_changed()
+    if "links" in steps:
+        pair.log.append(links(steps["links"]))
+        pair.catalog_changed()
+    request_class = messages.message_class(f"{scenario.api}Request", scenario.version)
+    return pair, entity(request_class, steps["client"])
+
+
+def version_sent(scenario: Scenario, pair: Pair) -> int:
+    """The version in which the broker is asked, once it was."""
+    old_metadata = scenario.api == "Metadata" and scenario.version < FORBIDS_AUTO_CREATION
+    if "sent_as" not in scenario.steps and old_metadata and pair.asked_as == FORBIDS_AUTO_CREATION:
+        return FORBIDS_AUTO_CREATION
+    version: int = scenario.steps.get("sent_as", scenario.version)
+    return version
 
 
 def links(led: dict[str, str]) -> list[Change]:

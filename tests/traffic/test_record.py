@@ -168,7 +168,7 @@ def test_a_flow_record() -> None:
         "idempotent": 4,
         "transactional": 5,
         "weak_producers": {"acks1_upgraded": 2},
-        "errors": {"UNKNOWN_TOPIC_OR_PARTITION": 6, "(unknown)": 2},
+        "errors": {"UNKNOWN_TOPIC_OR_PARTITION": 6, "999": 1, "998": 1},
         "denials": {"namespace": 7},
         "gateway_us_quarters": {"5": 10},
         "broker_us_quarters": {"12": 10},

@@ -22,6 +22,7 @@ from gateway.changes.acls.copied_acls import (
 )
 from gateway.changes.base.context import Answered
 from gateway.decision import Denied
+from gateway.error_codes import INVALID_REQUEST, UNSUPPORTED_VERSION
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome, RequestHandler
 from gateway.exchanges.state import ConnectionState
@@ -38,6 +39,12 @@ from protocol.pausing import paced
 
 _DESCRIBE_CONFIGS: Final = int(Operation.DESCRIBE_CONFIGS)
 
+_MATCH_TYPES: Final = range(3)
+"""EXACT, DEFAULT and SPECIFIED (DescribeClientQuotasRequest)."""
+
+_QUOTA_ENTITIES: Final = frozenset({"user", "client-id", "ip"})
+"""Kafka's ClientQuotaEntity.isValidEntityType."""
+
 _OF_LISTENER: Final = Division()
 """Users are the listener's volume's."""
 
@@ -45,10 +52,24 @@ _OF_LISTENER: Final = Division()
 async def _no_quotas(access: Access, version: int, body: bytes) -> Answered:
     cls = messages.message_class("DescribeClientQuotasResponse", version)
     denied = access.cluster(_DESCRIBE_CONFIGS)
+    denied = denied or _unknown_quota(messages.parse("DescribeClientQuotasRequest", version, body))
     if denied is None:
         return Answered(messages.write(make(cls, {"entries": ()})))
     values = {"error_code": denied.code, "error_message": denied.message, "entries": None}
     return Answered(messages.write(make(cls, values)), [(CLUSTER, denied)])
+
+
+def _unknown_quota(request: Any) -> Denied | None:
+    """The error for a filter that no Kafka can answer (ClientQuotasImage.describe)."""
+    for component in paced(request.components):
+        if component.match_type not in _MATCH_TYPES:
+            message = f"Unknown match type {component.match_type}"
+            return Denied(INVALID_REQUEST, message, "request")
+    for component in paced(request.components):
+        if component.entity_type not in _QUOTA_ENTITIES:
+            message = f"Unsupported entity type {component.entity_type}"
+            return Denied(UNSUPPORTED_VERSION, message, "request")
+    return None
 
 
 def _api(

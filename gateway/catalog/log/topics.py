@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from gateway.brokers.messages import ClusterAdmin, describe_configs
 from gateway.catalog.source import CatalogUnavailable
 from protocol.messages import Request
+from protocol.schema import error_name
 
 BROKER_DEFAULT: Final = -1
 """In place of a number of partitions or replicas."""
@@ -109,9 +110,8 @@ async def create(
 
 def _named(result: Any) -> str:
     """The error of a broker's response: its name, and its message if there is one."""
-    code = result.error_code
     text = getattr(result, "error_message", None)
-    name = getattr(code, "name", str(int(code))).upper()
+    name = error_name(result.error_code)
     return f"{name} ({text})" if text else name
 
 

@@ -34,6 +34,7 @@ from gateway.rules.acl_messages import (
     description_error,
     description_response,
     filter_of,
+    matches_nothing,
 )
 from gateway.rules.acl_names import ResolvedFilter
 from gateway.views.access import Access
@@ -95,6 +96,8 @@ async def describe_acls(context: Context, access: Access, version: int, body: by
     rights = await admit_to_acls(batch, Operation.DESCRIBE)
     if isinstance(rights, Denied):
         return batch.answered(description_error(version, rights))
+    if matches_nothing(request):
+        return Answered(description_response(version, ()))
     wanted = filter_of(batch.view, request)
     if isinstance(wanted, Denied):
         batch.reject(wanted)

@@ -14,6 +14,7 @@ from gateway.commands.errors import CommandError
 from gateway.commands.leave.compared import CarriedAcls
 from gateway.commands.leave.names import LeftId, LeftTopic
 from protocol.messages import Request
+from protocol.schema import error_name
 
 _BATCH: Final = 500
 _METADATA: Final = 9
@@ -152,8 +153,8 @@ async def _configs(admin: ClusterAdmin, flat: str) -> dict[str, str]:
     (result,) = response.results
     if int(result.error_code):
         raise CommandError(
-            f"the configs of topic '{flat}' cannot be described: {_text(result)}; allow the"
-            " gateway's user DESCRIBE_CONFIGS on it at the brokers"
+            f"the configs of topic '{flat}' cannot be described: {error_name(result.error_code)};"
+            " allow the gateway's user DESCRIBE_CONFIGS on it at the brokers"
         )
     configs: Iterable[Any] = result.configs or ()
     return {
@@ -161,8 +162,3 @@ async def _configs(admin: ClusterAdmin, flat: str) -> dict[str, str]:
         for one in configs
         if int(one.config_source) == _SET_ON_TOPIC
     }
-
-
-def _text(result: Any) -> str:
-    name = getattr(result.error_code, "name", str(int(result.error_code)))
-    return str(name).upper()

@@ -88,9 +88,10 @@ async def test_without_an_authorizer(gateway: FakeGateway) -> None:
 
 
 async def test_a_filter_that_makes_no_sense(gateway: FakeGateway) -> None:
-    told = await describe(gateway, access(gateway), {**filtering(), "operation": 99})
+    told = await describe(gateway, access(gateway), {**filtering(), "operation": 0})
     assert isinstance(told, tuple)
     assert told[0] == 42
+    assert await describe(gateway, access(gateway), {**filtering(), "operation": 99}) == set()
 
 
 async def test_the_newest_state(world: World, gateway: FakeGateway) -> None:

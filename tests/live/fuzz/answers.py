@@ -6,7 +6,6 @@ from __future__ import annotations
 import dataclasses
 import uuid
 from collections.abc import Iterator, Mapping
-from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
 from tests.live.fuzz.values import assignment, subscription
@@ -130,8 +129,6 @@ class Symbols:
             return _joined(sorted(items, key=_identity))
         if dataclasses.is_dataclass(value):
             return self.tree(value)
-        if isinstance(value, IntEnum):
-            return int(value)
         if isinstance(value, uuid.UUID):
             return self.topic_ids.get(value, str(value))
         if isinstance(value, str):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import struct
 from collections import defaultdict, deque
+from collections.abc import Callable
 
 from protocol.headers import frame, response_body_pos, response_header_version
 from tests.cluster.scripted_broker import Answer, Fault
@@ -17,11 +18,19 @@ Asked = dict[int, tuple[int, int, bytes]]
 """API key, version and client id of the requests under way, by correlation id."""
 
 
+Edit = Callable[[int, bytes], bytes]
+"""The body of a response in place of another one, given its version."""
+
+
 class FaultyRelay(Relay):
-    """Spoils the answers that it is told to."""
+    """Spoils the answers that it is told to.
+
+    ``edits``: what all responses of an API become, whoever asks, by API key.
+    """
 
     def __init__(self) -> None:
         super().__init__()
+        self.edits: dict[int, Edit] = {}
         self._faults: defaultdict[tuple[bytes, int], deque[Fault]] = defaultdict(deque)
 
     def spoil_next(self, client_id: str, api_key: int, fault: Fault) -> None:
@@ -49,11 +58,15 @@ class FaultyRelay(Relay):
             (correlation_id,) = _CORRELATION_ID.unpack_from(payload)
             api_key, version, client_id = asked.pop(correlation_id)
             faults = self._faults[client_id, api_key]
+            edit = self.edits.get(api_key)
+            header = response_header_version(api_key, version)
+            start = response_body_pos(payload, 0, len(payload), header)
             if faults:
-                header = response_header_version(api_key, version)
-                body = payload[response_body_pos(payload, 0, len(payload), header) :]
-                await faults.popleft()(Answer(writer, correlation_id, header, body))
+                answer = Answer(writer, correlation_id, header, payload[start:])
+                await faults.popleft()(answer)
             else:
+                if edit is not None:
+                    payload = payload[:start] + edit(version, payload[start:])
                 writer.write(frame(payload))
                 await writer.drain()
 
