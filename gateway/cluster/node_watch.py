@@ -24,6 +24,10 @@ FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 1.0
 """Seconds before a broker is connected to again: the first time, and at most."""
 
+STEADY_SECONDS: Final = 10.0
+"""A connection that ends sooner counts as a failure: what closes each one at once (a limit of
+connections, a proxy before the broker) is not asked ten times a second."""
+
 
 class NodeWatch:
     """One idle connection to each listed broker of a cluster."""
@@ -78,6 +82,7 @@ class NodeWatch:
 
     async def _watch(self, node_id: int, address: Address) -> None:
         met, failures = self._met[node_id], 0
+        now = asyncio.get_running_loop().time
         while True:
             try:
                 connection = await BrokerConnection.connect(
@@ -86,13 +91,14 @@ class NodeWatch:
             except BrokerError:  # the listing, and clients' connections, say what is wrong
                 failures += 1
             else:
-                failures = 0
                 self._served.learn(node_id, connection.served)
                 met.set()
+                began = now()
                 try:
                     await connection.ended()
                 finally:
                     connection.close()
+                failures = 0 if now() - began >= STEADY_SECONDS else failures + 1
                 self._served.doubt(node_id)
                 self._ended()
             met.set()

@@ -123,3 +123,21 @@ async def test_all_connections_end_with_the_cluster(brokers: list[ScriptedBroker
         pass
     for broker in brokers:
         await broker.wait_disconnected()
+
+
+async def test_what_closes_each_connection_soon_is_asked_less_and_less_often(
+    brokers: list[ScriptedBroker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failures: list[int] = []
+
+    def pause(count: int) -> float:
+        failures.append(count)
+        return 0.0
+
+    monkeypatch.setattr(node_watch, "_pause", pause)
+    async with started(brokers[0], watches=True):
+        for turn in range(1, 4):
+            await eventually(lambda turn=turn: brokers[1].connections == turn, "a connection")
+            brokers[1].disconnect_all()
+            await eventually(lambda turn=turn: len(failures) == turn, "its end")
+    assert failures == [1, 2, 3]
