@@ -135,9 +135,13 @@ async def test_what_closes_each_connection_soon_is_asked_less_and_less_often(
         return 0.0
 
     monkeypatch.setattr(node_watch, "_pause", pause)
+
+    async def closed(count: int) -> None:
+        await eventually(lambda: brokers[1].connections == count, "a connection")
+        brokers[1].disconnect_all()
+        await eventually(lambda: len(failures) == count, "its end")
+
     async with started(brokers[0], watches=True):
-        for turn in range(1, 4):
-            await eventually(lambda turn=turn: brokers[1].connections == turn, "a connection")
-            brokers[1].disconnect_all()
-            await eventually(lambda turn=turn: len(failures) == turn, "its end")
+        for count in (1, 2, 3):
+            await closed(count)
     assert failures == [1, 2, 3]
