@@ -62,6 +62,7 @@ class Facts:
     def __init__(self, topics: Iterable[str]) -> None:
         self.index = TopicIndex()
         self.api_versions: dict[int, tuple[int, int]] = {}
+        self.apart: dict[int, dict[int, tuple[int, int]]] = {}
         self.brokers = {1: ("broker", 9092)}
         self.heard: list[tuple[int, str, int]] = []
         self.index.replace(
@@ -73,8 +74,8 @@ class Facts:
         return False
 
     def versions_of(self, node_id: int | None) -> dict[int, tuple[int, int]]:
-        """The same of each."""
-        return self.api_versions
+        """The same of one of ``apart``, else of all."""
+        return self.api_versions if node_id is None else self.apart.get(node_id, self.api_versions)
 
     def hear(self, node_id: int, host: str, port: int) -> None:
         self.heard.append((node_id, host, port))

@@ -117,6 +117,21 @@ def test_a_broker_that_serves_no_version_with_the_type(version: int) -> None:
     assert (pair.asked_as, embedded(seen)) == (version, {FOREIGN.encode()})
 
 
+@pytest.mark.parametrize(("node_id", "asked_as"), [(1, 5), (2, 3), (3, 3), (None, 3)])
+def test_the_version_is_one_that_the_broker_of_this_connection_serves(
+    node_id: int | None, asked_as: int
+) -> None:
+    pair = a_pair()
+    key = api_key_of("SyncGroupRequest")
+    pair.facts.api_versions = {key: (0, 4)}
+    pair.facts.apart = {1: {key: (0, 5)}, 2: {key: (0, 4)}}
+    pair.session.state.node_id = node_id
+    pair.ask("JoinGroup", 5, join(5, "connect"))
+    pair.reply("JoinGroup", 5, joined(5))
+    pair.ask("SyncGroup", 3, sync(3))
+    assert pair.asked_as == asked_as
+
+
 def test_another_members_bytes_are_read() -> None:
     pair = a_pair()
     pair.ask("JoinGroup", 5, join(5, "connect"))

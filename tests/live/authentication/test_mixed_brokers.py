@@ -6,25 +6,34 @@ tree as well; clients of every listener work as they do directly.
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from confluent_kafka import TopicPartition
+from confluent_kafka.admin import AdminClient, OffsetSpec
+from confluent_kafka.cimpl import NewTopic
+from kafka import KafkaConsumer, KafkaProducer
 
 from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener, MountedCluster
 from devkit.gateway_process import GatewayProcess
+from devkit.topics import create_topics
 from devkit.waiting import wait_until
 from protocol.schema import api_key_of
-from tests.live.support import clients
+from tests.live.support import clients, java_tools
 from tests.live.support.wire import ConnectionEnded, Wire
 
 pytestmark = pytest.mark.long("brokers")
 
 SECONDS = clients.SECONDS
 NEW, OLD = 1, 2
+PARTITIONS = 4
 APIS = [api_key_of(f"{name}Request") for name in ("Produce", "Metadata")]
 """APIs that Kafka 3.9 serves in fewer versions than 4.3, and the gateway in as many."""
 
@@ -35,6 +44,11 @@ LOGIN = {
     "sasl_username": "alice",
     "sasl_password": PASSWORD,
 }
+
+
+Trip = Callable[[str, str, bool], None]
+"""A client that writes ``first`` to a topic and reads it: bootstrap servers, topic, whether it has
+to log in."""
 
 
 class Site(NamedTuple):
@@ -116,11 +130,70 @@ def check_versions(site: Site, listener: str) -> None:
         assert last_versions(site.servers(listener)) == least
 
 
-def check_client(site: Site, listener: str, topic: str) -> None:
-    """librdkafka, which asks for versions only before its login, reaches all nodes."""
-    login = {} if "open" in listener else LOGIN
-    settings = clients.settings(site.servers(listener), **login)
+def check_client(site: Site, listener: str, topic: str, trip: Trip) -> None:
+    """Make a topic that both brokers lead partitions of, write to it and read all of it."""
+    has_login = "open" not in listener
+    settings = clients.settings(site.servers(listener), **(LOGIN if has_login else {}))
+    create_topics(AdminClient(settings), [NewTopic(topic, PARTITIONS, 1)])
+    await_led(site.kafka.bootstrap_servers, f"team-a..{topic}" if listener == "home" else topic)
+    trip(site.servers(listener), topic, has_login)
+
+
+def await_led(servers: str, flat: str) -> None:
+    """Wait until each leader knows what it leads: brokers list a topic before that."""
+    latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+    asked = {TopicPartition(flat, number): latest for number in range(PARTITIONS)}
+
+    def led() -> bool:
+        found = clients.admin(servers).list_offsets(asked, request_timeout=SECONDS)
+        return not any(future.exception(SECONDS) for future in found.values())
+
+    wait_until(led, f"leaders of {flat}", SECONDS)
+
+
+def librdkafka(servers: str, topic: str, has_login: bool) -> None:
+    """It asks for versions before its login, and not again."""
+    settings = clients.settings(servers, **(LOGIN if has_login else {}))
     assert clients.round_trip(settings, topic, f"{topic}-readers") == ["first"]
+
+
+def java(servers: str, topic: str, has_login: bool) -> None:
+    """It asks again after its login."""
+    with tempfile.TemporaryDirectory() as directory:
+        login = java_tools.login_file(Path(directory), "alice", PASSWORD)
+        config = ["--command-config", str(login)] if has_login else []
+        java_tools.console_produce(servers, topic, ["first"], *config)
+        assert java_tools.console_consume(servers, topic, 1, *config) == ["first"]
+
+
+def python_login(has_login: bool) -> dict[str, Any]:
+    return {
+        "security_protocol": "SASL_PLAINTEXT" if has_login else "PLAINTEXT",
+        "sasl_mechanism": "PLAIN",
+        "sasl_plain_username": "alice",
+        "sasl_plain_password": PASSWORD,
+    }
+
+
+def aiokafka(servers: str, topic: str, has_login: bool) -> None:
+    asyncio.run(_aiokafka(topic, {"bootstrap_servers": servers, **python_login(has_login)}))
+
+
+async def _aiokafka(topic: str, settings: dict[str, Any]) -> None:
+    async with AIOKafkaProducer(**settings) as producer:
+        await producer.send_and_wait(topic, b"first")
+    reading = {"auto_offset_reset": "earliest", "group_id": f"{topic}-readers"}
+    async with AIOKafkaConsumer(topic, **settings, **reading) as consumer:
+        assert (await consumer.getone()).value == b"first"
+
+
+def kafka_python(servers: str, topic: str, has_login: bool) -> None:
+    settings = {"bootstrap_servers": servers, **python_login(has_login)}
+    with closing(KafkaProducer(**settings)) as producer:
+        producer.send(topic, b"first").get(SECONDS)
+    reading = {"auto_offset_reset": "earliest", "consumer_timeout_ms": SECONDS * 1000}
+    with closing(KafkaConsumer(topic, **settings, **reading)) as consumer:
+        assert next(iter(consumer)).value == b"first"
 
 
 @pytest.mark.parametrize("listener", LISTENERS)
@@ -129,10 +202,11 @@ def test_each_node_advertises_what_its_broker_does(site: Site, listener: str) ->
     check_versions(site, listener)
 
 
+@pytest.mark.parametrize("trip", [librdkafka, java, aiokafka, kafka_python])
 @pytest.mark.parametrize("listener", LISTENERS)
-def test_clients_work(site: Site, listener: str) -> None:
-    for number in range(5):
-        check_client(site, listener, f"mixed-{listener}-{number}")
+def test_clients_work(site: Site, listener: str, trip: Trip) -> None:
+    for number in range(5 if trip is librdkafka else 2):
+        check_client(site, listener, f"{trip.__name__}-{listener}-{number}", trip)
     assert "which is not enabled" not in site.kafka.log_tail(OLD, lines=1_000)
 
 
@@ -146,7 +220,8 @@ def test_a_broker_that_is_upgraded_and_one_that_is_downgraded(site: Site) -> Non
         for listener in LISTENERS:
             await_produce(site.node(listener, OLD), direct[0])
             check_versions(site, listener)
-            check_client(site, listener, f"{jar_set}-{listener}")
+            for trip in (librdkafka, aiokafka):
+                check_client(site, listener, f"{jar_set}-{trip.__name__}-{listener}", trip)
 
 
 def await_produce(address: str, highest: int) -> None:
