@@ -1,5 +1,5 @@
-"""One suite at a time on a machine: two that share its processors are no measure of either, and
-what is red then is red by chance."""
+"""A lock that lets one suite at a time run on a machine, because two that share its processors make
+each other slow, and red by chance."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ OPTION: Final = "--suite-reports"
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """One phase of one test."""
+    """A report of pytest about one phase of a test."""
 
     test: str
     """pytest's node id; the name of a process that died."""

@@ -22,7 +22,7 @@ _NO_TESTS: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class SecondLook:
-    """A test that failed among others and passed alone."""
+    """A test that failed among others and passed when it ran alone."""
 
     test: str
     reason: str
@@ -33,14 +33,14 @@ class SecondLook:
 
 @dataclass(slots=True)
 class Outcome:
-    """What came of a stage."""
+    """The outcome of a stage."""
 
     name: str
     seconds: float = 0.0
     red: str = ""
     """Why the stage is red; empty if it is green."""
     reports: list[Report] = field(default_factory=list)
-    """Those of the first run."""
+    """Reports of the first run."""
     second_looks: list[SecondLook] = field(default_factory=list)
 
 

@@ -47,7 +47,7 @@ class Stage:
         ]
 
     def one_by_one(self) -> Stage:
-        """The same tests with nothing beside them."""
+        """A stage of the same tests, which run one by one."""
         return Stage(self.name, self.marks, self.without, self.paths, 1, ("-v",))
 
     def selects(self, marks: Set[str], path: str) -> bool:
@@ -72,7 +72,7 @@ GATE: Final = (UNIT, JOBS, LIVE)
 
 
 def long_stages(root: Path = PROJECT_ROOT) -> tuple[Stage, Stage]:
-    """What the gate leaves out: first beside each other, then one by one."""
+    """Stages of the tests that the gate leaves out: in three processes, then one by one."""
     long, alone = (_files_with(f"pytest.mark.{mark}", root) for mark in _LONG)
     return (
         Stage("long", ("long",), ("alone",), long, 3, ("-v",)),

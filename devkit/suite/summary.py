@@ -1,4 +1,4 @@
-"""What a run of the suite prints at its end."""
+"""The lines that a run of the suite prints at its end."""
 
 from __future__ import annotations
 

@@ -156,11 +156,12 @@ class Cluster:
         return self.nodes.by_all().response
 
     def versions_of(self, node_id: int | None) -> Ranges:
-        """The same of one broker; of all where it is not known, or may be any (None)."""
+        """The (lowest, highest) version that a broker serves, by API key; that all known brokers
+        serve if this one is not known, or may be any (None)."""
         return self.nodes.by(node_id).ranges
 
     def served_by(self, node_id: int | None) -> Any:
-        """The ApiVersionsResponse of one broker, likewise."""
+        """The ApiVersionsResponse of a broker, with the same two exceptions."""
         return self.nodes.by(node_id).response
 
     async def refresh(self) -> None:
