@@ -16,7 +16,7 @@ from gateway.connections.connection import Connection, Hub
 from gateway.connections.lanes import NOTHING_SERVED, LaneHub, Lanes
 from gateway.connections.login_connection import LoginConnection, LoginHub
 from gateway.connections.logins import Logins
-from gateway.connections.volumes import Volumes
+from gateway.connections.volumes import Volumes, passes_through
 from gateway.counts import Counts
 from gateway.exchanges.state import ConnectionState
 from gateway.flows import FlowSource
@@ -74,11 +74,6 @@ class EarlyVersions:
         leaves = volumes.mounts is not None and not passes_through(listener)
         reach = volumes.reach(listener) if leaves else ()
         return [node, *(one.cluster.served for one in reach if one.cluster.served is not None)]
-
-
-def passes_through(listener: Listener) -> bool:
-    """Whether a listener's brokers decide on its logins; its clients do not leave its volume."""
-    return listener.sasl is not None and bool(listener.sasl.pass_through)
 
 
 class Admission:

@@ -20,7 +20,7 @@ from gateway.connections.far_lanes import Asks
 from gateway.connections.lane_frames import response_payload
 from gateway.connections.lanes import LaneHub
 from gateway.connections.referred_clients import ReferredClient, ReferredClients
-from gateway.connections.volumes import Volume
+from gateway.connections.volumes import Volume, passes_through
 from gateway.exchanges.tree import VolumeUnreachable
 from gateway.flows import Flow
 from gateway.foreign_text import one_line
@@ -57,7 +57,7 @@ class Referred:
         self._lookups = lookups
         self._gateway_id = config.gateway_id
         self._first = config.clusters[0].mount or ""
-        self._listeners = [each for each in config.listeners if not _passes_through(each)]
+        self._listeners = [each for each in config.listeners if not passes_through(each)]
         self._numbers = {each.mount or "": each.number or 0 for each in config.clusters}
         self._description = GatewayDescription.of_config(config).to_json()
         self._clients = ReferredClients(hub)
@@ -230,9 +230,3 @@ def _without_brokers(api: Declaration, version: int, body: bytes) -> bytes:
     if api.brokers is None:
         return body
     return api.brokers.replaced(version, body, (), None, _NO_CONTROLLER)
-
-
-def _passes_through(listener: Listener) -> bool:
-    """Whether brokers decide who a listener's clients are and what they may do: the rights of one
-    that is elsewhere are not known here."""
-    return listener.sasl is not None and listener.sasl.pass_through

@@ -42,6 +42,12 @@ class Volume:
         return "" if self.mount is None else self.mount.path
 
 
+def passes_through(listener: Listener) -> bool:
+    """Whether brokers decide who a listener's clients are, and what they may do: these do not leave
+    its volume, and the rights of one that is elsewhere are not known here."""
+    return listener.sasl is not None and bool(listener.sasl.pass_through)
+
+
 def describable(
     access: Access, index: TopicIndex, names: Iterable[str]
 ) -> dict[str, tuple[bytes | None, int]]:

@@ -146,7 +146,10 @@ def await_led(servers: str, flat: str) -> None:
 
     def led() -> bool:
         found = clients.admin(servers).list_offsets(asked, request_timeout=SECONDS)
-        return not any(future.exception(SECONDS) for future in found.values())
+        failed = any([future.exception(SECONDS) for future in found.values()])
+        if failed:  # librdkafka keeps that a topic was unknown: see clients.await_led
+            clients.admin(servers).list_topics(topic=flat, timeout=SECONDS)
+        return not failed
 
     wait_until(led, f"leaders of {flat}", SECONDS)
 
