@@ -22,7 +22,7 @@ _OF_THE_LISTENER = re.compile(
 )
 """Ports, and what a listener tells of its own volume; and what counts on."""
 
-_NOT_YET = ("coordinator_not_available", "not_coord", "coordinator_load_in_progress")
+_NOT_YET = re.compile(r"error_code=(14|15|16)\b")
 """Of a coordinator that is being made."""
 
 QUESTIONS = [each for each in questions.BY_NAME if each[0] != "OffsetCommit"]
@@ -46,7 +46,7 @@ def answer(address: str, question: Question, name: str) -> str:
     def settled() -> str | None:
         with Wire(address) as wire:
             found = repr(wire.ask(api, version, **fields(name)))
-        return None if any(each in found for each in _NOT_YET) else found
+        return None if _NOT_YET.search(found) else found
 
     found = wait_until(settled, f"an answer to {api}", clients.SECONDS)
     assert found is not None

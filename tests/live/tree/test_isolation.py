@@ -24,13 +24,13 @@ OF_NY = (":ny:tracking:", "/ny/tracking/", "..ny.tracking..")
 OF_NOBODY = (":sf:tracking:", "/sf/tracking/", "..sf.tracking..")
 """The same in a place of the tree where no cluster stands."""
 
-_REJECTED = re.compile(
-    "authorization_failed|not_leader|not_coordinator|unknown_topic|invalid_request"
-)
+_REJECTED = re.compile(r"error_code=(3|6|16|29|30|31|42|53|100)\b")
+"""Unknown topics and ids, no leader or coordinator here, no right to it, INVALID_REQUEST."""
+
 _BY_CHANCE = re.compile(r"(throttle_time=|producer_id=)[^,)]*(\([^)]*\))?")
 
-_NOT_YET = ("coordinator_not_available", "coordinator_load_in_progress")
-"""Of a coordinator that is being made."""
+_NOT_YET = re.compile(r"error_code=(14|15)\b")
+"""Of a coordinator that is being made: it loads, or is not available."""
 
 _STATEFUL = ("EndTxn",)
 """APIs whose answer depends on what was there before: what is out of reach is an id of the own
@@ -74,7 +74,7 @@ def settled(wire: Wire, question: Question, name: str) -> str:
 
     def answer() -> str | None:
         found = repr(wire.ask(api, version, **fields(name)))
-        return None if any(each in found for each in _NOT_YET) else found
+        return None if _NOT_YET.search(found) else found
 
     found = wait_until(answer, f"an answer to {api}", clients.SECONDS)
     assert found is not None
