@@ -34,7 +34,10 @@ async def locate(cluster: Cluster, node_id: int) -> Address | None:
     time = asyncio.get_running_loop().time
     until = time() if named is None else time() + LAG_SECONDS
     await list_anew(cluster)
-    while node_id not in cluster.brokers and cluster.reachable and time() < until:
+    # A cluster that has not started, or has stopped, answers at once: asking it again would spin.
+    while (
+        node_id not in cluster.brokers and cluster.started and cluster.reachable and time() < until
+    ):
         await list_anew(cluster)
     return cluster.brokers.get(node_id)
 

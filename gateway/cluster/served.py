@@ -42,10 +42,11 @@ class ServedByNode:
     def learn(self, node_id: int, response: Any) -> None:
         """A node has answered ApiVersions."""
         self._doubted.discard(node_id)
-        known = self._nodes.get(node_id)
-        if known is None or known.response != response:
-            self._nodes[node_id] = _served(response)
-            self._all = None
+        same = (one for one in self._nodes.values() if one.response == response)
+        served = next(same, None)
+        if served is None or self._nodes.get(node_id, served) is not served:
+            self._all = None  # a new response, or one in the place of another
+        self._nodes[node_id] = served or _served(response)
 
     def learn_of_any(self, response: Any) -> None:
         """Some node has answered ApiVersions, which one is not known: that counts as long as no
@@ -69,7 +70,9 @@ class ServedByNode:
         if not self._nodes:
             return self._any
         if self._all is None:
-            self._all = _served(common([one.response for one in self._nodes.values()]))
+            # Nodes of one version share an object: what is compared is versions, not nodes.
+            distinct = {id(one): one.response for one in self._nodes.values()}
+            self._all = _served(common([*distinct.values()]))
         return self._all
 
     def by(self, node_id: int | None) -> Served:

@@ -118,3 +118,16 @@ def test_the_same_answer_again_changes_nothing() -> None:
     before = nodes.by_all()
     nodes.learn(2, served(OF_3_9, {"metadata.version": 21}, epoch=5))
     assert nodes.by_all() is before
+
+
+def test_one_more_node_of_a_known_version_changes_nothing() -> None:
+    nodes = ServedByNode()
+    nodes.learn(1, NEW)
+    nodes.learn(2, OLD)
+    before = nodes.by_all()
+    nodes.learn(3, served(OF_3_9, {"metadata.version": 21}, epoch=5))
+    assert nodes.by_all() is before
+    assert nodes.by(3) is nodes.by(2)
+    nodes.learn(2, NEW)
+    nodes.learn(3, NEW)
+    assert nodes.by_all().ranges == OF_4_3

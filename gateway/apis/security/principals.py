@@ -42,6 +42,9 @@ _DESCRIBE_CONFIGS: Final = int(Operation.DESCRIBE_CONFIGS)
 _MATCH_TYPES: Final = range(3)
 """EXACT, DEFAULT and SPECIFIED (DescribeClientQuotasRequest)."""
 
+_SHOWN_LENGTH: Final = 200
+"""Characters of a client's text that an error repeats."""
+
 _QUOTA_ENTITIES: Final = frozenset({"user", "client-id", "ip"})
 """Kafka's ClientQuotaEntity.isValidEntityType."""
 
@@ -67,7 +70,8 @@ def _unknown_quota(request: Any) -> Denied | None:
             return Denied(INVALID_REQUEST, message, "request")
     for component in paced(request.components):
         if component.entity_type not in _QUOTA_ENTITIES:
-            message = f"Unsupported entity type {component.entity_type}"
+            # Kafka's text; cut, because a response's string holds no more than a request's.
+            message = f"Unsupported entity type {component.entity_type[:_SHOWN_LENGTH]}"
             return Denied(UNSUPPORTED_VERSION, message, "request")
     return None
 
