@@ -20,6 +20,7 @@ from gateway.brokers.connection import BrokerConnection
 from gateway.brokers.errors import BrokerError
 from gateway.brokers.messages import is_address
 from gateway.brokers.security import BrokerSecurity
+from gateway.cluster.heard import HeardBrokers
 from gateway.cluster.link import ClusterLink, ClusterUnreachable
 from gateway.cluster.listing import Address, Listing, ListingReader, all_topics_request
 from gateway.cluster.node_watch import NodeWatch
@@ -45,8 +46,9 @@ class Cluster:
     them, and ``racks`` to their racks; while the whole cluster is gone the last lists stay.
     ``nodes`` is what each of them serves. ``reachable`` tells whether the last listing came
     through, ``suspected`` whether a request has failed since (``suspect``), ``awaited`` whether a
-    broker is being waited for now, that was asked for a listing. ``brokers`` is never changed but
-    replaced.
+    broker is being waited for now, that was asked for a listing. ``listed_at`` is the loop's time
+    when the last listing that came through began; ``heard`` is what answers to clients named since.
+    ``brokers`` is never changed but replaced.
 
     The functions in ``on_change`` are called, without arguments, after a listing, if brokers or
     the set of topic names differ from when they were called last.
@@ -107,7 +109,8 @@ class Cluster:
         self._failures = 0
         self._failure: ClusterUnreachable | None = None
         self._turns = count()
-        self._named: dict[int, Address] = {}
+        self.heard = HeardBrokers(poll_interval)
+        self.listed_at = float("-inf")
         self._announced: tuple[dict[int, Address], int] = (self.brokers, self.index.version)
 
     @property
@@ -224,16 +227,13 @@ class Cluster:
 
     def hear(self, node_id: int, host: str, port: int) -> None:
         """A broker's answer to a client names this broker. One that the last listing does not have
-        there is new, back, or has moved: list the cluster now, as the client may connect next."""
-        if self.brokers.get(node_id) != (host, port) and is_address(host, port):
-            self._named[node_id] = (host, port)
+        there is new, back, or has moved: list the cluster now, as the client may connect next.
+        What a listing has contradicted is not listed again for that, for ``poll_interval``."""
+        address = (host, port)
+        if self.brokers.get(node_id) == address or not is_address(host, port):
+            return
+        if self.heard.hear(node_id, address, _now()):
             self._asked.set()
-
-    def named_elsewhere(self, node_id: int) -> Address | None:
-        """The address that an answer gave a broker since the last listing began, if it is not the
-        listed one."""
-        address = self._named.get(node_id)
-        return None if address == self.brokers.get(node_id) else address
 
     async def _keep_listing(self) -> None:
         while True:
@@ -284,7 +284,7 @@ class Cluster:
         began, worked = _now(), thread_time()
         version = connection.version_for("MetadataRequest")
         mark = self.index.mark()
-        self._named = {}
+        named = self.heard.take()
         self.awaited = True
         try:
             body = await connection.exchange(
@@ -304,6 +304,8 @@ class Cluster:
         self.controller_id = listing.controller_id
         self.racks = listing.racks
         self._set_brokers(listing.brokers)
+        self.heard.compare(named, listing.brokers)
+        self.listed_at = began
         self._learn(connection)
         # Only work puts the next listing off. What a broker takes to answer is its work as far as
         # it takes that again and again: one that was stopped has not worked meanwhile. Work of

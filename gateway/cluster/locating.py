@@ -18,8 +18,12 @@ LISTING_SECONDS: Final = 2.0
 """Seconds for which a connection waits for a listing."""
 
 LAG_SECONDS: Final = 0.5
-"""Seconds for which a broker that an answer has named is looked for again and again: the broker
-that is asked for listings may learn of it a little later than the one that named it."""
+"""Seconds, from when an answer has named a broker, for which it is looked for again and again: the
+broker that is asked for listings may learn of it a little later than the one that named it."""
+
+PAUSE_SECONDS: Final = 0.25
+"""Seconds between two listings for brokers that no answer has named: who connects to the port of a
+broker that does not exist, as a load balancer's check may, has few of them made."""
 
 
 async def locate(cluster: Cluster, node_id: int) -> Address | None:
@@ -28,16 +32,35 @@ async def locate(cluster: Cluster, node_id: int) -> Address | None:
     A new listing is waited for if the last one lacks the broker, or an answer to a client gave it
     another address since.
     """
-    named = cluster.named_elsewhere(node_id)
-    if node_id in cluster.brokers and named is None:
-        return cluster.brokers[node_id]
-    time = asyncio.get_running_loop().time
-    until = time() if named is None else time() + LAG_SECONDS
+    listed, named = cluster.brokers.get(node_id), cluster.heard.waiting(node_id)
+    if named is None or named == listed:
+        if listed is not None:
+            return listed
+        if not _named_lately(cluster, node_id):
+            return await _unnamed(cluster, node_id)
     await list_anew(cluster)
     # A cluster that has not started, or has stopped, answers at once: asking it again would spin.
     while (
-        node_id not in cluster.brokers and cluster.started and cluster.reachable and time() < until
+        node_id not in cluster.brokers
+        and cluster.started
+        and cluster.reachable
+        and _named_lately(cluster, node_id)
     ):
+        await list_anew(cluster)
+    return cluster.brokers.get(node_id)
+
+
+def _named_lately(cluster: Cluster, node_id: int) -> bool:
+    """Whether an answer named a broker a moment ago that no listing has shown there since."""
+    at = cluster.heard.named_at(node_id)
+    return at is not None and asyncio.get_running_loop().time() - at < LAG_SECONDS
+
+
+async def _unnamed(cluster: Cluster, node_id: int) -> Address | None:
+    """The same for a broker that is neither listed nor named lately."""
+    before = cluster.listed_at
+    await asyncio.sleep(before + PAUSE_SECONDS - asyncio.get_running_loop().time())
+    if cluster.listed_at == before:
         await list_anew(cluster)
     return cluster.brokers.get(node_id)
 

@@ -24,13 +24,21 @@ FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 1.0
 """Seconds before a broker is connected to again: the first time, and at most."""
 
+SPACING: Final = 0.002
+"""Seconds between two brokers that one listing shows for the first time: connecting is some 0.2 ms
+of work, with TLS 1 ms, and those of one moment would be one turn of the event loop."""
+
+MOST: Final = 500
+"""Connections at most: how many sockets a worker opens is not for a listing to say. Brokers beyond
+count as those of which any may be meant: they serve what all watched ones do."""
+
 STEADY_SECONDS: Final = 10.0
 """A connection that ends sooner counts as a failure: what closes each one at once (a limit of
 connections, a proxy before the broker) is not asked ten times a second."""
 
 
 class NodeWatch:
-    """One idle connection to each listed broker of a cluster."""
+    """One idle connection to each listed broker of a cluster, ``MOST`` at most."""
 
     def __init__(
         self,
@@ -55,10 +63,12 @@ class NodeWatch:
             if brokers.get(node_id) != address:
                 self._leave(node_id)
         self._served.keep(self._tasks.keys())
-        for node_id in brokers.keys() - self._tasks.keys():
+        new = sorted(brokers.keys() - self._tasks.keys())[: MOST - len(self._tasks)]
+        for place, node_id in enumerate(new):
             self._met[node_id] = asyncio.Event()
             task = asyncio.create_task(
-                self._watch(node_id, brokers[node_id]), name=f"watch of broker {node_id}"
+                self._watch(node_id, brokers[node_id], place * SPACING),
+                name=f"watch of broker {node_id}",
             )
             self._tasks[node_id] = brokers[node_id], task
 
@@ -80,9 +90,11 @@ class NodeWatch:
         task.cancel()
         del self._met[node_id]
 
-    async def _watch(self, node_id: int, address: Address) -> None:
+    async def _watch(self, node_id: int, address: Address, delay: float) -> None:
         met, failures = self._met[node_id], 0
         now = asyncio.get_running_loop().time
+        if delay:
+            await asyncio.sleep(delay)
         while True:
             try:
                 connection = await BrokerConnection.connect(

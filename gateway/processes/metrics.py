@@ -34,7 +34,7 @@ from gateway.processes.metric_families import (
     with_cluster,
 )
 from gateway.processes.worker_messages import State
-from protocol.schema import UNKNOWN, api_name, error_name
+from protocol.schema import ERROR_NAMES, UNKNOWN, api_name
 
 MAX_VALUES = 200
 """Values of every label but ``namespace``; Kafka has fewer APIs, versions and errors."""
@@ -240,5 +240,6 @@ def _shown_buckets() -> range:
 
 _SHOWN: Mapping[str, Callable[[str | int], str]] = {
     "api": lambda key: api_name(int(key)),
-    "error": lambda code: error_name(int(code)),
+    # One label for all codes that Kafka does not have: brokers and vendors may send any.
+    "error": lambda code: ERROR_NAMES.get(int(code), UNKNOWN),
 }

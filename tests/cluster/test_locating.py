@@ -8,7 +8,7 @@ import pytest
 
 from gateway.cluster import locating
 from gateway.cluster.locating import locate, located_elsewhere
-from tests.cluster.clusters import NEVER, Changes, make, started
+from tests.cluster.clusters import NEVER, Changes, make, started, turns_of_the_loop
 from tests.cluster.scripted_broker import (
     METADATA,
     Answer,
@@ -62,7 +62,7 @@ async def test_what_an_answer_names_is_listed_before_anybody_connects(
         state.brokers[NODE] = NEW
         cluster.hear(NODE, *NEW)
         await changes.until(lambda: NODE in cluster.brokers)
-        assert cluster.named_elsewhere(NODE) is None
+        assert cluster.heard.waiting(NODE) is None
 
 
 async def test_what_an_answer_names_as_listed_is_no_news(broker: ScriptedBroker) -> None:
@@ -112,6 +112,29 @@ async def test_it_is_not_late_for_ever(
         assert await locate(cluster, NODE) is None
 
 
+async def test_an_answer_that_each_listing_contradicts_has_one_made(
+    broker: ScriptedBroker,
+) -> None:
+    async with started(broker) as cluster:
+        for port in range(1, 50):
+            cluster.hear(NODE, "new.example", port)
+            await cluster.refresh()
+            cluster.hear(2, "elsewhere.example", port)
+            await turns_of_the_loop()
+        # One for each refresh, and two for what was heard between them.
+        assert len(broker.asked(METADATA)) <= 1 + 49 + 2
+
+
+async def test_connections_to_one_that_does_not_exist_have_few_listings_made(
+    broker: ScriptedBroker,
+) -> None:
+    async with started(broker) as cluster:
+        for _ in range(3):
+            assert await asyncio.gather(*(locate(cluster, NODE) for _ in range(50))) == [None] * 50
+        took = 3 * locating.PAUSE_SECONDS
+        assert len(broker.asked(METADATA)) <= 1 + took / locating.PAUSE_SECONDS
+
+
 async def test_a_cluster_that_does_not_answer_is_not_waited_for_long(
     broker: ScriptedBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,7 +159,7 @@ async def test_what_can_be_no_address_is_nobodys(
         assert set(cluster.brokers) == set(cluster.racks) == listed
         assert {cluster.any_broker()[0] for _ in range(8)} == listed
         cluster.hear(NODE, *address)
-        assert cluster.named_elsewhere(NODE) is None
+        assert cluster.heard.waiting(NODE) is None
         assert await locate(cluster, NODE) is None
 
 

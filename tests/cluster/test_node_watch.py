@@ -145,3 +145,22 @@ async def test_what_closes_each_connection_soon_is_asked_less_and_less_often(
         for count in (1, 2, 3):
             await closed(count)
     assert failures == [1, 2, 3]
+
+
+async def test_only_so_many_are_watched(
+    brokers: list[ScriptedBroker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_watch, "MOST", 2)
+    brokers[0].api_versions[METADATA] = OLD
+    async with started(brokers[0], watches=True) as cluster:
+        assert [broker.connections for broker in brokers] == [2, 1, 0]
+        assert [cluster.versions_of(node)[METADATA] for node in (1, 2, 3)] == [OLD, NEW, OLD]
+
+
+async def test_new_ones_are_connected_to_one_after_the_other(
+    brokers: list[ScriptedBroker], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(node_watch, "SPACING", 60.0)
+    monkeypatch.setattr(node_watch, "MEETING_SECONDS", 0.05)
+    async with started(brokers[0], watches=True):
+        assert [broker.connections for broker in brokers] == [2, 0, 0]

@@ -52,6 +52,13 @@ def test_increments_of_all_workers_are_summed_in_kafkas_names(metrics: Metrics) 
     assert value(metrics, "denials_total", rule="namespace") == 4
 
 
+def test_codes_that_kafka_does_not_have_are_one(metrics: Metrics) -> None:
+    for code in (300, 12_345, -7):
+        metrics.add(rows(flow(led=2, errors={code: 1})))
+    topic = {"namespace": "team-a", "api": "Produce"}
+    assert value(metrics, "errors_total", **topic, error="(unknown)") == 3
+
+
 def test_totals_outlive_a_worker_and_gauges_do_not(metrics: Metrics) -> None:
     metrics.add(rows(flow(led=2)))
     metrics.set_state(0, State({"colon": 5}, {"topics": 7, "cpu_seconds": 1.5}, 1.0))
@@ -108,7 +115,7 @@ def test_every_other_label_is_bounded(metrics: Metrics) -> None:
     metrics.add(rows(flow(api_key=12345, led=1, errors={999: 1})))
     labels = {"namespace": "team-a", "api": "(unknown)"}
     assert value(metrics, "requests_total", **labels, version="9") == 1
-    assert value(metrics, "errors_total", **labels, error="999") == 1
+    assert value(metrics, "errors_total", **labels, error="(unknown)") == 1
 
 
 def test_latency_in_seconds(metrics: Metrics) -> None:
