@@ -32,8 +32,8 @@ DANGEROUS: Final = (
 """The operations that no other identity should have; its records hold SCRAM credentials."""
 
 _METADATA: Final = 9
-_FIND_COORDINATOR: Final = 3
-_TRANSACTION: Final = 1
+_END_TXN: Final = 3
+_NO_PRODUCER: Final = -1
 _UNKNOWN_TOPIC: Final = 3
 _UNKNOWN_OPERATIONS: Final = -(2**31)
 _AUTHORIZATION_FAILED: Final = frozenset({29, 53})
@@ -52,6 +52,10 @@ class Rights(NamedTuple):
         """The names of the operations among ``wanted`` that it has."""
         return [one.name for one in wanted if one in (self.operations or ())]
 
+    def missing(self, wanted: Iterable[Operation]) -> list[str]:
+        """The names of the others."""
+        return [one.name for one in wanted if one not in (self.operations or ())]
+
     def as_json(self) -> dict[str, object]:
         """The rights for programs."""
         names = None if self.operations is None else sorted(one.name for one in self.operations)
@@ -69,7 +73,7 @@ async def rights_of(admin: ClusterAdmin) -> Rights:
     (topic,) = response.topics
     code = int(topic.error_code)
     if code == _UNKNOWN_TOPIC:
-        return Rights(False, None, False)
+        return Rights(False, None, await _may_use_id(admin))
     if code in _AUTHORIZATION_FAILED:
         return Rights(True, frozenset(), await _may_use_id(admin))
     bits = int(getattr(topic, "topic_authorized_operations", _UNKNOWN_OPERATIONS))
@@ -80,9 +84,15 @@ async def rights_of(admin: ClusterAdmin) -> Rights:
 
 
 async def _may_use_id(admin: ClusterAdmin) -> bool:
-    """Whether the id may be described, which WRITE on it implies."""
-    values = {"key": CATALOG_TOPIC, "key_type": _TRANSACTION}
-    request = Request("FindCoordinatorRequest", _FIND_COORDINATOR, values)
+    """Whether the id may be written with. Brokers look at the right first, and then reject to end
+    a transaction of a producer that does not exist, whoever coordinates the id."""
+    values = {
+        "transactional_id": CATALOG_TOPIC,
+        "producer_id": _NO_PRODUCER,
+        "producer_epoch": _NO_PRODUCER,
+        "committed": False,
+    }
+    request = Request("EndTxnRequest", _END_TXN, values)
     response = await admin.ask(request, changes=False)
     return int(response.error_code) not in _AUTHORIZATION_FAILED
 
@@ -112,9 +122,8 @@ def exposure(clients: Rights, key: Key, *, one_identity: bool) -> Iterator[Probl
 
 def lacking(own: Rights, key: Key) -> Iterator[Problem]:
     """Problems for the rights that the catalog's identity lacks."""
-    if not own.exists or own.operations is None:
-        return
-    missing = [one.name for one in NEEDED if one not in own.operations]
+    told = own.exists and own.operations is not None
+    missing = own.missing(NEEDED) if told else ()
     if missing:
         yield Problem(
             key,

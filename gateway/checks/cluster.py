@@ -13,6 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gateway.brokers.messages import ClusterAdmin, describe_configs
+from gateway.catalog.log.needs import NotServed, require
 from gateway.catalog.log.records import FORMAT
 from gateway.catalog.snapshot import Snapshot
 from gateway.checks.bootstrap import ask_bootstrap, unreachable_brokers
@@ -214,11 +215,16 @@ async def ask_cluster(config: Config, *, dry_run: bool = False) -> ClusterFindin
 
 
 async def _ask_rights(config: Config, found: ClusterFindings) -> None:
-    """Query the rights before the catalog is read, which needs them."""
+    """Query what brokers serve, and the rights, before the catalog is read, which needs both."""
     one_identity = config.catalog.security is None
     clients = (*config.cluster_key, "security")
     own = clients if one_identity else (*config.key_of("catalog"), "security")
     async with backend.open_cluster(config) as opened:
+        try:
+            require(opened.cluster.api_versions)
+        except NotServed as error:
+            found.problems.append(Problem((*config.cluster_key, "bootstrap_servers"), str(error)))
+            return
         found.clients = await rights_of(opened.admin)
         found.own = await rights_of(opened.own_admin)
         if not found.own.exists:

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 from gateway.audit.audit import NO_AUDIT, Audit
 from gateway.audit.setup import COMMANDS, open_audit
 from gateway.brokers.security import BrokerSecurity
+from gateway.catalog.log.needs import NotServed, require
 from gateway.catalog.log.records import UnreadableCatalog
 from gateway.catalog.log.signatures import KeyFileError
 from gateway.catalog.log.topics import (
@@ -101,6 +102,7 @@ async def open_backend(
             AsyncExitStack() as opened,
             open_cluster(config) as (cluster, admin, own_admin, own),
         ):
+            require(cluster.api_versions)
             audit = NO_AUDIT
             if not read_only:
                 audit = await _open_audit(config, own_admin, own, opened)
@@ -137,7 +139,7 @@ async def open_backend(
                 _report_lost(audit)
     except SinkError as error:
         raise CommandError(str(error)) from None
-    except (CatalogTopicError, KeyFileError, UnreadableCatalog) as error:
+    except (CatalogTopicError, KeyFileError, NotServed, UnreadableCatalog) as error:
         raise CommandError(f"the catalog of cluster '{name}': {error}") from None
     except CatalogUnavailable as error:
         raise Unavailable(f"the catalog of cluster '{name}': {error}") from None

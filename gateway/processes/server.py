@@ -152,10 +152,10 @@ class Server:
 
         In a tree one volume is enough: the others are tried again and again.
         Raises OSError with the address that cannot be bound, or the cluster's own error when no
-        broker answers; CatalogUnavailable, CatalogTopicError, UnreadableCatalog and FormatRejected
-        when the catalog cannot be used; SinkError when there is no place for audit events;
-        CredentialsError when what logins are checked with cannot be read; PolicyError when a
-        policy cannot be made or configured.
+        broker answers; CatalogUnavailable, CatalogTopicError, NotServed, UnreadableCatalog and
+        FormatRejected when the catalog cannot be used; SinkError when there is no place for audit
+        events; CredentialsError when what logins are checked with cannot be read; PolicyError when
+        a policy cannot be made or configured.
         """
         prepare()
         self.clients.logins.start()

@@ -13,6 +13,7 @@ from gateway.audit.audit import Audit
 from gateway.brokers.security import BrokerSecurity
 from gateway.catalog.fleet import Membership
 from gateway.catalog.freezes import UNDER_WAY, begin_with_freezes
+from gateway.catalog.log.needs import require
 from gateway.catalog.members import (
     FormatRejected,
     mount_decisions,
@@ -156,10 +157,12 @@ class ServedVolume:
         """Read the catalog to its end, and go on with it; the cluster has started.
 
         Raises CatalogUnavailable, after which it may be called again,
-        CatalogTopicError, UnreadableCatalog and FormatRejected when the catalog cannot be used;
+        CatalogTopicError, NotServed, UnreadableCatalog and FormatRejected when the catalog cannot
+        be used;
         PolicyError when a policy cannot be made or configured.
         """
         if not self._follows:
+            require(self.cluster.api_versions)
             await self.policies.start()
             await self.catalog.start()
             self._follows = True

@@ -27,6 +27,7 @@ import uvloop
 from gateway import exit_codes
 from gateway.acls.authorizer import AuthorizerError
 from gateway.auth.exchange import CredentialsError
+from gateway.catalog.log.needs import NotServed
 from gateway.catalog.log.records import UnreadableCatalog
 from gateway.catalog.log.signatures import KeyFileError
 from gateway.catalog.log.topics import CatalogTopicError
@@ -63,6 +64,7 @@ _UNUSABLE: Final = (
     InvalidRules,
     KeyFileError,
     MountedTwice,
+    NotServed,
     NumberRejected,
     PolicyError,
     SinkError,

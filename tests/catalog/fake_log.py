@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from gateway.catalog.entities import Change
 from gateway.catalog.log.records import (
+    Denied,
     Fenced,
     Fetched,
     LogError,
@@ -31,7 +32,8 @@ class FakeLog:
     """One partition. ``fetch_limit`` is the most offsets that one fetch goes over.
 
     While ``down`` nobody answers. ``before_commit`` is awaited when a transaction is about to be
-    committed; ``lost_answers`` says how many commits to come are done without an answer,
+    committed. If it ``denies``, nobody may take the id. ``lost_answers`` says how many commits to
+    come are done without an answer,
     ``lost_commits`` how many are neither done nor answered.
     """
 
@@ -46,6 +48,7 @@ class FakeLog:
         self.fetch_limit = 1000
         self.down = False
         self.lost_answers = 0
+        self.denies = False
         self.lost_commits = 0
         self.before_commit: Callable[[], Awaitable[None]] | None = None
         self.grown = asyncio.Event()
@@ -150,6 +153,8 @@ class FakeTransactions:
         """Fences the others."""
         await asyncio.sleep(0)
         self.log.check_up()
+        if self.log.denies:
+            raise Denied("taking the id is refused (TRANSACTIONAL_ID_AUTHORIZATION_FAILED)")
         self.log.takes += 1
         self.log.epoch += 1
         self._epoch = self.log.epoch

@@ -276,6 +276,18 @@ async def test_what_cannot_be_written_in_time_is_rejected_with_nothing_changed()
 
 
 @skipping
+async def test_what_brokers_deny_is_rejected_at_once_and_not_to_be_tried_again() -> None:
+    log = FakeLog()
+    async with member(log, change_seconds=3600.0) as one:
+        log.denies = True
+        with pytest.raises(CatalogUnavailable) as caught:
+            await one.writer.change(create("a"))
+        assert "TRANSACTIONAL_ID_AUTHORIZATION_FAILED" in str(caught.value)
+        assert "try again" not in str(caught.value)
+        log.denies = False
+        assert "a" in (await one.writer.change(create("a"))).namespaces
+
+
 async def test_who_is_always_fenced_is_told_so() -> None:
     log = FakeLog()
     async with member(log, change_seconds=0.3) as one:

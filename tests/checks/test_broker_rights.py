@@ -21,10 +21,10 @@ OWN_KEY = ("catalog", "security")
 class Asked:
     """Brokers that answer so."""
 
-    def __init__(self, code: int = 0, operations: int = NOT_TOLD, coordinator: int = 0) -> None:
+    def __init__(self, code: int = 0, operations: int = NOT_TOLD, ended: int = 49) -> None:
         self.code = code
         self.operations = operations
-        self.coordinator = coordinator
+        self.ended = ended
         self.requests: list[Any] = []
 
     async def ask(self, request: Request, *, changes: bool = True) -> Any:
@@ -32,8 +32,8 @@ class Asked:
         assert not changes
         self.requests.append(request.entity(request.at_most))
         cls = messages.message_class(request.name.replace("Request", "Response"), request.at_most)
-        if request.name == "FindCoordinatorRequest":
-            return messages.build(cls, error_code=self._error(cls, self.coordinator))
+        if request.name == "EndTxnRequest":
+            return messages.build(cls, error_code=self._error(cls, self.ended))
         topic: Any = field_type(get_type_hints(cls)["topics"])[0]
         made = messages.build(
             topic,
@@ -59,21 +59,24 @@ async def test_what_an_authorizer_allows() -> None:
     asked = Asked(0, bits(Operation.READ, Operation.DESCRIBE))
     rights = await rights_of(asked)
     assert rights == Rights(True, frozenset({Operation.READ, Operation.DESCRIBE}), True)
-    metadata, coordinator = asked.requests
+    metadata, end = asked.requests
     assert metadata.include_topic_authorized_operations
     assert not metadata.allow_auto_topic_creation
-    assert (coordinator.key, int(coordinator.key_type)) == ("__kafka_gateway_catalog", 1)
+    # Of a producer that there is not: nothing can end by it.
+    assert (end.transactional_id, end.producer_id) == ("__kafka_gateway_catalog", -1)
 
 
 async def test_one_that_may_not_even_see_it() -> None:
-    assert await rights_of(Asked(29, coordinator=53)) == Rights(True, frozenset(), False)
+    assert await rights_of(Asked(29, ended=53)) == Rights(True, frozenset(), False)
 
 
-async def test_before_there_is_a_catalog_nothing_else_is_asked() -> None:
-    asked = Asked(3)
-    assert await rights_of(asked) == Rights(False, None, False)
+@pytest.mark.parametrize(("ended", "may"), [(49, True), (15, True), (16, True), (53, False)])
+async def test_before_there_is_a_catalog_the_id_is_asked_for(ended: int, may: bool) -> None:
+    """INVALID_PRODUCER_ID_MAPPING, no coordinator yet, another one, and no right."""
+    asked = Asked(3, ended=ended)
+    assert await rights_of(asked) == Rights(False, None, may)
     # To ask for a coordinator would make the topic of transactions.
-    assert len(asked.requests) == 1
+    assert [type(one).__name__ for one in asked.requests] == ["MetadataRequest", "EndTxnRequest"]
 
 
 async def test_brokers_that_do_not_say() -> None:
@@ -97,6 +100,11 @@ def test_what_clients_should_not_be_able_to_do(rights: Rights, told: str) -> Non
     found = [problem.text for problem in exposure(rights, CLIENTS_KEY, one_identity=False)]
     assert len(found) == bool(told)
     assert all(told in text and "deny this identity the topics" in text for text in found)
+
+
+def test_the_id_is_needed_before_there_is_a_catalog() -> None:
+    (problem,) = lacking(Rights(False, None, False), OWN_KEY)
+    assert "__kafka_gateway_catalog" in problem.text
 
 
 def test_what_the_catalog_s_own_identity_needs() -> None:

@@ -21,7 +21,8 @@ class Waiting:
     """A change in the queue, to be answered until ``deadline`` (loop time) if that can be.
 
     ``in_transaction``: it is part of a batch of which it is not known yet whether it is written.
-    ``reason`` says why it could not be written last, ``actor`` who asks for it.
+    ``reason`` says why it could not be written last, and ``denied`` that only other rights of the
+    gateway's user help; ``actor`` is who asks for it.
     """
 
     decide: Decide
@@ -29,6 +30,7 @@ class Waiting:
     deadline: float
     reason: str = "other gateways are writing it"
     in_transaction: bool = False
+    denied: bool = False
     actor: Actor = GATEWAY
 
     def settle(self, outcome: Snapshot | Exception) -> None:

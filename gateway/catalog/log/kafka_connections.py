@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
@@ -36,12 +36,17 @@ UNKNOWN_TOPIC: Final = 3
 PARTITION: Final = 0
 
 _ALL_REPLICAS: Final = -1
-_METADATA_AT_MOST: Final = 9
-_PRODUCE_AT_MOST: Final = 11
-"""Version 12 adds partitions to transactions (KIP-890), 13 names topics by id (KIP-516)."""
+# Version 12 of Produce adds partitions to transactions (KIP-890), 13 names topics by id (KIP-516).
+NEEDS: Final[Mapping[str, int]] = {"MetadataRequest": 9, "ProduceRequest": 11}
+"""Kafka's name of a request that is made here -> its newest version."""
 
 _LONGEST_SECONDS: Final = 60.0
 """More than any request here waits for: each has a limit of its own."""
+
+
+def own_request(needs: Mapping[str, int], name: str, values: Mapping[str, Any]) -> Request:
+    """A request in the newest version that ``needs`` has for it, or an older one."""
+    return Request(name, needs[name], values)
 
 
 def produce_request(
@@ -56,7 +61,7 @@ def produce_request(
         "timeout": timedelta(seconds=seconds),
         "topic_data": [{"name": topic, "partition_data": partitions}],
     }
-    return Request("ProduceRequest", _PRODUCE_AT_MOST, values)
+    return own_request(NEEDS, "ProduceRequest", values)
 
 
 class Connections:
@@ -136,9 +141,7 @@ class Connections:
         """The addresses of the brokers, by node id, and what a broker says of the topic (None:
         nothing). Raises LogError."""
         values = {"topics": [{"name": self.topic}], "allow_auto_topic_creation": False}
-        response = await self.ask_any(
-            Request("MetadataRequest", _METADATA_AT_MOST, values), purpose
-        )
+        response = await self.ask_any(own_request(NEEDS, "MetadataRequest", values), purpose)
         brokers = broker_addresses(response)
         self._brokers = tuple(brokers.values()) or self._brokers
         found = (topic for topic in response.topics if topic.name == self.topic)

@@ -7,7 +7,7 @@ Layout of batches: https://kafka.apache.org/documentation/#recordbatch (magic 2)
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final, NamedTuple
 
@@ -22,6 +22,7 @@ from gateway.catalog.log.kafka_connections import (
     UNKNOWN_TOPIC,
     Address,
     Connections,
+    own_request,
 )
 from gateway.catalog.log.records import (
     Fetched,
@@ -31,7 +32,6 @@ from gateway.catalog.log.records import (
     OffsetOutOfRange,
     Record,
 )
-from protocol.messages import Request
 from protocol.records import BATCH_HEADER_SIZE
 from protocol.schema import error_name
 
@@ -42,8 +42,9 @@ _BEGINNING: Final = -2
 _END: Final = -1
 _NO_REPLICA: Final = -1
 _OFFSET_OUT_OF_RANGE: Final = 1
-_FETCH_AT_MOST: Final = 12  # later ones name topics by id
-_LIST_OFFSETS_AT_MOST: Final = 6
+# Later versions of Fetch name topics by id.
+NEEDS: Final[Mapping[str, int]] = {"FetchRequest": 12, "ListOffsetsRequest": 6}
+"""Kafka's name of a request that is made here -> its newest version."""
 
 
 class KafkaPartition:
@@ -63,7 +64,7 @@ class KafkaPartition:
 
         Raises OffsetOutOfRange and LogError.
         """
-        request = Request("FetchRequest", _FETCH_AT_MOST, self._fetch_values(offset, wait))
+        request = own_request(NEEDS, "FetchRequest", self._fetch_values(offset, wait))
         # A connection of its own: a broker answers nothing else there while it waits.
         response = await self._connections.ask_leader(request, "fetch", wait + ANSWER_SECONDS)
         self._check(getattr(response, "error_code", 0))
@@ -119,7 +120,7 @@ class KafkaPartition:
             "isolation_level": READ_COMMITTED,
             "topics": [{"name": self._connections.topic, "partitions": [partition]}],
         }
-        request = Request("ListOffsetsRequest", _LIST_OFFSETS_AT_MOST, values)
+        request = own_request(NEEDS, "ListOffsetsRequest", values)
         response = await self._connections.ask_leader(request, "ask")
         found = self._only((one.name, one.partitions) for one in response.topics)
         self._check(found.error_code)

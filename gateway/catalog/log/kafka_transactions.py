@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from itertools import islice
 from typing import Any, Final, NamedTuple
@@ -16,8 +16,14 @@ from typing import Any, Final, NamedTuple
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from gateway.brokers.security import BrokerSecurity
-from gateway.catalog.log.kafka_connections import PARTITION, Address, Connections, produce_request
-from gateway.catalog.log.records import Fenced, LogError, OutcomeUnknown, Record
+from gateway.catalog.log.kafka_connections import (
+    PARTITION,
+    Address,
+    Connections,
+    own_request,
+    produce_request,
+)
+from gateway.catalog.log.records import Denied, Fenced, LogError, OutcomeUnknown, Record
 from protocol.messages import Request
 from protocol.schema import error_name
 
@@ -31,10 +37,13 @@ the broker makes its transaction log first, which may take longer: then it is tr
 
 # The newest versions of KIP-98's protocol; with those of KIP-890 (transaction version 2) a commit
 # would change the epoch.
-_FIND_COORDINATOR: Final = 3
-_INIT_PRODUCER_ID: Final = 1
-_ADD_PARTITIONS: Final = 3
-_END_TXN: Final = 3
+NEEDS: Final[Mapping[str, int]] = {
+    "FindCoordinatorRequest": 3,
+    "InitProducerIdRequest": 1,
+    "AddPartitionsToTxnRequest": 3,
+    "EndTxnRequest": 3,
+}
+"""Kafka's name of a request that is made here -> its newest version."""
 
 _RETRY_SECONDS: Final = 0.02
 _TRANSACTION_COORDINATOR: Final = 1
@@ -44,6 +53,8 @@ _COORDINATOR_LOAD_IN_PROGRESS: Final = 14
 _COORDINATOR_MOVED: Final = frozenset({15, 16})
 _CONCURRENT_TRANSACTIONS: Final = 51
 _FENCED: Final = frozenset({47, 49, 90})  # its epoch, its id, or it as a whole
+# The brokers' ACLs: on the topic, on the cluster, on the transactional id.
+_DENIED: Final = frozenset({29, 31, 53})
 _WAIT: Final = frozenset({_COORDINATOR_LOAD_IN_PROGRESS, _CONCURRENT_TRANSACTIONS})
 _MAGIC: Final = 2
 
@@ -111,7 +122,7 @@ class KafkaTransactions:
     async def _take(self) -> _Producer:
         timeout = timedelta(seconds=TRANSACTION_SECONDS)
         values = {"transactional_id": self._id, "transaction_timeout": timeout}
-        request = Request("InitProducerIdRequest", _INIT_PRODUCER_ID, values)
+        request = own_request(NEEDS, "InitProducerIdRequest", values)
         while True:
             response = await self._ask_coordinator(request)
             if not response.error_code:
@@ -125,7 +136,7 @@ class KafkaTransactions:
             "v3_and_below_producer_epoch": producer.epoch,
             "v3_and_below_topics": [{"name": self._connections.topic, "partitions": [PARTITION]}],
         }
-        request = Request("AddPartitionsToTxnRequest", _ADD_PARTITIONS, values)
+        request = own_request(NEEDS, "AddPartitionsToTxnRequest", values)
         while True:
             response = await self._ask_coordinator(request)
             codes = [
@@ -155,7 +166,7 @@ class KafkaTransactions:
             "producer_epoch": producer.epoch,
             "committed": True,
         }
-        request = Request("EndTxnRequest", _END_TXN, values)
+        request = own_request(NEEDS, "EndTxnRequest", values)
         deadline = asyncio.get_running_loop().time() + STEP_SECONDS
         while True:
             try:
@@ -175,7 +186,7 @@ class KafkaTransactions:
     async def _ask_coordinator(self, request: Request) -> Any:
         while self._coordinator is None:
             values = {"key": self._id, "key_type": _TRANSACTION_COORDINATOR}
-            find = Request("FindCoordinatorRequest", _FIND_COORDINATOR, values)
+            find = own_request(NEEDS, "FindCoordinatorRequest", values)
             found = await self._connections.ask_any(find, "coordinator")
             if not found.error_code:
                 self._coordinator = (found.host, int(found.port))
@@ -216,4 +227,6 @@ class KafkaTransactions:
 
 def _raise(code: int, what: str) -> None:
     text = f"{what} is refused ({error_name(code)})"
+    if code in _DENIED:
+        raise Denied(f"{text}: the brokers' ACLs deny it to the gateway's user")
     raise Fenced(text) if code in _FENCED else LogError(text)

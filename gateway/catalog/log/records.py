@@ -177,6 +177,10 @@ class OffsetOutOfRange(LogError):
     """There is no such offset: the log was truncated, or is another one."""
 
 
+class Denied(LogError):
+    """The brokers' ACLs do not let the gateway's user write: no try changes that."""
+
+
 class Fenced(LogError):
     """Another writer has taken the transactional id: no record of the transaction is written."""
 

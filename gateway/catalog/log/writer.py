@@ -19,6 +19,7 @@ from typing import Final
 from gateway.catalog.log.batch import Batch, Waiting
 from gateway.catalog.log.reader import Reader
 from gateway.catalog.log.records import (
+    Denied,
     Fenced,
     LogError,
     OutcomeUnknown,
@@ -45,6 +46,10 @@ _FIRST_BACKOFF: Final = 0.03
 _LONGEST_BACKOFF: Final = 1.0
 
 _NOT_WRITTEN = "The catalog cannot be written now: {}; nothing was changed, try again.".format
+_DENIED = (
+    "The catalog cannot be written: {}; nothing was changed. Who runs the gateway has to allow its"
+    " user what docs/brokers.md says."
+).format
 _UNKNOWN = (
     "The catalog cannot be written now: {}; it is not known whether the change was made, look"
     " before you try again.".format
@@ -156,9 +161,10 @@ class Writer:
         await asyncio.sleep(longest * random.uniform(0.1, 1.0))  # noqa: S311 - nothing secret
 
     def _drop_answered(self) -> None:
-        """Reject changes whose time is over, and forget those that were answered or cancelled."""
+        """Reject changes that brokers deny, or whose time is over, and forget those that were
+        answered or cancelled."""
         for waiting in self._queue:
-            if _now() >= waiting.deadline:
+            if waiting.denied or _now() >= waiting.deadline:
                 _reject(waiting)
         self._queue = [waiting for waiting in self._queue if not waiting.answer.done()]
 
@@ -167,6 +173,7 @@ class Writer:
         fenced = isinstance(error, Fenced)
         for waiting in self._queue:
             waiting.reason = "other gateways are writing it" if fenced else _reason(error)
+            waiting.denied = isinstance(error, Denied)
         if not fenced:
             log.debug("the catalog could not be written: %s", error)
 
@@ -287,8 +294,8 @@ def _expire(waiting: Waiting) -> None:
 
 
 def _reject(waiting: Waiting) -> None:
-    text = _UNKNOWN(waiting.reason) if waiting.in_transaction else _NOT_WRITTEN(waiting.reason)
-    waiting.settle(CatalogUnavailable(text))
+    said = _UNKNOWN if waiting.in_transaction else _DENIED if waiting.denied else _NOT_WRITTEN
+    waiting.settle(CatalogUnavailable(said(waiting.reason)))
 
 
 def _reason(error: Exception) -> str:

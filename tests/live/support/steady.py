@@ -200,15 +200,15 @@ def admin(name: str, servers: str, *topics: str) -> Steady:
     return Steady(name, work)
 
 
-def aiokafka(name: str, servers: str, topic: str, group: str, age_ms: int = 500) -> Steady:
+def aiokafka(
+    name: str, servers: str, topic: str, group: str, age_ms: int = 500, **more: Any
+) -> Steady:
     """aiokafka's producer and a member of a group in one event loop. ``age_ms`` is how old their
-    metadata may be."""
+    metadata may be, ``more`` are settings of both."""
+    common = {"bootstrap_servers": servers, "metadata_max_age_ms": age_ms, **more}
 
     async def consume(steady: Steady) -> None:
-        reader = AIOKafkaConsumer(
-            topic, bootstrap_servers=servers, group_id=group, auto_offset_reset="earliest",
-            metadata_max_age_ms=age_ms,
-        )  # fmt: skip
+        reader = AIOKafkaConsumer(topic, group_id=group, auto_offset_reset="earliest", **common)
         await reader.start()
         try:
             while not steady.stopping.is_set():
@@ -218,9 +218,7 @@ def aiokafka(name: str, servers: str, topic: str, group: str, age_ms: int = 500)
             await reader.stop()
 
     async def work(steady: Steady) -> None:
-        writer = AIOKafkaProducer(
-            bootstrap_servers=servers, enable_idempotence=True, metadata_max_age_ms=age_ms
-        )
+        writer = AIOKafkaProducer(enable_idempotence=True, **common)
         await writer.start()
         reading = asyncio.create_task(consume(steady))
         try:
@@ -237,11 +235,13 @@ def aiokafka(name: str, servers: str, topic: str, group: str, age_ms: int = 500)
     return Steady(name, lambda steady: asyncio.run(work(steady)))
 
 
-def kafka_python(name: str, servers: str, topic: str, group: str, age_ms: int = 500) -> Steady:
-    """kafka-python's producer and a member of a group, in turn; ``age_ms`` as for aiokafka."""
+def kafka_python(
+    name: str, servers: str, topic: str, group: str, age_ms: int = 500, **more: Any
+) -> Steady:
+    """kafka-python's producer and a member of a group, in turn; the rest as for aiokafka."""
+    common = {"bootstrap_servers": servers, "metadata_max_age_ms": age_ms, **more}
 
     def work(steady: Steady) -> None:
-        common = {"bootstrap_servers": servers, "metadata_max_age_ms": age_ms}
         with (
             closing(KafkaProducer(**common)) as writer,
             closing(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -15,14 +16,22 @@ _EVENTS: Final = frozenset({"acked", "seen", "failed"})
 
 
 def java_client(
-    name: str, servers: str, topic: str, group: str, directory: Path, protocol: str = "classic"
+    name: str,
+    servers: str,
+    topic: str,
+    group: str,
+    directory: Path,
+    protocol: str = "classic",
+    more: Mapping[str, str] | None = None,
 ) -> Steady:
-    """Java's producer and a member of a group, with the settings that they have by themselves."""
+    """Java's producer and a member of a group, with the settings that they have by themselves, and
+    ``more`` of both."""
 
     def work(steady: Steady) -> None:
         end, log = directory / f"{name}.end", directory / f"{name}.log"
         classes = java.compile_java(java_tools.SOURCES / "SteadyClient.java")
         arguments = [servers, str(end), str(int(PAUSE * 1_000)), topic, group, protocol]
+        arguments += [f"{key}={value}" for key, value in (more or {}).items()]
         with java.start_java("SteadyClient", arguments, log, classes=classes) as process:
             with log.open() as lines:
                 while not steady.stopping.wait(0.01) and process.running:

@@ -1,4 +1,5 @@
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import org.apache.kafka.clients.consumer.Consumer;
@@ -17,7 +18,8 @@ import org.apache.kafka.common.serialization.StringSerializer;
  * exists.
  *
  * <p>Arguments: bootstrap servers, the file whose existence ends it, milliseconds between two
- * records, topic, group, group.protocol ("classic" or "consumer").
+ * records, topic, group, group.protocol ("classic" or "consumer"), then KEY=VALUE for further
+ * settings of both.
  * Prints a line "acked VALUE" for each acknowledged record, "seen VALUE" for each consumed one, and
  * "failed ERROR".
  */
@@ -29,11 +31,10 @@ public final class SteadyClient {
         long pause = Long.parseLong(args[2]);
         Thread consuming = new Thread(() -> consume(args, end));
         consuming.start();
-        Map<String, Object> settings =
-                Map.of(
-                        ProducerConfig.BOOTSTRAP_SERVERS_CONFIG, args[0],
-                        ProducerConfig.KEY_SERIALIZER_CLASS_CONFIG, StringSerializer.class,
-                        ProducerConfig.VALUE_SERIALIZER_CLASS_CONFIG, StringSerializer.class);
+        Map<String, Object> settings = further(args);
+        settings.put(ProducerConfig.BOOTSTRAP_SERVERS_CONFIG, args[0]);
+        settings.put(ProducerConfig.KEY_SERIALIZER_CLASS_CONFIG, StringSerializer.class);
+        settings.put(ProducerConfig.VALUE_SERIALIZER_CLASS_CONFIG, StringSerializer.class);
         try (Producer<String, String> producer = new KafkaProducer<>(settings)) {
             for (int number = 0; !end.exists(); number++) {
                 String value = Integer.toString(number);
@@ -50,14 +51,13 @@ public final class SteadyClient {
     }
 
     private static void consume(String[] args, java.io.File end) {
-        Map<String, Object> settings =
-                Map.of(
-                        ConsumerConfig.BOOTSTRAP_SERVERS_CONFIG, args[0],
-                        ConsumerConfig.GROUP_ID_CONFIG, args[4],
-                        ConsumerConfig.GROUP_PROTOCOL_CONFIG, args[5],
-                        ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest",
-                        ConsumerConfig.KEY_DESERIALIZER_CLASS_CONFIG, StringDeserializer.class,
-                        ConsumerConfig.VALUE_DESERIALIZER_CLASS_CONFIG, StringDeserializer.class);
+        Map<String, Object> settings = further(args);
+        settings.put(ConsumerConfig.BOOTSTRAP_SERVERS_CONFIG, args[0]);
+        settings.put(ConsumerConfig.GROUP_ID_CONFIG, args[4]);
+        settings.put(ConsumerConfig.GROUP_PROTOCOL_CONFIG, args[5]);
+        settings.put(ConsumerConfig.AUTO_OFFSET_RESET_CONFIG, "earliest");
+        settings.put(ConsumerConfig.KEY_DESERIALIZER_CLASS_CONFIG, StringDeserializer.class);
+        settings.put(ConsumerConfig.VALUE_DESERIALIZER_CLASS_CONFIG, StringDeserializer.class);
         try (Consumer<String, String> consumer = new KafkaConsumer<>(settings)) {
             consumer.subscribe(List.of(args[3]));
             while (!end.exists()) {
@@ -69,6 +69,15 @@ public final class SteadyClient {
         } catch (RuntimeException error) {
             print("failed " + error);
         }
+    }
+
+    private static Map<String, Object> further(String[] args) {
+        Map<String, Object> settings = new HashMap<>();
+        for (int at = 6; at < args.length; at++) {
+            String[] parts = args[at].split("=", 2);
+            settings.put(parts[0], parts[1]);
+        }
+        return settings;
     }
 
     private static synchronized void print(String line) {
