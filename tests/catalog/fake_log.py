@@ -33,8 +33,7 @@ class FakeLog:
 
     While ``down`` nobody answers. ``before_commit`` is awaited when a transaction is about to be
     committed. If it ``denies``, nobody may take the id. ``lost_answers`` says how many commits to
-    come are done without an answer,
-    ``lost_commits`` how many are neither done nor answered.
+    come are done without an answer, ``lost_commits`` how many are neither done nor answered.
     """
 
     def __init__(self) -> None:

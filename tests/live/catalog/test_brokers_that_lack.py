@@ -92,20 +92,24 @@ def brokers() -> Iterator[SecuredBrokers]:
 @contextmanager
 def denied(brokers: SecuredBrokers) -> Iterator[None]:
     """The gateway's user may not write with the catalog's transactional id."""
-    of_it: Any = (ResourceType.TRANSACTIONAL_ID, CATALOG_TOPIC, ResourcePatternType.LITERAL)
-    who = ("User:gateway", "*", AclOperation.WRITE, AclPermissionType.DENY)
+    denial: Any = (
+        *(ResourceType.TRANSACTIONAL_ID, CATALOG_TOPIC, ResourcePatternType.LITERAL),
+        *("User:gateway", "*", AclOperation.WRITE, AclPermissionType.DENY),
+    )
     admin = clients.admin(brokers.kafka.bootstrap_servers)
-    every = AclBindingFilter(*of_it, *who)
+    every = AclBindingFilter(*denial)
 
     def stored() -> int:
         return len(admin.describe_acls(every).result(clients.SECONDS))
 
-    clients.done(admin.create_acls([AclBinding(*of_it, *who)]))
+    for made in admin.create_acls([AclBinding(*denial)]).values():
+        made.result(clients.SECONDS)
     wait_until(lambda: stored() == 1, "the ACL", clients.SECONDS)
     try:
         yield
     finally:
-        clients.done(admin.delete_acls([every]))
+        for gone in admin.delete_acls([every]).values():
+            gone.result(clients.SECONDS)
         wait_until(lambda: stored() == 0, "no ACL", clients.SECONDS)
 
 
