@@ -17,6 +17,7 @@ from gateway.catalog.log.needs import NotServed, require
 from gateway.catalog.log.records import FORMAT
 from gateway.catalog.snapshot import Snapshot
 from gateway.checks.bootstrap import ask_bootstrap, unreachable_brokers
+from gateway.checks.broker_limits import limit_warnings
 from gateway.checks.broker_rights import Rights, exposure, lacking, not_creatable, rights_of
 from gateway.checks.volumes import (
     broker_warnings,
@@ -191,6 +192,7 @@ async def ask_cluster(config: Config, *, dry_run: bool = False) -> ClusterFindin
             found.topics = len(flats)
             found.cluster_id = opened.cluster.cluster_id
             found.warnings += broker_warnings(config, opened.cluster.brokers)
+            found.warnings += await limit_warnings(config, opened.admin, opened.cluster.brokers)
             found.warnings += await unreachable_brokers(config, opened.cluster.brokers)
             found.warnings += shadow_warnings(config, snapshot, flats)
             policies = Policies(config.policies)

@@ -35,6 +35,8 @@ from tests.live.support.secured_brokers import SecuredBrokers
 TRANSACTIONS: Final = ("InitProducerId", "AddPartitionsToTxn", "EndTxn")
 """What a broker behind a service without transactions does not serve."""
 
+LIMIT: Final = "max.connections.per.ip"
+
 CHANGE_SECONDS: Final = 15.0
 """For which a change is tried again where that may help."""
 
@@ -85,7 +87,8 @@ def test_without_transactions_neither_starts(relay: FaultyRelay, tmp_path: Path)
 @pytest.fixture(scope="module")
 def brokers() -> Iterator[SecuredBrokers]:
     """Whoever is not denied anything may do everything."""
-    with SecuredBrokers(super_users=(), overrides={"allow.everyone.if.no.acl.found": "true"}) as up:
+    overrides = {"allow.everyone.if.no.acl.found": "true", LIMIT: "900"}
+    with SecuredBrokers(super_users=(), overrides=overrides) as up:
         yield up
 
 
@@ -135,3 +138,21 @@ def test_a_change_that_brokers_deny_is_answered_at_once(brokers: SecuredBrokers)
             assert "TRANSACTIONAL_ID_AUTHORIZATION_FAILED" in text
             assert "try again" not in text
         namespaces.create(servers, "org:allowed:")
+
+
+def test_a_limit_of_connections_below_the_listeners_is_found(
+    brokers: SecuredBrokers, tmp_path: Path
+) -> None:
+    servers = brokers.kafka.servers("SASL_PLAINTEXT")
+    config = written(tmp_path, servers, brokers.identity("SASL_PLAINTEXT"))
+
+    def warned() -> list[str]:
+        told = json.loads(namespaces.attempt("check", "--cluster", "--json", config).out)
+        return [line for line in told["warnings"] if LIMIT in line]
+
+    (line,) = warned()
+    assert "900" in line
+    settings = json.loads(Path(config).read_text())
+    settings["listeners"][0]["max.connections"] = 900
+    Path(config).write_text(json.dumps(settings))
+    assert warned() == []

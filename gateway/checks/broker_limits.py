@@ -1,0 +1,80 @@
+"""``kafka-gateway check --cluster``: what brokers let one address have, which all clients share.
+
+To a broker every client of a gateway comes from the gateway's address. A broker that accepts fewer
+connections than the listeners turns clients away after they have connected here, whosever they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from itertools import islice
+from typing import Final
+
+from gateway.brokers.messages import CoordinatorAdmin, describe_configs
+from gateway.cluster.listing import Address
+from gateway.commands.output import shortened
+from gateway.config.errors import Problem
+from gateway.config.models import Config, Listener
+from gateway.config.values import UNLIMITED
+
+AT_ONCE: Final = ("max.connections", "max.connections.per.ip")
+A_SECOND: Final = "max.connection.creation.rate"
+"""Configs of a broker (KIP-402, KIP-612). Without a limit they are ``UNLIMITED``."""
+
+_MEANING: Final = {
+    AT_ONCE[0]: "connections",
+    AT_ONCE[1]: "connections of one address",
+    A_SECOND: "new connections a second",
+}
+
+MOST_ASKED: Final = 32
+"""Brokers of one cluster are configured alike, mostly."""
+
+_BROKER: Final = 4
+_SHOWN: Final = 8
+
+
+async def limit_warnings(
+    config: Config, admin: CoordinatorAdmin, brokers: Mapping[int, Address]
+) -> list[Problem]:
+    """A warning for each limit of brokers below what this gateway lets in. Brokers are left out
+    that are not reached, or do not tell their configs (DescribeConfigs on the cluster)."""
+    found: dict[tuple[str, int], list[int]] = {}
+    for node_id, address in islice(sorted(brokers.items()), MOST_ASKED):
+        keys = (*AT_ONCE, A_SECOND)
+        request = describe_configs([str(node_id)], keys, resource_type=_BROKER)
+        with suppress(OSError):
+            answer = await admin.ask_at(address, request)
+            for one in (each for result in answer.results for each in result.configs or ()):
+                if str(one.value or "").isdecimal():
+                    found.setdefault((one.name, int(one.value)), []).append(node_id)
+    return [
+        problem
+        for (key, limit), nodes in sorted(found.items())
+        for problem in _judged(config, key, limit, nodes)
+    ]
+
+
+def _judged(config: Config, key: str, limit: int, nodes: Sequence[int]) -> Iterator[Problem]:
+    cluster = config.clusters[0]
+    mine = [one for one in config.listeners if one.volume in (None, cluster.mount)]
+    let_in = sum(_let_in(one, key) for one in mine) * config.workers
+    if limit >= min(let_in, UNLIMITED):
+        return
+    brokers, accept = f"brokers {shortened(map(str, nodes), _SHOWN)}", "accept"
+    if len(nodes) == 1:
+        brokers, accept = f"broker {nodes[0]}", "accepts"
+    yield Problem(
+        config.cluster_key,
+        f"{brokers} {accept} {limit:,} {_MEANING[key]} ({key}), which all clients and the gateway"
+        " itself share, and the listeners let more in; ask who runs the brokers for more, or set"
+        f" {A_SECOND if key == A_SECOND else AT_ONCE[0]} of the listeners below it",
+    )
+
+
+def _let_in(listener: Listener, key: str) -> int:
+    """What a worker lets in at a listener."""
+    if key == A_SECOND:
+        return listener.max_connection_creation_rate
+    return listener.max_connections

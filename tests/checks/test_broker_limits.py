@@ -1,0 +1,102 @@
+"""gateway.checks.broker_limits: limits of brokers below what listeners let in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import pytest
+
+from gateway.checks.broker_limits import limit_warnings
+from gateway.config.models import Config
+from protocol import messages
+from protocol.messages import Request
+from protocol.schema import field_type
+from tests.config import config_samples
+
+UNLIMITED = "2147483647"
+"""Kafka's default of each of them."""
+
+
+class Brokers:
+    """Brokers that tell these configs, each its own; None: they may not be asked."""
+
+    def __init__(self, **configs: dict[str, str] | None) -> None:
+        self.configs = {int(name.removeprefix("b")): value for name, value in configs.items()}
+        self.addresses = {node: ("broker.example", node) for node in self.configs}
+
+    async def ask(self, request: Request, *, changes: bool = True) -> Any:
+        """Only a broker itself knows its configs."""
+        raise NotImplementedError
+
+    async def ask_at(
+        self, address: tuple[str, int], request: Request, *, within: float | None = None
+    ) -> Any:
+        """The configs of one, as far as they were asked for."""
+        (resource,) = request.entity(request.at_most).resources
+        assert (int(resource.resource_type), resource.resource_name) == (4, str(address[1]))
+        own = self.configs[address[1]]
+        cls = messages.message_class("DescribeConfigsResponse", request.at_most)
+        result: Any = field_type(get_type_hints(cls)["results"])[0]
+        config: Any = field_type(get_type_hints(result)["configs"])[0]
+        told = {
+            key: value for key, value in (own or {}).items() if key in resource.configuration_keys
+        }
+        configs = tuple(
+            messages.build(config, name=key, value=value) for key, value in told.items()
+        )
+        code = 31 if own is None else 0
+        return messages.build(
+            cls, results=(messages.build(result, error_code=code, configs=configs),)
+        )
+
+
+Configured = Callable[..., Config]
+
+
+@pytest.fixture
+def configured(tmp_path: Path) -> Configured:
+    """A configuration with these keys of its one listener."""
+
+    def made(workers: int = 1, **listener: Any) -> Config:
+        listeners = [{**config_samples.values()["listeners"][0], **listener}]
+        return config_samples.config(tmp_path, workers=workers, listeners=listeners)
+
+    return made
+
+
+async def warned(config: Config, brokers: Brokers) -> list[str]:
+    return [one.text for one in await limit_warnings(config, brokers, brokers.addresses)]
+
+
+ALL = {"max.connections", "max.connections.per.ip", "max.connection.creation.rate"}
+
+
+async def test_brokers_without_limits(configured: Configured) -> None:
+    assert await warned(configured(), Brokers(b1=dict.fromkeys(ALL, UNLIMITED))) == []
+
+
+@pytest.mark.parametrize("key", sorted(ALL))
+async def test_each_limit(configured: Configured, key: str) -> None:
+    limits = {**dict.fromkeys(ALL, UNLIMITED), key: "40"}
+    (text,) = await warned(configured(), Brokers(b1=limits, b2=limits))
+    assert f"({key})" in text
+    assert "brokers 1, 2 accept 40 " in text
+
+
+async def test_each_worker_lets_as_many_in(configured: Configured) -> None:
+    brokers = Brokers(b1={"max.connections.per.ip": "400"})
+    few = {"max.connections": 100}
+    assert await warned(configured(4, **few), brokers) == []
+    assert len(await warned(configured(5, **few), brokers)) == 1
+
+
+async def test_a_rate_is_compared_with_the_rate(configured: Configured) -> None:
+    brokers = Brokers(b1={"max.connection.creation.rate": "10"})
+    assert await warned(configured(**{"max.connection.creation.rate": 10}), brokers) == []
+    assert len(await warned(configured(**{"max.connections": 1}), brokers)) == 1
+
+
+async def test_those_that_do_not_tell(configured: Configured) -> None:
+    assert await warned(configured(), Brokers(b1=None)) == []
