@@ -47,7 +47,8 @@ class Outcome:
 def run_stage(stage: Stage, scratch: Path, *, root: Path = PROJECT_ROOT) -> Outcome:
     """Run the tests of a stage under ``root``, then alone those that failed, if they are few.
 
-    The stage is red if a test fails both times, if more than ``MOST_SECOND_LOOKS`` fail, or if
+    The stage is red if a test fails both times, if more than ``MOST_SECOND_LOOKS`` fail (a set-up
+    that the tests of a file share counts once), or if
     pytest or one of its processes does not come to its end. ``scratch`` is a directory for caches
     and reports, which the stage makes.
     """
@@ -107,9 +108,22 @@ def _why_red(status: int, reports: Sequence[Report]) -> str:
     failed = _failures(reports)
     if not failed:
         return _ended(status)
-    if len(failed) > MOST_SECOND_LOOKS:
-        return f"{len(failed)} tests failed, and a second look is for {MOST_SECOND_LOOKS} at most"
+    count = _failed_for_themselves(reports)
+    if count > MOST_SECOND_LOOKS:
+        return f"{count} tests failed, and a second look is for {MOST_SECOND_LOOKS} at most"
     return ""
+
+
+def _failed_for_themselves(reports: Sequence[Report]) -> int:
+    """How many tests failed, those of a file as one that share a set-up which failed: pytest makes
+    it once, and reports its failure for each of them."""
+    failed = [report for report in reports if report.has_failed]
+    shared = {
+        (report.test.partition("::")[0], report.reason)
+        for report in failed
+        if report.phase == "setup"
+    }
+    return len(shared) + len({report.test for report in failed if report.phase != "setup"})
 
 
 def _ended(status: int) -> str:

@@ -83,6 +83,18 @@ def test_a_fixture_that_fails_once_is_looked_at_again(run: Run) -> None:
     assert [look.reason.partition(":")[0] for look in outcome.second_looks] == ["setup"]
 
 
+def test_a_fixture_that_many_share_is_one(run: Run) -> None:
+    """A cluster that did not start is no dozen of failures."""
+    fixture = ONCE.format(arguments="", number="").replace("def test_once", "def once")
+    test = (
+        f'@pytest.mark.parametrize("number", range({MOST_SECOND_LOOKS + 1}))\n'
+        "def test_of_it(once, number) -> None:\n    pass\n"
+    )
+    outcome = run(f'@pytest.fixture(scope="module")\n{fixture.strip()}\n\n', test)
+    assert outcome.red == ""
+    assert len(outcome.second_looks) == MOST_SECOND_LOOKS + 1
+
+
 def test_as_many_as_are_looked_at_again(run: Run) -> None:
     outcome = run(*_once(MOST_SECOND_LOOKS))
     assert outcome.red == ""
