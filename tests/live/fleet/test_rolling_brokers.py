@@ -29,6 +29,10 @@ NODES: Final = (2, 3, 1)
 """In this order: the only controller is the last one, as operators do it."""
 
 OLD, NEW = "kafka-3.9", "kafka"
+
+KAFKAS_OWN: Final = {"broker.session.timeout.ms": "9000"}
+"""The controller of 4.3 lets no broker of 3.9 come back before the session of the 4.3 is over."""
+
 PASSWORD = "wonderland"  # noqa: S105 - of this test
 AGE_MS: Final = 300_000
 """metadata.max.age.ms as all clients have it."""
@@ -132,7 +136,9 @@ def site() -> Iterator[Site]:
             Listener("fleet", "lists the gateways", in_fleet=True),
         ]
         tree = [Listener("tree", "asks everybody", security={"volume": "la", **sasl})]
-        kafka = stack.enter_context(KafkaCluster(3, jar_set=OLD, release="3.9"))
+        kafka = stack.enter_context(
+            KafkaCluster(3, jar_set=OLD, release="3.9", overrides=KAFKAS_OWN)
+        )
         servers = kafka.bootstrap_servers
         gateway = stack.enter_context(GatewayProcess(servers, plain, ["team-a"]))
         mounted = [MountedCluster("la", 1, servers)]
@@ -152,6 +158,7 @@ def site() -> Iterator[Site]:
 
 @pytest.mark.timeout(1_200)
 @pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+@pytest.mark.usefixtures("leaving_no_sockets")
 def test_clients_meet_no_error_that_they_do_not_meet_directly(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
