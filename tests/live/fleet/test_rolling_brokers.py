@@ -181,10 +181,15 @@ def test_clients_meet_no_error_that_they_do_not_meet_directly(
                 site.await_in_sync()
                 site.kafka.restart_broker(node_id, jar_set=jar_set)
                 _await_progress(running, topics, f"broker {node_id} is {jar_set}")
+        site.await_in_sync()
+        for each in running.values():
+            for one in each:
+                one.stop()
     for start in LIBRARIES:
         direct = _problems(running["direct", start])
         for name in site.kinds:
             problems = _problems(running[name, start])
+            print(f"{start.__name__} at {name}: {len(problems)} problems")
             assert len(problems) <= len(direct), (name, start.__name__, problems, direct)
     for key, topic in topics.items():
         acked = {value for one in running[key] for value in one.acked[topic]}
@@ -212,4 +217,5 @@ def _problems(clients_of_one: Sequence[Steady]) -> list[str]:
 
 def _stored(servers: str, flat: str) -> list[str]:
     """All records of a topic's one partition, by the brokers."""
+    clients.await_led(servers, flat)
     return clients.consume(servers, flat, written(servers, flat), f"check-{flat}")
