@@ -58,11 +58,51 @@ LONGEST = (
 process is left alone with one."""
 
 
+TOGETHER = (
+    ("tests/live/tree_of_gateways/", ("commands", "peer_attacks", "three_gateways")),
+    (
+        "tests/live/tree/",
+        (
+            "admin_of_both",
+            "far_names",
+            "group_clients",
+            "groups",
+            "guide",
+            "tools",
+            "transactions",
+            "two_clusters",
+        ),
+    ),
+    ("tests/live/tree/", ("isolation", "trust")),
+)
+"""Files of a folder that run in one process, one behind the other, because they share clusters and
+gateways that its conftest.py starts: in three processes each would start its own."""
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """The longest first, the others in their order."""
     check_marks(items, config.rootpath)
     order = {config.rootpath / path: place for place, path in enumerate(LONGEST)}
     items.sort(key=lambda item: order.get(item.path, len(order)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Spread files over the processes (``--dist loadfile``), but for those in ``TOGETHER``."""
+    from xdist.scheduler import LoadFileScheduling  # of a plugin that some runs do without
+
+    places = {
+        f"{folder}test_{name}.py": f"{folder}test_{names[0]}.py"
+        for folder, names in TOGETHER
+        for name in names
+    }
+
+    class Scheduling(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return places.get(file, file)
+
+    return Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_finish() -> None:
