@@ -41,21 +41,34 @@ LONGEST = (
     "tests/live/oracle/test_acl_oracle_wire.py",
     "tests/live/oracle/test_acl_oracle_changes.py",
     "tests/live/tree_of_gateways/test_three_gateways.py",
+    "tests/live/tree/test_groups.py",
+    "tests/live/tree/test_isolation.py",
+    "tests/live/mirror/test_flows.py",
+    "tests/live/authentication/test_broker_side.py",
     "tests/live/moves/test_move_under_load.py",
     "tests/live/installed/test_installed_forms.py",
     "tests/live/installed/test_rolling_upgrade.py",
     "tests/live/access/test_access_table.py",
     "tests/live/authentication/test_broker_sessions.py",
+    "tests/live/policies/test_policy_classes.py",
+    "tests/live/operations/test_page.py",
+    "tests/live/namespaces/test_planted_topics.py",
+    "tests/live/namespaces/test_declaring_tools.py",
+    "tests/live/namespaces/test_namespaces_cli.py",
+    "tests/devkit/test_demo.py",
+    "tests/devkit/test_demo_tree.py",
     "tests/devkit/test_report.py",
     "tests/live/operations/test_traffic_totals.py",
     "tests/bench/test_wire.py",
     "tests/bench/test_tls.py",
+    "tests/page/test_page_in_browser.py",
     "tests/spark/test_cluster.py",
+    "tests/spark/test_compaction.py",
     "tests/spark/test_ingest_kill.py",
     "tests/spark/test_report.py",
 )
-"""Files that take a minute or more begin first (``--no-loadscope-reorder``), so that at the end no
-process is left alone with one."""
+"""Files that take half a minute or more begin first (``--no-loadscope-reorder``), so that at the end
+no process is left alone with one."""
 
 
 TOGETHER = (
