@@ -67,8 +67,8 @@ LONGEST = (
     "tests/spark/test_ingest_kill.py",
     "tests/spark/test_report.py",
 )
-"""Files that take half a minute or more begin first (``--no-loadscope-reorder``), so that no process
-is left alone with one at the end."""
+"""Files that take half a minute or more begin first (``--no-loadscope-reorder``), so that at the
+end no process is left alone with one."""
 
 
 TOGETHER = (
