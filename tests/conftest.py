@@ -47,7 +47,7 @@ LONGEST = (
     "tests/live/authentication/test_broker_side.py",
     "tests/live/moves/test_move_under_load.py",
     "tests/live/installed/test_installed_forms.py",
-    "tests/live/installed/test_rolling_upgrade.py",
+    "tests/live/fleet/test_rolling_upgrade.py",
     "tests/live/access/test_access_table.py",
     "tests/live/authentication/test_broker_sessions.py",
     "tests/live/policies/test_policy_classes.py",
@@ -72,24 +72,37 @@ end no process is left alone with one."""
 
 
 TOGETHER = (
-    ("tests/live/tree_of_gateways/", ("commands", "peer_attacks", "three_gateways")),
     (
-        "tests/live/tree/",
-        (
-            "admin_of_both",
-            "far_names",
-            "group_clients",
-            "groups",
-            "guide",
-            "tools",
-            "transactions",
-            "two_clusters",
-        ),
+        "tree_of_gateways/test_commands",
+        "tree_of_gateways/test_peer_attacks",
+        "tree_of_gateways/test_three_gateways",
     ),
-    ("tests/live/tree/", ("isolation", "trust")),
+    (
+        "tree/test_admin_of_both",
+        "tree/test_far_names",
+        "tree/test_group_clients",
+        "tree/test_groups",
+        "tree/test_guide",
+        "tree/test_tools",
+        "tree/test_transactions",
+        "tree/test_two_clusters",
+    ),
+    ("tree/test_isolation", "tree/test_trust"),
+    (
+        "authentication/test_broker_side",
+        "authentication/test_pass_through",
+        "init/test_init",
+        "oracle/test_unknown_numbers",
+    ),
+    (
+        "authentication/test_connection_limits",
+        "authentication/test_sasl_clients",
+        "authentication/test_sasl_rejections",
+        "authentication/test_sasl_sessions",
+    ),
 )
-"""Files of a folder that run in one process, one behind the other, because they share clusters and
-gateways that its conftest.py starts: in three processes each would start its own."""
+"""Files of live tests that run in one process, one behind the other, because they share clusters
+and gateways: in three processes each would start its own."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -105,9 +118,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadFileScheduling  # of a plugin that some runs do without
 
     places = {
-        f"{folder}test_{name}.py": f"{folder}test_{names[0]}.py"
-        for folder, names in TOGETHER
-        for name in names
+        f"tests/live/{name}.py": f"tests/live/{names[0]}.py" for names in TOGETHER for name in names
     }
 
     class Scheduling(LoadFileScheduling):  # type: ignore[misc]
