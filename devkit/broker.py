@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import argparse
 import atexit
-import base64
 import shutil
 import tempfile
 import threading
-import uuid
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -22,6 +20,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from devkit.broker_config import MISSED_QUICKLY, NodePlan, properties_text, server_properties
+from devkit.broker_format import format_data, new_id
 from devkit.broker_program import BrokerProgram
 from devkit.broker_security import BrokerSecurity
 from devkit.ports import free_port
@@ -80,7 +79,7 @@ class KafkaCluster:
         self._program = BrokerProgram(jar_set, classes, heap, quick_start, archive_classes)
         self._jar_sets = dict(jar_sets or {})
         self._release = release
-        self._cluster_id = base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode()
+        self._cluster_id = new_id()
         self._directory: Path | None = None
         self._plans: dict[int, NodePlan] = {}
         self._processes: dict[int, ManagedProcess] = {}
@@ -253,11 +252,27 @@ class KafkaCluster:
         """Write the configuration and format the data directory."""
         plan.directory.mkdir()
         self._configure(plan)
+        if "log.dirs" in self._overrides:  # several, and elsewhere
+            return self._run_format(plan)
+        program = self._program_of(plan.node_id)
+        kind = (
+            program.jar_set,
+            program.classes,
+            plan.controller_port is None,
+            *self._format_arguments(),
+            *sorted(self._overrides.items()),
+        )
+        data = plan.directory / "data"
+        format_data(data, kind, plan.node_id, self._cluster_id, lambda: self._run_format(plan))
+        return None
+
+    def _format_arguments(self) -> list[str]:
+        release = ["--release-version", self._release] if self._release is not None else []
+        return release + (self._security.format_arguments() if self._security is not None else [])
+
+    def _run_format(self, plan: NodePlan) -> None:
         arguments = ["format", f"--cluster-id={self._cluster_id}", "-c", str(plan.properties_path)]
-        if self._release is not None:
-            arguments += ["--release-version", self._release]
-        if self._security is not None:
-            arguments += self._security.format_arguments()
+        arguments += self._format_arguments()
         log_path = plan.directory / "format.log"
         command = self._program_of(plan.node_id).format_command(arguments)
         with ManagedProcess(f"format of node {plan.node_id}", command, log_path) as process:

@@ -8,10 +8,13 @@ console or throws is kept.
 from __future__ import annotations
 
 import asyncio
+import atexit
 import base64
 import contextlib
 import itertools
 import os
+import shutil
+import tempfile
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -166,7 +169,7 @@ class Page:
 
 
 class Browser:
-    """A running Chromium; ``open_browser`` makes one."""
+    """A running Chromium; ``open_browser`` and ``kept_browser`` make one."""
 
     def __init__(self, session: aiohttp.ClientSession, address: str) -> None:
         self._session = session
@@ -174,22 +177,37 @@ class Browser:
 
     @contextlib.asynccontextmanager
     async def page(self) -> AsyncIterator[Page]:
-        """A new tab, closed at the end."""
-        async with self._session.put(f"{self._address}/json/new?about:blank") as answer:
-            target = await answer.json(content_type=None)
-        url = target["webSocketDebuggerUrl"]
-        async with self._session.ws_connect(url, max_msg_size=_LARGEST) as socket:
-            page = Page(socket)
-            reader = asyncio.create_task(page._read())
-            try:
-                for domain in ("Page", "Runtime", "Network", "Log"):
-                    await page.call(f"{domain}.enable")
-                yield page
-                await page.call("Page.close")
-            finally:
-                reader.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await reader
+        """A new tab, closed at the end: it knows nothing of what others stored or cached."""
+        async with self._session.get(f"{self._address}/json/version") as answer:
+            whole = (await answer.json(content_type=None))["webSocketDebuggerUrl"]
+        async with self._session.ws_connect(whole) as owner:
+            context = await _ask(owner, "Target.createBrowserContext", disposeOnDetach=True)
+            own = {"browserContextId": context["browserContextId"]}
+            target = await _ask(owner, "Target.createTarget", url="about:blank", **own)
+            url = f"{self._address}/devtools/page/{target['targetId']}"
+            async with self._session.ws_connect(url, max_msg_size=_LARGEST) as socket:
+                page = Page(socket)
+                reader = asyncio.create_task(page._read())
+                try:
+                    for domain in ("Page", "Runtime", "Network", "Log"):
+                        await page.call(f"{domain}.enable")
+                    yield page
+                    await page.call("Page.close")
+                finally:
+                    reader.cancel()
+                    with contextlib.suppress(asyncio.CancelledError):
+                        await reader
+
+
+async def _ask(socket: aiohttp.ClientWebSocketResponse, method: str, **parameters: Any) -> Any:
+    """The result of a command to the browser as a whole. Raises BrowserError if it is rejected."""
+    await socket.send_json({"id": 1, "method": method, "params": parameters})
+    async with asyncio.timeout(_SECONDS):
+        while "id" not in (message := await socket.receive_json()):
+            pass  # an event
+    if "error" in message:
+        raise BrowserError(f"{method}: {message['error'].get('message')}")
+    return message["result"]
 
 
 @contextlib.asynccontextmanager
@@ -198,30 +216,57 @@ async def open_browser(directory: Path) -> AsyncIterator[Browser]:
 
     Raises ChromiumError or BrowserError.
     """
-    found = await asyncio.to_thread(chromium)
-    profile = directory / "profile"
-    command = [found.program, *_FLAGS, f"--user-data-dir={profile}", "about:blank"]
-    environment = {**os.environ, "HOME": str(directory), **found.environment}
-    log = directory / "chromium.log"
-    # A profile that was used before still says where its browser listened.
-    (profile / _PORT_FILE).unlink(missing_ok=True)
-    with ManagedProcess("chromium", command, log, env=environment) as process:
+    await asyncio.to_thread(chromium)  # fetched, if it is missing
+    with _start(directory) as process:
         try:
-            port = await _port(process, profile / _PORT_FILE)
             async with aiohttp.ClientSession() as session:
-                yield Browser(session, f"http://127.0.0.1:{port}")
+                yield Browser(session, await _address(process, directory))
         finally:
             process.kill()
 
 
-async def _port(process: ManagedProcess, file: Path) -> int:
-    """The port that the browser listens on, read from its profile."""
+_kept: list[tuple[ManagedProcess, Path]] = []
+
+
+@contextlib.asynccontextmanager
+async def kept_browser() -> AsyncIterator[Browser]:
+    """A Chromium that ends with this process, because its start takes longer than most pages.
+
+    Raises ChromiumError or BrowserError.
+    """
+    await asyncio.to_thread(chromium)
+    if not _kept or not _kept[-1][0].running:
+        directory = Path(tempfile.mkdtemp(prefix="kafka-gateway-chromium-"))
+        _kept.append((_start(directory), directory))
+        atexit.register(_end, *_kept[-1])
+    async with aiohttp.ClientSession() as session:
+        yield Browser(session, await _address(*_kept[-1]))
+
+
+def _end(process: ManagedProcess, directory: Path) -> None:
+    process.kill()
+    shutil.rmtree(directory, ignore_errors=True)
+
+
+def _start(directory: Path) -> ManagedProcess:
+    found = chromium()
+    profile = directory / "profile"
+    command = [found.program, *_FLAGS, f"--user-data-dir={profile}", "about:blank"]
+    environment = {**os.environ, "HOME": str(directory), **found.environment}
+    # A profile that was used before still says where its browser listened.
+    (profile / _PORT_FILE).unlink(missing_ok=True)
+    return ManagedProcess("chromium", command, directory / "chromium.log", env=environment)
+
+
+async def _address(process: ManagedProcess, directory: Path) -> str:
+    """The address that the browser listens on, read from its profile."""
+    file = directory / "profile" / _PORT_FILE
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_SECONDS):
             while process.running:
                 lines = file.read_text().splitlines() if file.is_file() else []
                 if len(lines) > 1:
-                    return int(lines[0])
+                    return f"http://127.0.0.1:{lines[0]}"
                 await asyncio.sleep(0.05)
     raise BrowserError(f"Chromium does not serve\n{process.tail()}")
 

@@ -41,21 +41,68 @@ LONGEST = (
     "tests/live/oracle/test_acl_oracle_wire.py",
     "tests/live/oracle/test_acl_oracle_changes.py",
     "tests/live/tree_of_gateways/test_three_gateways.py",
+    "tests/live/tree/test_groups.py",
+    "tests/live/tree/test_isolation.py",
+    "tests/live/mirror/test_flows.py",
+    "tests/live/authentication/test_broker_side.py",
     "tests/live/moves/test_move_under_load.py",
     "tests/live/installed/test_installed_forms.py",
-    "tests/live/installed/test_rolling_upgrade.py",
+    "tests/live/fleet/test_rolling_upgrade.py",
     "tests/live/access/test_access_table.py",
     "tests/live/authentication/test_broker_sessions.py",
+    "tests/live/policies/test_policy_classes.py",
+    "tests/live/operations/test_page.py",
+    "tests/live/namespaces/test_planted_topics.py",
+    "tests/live/namespaces/test_declaring_tools.py",
+    "tests/live/namespaces/test_namespaces_cli.py",
+    "tests/devkit/test_demo.py",
+    "tests/devkit/test_demo_tree.py",
     "tests/devkit/test_report.py",
     "tests/live/operations/test_traffic_totals.py",
     "tests/bench/test_wire.py",
     "tests/bench/test_tls.py",
+    "tests/page/test_page_in_browser.py",
     "tests/spark/test_cluster.py",
+    "tests/spark/test_compaction.py",
     "tests/spark/test_ingest_kill.py",
     "tests/spark/test_report.py",
 )
-"""Files that take a minute or more begin first (``--no-loadscope-reorder``), so that at the end no
-process is left alone with one."""
+"""Files that take half a minute or more begin first (``--no-loadscope-reorder``), so that at the
+end no process is left alone with one."""
+
+
+TOGETHER = (
+    (
+        "tree_of_gateways/test_commands",
+        "tree_of_gateways/test_peer_attacks",
+        "tree_of_gateways/test_three_gateways",
+    ),
+    (
+        "tree/test_admin_of_both",
+        "tree/test_far_names",
+        "tree/test_group_clients",
+        "tree/test_groups",
+        "tree/test_guide",
+        "tree/test_tools",
+        "tree/test_transactions",
+        "tree/test_two_clusters",
+    ),
+    ("tree/test_isolation", "tree/test_trust"),
+    (
+        "authentication/test_broker_side",
+        "authentication/test_pass_through",
+        "init/test_init",
+        "oracle/test_unknown_numbers",
+    ),
+    (
+        "authentication/test_connection_limits",
+        "authentication/test_sasl_clients",
+        "authentication/test_sasl_rejections",
+        "authentication/test_sasl_sessions",
+    ),
+)
+"""Files of live tests that run in one process, one behind the other, because they share clusters
+and gateways: in three processes each would start its own."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -63,6 +110,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     check_marks(items, config.rootpath)
     order = {config.rootpath / path: place for place, path in enumerate(LONGEST)}
     items.sort(key=lambda item: order.get(item.path, len(order)))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Spread files over the processes (``--dist loadfile``), but for those in ``TOGETHER``."""
+    from xdist.scheduler import LoadFileScheduling  # of a plugin that some runs do without
+
+    places = {
+        f"tests/live/{name}.py": f"tests/live/{names[0]}.py" for names in TOGETHER for name in names
+    }
+
+    class Scheduling(LoadFileScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.partition("::")[0]
+            return places.get(file, file)
+
+    return Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_finish() -> None:

@@ -12,10 +12,10 @@ pytestmark = pytest.mark.live
 
 def test_long_listings_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(long_listings, "TRIES", 1)
-    rows = list(measure((50, 300), lambda _: None))
+    rows = list(measure((20, 60), lambda _: None))
     assert [(row.figure, row.unit, row.bar) for row in rows] == [
         (f"all of {size} topics, {what}", "CPU us/topic", None)
-        for size in (50, 300)
+        for size in (20, 60)
         for what in (
             "the first time",
             "the worker's report behind it",

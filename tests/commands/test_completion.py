@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,9 @@ def script(tmp_path: Path) -> Path:
     return path
 
 
+@cache
 def printed(shell: str) -> str:
+    """The script for a shell: the same each time, and it takes all commands to be loaded."""
     line = [sys.executable, "-m", "gateway", "completion", shell]
     return subprocess.run(line, capture_output=True, text=True, check=True, timeout=240).stdout
 

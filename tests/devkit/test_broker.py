@@ -103,6 +103,7 @@ def test_a_broker_that_cannot_start_shows_its_log() -> None:
     assert cluster.running == []
 
 
+@pytest.mark.long("kills")
 def test_a_killed_owner_takes_its_broker_along(tmp_path: Path) -> None:
     code = (
         "from devkit.broker import KafkaCluster; import threading;"

@@ -77,6 +77,7 @@ def test_a_java_clients_login() -> None:
 
 
 @pytest.mark.live
+@pytest.mark.long("brokers")
 def test_every_listener_lets_its_users_in_and_acls_hold(tmp_path: Path) -> None:
     ca = Authority(tmp_path / "ca")
     server = ca.server()

@@ -55,6 +55,7 @@ def test_fresh_metrics_have_all_that_was_before(gateway: GatewayProcess) -> None
             assert float(line.rpartition(" ")[2]) == count
 
 
+@pytest.mark.long("kills")
 def test_it_is_killed_and_started_again_on_the_same_ports(gateway: GatewayProcess) -> None:
     with gateway:
         supervisor = psutil.Process(gateway.process.command_pid)

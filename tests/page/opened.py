@@ -10,7 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
-from devkit.browser import Page, open_browser
+from devkit.browser import Page, kept_browser
 from gateway.config.models import MetricsSettings
 from gateway.page.auth import PageAuth
 from gateway.page.feed import Feed
@@ -104,7 +104,7 @@ async def opened(
     server = Server(gateway, every)
     feed = await server.start()
     try:
-        async with open_browser(directory) as browser, browser.page() as tab:
+        async with kept_browser() as browser, browser.page() as tab:
             await tab.media(scheme=scheme)
             await tab.resize(*size)
             await tab.open(f"http://127.0.0.1:{server.port}/")

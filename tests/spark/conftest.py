@@ -7,11 +7,14 @@ everybody's. Without pyspark only the tests of the schema can be imported.
 from __future__ import annotations
 
 import importlib.util
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+from devkit.suite.stages import EXAMPLES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,7 +56,8 @@ def kafka() -> Iterator[KafkaCluster]:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session as the jobs make it, small."""
+    """A session as the jobs make it: in ``make test`` as for a few records (``tiny``), which these
+    tests give, and else as for many, so that both are tested."""
     from spark.session import make_session
     from tests.spark import quick_java
 
@@ -68,7 +72,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     with pytest.MonkeyPatch.context() as patch:
         # No job may start Python on executors: there it would fail.
         patch.setenv("PYSPARK_PYTHON", "/nowhere/python")
-        session = make_session("tests", master="local[2]", conf=conf)
+        tiny = EXAMPLES in os.environ
+        session = make_session("tests", master="local[2]", tiny=tiny, conf=conf)
         yield session
         session.stop()
 

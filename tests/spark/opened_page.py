@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from devkit.browser import Page, open_browser
+from devkit.browser import Page, kept_browser
 from spark.page import Row, Table, page
 from spark.sections import SECTIONS
 from tests.spark.report_rows import ABOUT
@@ -30,7 +30,7 @@ async def opened(
     """The page of some tables in a window ``width`` wide, which complained of nothing at all."""
     file = directory / "report.html"
     file.write_text(page(tables, totals or {}, ABOUT), encoding="utf-8")
-    async with open_browser(directory) as browser, browser.page() as tab:
+    async with kept_browser() as browser, browser.page() as tab:
         await tab.resize(width, 900)
         await tab.open(file)
         assert await tab.run("document.documentElement.dataset.ready") == "yes", tab.errors

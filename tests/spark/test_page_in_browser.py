@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from devkit.browser import open_browser
+from devkit.browser import kept_browser
 from devkit.chromium import chromium
 from spark.page import Table, page
 from spark.sections import SECTIONS
@@ -307,7 +307,7 @@ async def test_the_page_may_ask_for_nothing(tmp_path: Path) -> None:
     """What the content security policy is for, should a script ever want to."""
     file = tmp_path / "report.html"
     file.write_text(page({}, {}, ABOUT), encoding="utf-8")
-    async with open_browser(tmp_path) as browser, browser.page() as tab:
+    async with kept_browser() as browser, browser.page() as tab:
         await tab.open(file)
         refused = await tab.run("fetch('http://127.0.0.1:9/').then(() => 'sent', e => e.message)")
         assert refused == "Failed to fetch"

@@ -9,7 +9,9 @@ from typing import cast
 
 import pytest
 
+from devkit.paths import PROJECT_ROOT
 from devkit.suite.stages import GATE, JOBS, LIVE, UNIT, Stage, long_stages
+from tests.conftest import LONGEST, TOGETHER
 from tests.marks import LONG, check_marks
 
 
@@ -101,3 +103,9 @@ def test_a_mark_without_its_reason_or_stage_is_a_usage_error(
 
 def test_each_reason_is_explained() -> None:
     assert all(text.startswith("it ") for text in LONG.values())
+
+
+def test_files_whose_order_or_process_is_chosen_exist() -> None:
+    together = [f"tests/live/{name}.py" for names in TOGETHER for name in names]
+    assert len(set(together)) == len(together)
+    assert [path for path in (*LONGEST, *together) if not (PROJECT_ROOT / path).is_file()] == []

@@ -1,11 +1,15 @@
 """The same flow directly, with a gateway at the source, at the target, and at both: what arrives is
-the same, topic by topic, and is what KIP-1074 says."""
+the same, topic by topic, and is what KIP-1074 says.
+
+The gate has one flow of few records, with a gateway at both sides.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 import pytest
@@ -30,6 +34,13 @@ USERS: Final = ("{}-orders", "{}-orders.internal", "{}-x-internal", "mm2x.{}.int
 
 INTERNAL: Final = ("mm2-{}.internal", "x.{}.checkpoints.internal", "__{}", ".{}", "{}.replica")
 """Topics that MirrorMaker takes for its own or Kafka's, or leaves out by ``topics.exclude``."""
+
+IN_GATE: Final = "few"
+
+LONG: Final = [
+    pytest.param(name, marks=pytest.mark.long("brokers"))
+    for name in ("direct", "source", "target", "both")
+]
 
 NAMESPACED: Final = ("team-a:{}-orders", "team-a:{}.internal", "team-b:sub:{}-deep")
 """Topics of users in namespaces, with colons."""
@@ -75,6 +86,9 @@ class Outcome:
     offsets: dict[tuple[str, int], int]
 
 
+OutcomeOf = Callable[[str], Outcome]
+
+
 @pytest.fixture(scope="module")
 def site_a(a: KafkaCluster) -> Iterator[GatewayProcess]:
     """The gateway at the source."""
@@ -86,9 +100,11 @@ def site_a(a: KafkaCluster) -> Iterator[GatewayProcess]:
 @pytest.fixture(scope="module")
 def site_b(b: KafkaCluster) -> Iterator[GatewayProcess]:
     """The gateway at the target, with a home for each source."""
-    homes = ["dr:target", "dr:both"]
+    homes = ["dr:target", "dr:both", f"dr:{IN_GATE}"]
     listeners = [Listener(home[3:], "a home", home=home, list_subtree=True) for home in homes]
-    namespaces = [*homes, "dr:both:team-a", "dr:both:team-b:sub"]
+    namespaces = [*homes]
+    for home in homes[1:]:
+        namespaces += [f"{home}:team-a", f"{home}:team-b:sub"]
     with GatewayProcess(b.bootstrap_servers, listeners, namespaces) as gateway:
         yield gateway
 
@@ -105,14 +121,22 @@ def flows(
         Flow("source", at_a("legal"), b.bootstrap_servers, FEW, legal),
         Flow("target", a.bootstrap_servers, at_b("target"), FEW),
         Flow("both", at_a("colon"), at_b("both"), MANY, NAMESPACED, identity=True),
+        Flow(IN_GATE, at_a("colon"), at_b(IN_GATE), FEW, NAMESPACED, identity=True),
     ]
     return {flow.name: flow for flow in found}
 
 
 @pytest.fixture(scope="module")
-def outcomes(flows: dict[str, Flow]) -> dict[str, Outcome]:
-    """What each flow leads to. Topics are filled, and read by a group, while MirrorMaker works."""
-    return {flow.name: _run(flow) for flow in flows.values()}
+def outcome_of(flows: dict[str, Flow]) -> OutcomeOf:
+    """Runs the flow of a name, the first time that it is named. Topics are filled, and read by a
+    group, while MirrorMaker works."""
+    return cache(lambda name: _run(flows[name]))
+
+
+@pytest.fixture
+def outcome(name: str, outcome_of: OutcomeOf) -> Outcome:
+    """What the test's flow leads to."""
+    return outcome_of(name)
 
 
 def _run(flow: Flow) -> Outcome:
@@ -164,40 +188,38 @@ def _translated(flow: Flow) -> dict[tuple[str, int], int]:
     return found
 
 
-@pytest.mark.parametrize("name", ["direct", "source", "target", "both"])
+@pytest.mark.parametrize("name", [IN_GATE, *LONG])
 def test_every_topic_of_a_user_arrives_byte_for_byte(
-    name: str, flows: dict[str, Flow], outcomes: dict[str, Outcome]
+    name: str, flows: dict[str, Flow], outcome: Outcome
 ) -> None:
     flow = flows[name]
-    found = outcomes[name].topics
+    found = outcome.topics
     for template, topic in flow.users.items():
         assert found[template].partitions == sites.content(flow.source, topic).partitions, topic
 
 
-@pytest.mark.parametrize("name", ["direct", "source", "target", "both"])
-def test_no_internal_topic_arrives(
-    name: str, flows: dict[str, Flow], outcomes: dict[str, Outcome]
-) -> None:
-    assert not outcomes[name].others & {topic.format("{}") for topic in INTERNAL}
+@pytest.mark.parametrize("name", [IN_GATE, *LONG])
+def test_no_internal_topic_arrives(name: str, flows: dict[str, Flow], outcome: Outcome) -> None:
+    assert not outcome.others & {topic.format("{}") for topic in INTERNAL}
     listed = clients.admin(flows[name].target).list_topics(timeout=SECONDS).topics
     assert not {flows[name].remote(topic) for topic in flows[name].internal} & listed.keys()
 
 
-@pytest.mark.parametrize("name", ["source", "target", "both"])
+@pytest.mark.parametrize("name", LONG[1:])
 def test_the_outcome_is_that_of_a_flow_without_a_gateway(
-    name: str, outcomes: dict[str, Outcome]
+    outcome: Outcome, outcome_of: OutcomeOf
 ) -> None:
-    direct, found = outcomes["direct"], outcomes[name]
+    direct = outcome_of("direct")
     for template in USERS:
-        assert found.topics[template].configs == direct.topics[template].configs, template
-    assert found.others == direct.others
+        assert outcome.topics[template].configs == direct.topics[template].configs, template
+    assert outcome.others == direct.others
 
 
-@pytest.mark.parametrize("name", ["direct", "source", "target", "both"])
+@pytest.mark.parametrize("name", [IN_GATE, *LONG])
 def test_offsets_are_translated_as_mirrormaker_promises(
-    name: str, flows: dict[str, Flow], outcomes: dict[str, Outcome]
+    name: str, flows: dict[str, Flow], outcome: Outcome
 ) -> None:
     flow = flows[name]
     ends = sites.ends(flow.target, [flow.remote(topic) for topic in flow.users.values()])
-    for at, offset in outcomes[name].offsets.items():
+    for at, offset in outcome.offsets.items():
         assert ends[at] - LAG <= offset <= ends[at], at

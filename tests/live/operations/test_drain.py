@@ -105,6 +105,7 @@ def test_what_one_worker_makes_the_other_knows(
         assert read == ["one"]
 
 
+@pytest.mark.long("kills")
 def test_a_worker_that_is_killed_is_replaced(
     gateway: GatewayProcess, kafka: KafkaCluster, unique: Names
 ) -> None:

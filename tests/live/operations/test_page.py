@@ -21,7 +21,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from devkit.broker import KafkaCluster
-from devkit.browser import Page, open_browser
+from devkit.browser import Page, kept_browser
 from devkit.chromium import chromium
 from devkit.gateway_process import GatewayProcess
 from devkit.ports import free_port
@@ -126,7 +126,7 @@ async def opened(
 ) -> AsyncIterator[Opened]:
     """The page, which complained of nothing and asked nobody else for anything."""
     start = f"http://127.0.0.1:{gateway.plan.metrics_port}/"
-    async with open_browser(directory) as browser, browser.page() as tab:
+    async with kept_browser() as browser, browser.page() as tab:
         await tab.media(scheme=scheme)
         await tab.resize(width, 900)
         await tab.open(start)

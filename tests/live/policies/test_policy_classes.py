@@ -261,6 +261,7 @@ def test_no_topic_is_lost_or_goes_unjudged_while_policies_are_reloaded(
     assert "Traceback" not in policed.gateway.log()
 
 
+@pytest.mark.long("kills")
 def test_a_worker_that_dies_comes_back_with_the_newest_policies(
     policed: PolicedGateway, kafka: KafkaCluster, unique: Names
 ) -> None:

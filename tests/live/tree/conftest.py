@@ -9,8 +9,8 @@ import pytest
 from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener, MountedCluster
 from devkit.gateway_process import GatewayProcess
-
-LA, NY = "la:tracking", "ny:tracking"
+from tests.live.tree.authorized_tree import authorized_tree
+from tests.live.tree.volumes import LA, NY
 
 LISTENERS = (
     Listener("la", "names are relative to la:tracking", security={"volume": LA}),
@@ -46,4 +46,20 @@ def mounted(la: KafkaCluster, ny: KafkaCluster) -> list[MountedCluster]:
 def tree(la: KafkaCluster, ny: KafkaCluster) -> Iterator[GatewayProcess]:
     """A gateway in front of both."""
     with GatewayProcess(mounted(la, ny), LISTENERS, []) as gateway:
+        yield gateway
+
+
+@pytest.fixture(scope="package")
+def authorized_pair() -> Iterator[tuple[KafkaCluster, KafkaCluster]]:
+    """Los Angeles and New York, for the gateways with ACLs."""
+    with KafkaCluster() as la, KafkaCluster(heap="256m") as ny:
+        yield la, ny
+
+
+@pytest.fixture(scope="package")
+def acls_alone(
+    authorized_pair: tuple[KafkaCluster, KafkaCluster], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[GatewayProcess]:
+    """A gateway in front of that pair; nobody may do what no ACL allows."""
+    with authorized_tree(*authorized_pair, tmp_path_factory.mktemp("secrets")) as gateway:
         yield gateway

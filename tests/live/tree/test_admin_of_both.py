@@ -31,7 +31,8 @@ from devkit.gateway_config import MountedCluster
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
 from tests.live.support import clients, java_tools, namespaces
-from tests.live.tree.conftest import LA, LISTENERS, NY, mounted
+from tests.live.tree.conftest import LISTENERS, mounted
+from tests.live.tree.volumes import LA, NY
 
 SECONDS = clients.SECONDS
 UNKNOWN_TOPIC, TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS, INVALID_CONFIG = 3, 36, 37, 40

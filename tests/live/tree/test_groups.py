@@ -133,6 +133,7 @@ def test_a_topic_gets_partitions(tree: GatewayProcess, ny: KafkaCluster) -> None
         assert [each.offset for each in found] == [3, 9]
 
 
+@pytest.mark.long("kills")
 def test_a_group_outlives_the_gateway(
     tree: GatewayProcess, la: KafkaCluster, ny: KafkaCluster
 ) -> None:

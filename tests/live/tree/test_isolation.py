@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
 from tests.live.support import authorized, clients
 from tests.live.support.wire import Wire
 from tests.live.tree import questions
-from tests.live.tree.authorized_tree import GUESTS, HIDDEN, PUBLIC, authorized_tree
+from tests.live.tree.authorized_tree import GUESTS, HIDDEN, PUBLIC
 from tests.live.tree.questions import Question
 
 NOWHERE = "no-such-name"
@@ -38,20 +35,9 @@ volume like any other."""
 
 
 @pytest.fixture(scope="module")
-def clusters() -> Iterator[tuple[KafkaCluster, KafkaCluster]]:
-    """Los Angeles and New York."""
-    with KafkaCluster() as la, KafkaCluster(heap="256m") as ny:
-        yield la, ny
-
-
-@pytest.fixture(scope="module")
-def gateway(
-    clusters: tuple[KafkaCluster, KafkaCluster], tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[GatewayProcess]:
-    """The gateway in front of both; whoever has no ACL against it may do anything at home."""
-    secrets: Path = tmp_path_factory.mktemp("secrets")
-    with authorized_tree(*clusters, secrets) as process:
-        yield process
+def gateway(acls_alone: GatewayProcess) -> GatewayProcess:
+    """The gateway in front of both."""
+    return acls_alone
 
 
 def answers(address: str, user: str, question: Question, *names: str) -> list[str]:

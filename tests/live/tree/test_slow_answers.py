@@ -18,7 +18,8 @@ from protocol.headers import frame
 from tests.live.records import relay as relays
 from tests.live.support import clients, processes, steady
 from tests.live.support.steady_java import java_producer
-from tests.live.tree.conftest import LA, LISTENERS, NY
+from tests.live.tree.conftest import LISTENERS
+from tests.live.tree.volumes import LA, NY
 
 pytestmark = pytest.mark.long("kills")
 

@@ -12,7 +12,8 @@ from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess, gateway_command
 from devkit.waiting import wait_until
 from tests.live.support import clients
-from tests.live.tree.conftest import LA, LISTENERS, NY, mounted
+from tests.live.tree.conftest import LISTENERS, mounted
+from tests.live.tree.volumes import LA, NY
 
 CLICKS = ":ny:tracking:search:tools"
 SENT = [f"{number:04}" * 64 for number in range(200)]

@@ -21,7 +21,7 @@ from tests.live.tree.authorized_tree import (
     authorized_tree,
     scram_user,
 )
-from tests.live.tree.conftest import NY
+from tests.live.tree.volumes import NY
 
 ALLOWED, DENIED = 0, 29
 """NONE and TOPIC_AUTHORIZATION_FAILED."""
@@ -32,14 +32,18 @@ TOPICS = (HIDDEN, PUBLIC, ALICES, GUESTS)
 
 @pytest.fixture(scope="module", params=[False, True], ids=["acls-alone", "everyone-without-acl"])
 def gateway(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+    request: pytest.FixtureRequest,
+    acls_alone: GatewayProcess,
+    authorized_pair: tuple[KafkaCluster, KafkaCluster],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[GatewayProcess]:
-    """The gateway; the second time what has no ACL is allowed to everybody."""
-    with (
-        KafkaCluster() as la,
-        KafkaCluster(heap="256m") as ny,
-        authorized_tree(la, ny, tmp_path_factory.mktemp("s"), everyone=request.param) as process,
-    ):
+    """The gateway; the second time another one of the same clusters, at which everybody is allowed
+    what has no ACL."""
+    if not request.param:
+        yield acls_alone
+        return
+    secrets = tmp_path_factory.mktemp("secrets")
+    with authorized_tree(*authorized_pair, secrets, everyone=True) as process:
         yield process
 
 

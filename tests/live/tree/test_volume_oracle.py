@@ -19,7 +19,8 @@ from tests.live.fuzz.lanes import Address, Outcome
 from tests.live.fuzz.requests import Request
 from tests.live.fuzz.test_differential_fuzz import ENOUGH_FOR_ALL, STILL
 from tests.live.support import clients
-from tests.live.tree.conftest import LA, mounted
+from tests.live.tree.conftest import mounted
+from tests.live.tree.volumes import LA
 
 REQUESTS = int(os.environ.get("TREE_FUZZ_REQUESTS", "5000"))
 SEED = os.environ.get("FUZZ_SEED", "tree")
