@@ -22,6 +22,7 @@ from gateway.exchanges.state import ConnectionState
 from gateway.flows import FlowSource
 from gateway.identity import ANONYMOUS, Identity
 from gateway.rules import api_versions
+from gateway.session.expiry import SESSION_EXPIRED
 from gateway.session.session import Session
 from gateway.views.access import Access
 from gateway.virtual_brokers import Target
@@ -200,6 +201,12 @@ class Admission:
         """Close a connection whose right to stay has ended."""
         self._audit.connection_revoked(connection.session.state.source, reason)
         connection.reset(reason)
+
+    def session_expired(self, connection: Connection) -> None:
+        """Close a connection on which a request came after the end of its login. What came before
+        it has been answered, and a broker carries out what has no response."""
+        self._audit.connection_revoked(connection.session.state.source, SESSION_EXPIRED)
+        connection.close(SESSION_EXPIRED)
 
     def reauthenticated(self, connection: Connection) -> None:
         """A re-authentication has gone on, and perhaps ended (KIP-368)."""
