@@ -11,7 +11,7 @@ from gateway.auth.login import Login
 from gateway.auth.pass_through import PassThrough, PassThroughLogin, principal_claim
 from gateway.auth.unknown_users import Credentials
 from gateway.config.models import Config, Listener
-from gateway.connections.closing import guard
+from gateway.connections.closing import SESSION_EXPIRED, guard
 from gateway.connections.connection import Connection, Hub
 from gateway.connections.lanes import NOTHING_SERVED, LaneHub, Lanes
 from gateway.connections.login_connection import LoginConnection, LoginHub
@@ -22,7 +22,6 @@ from gateway.exchanges.state import ConnectionState
 from gateway.flows import FlowSource
 from gateway.identity import ANONYMOUS, Identity
 from gateway.rules import api_versions
-from gateway.session.expiry import SESSION_EXPIRED
 from gateway.session.session import Session
 from gateway.views.access import Access
 from gateway.virtual_brokers import Target

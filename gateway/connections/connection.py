@@ -16,7 +16,7 @@ from gateway.brokers.errors import BrokerError
 from gateway.cluster.link import ClusterUnreachable
 from gateway.connections.base import BaseConnection, BaseHub
 from gateway.connections.broker_side import LINGER_SECONDS, BrokerSide, Lingering
-from gateway.connections.closing import LEFT_TOO_LONG, NOT_ANY_MORE, guarded
+from gateway.connections.closing import LEFT_TOO_LONG, NOT_ANY_MORE, SESSION_EXPIRED, guarded
 from gateway.connections.transports import WRITE_HIGH, close, half_close, write
 from gateway.exchanges.exchange import (
     Exchange,
@@ -29,7 +29,7 @@ from gateway.exchanges.exchange import (
 )
 from gateway.session import own_requests
 from gateway.session.deciding import Deciding
-from gateway.session.expiry import SESSION_EXPIRED, SessionExpired
+from gateway.session.expiry import SessionExpired
 from gateway.session.session import Session
 from gateway.slices import Slices, Turns, in_slices
 from gateway.views.access import Access

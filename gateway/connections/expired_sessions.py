@@ -11,10 +11,10 @@ from collections.abc import Callable
 from functools import partial
 from typing import Final
 
-from gateway.connections.closing import guard
+from gateway.connections.closing import SESSION_EXPIRED, guard
 from gateway.connections.connection import Connection
 from gateway.exchanges.exchange import Exchange
-from gateway.session.expiry import NEVER, SESSION_EXPIRED
+from gateway.session.expiry import NEVER
 
 IDLE_SECONDS: Final = 600.0
 """How long an idle connection outlives its login: as long as brokers keep idle ones by default

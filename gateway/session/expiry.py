@@ -18,8 +18,6 @@ from gateway.identity import Identity
 from protocol.errors import ProtocolError
 from protocol.schema import api_key_of
 
-SESSION_EXPIRED: Final = "session expired"
-
 NEVER: Final = inf
 """The end of a login that lasts as long as its connection."""
 
@@ -31,7 +29,7 @@ class SessionExpired(ProtocolError):
     """A request came after the end of the login: the connection closes."""
 
     def __init__(self) -> None:
-        super().__init__(SESSION_EXPIRED)
+        super().__init__("a request came after the end of the login")
 
 
 def end_of(identity: Identity) -> float:

@@ -17,11 +17,11 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import OwnedCatalog
 from gateway.config.reach import reach_addresses
 from gateway.connections.broker_side import BrokerSide
+from gateway.connections.closing import SESSION_EXPIRED
 from gateway.connections.connection import Connection
 from gateway.connections.login_connection import LoginConnection
 from gateway.identity import Identity
 from gateway.processes.server import Server
-from gateway.session.expiry import SESSION_EXPIRED
 from protocol import messages
 from tests.auth.logins import Accepts, answer, api_versions, authenticate, frames, handshake
 from tests.changes.fake_broker import no_step

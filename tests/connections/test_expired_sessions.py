@@ -8,9 +8,10 @@ from typing import Any, cast
 
 import pytest
 
+from gateway.connections.closing import SESSION_EXPIRED
 from gateway.connections.connection import Connection
 from gateway.connections.expired_sessions import IDLE_SECONDS, ExpiredSessions
-from gateway.session.expiry import NEVER, SESSION_EXPIRED
+from gateway.session.expiry import NEVER
 
 ENDS, SWEEP = 100.0, 0.25
 

@@ -14,14 +14,14 @@ from gateway.auth.unknown_users import Credentials
 from gateway.config.models import Listener
 from gateway.config.security import ListenerSasl, Secret, Unauthenticated
 from gateway.connections import expired_sessions, logins
-from gateway.connections.closing import TOO_LATE
+from gateway.connections.closing import SESSION_EXPIRED, TOO_LATE
 from gateway.connections.connection import Connection
 from gateway.connections.login_connection import LoginConnection
 from gateway.connections.logins import Logins
 from gateway.connections.waiting_clients import LONGER_ABOUT_IT
 from gateway.counts import Counts
 from gateway.identity import Identity
-from gateway.session.expiry import NEVER, SESSION_EXPIRED
+from gateway.session.expiry import NEVER
 from tests.waiting import eventually
 
 
