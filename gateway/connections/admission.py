@@ -11,7 +11,7 @@ from gateway.auth.login import Login
 from gateway.auth.pass_through import PassThrough, PassThroughLogin, principal_claim
 from gateway.auth.unknown_users import Credentials
 from gateway.config.models import Config, Listener
-from gateway.connections.closing import guard
+from gateway.connections.closing import SESSION_EXPIRED, guard
 from gateway.connections.connection import Connection, Hub
 from gateway.connections.lanes import NOTHING_SERVED, LaneHub, Lanes
 from gateway.connections.login_connection import LoginConnection, LoginHub
@@ -200,6 +200,12 @@ class Admission:
         """Close a connection whose right to stay has ended."""
         self._audit.connection_revoked(connection.session.state.source, reason)
         connection.reset(reason)
+
+    def session_expired(self, connection: Connection) -> None:
+        """Close a connection on which a request came after the end of its login. What came before
+        it has been answered, and a broker carries out what has no response."""
+        self._audit.connection_revoked(connection.session.state.source, SESSION_EXPIRED)
+        connection.close(SESSION_EXPIRED)
 
     def reauthenticated(self, connection: Connection) -> None:
         """A re-authentication has gone on, and perhaps ended (KIP-368)."""

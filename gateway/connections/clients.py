@@ -83,6 +83,7 @@ class Clients:
         self.logins = self.admission.logins
         self.login_failed = self.admission.login_failed
         self.reauthenticated = self.admission.reauthenticated
+        self.session_expired = self.admission.session_expired
         self.listeners = Listeners(
             config.listeners,
             {listener.name: reach_addresses(config, listener) for listener in config.listeners},

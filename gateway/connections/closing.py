@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 
 INTERNAL: Final = "internal error"
 TOO_LATE: Final = "client did not log in in time"
+SESSION_EXPIRED: Final = "session expired"
 TOO_MANY_LINGERING: Final = "too many connections wait for brokers"
 LEFT_TOO_LONG: Final = "what a client has left behind took too long"
 NOT_ANY_MORE: Final = "a request in flight is not allowed any more"

@@ -16,7 +16,7 @@ from gateway.brokers.errors import BrokerError
 from gateway.cluster.link import ClusterUnreachable
 from gateway.connections.base import BaseConnection, BaseHub
 from gateway.connections.broker_side import LINGER_SECONDS, BrokerSide, Lingering
-from gateway.connections.closing import LEFT_TOO_LONG, NOT_ANY_MORE, guarded
+from gateway.connections.closing import LEFT_TOO_LONG, NOT_ANY_MORE, SESSION_EXPIRED, guarded
 from gateway.connections.transports import WRITE_HIGH, close, half_close, write
 from gateway.exchanges.exchange import (
     Exchange,
@@ -29,6 +29,7 @@ from gateway.exchanges.exchange import (
 )
 from gateway.session import own_requests
 from gateway.session.deciding import Deciding
+from gateway.session.expiry import SessionExpired
 from gateway.session.session import Session
 from gateway.slices import Slices, Turns, in_slices
 from gateway.views.access import Access
@@ -51,6 +52,7 @@ class Hub(BaseHub, Protocol):
     def opened(self, connection: Connection, transport: asyncio.BaseTransport) -> None: ...
     def closed(self, connection: Connection) -> None: ...
     def reauthenticated(self, connection: Connection) -> None: ...
+    def session_expired(self, connection: Connection) -> None: ...
     def heard(self, connection: Connection) -> None: ...
     def holds_more(self, connection: Connection, change: int) -> None: ...
     async def connect_broker(self, connection: Connection) -> None: ...
@@ -360,7 +362,8 @@ class Connection(BaseConnection):
             return
         self._hub.note_close(self, reason, quietly=quietly, error=error)
         self._client_full = False  # what lingers is read on
-        if reason != DRAINED or not half_close(transport, self.connection_lost, self._paused):
+        ends_in_turn = reason in (DRAINED, SESSION_EXPIRED)  # responses before it are to be read
+        if not ends_in_turn or not half_close(transport, self.connection_lost, self._paused):
             close(transport)
         if not self._left and (self._broker is None or not self._broker.lingering):
             self._abandon()
@@ -397,6 +400,11 @@ class Connection(BaseConnection):
 
     @guarded
     def _reject(self, error: ProtocolError, *, client: bool = True) -> None:
+        if isinstance(error, SessionExpired):
+            self.session.break_off()
+            self._flush()
+            self._hub.session_expired(self)
+            return
         if not isinstance(error, Unanswerable):
             reason = "client sent what is not Kafka" if client else "broker sent what is not Kafka"
             self.close(f"{reason}: {error}")

@@ -1,8 +1,8 @@
 """Logins under way, and sessions that expire.
 
-Four times a second logins that take too long are closed, and connections whose session has expired.
-The connections of a user who is deleted close with the change of the catalog that does it, or when
-the file of the secret is gone.
+Four times a second logins that take too long are closed, and sessions that have outlived their
+login are looked at (``expired_sessions``). The connections of a user who is deleted close with the
+change of the catalog that does it, or when the file of the secret is gone.
 """
 
 from __future__ import annotations
@@ -19,19 +19,16 @@ from gateway.config.models import Listener
 from gateway.config.security import Unauthenticated
 from gateway.connections.closing import TOO_LATE, guard
 from gateway.connections.connection import Connection
+from gateway.connections.expired_sessions import ExpiredSessions
 from gateway.connections.signatures import Signatures
 from gateway.connections.waiting_clients import UnauthenticatedClient, UnauthenticatedClients
 from gateway.counts import Counts
 from gateway.identity import Identity
+from gateway.session.expiry import end_of
 
 SWEEP_SECONDS: Final = 0.25
 LOOK_SECONDS: Final = 0.5
 """Seconds between checks of the files of users and keys."""
-
-REAUTHENTICATION_SECONDS: Final = 0.5
-"""Seconds that a re-authenticating connection may outlive its session."""
-
-SESSION_EXPIRED: Final = "session expired"
 
 NO_MECHANISM: Final = "(none)"
 """In place of a mechanism that no listener has, or none: clients could choose any name."""
@@ -73,13 +70,12 @@ class Logins:
         }
         self.signatures = Signatures()
         self._counts = counts
-        self._revoke = revoke
         self._review = review
         self.unauthenticated: Mapping[str, UnauthenticatedClients] = {
             listener.name: UnauthenticatedClients(limits) for listener in listeners
         }
         self._logins: dict[LoginClient, float] = {}
-        self._ending: dict[Connection, float] = {}
+        self._expired = ExpiredSessions(revoke)
         self._sweeper: asyncio.TimerHandle | None = None
         self._looked = 0.0
 
@@ -135,28 +131,18 @@ class Logins:
     # -- sessions ----------------------------------------------------------------------------------
 
     def identified(self, connection: Connection, identity: Identity) -> None:
-        """A connection has this identity from here on."""
-        if identity.expires is None:
-            self._ending.pop(connection, None)
-        else:
-            self._ending[connection] = identity.expires
+        """A connection has this identity from here on, and its session the end of that."""
+        connection.session.ends = ends = end_of(identity)
+        self._expired.identified(connection, ends)
 
     def closed(self, connection: Connection) -> None:
         """A connection is gone."""
-        self._ending.pop(connection, None)
+        self._expired.closed(connection)
 
     def why_not(self, listener: str, identity: Identity) -> str | None:
         """Why an identity's connections have to close, such as a deleted user; None: they stay."""
         mechanisms = self.sasl.get(listener)
         return None if mechanisms is None else mechanisms.why_gone(identity)
-
-    def expired(self, now: float) -> list[Connection]:
-        """The connections whose session has ended by ``now``, in seconds since the epoch."""
-        return [
-            connection
-            for connection, expires in self._ending.items()
-            if expires <= now and not _may_renew(connection, expires, now)
-        ]
 
     def _sweep(self) -> None:
         self._sweeper = asyncio.get_running_loop().call_later(SWEEP_SECONDS, self._sweep)
@@ -165,15 +151,8 @@ class Logins:
             if deadline > now:
                 break  # in the order they came
             guard(login, partial(login.close, TOO_LATE))
-        for connection in self.expired(time.time()):
-            guard(connection, partial(self._revoke, connection, SESSION_EXPIRED))
+        self._expired.sweep(now)
         if now - self._looked >= LOOK_SECONDS:
             self._looked = now
             if any([mechanisms.look_again() for mechanisms in self.sasl.values()]):
                 self._review()
-
-
-def _may_renew(connection: Connection, expires: float, now: float) -> bool:
-    reauth = connection.session.state.reauth
-    under_way = reauth is not None and not reauth.over
-    return under_way and now < expires + REAUTHENTICATION_SECONDS

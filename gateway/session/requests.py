@@ -24,6 +24,7 @@ from gateway.exchanges.exchange import (
 from gateway.exchanges.framing import ALL, SIZE, bad_size, slice_of, write_frame
 from gateway.exchanges.state import ConnectionState
 from gateway.session.deciding import Deciding
+from gateway.session.expiry import NEVER, SessionExpired, end_of, prolongs
 from gateway.session.holding import Holding
 from gateway.session.in_flight import InFlight
 from gateway.session.rechecking import may_go_on
@@ -39,6 +40,9 @@ _REQUEST_HEAD: Final = Struct(">ihhi")
 
 MIN_REQUEST: Final = 10
 """Bytes: API key, version, correlation id and the client id's length."""
+
+KEY_END: Final = 6
+"""Bytes of a request frame up to its API key, that included."""
 
 HEADER_SIZE: Final = 12
 """Bytes before the client id in a request frame: size, API key, version, correlation id."""
@@ -61,7 +65,8 @@ class Requests(Holding):
     """The client's side of a session.
 
     ``doubted`` are long requests in flight that have to be checked again, in slices.
-    ``left`` is when its client was first sent on (seconds of ``monotonic``).
+    ``left`` is when its client was first sent on, ``ends`` when its login ends (seconds of
+    ``monotonic``).
     """
 
     __slots__ = (
@@ -72,6 +77,7 @@ class Requests(Holding):
         "_unusual",
         "_waits",
         "doubted",
+        "ends",
         "left",
         "state",
     )
@@ -87,13 +93,18 @@ class Requests(Holding):
         self._unusual = 0  # one number, so that a request pays for one look
         self._finishing = False
         self.left: float | None = None
+        self.ends: float = NEVER
         self._waits = True
         self.doubted: list[Exchange] | None = None
 
     def client_data(self, data: bytes) -> None:
         """Take bytes from the client. Raises ProtocolError for what no client may send."""
         if self._stream_left:
-            self._is_known(_monotonic())
+            now = _monotonic()
+            self._is_known(now)
+            if now >= self.ends:
+                self._end_stream()
+                return
             passed = min(len(data), self._stream_left)
             self._stream_left -= passed
             if self._stream_left < self._stream_tail:
@@ -133,6 +144,8 @@ class Requests(Holding):
             if reauth is not None and reauth.failed is not None:
                 self._in_flight.count()
                 return  # the connection ends with this answer; nothing behind it is done
+            if reauth is not None and reauth.identity is not None:
+                self.ends = end_of(reauth.identity)  # for what is held behind it
         elif isinstance(done, (Refresh, Prepare)):
             self._unusual |= REFRESHED
         if self._finishing and held:  # what waited is done, and nothing behind it is begun
@@ -165,6 +178,8 @@ class Requests(Holding):
         """Decide what was held behind responses, which have all arrived. Raises ProtocolError for
         what no client may send."""
         self.behind = False
+        if self._stream_left:
+            raise SessionExpired
         self._read(self._held.take(), 0)
 
     def _read(self, buf: bytes, position: int) -> None:
@@ -173,12 +188,16 @@ class Requests(Holding):
         most = worker.max_request_bytes
         arrived = _monotonic()
         self._is_known(arrived)
+        expired = arrived >= self.ends
         turn_ends = arrived + worker.turn_seconds
         wanted = 4
         while limit - position >= 4:
             size: int = SIZE.unpack_from(buf, position)[0]
             if not MIN_REQUEST <= size <= most:
                 raise ProtocolError(bad_size("request", size, MIN_REQUEST, most))
+            if expired and limit - position >= KEY_END and not self._prolongs(buf, position):
+                wanted = ALL
+                break
             end = position + 4 + size
             if end > limit:
                 wanted = self._stream_produce(buf, position, end, arrived)
@@ -208,6 +227,32 @@ class Requests(Holding):
             return True
         validity.end()
         return False
+
+    def _prolongs(self, buf: bytes, position: int) -> bool:
+        """Whether a request that came after the end of the login is served: it is part of a
+        re-authentication, or came before and is decided again. False: it has to wait until nothing
+        is under way any more; then this raises SessionExpired, as brokers read one request after
+        the other."""
+        in_flight = self._in_flight
+        if self._unusual & REFRESHED:
+            return True
+        if in_flight.queue or in_flight.silent is not None:
+            if not in_flight.queue:
+                self.prove()
+            self.behind = True
+            return False
+        if not prolongs(self.state, int.from_bytes(buf[position + 4 : position + KEY_END], "big")):
+            raise SessionExpired
+        return True
+
+    def _end_stream(self) -> None:
+        """The rest of a streamed request comes after the end of the login. A broker closes the
+        connection when all of it is there, so it is not forwarded: nothing of it is written. Raises
+        SessionExpired as soon as what was sent before it is answered."""
+        queue = self._in_flight.queue
+        if not queue or queue[0] is self._streamed:
+            raise SessionExpired
+        self.behind = True
 
     def _request(
         self, buf: bytes, position: int, end: int, arrived: float, cut_off: int = 0

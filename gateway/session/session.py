@@ -84,6 +84,12 @@ class Session(Requests):
         return [one for one in self._in_flight.queue or () if one is not streamed]
 
     @property
+    def first(self) -> Exchange | None:
+        """The request that the broker handles, if it was forwarded whole; None: there is none."""
+        queue = self._in_flight.queue
+        return None if not queue or queue[0] is self.streamed else queue[0]
+
+    @property
     def streamed(self) -> Exchange | None:
         """The request that is being forwarded while the rest of it is still to come."""
         return self._streamed if self._stream_left else None
@@ -106,7 +112,8 @@ class Session(Requests):
             self._go_on()
 
     def _go_on(self) -> None:
-        if not self._in_flight.queue and self.waiting is None:
+        # Behind a request that streams nothing waits, but for the end of an expired session.
+        if self.first is None and self.waiting is None:
             self.reading_client = True
             self.go_on()
             self.reading_client = False

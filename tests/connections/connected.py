@@ -31,11 +31,15 @@ class FakeServer:
         self.lingering = Lingering(most=1)
         self.turns = Turns()
         self.reauthentications: list[tuple[Connection, bool]] = []
+        self.expired: list[Connection] = []
 
     def reauthenticated(self, connection: Connection) -> None:
         transport = connection._transport
         assert isinstance(transport, FakeTransport)
         self.reauthentications.append((connection, bool(transport.written)))
+
+    def session_expired(self, connection: Connection) -> None:
+        self.expired.append(connection)
 
     def opened(self, connection: Connection, transport: asyncio.BaseTransport) -> None:
         pass

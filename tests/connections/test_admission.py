@@ -16,6 +16,8 @@ from gateway.catalog.freezes import UNDER_WAY
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import OwnedCatalog
 from gateway.config.reach import reach_addresses
+from gateway.connections.broker_side import BrokerSide
+from gateway.connections.closing import SESSION_EXPIRED
 from gateway.connections.connection import Connection
 from gateway.connections.login_connection import LoginConnection
 from gateway.identity import Identity
@@ -26,7 +28,7 @@ from tests.changes.fake_broker import no_step
 from tests.changes.fakes import FakeCatalog, Log
 from tests.config import config_samples
 from tests.connections.fake_transport import FakeTransport
-from tests.session.pair import raw_frame, request_frame
+from tests.session.pair import raw_frame, request_frame, response_frame
 from tests.session.producing import batch, produce
 
 PLAIN = b"\0alice\0wonderland"
@@ -246,7 +248,7 @@ async def test_a_re_authentication_prolongs_a_session(gate: Gate) -> None:
     gate.server.clients.admission.reauthenticated(connection)
     assert connection.session.state.reauth is None
     assert connection.session.state.identity == reauth.identity
-    assert gate.server.clients.logins.expired(time.time() + 61) == [connection]
+    assert monotonic() + 59 < connection.session.ends < monotonic() + 61
     assert gate.rows()["sasl", "ONE", "renewed"] == 1
     assert not transport.closed
 
@@ -266,3 +268,39 @@ async def test_where_there_is_none(gate: Gate) -> None:
     connection, transport = gate.inside()
     gate.server.clients.admission.reauthenticated(connection)
     assert not transport.closed
+
+
+# -- over -------------------------------------------------------------------------------------
+
+
+async def test_a_request_after_the_end_closes_the_connection(gate: Gate) -> None:
+    connection, transport = gate.inside()
+    alice = Identity("User:alice", "PLAIN", time.time() - 1, "alice")
+    gate.server.clients.admission.identified(connection, alice)
+    assert not transport.closed
+    broker = FakeTransport()
+    BrokerSide(connection).connection_made(broker)
+    connection.data_received(request_frame("Produce", 9, produce({"orders": [batch(1)]})))
+    assert broker.written == b""
+    assert (transport.closed, broker.closed, broker.aborted) == (True, True, False)
+    assert gate.audited == [("User:alice", SESSION_EXPIRED)]
+    assert ("closes", (SESSION_EXPIRED,), 1) in gate.server.collect().rows
+
+
+async def test_a_response_under_way_is_written_before(gate: Gate) -> None:
+    """And what comes behind it is not forwarded."""
+    connection, transport = gate.inside()
+    broker = FakeTransport()
+    BrokerSide(connection).connection_made(broker)
+    join = messages.build(messages.message_class("JoinGroupRequest", 5), group_id="app")
+    connection.data_received(request_frame("JoinGroup", 5, join))
+    assert broker.taken()
+    connection.session.ends = monotonic()
+    connection.data_received(request_frame("Produce", 9, produce({"orders": [batch(1)]})))
+    assert not transport.closed
+    joined = messages.build(messages.message_class("JoinGroupResponse", 5))
+    connection.broker_data(response_frame("JoinGroup", 5, joined))
+    assert len([*frames(transport.taken())]) == 1
+    assert transport.closed
+    assert broker.written == b""
+    assert gate.audited == [("User:alice", SESSION_EXPIRED)]

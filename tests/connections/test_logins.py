@@ -13,14 +13,15 @@ from gateway.auth.exchange import CredentialsError
 from gateway.auth.unknown_users import Credentials
 from gateway.config.models import Listener
 from gateway.config.security import ListenerSasl, Secret, Unauthenticated
-from gateway.connections import logins
-from gateway.connections.closing import TOO_LATE
+from gateway.connections import expired_sessions, logins
+from gateway.connections.closing import SESSION_EXPIRED, TOO_LATE
 from gateway.connections.connection import Connection
 from gateway.connections.login_connection import LoginConnection
-from gateway.connections.logins import REAUTHENTICATION_SECONDS, SESSION_EXPIRED, Logins
+from gateway.connections.logins import Logins
 from gateway.connections.waiting_clients import LONGER_ABOUT_IT
 from gateway.counts import Counts
 from gateway.identity import Identity
+from gateway.session.expiry import NEVER
 from tests.waiting import eventually
 
 
@@ -82,16 +83,15 @@ class FakeLogin:
 
 
 class FakeConnection:
-    """One that is open, perhaps with a re-authentication under way."""
+    """One that is open, with nothing under way."""
 
-    def __init__(self, *, renewing: bool = False, over: bool = False) -> None:
-        reauth = SimpleNamespace(over=over) if renewing else None
-        self.session = SimpleNamespace(state=SimpleNamespace(reauth=reauth))
+    def __init__(self) -> None:
+        self.session = SimpleNamespace(first=None, waiting=None, ends=None)
 
 
-def opened(sasl: Sasl, expires: float | None, **more: bool) -> Connection:
-    """A connection whose session ends then."""
-    made = cast(Connection, FakeConnection(**more))
+def opened(sasl: Sasl, expires: float | None) -> Connection:
+    """A connection whose login ends then."""
+    made = cast(Connection, FakeConnection())
     sasl.logins.identified(made, Identity("User:alice", "PLAIN", expires, "alice"))
     return made
 
@@ -137,14 +137,13 @@ async def test_a_login_takes_its_time_and_no_more(
     def sweeping() -> float:
         nonlocal swept
         swept += 1
-        return NOW
+        return now
 
     async def sweep_twice() -> None:
         wanted = swept + 2
         await eventually(lambda: swept >= wanted, "two sweeps")
 
-    # The first is the logins' clock; the other one is looked at once in each sweep.
-    clock = SimpleNamespace(monotonic=lambda: now, time=sweeping)
+    clock = SimpleNamespace(monotonic=sweeping)  # each sweep looks at it once
     monkeypatch.setattr(logins, "time", clock)
     sasl = Sasl(tmp_path, max_seconds=2)
     early, late = FakeLogin(sasl), FakeLogin(sasl)
@@ -195,42 +194,25 @@ def test_results_are_counted(tmp_path: Path) -> None:
 
 # -- sessions ---------------------------------------------------------------------------------
 
-NOW = 1_000.0
 
-
-def test_sessions_that_have_expired(tmp_path: Path) -> None:
+def test_a_session_knows_its_end(tmp_path: Path) -> None:
     sasl = Sasl(tmp_path)
-    past = opened(sasl, NOW)
-    opened(sasl, NOW + 0.001)
-    opened(sasl, None)
-    assert sasl.logins.expired(NOW) == [past]
-    sasl.logins.closed(past)
-    assert sasl.logins.expired(NOW) == []
-
-
-def test_one_that_is_being_renewed_has_a_moment_more(tmp_path: Path) -> None:
-    sasl = Sasl(tmp_path)
-    renewing = opened(sasl, NOW, renewing=True)
-    failed = opened(sasl, NOW, renewing=True, over=True)
-    assert sasl.logins.expired(NOW) == [failed]
-    assert sasl.logins.expired(NOW + REAUTHENTICATION_SECONDS) == [renewing, failed]
-    assert REAUTHENTICATION_SECONDS + logins.SWEEP_SECONDS < 1.0  # of a promise of a second
-
-
-def test_one_that_was_renewed_has_a_new_end(tmp_path: Path) -> None:
-    sasl = Sasl(tmp_path)
-    renewed = opened(sasl, NOW)
-    sasl.logins.identified(renewed, Identity("User:alice", "PLAIN", NOW + 60))
-    assert sasl.logins.expired(NOW) == []
+    before = time.monotonic()
+    renewed = opened(sasl, time.time() + 60)
+    assert before + 59 < renewed.session.ends < time.monotonic() + 61
     sasl.logins.identified(renewed, Identity("User:alice", "PLAIN"))
-    assert sasl.logins.expired(NOW + 100) == []
+    assert renewed.session.ends == NEVER
 
 
 @pytest.mark.usefixtures("quick")
-async def test_an_expired_session_is_closed(tmp_path: Path) -> None:
+async def test_one_that_outlives_its_login_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(expired_sessions, "IDLE_SECONDS", 0.05)
     sasl = Sasl(tmp_path)
     sasl.logins.start()
-    ending = opened(sasl, time.time() + 0.05)
+    gone, ending = (opened(sasl, time.time() + 0.05) for _ in range(2))
+    sasl.logins.closed(gone)
     await eventually(lambda: sasl.revoked, "the end")
     await sasl.logins.stop()
     assert sasl.revoked == [(ending, SESSION_EXPIRED)]

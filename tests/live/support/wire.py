@@ -85,6 +85,10 @@ class Wire:
             self._socket.settimeout(SECONDS)
         return sent
 
+    def until(self, seconds: float) -> None:
+        """Wait so long at most from here on; then it is a TimeoutError."""
+        self._socket.settimeout(seconds)
+
     def receive(self, size: int) -> bytes:
         """Exactly ``size`` bytes. Raises ConnectionEnded."""
         parts = bytearray()
