@@ -109,8 +109,6 @@ _HASTE = {
     "group.initial.rebalance.delay.ms": "0",
     "group.consumer.heartbeat.interval.ms": "1000",
     "group.consumer.min.heartbeat.interval.ms": "500",
-    # So that a broker that nobody asks takes less of the processor.
-    "metadata.max.idle.interval.ms": "5000",
     "num.network.threads": "2",
     "num.io.threads": "4",
     "log.cleaner.dedupe.buffer.size": "4194304",

@@ -16,6 +16,7 @@ import pytest
 from bench.record_batches import record_batch
 from devkit.broker import KafkaCluster
 from devkit.gateway_process import GatewayProcess
+from devkit.waiting import wait_until
 from protocol import messages
 from protocol.schema import api_key_of
 from tests.live.oracle import comparison
@@ -60,6 +61,16 @@ class Sides(NamedTuple):
         return error_codes(messages.parse(f"{name}Response", version, answer))
 
 
+def _await_coordinator(servers: str) -> None:
+    """A broker makes the topic of groups when it is asked for the first one's coordinator."""
+    with Wire(servers) as wire:
+        wait_until(
+            lambda: not int(wire.ask("FindCoordinator", 0, key="app").error_code),
+            "a coordinator",
+            clients.SECONDS,
+        )
+
+
 @pytest.fixture(scope="module")
 def sides(
     secured_brokers: SecuredBrokers, kafka: KafkaCluster, gateway: GatewayProcess
@@ -69,6 +80,7 @@ def sides(
         clients.create(cluster.bootstrap_servers, TOPIC)
         clients.await_stored(cluster, TOPIC)
         clients.await_led(cluster.bootstrap_servers, TOPIC)
+        _await_coordinator(cluster.bootstrap_servers)
     users = gateway.bootstrap_servers(authorized.USERS_LISTENER)
     with Wire(oracle.bootstrap_servers) as direct, Wire(users) as through:
         authorized.prove(through, authorized.ADMIN)
