@@ -31,6 +31,7 @@ from protocol.primitives import (
     nullable_compact_text,
     read_uvarint,
     reject_length,
+    require_utf8,
     skip_tags,
 )
 

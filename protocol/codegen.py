@@ -159,7 +159,8 @@ class Generator:
         if field.type == "records":
             self.records(field, flexible, skip=True)
         elif field.type in ("string", "bytes"):
-            sized_field(self._source, field, nullable, flexible, self._kind(field))
+            text = Kind.TEXT in self._kinds
+            sized_field(self._source, field, nullable, flexible, self._kind(field), text)
         else:
             self._fixed([field])
 

@@ -9,3 +9,7 @@ class ProtocolError(Exception):
 
 class TruncatedError(ProtocolError):
     """The bytes end too early; with more of them the same call may succeed."""
+
+
+class NotUtf8(ProtocolError):
+    """A text is not UTF-8. In a request it is read as a broker reads it: see ``protocol.text``."""

@@ -68,5 +68,10 @@ class Kind(IntEnum):
     AUTO_CREATION = 29
     """bool; whether the topics that a Metadata request names may be created by it."""
 
+    TEXT = 30
+    """No field's, and never emitted: a walker that has it raises NotUtf8 for any string that is
+    not UTF-8, whatever its kind (``protocol.text``)."""
 
-ALL_KINDS: Final = frozenset(Kind) - {Kind.PLAIN}
+
+ALL_KINDS: Final = frozenset(Kind) - {Kind.PLAIN, Kind.TEXT}
+"""What walkers emit."""

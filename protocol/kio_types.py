@@ -16,6 +16,7 @@ __all__ = [
     "Entity",
     "EntityType",
     "ErrorCode",
+    "InvalidUnicode",
     "LoadableEntityType",
     "Records",
     "SerialError",
@@ -48,7 +49,7 @@ with _without_hypothesis():
     from kio.schema.errors import ErrorCode
     from kio.schema.index import LoadableEntityType, api_key_map, schema_name_map
     from kio.serial import entity_reader, entity_writer, readers, writers
-    from kio.serial.errors import SerialError
+    from kio.serial.errors import InvalidUnicode, SerialError
     from kio.static.constants import EntityType
     from kio.static.primitive import Records, TZAware
     from kio.static.protocol import Entity

@@ -6,11 +6,18 @@ What passes fields here believes lengths and counts: a ``walkers.validator`` mus
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from struct import calcsize
 from typing import Final
 
 from protocol.pausing import paced
-from protocol.primitives import read_uvarint, skip_tags, write_uvarint
+from protocol.primitives import (
+    compact_string,
+    legacy_string,
+    read_uvarint,
+    skip_tags,
+    write_uvarint,
+)
 from protocol.schema import FieldSpec, StructSpec
 
 FORMATS: Final = {
@@ -136,14 +143,24 @@ def without_unknown_tags(buf: bytes, spec: StructSpec) -> bytes:
     A newer client or broker may add them anywhere. Kafka skips those that it does not know, kio
     does not read a body that has any.
     """
-    return _known_struct(buf, 0, spec)[0]
+    return _known_struct(buf, 0, spec, None)[0]
 
 
-def _known_struct(buf: bytes, pos: int, spec: StructSpec) -> tuple[bytes, int]:
+Read = Callable[[bytes], bytes]
+"""Gives the text that stands for the bytes of a string."""
+
+
+def with_texts(buf: bytes, spec: StructSpec, read: Read) -> bytes:
+    """A body with other texts, those that ``read`` gives for the bytes of its strings; without
+    unknown tagged fields."""
+    return _known_struct(buf, 0, spec, read)[0]
+
+
+def _known_struct(buf: bytes, pos: int, spec: StructSpec, read: Read | None) -> tuple[bytes, int]:
     """A struct without unknown tagged fields, and where the original ends; so do those below."""
     parts: list[bytes] = []
     for field in spec.fields:
-        part, pos = _known_field(buf, pos, field, spec.flexible)
+        part, pos = _known_field(buf, pos, field, spec.flexible, read)
         parts.append(part)
     if not spec.flexible:
         return b"".join(parts), pos
@@ -154,14 +171,18 @@ def _known_struct(buf: bytes, pos: int, spec: StructSpec) -> tuple[bytes, int]:
         tag, pos = read_uvarint(buf, pos, len(buf))
         size, pos = read_uvarint(buf, pos, len(buf))
         if tag in known:
-            content, _ = _known_field(buf, pos, known[tag], flexible=True)
+            content, _ = _known_field(buf, pos, known[tag], True, read)
             tagged.append(write_uvarint(tag) + write_uvarint(len(content)) + content)
         pos += size
     return b"".join((*parts, write_uvarint(len(tagged)), *tagged)), pos
 
 
-def _known_field(buf: bytes, pos: int, field: FieldSpec, flexible: bool) -> tuple[bytes, int]:
+def _known_field(
+    buf: bytes, pos: int, field: FieldSpec, flexible: bool, read: Read | None
+) -> tuple[bytes, int]:
     start, struct = pos, field.struct
+    if struct is None and read is not None and field.type == "string":
+        return _read_field(buf, pos, field, flexible, read)
     if struct is None:
         pos = field_end(buf, pos, field, flexible)
         return buf[start:pos], pos
@@ -173,6 +194,29 @@ def _known_field(buf: bytes, pos: int, field: FieldSpec, flexible: bool) -> tupl
         count = 0 if buf[start] > 127 else 1
     parts = [buf[start:pos]]
     for _ in paced(range(count)):
-        part, pos = _known_struct(buf, pos, struct)
+        part, pos = _known_struct(buf, pos, struct, read)
         parts.append(part)
     return b"".join(parts), pos
+
+
+def _read_field(
+    buf: bytes, pos: int, field: FieldSpec, flexible: bool, read: Read
+) -> tuple[bytes, int]:
+    """A string, or an array of them, with other texts, and where the original ends."""
+    start, count = pos, 1
+    if field.array:
+        count, pos = read_count(buf, pos, flexible)
+    parts = [buf[start:pos]]
+    for _ in paced(range(count)):
+        value_at = pos
+        pos = _value_end(buf, pos, field, field.nullable, flexible)
+        parts.append(_read_string(buf[value_at:pos], flexible, read))
+    return b"".join(parts), pos
+
+
+def _read_string(value: bytes, flexible: bool, read: Read) -> bytes:
+    """A string with another text; a null one as it is."""
+    if flexible:
+        length, begin = read_uvarint(value, 0, len(value))
+        return compact_string(read(value[begin:])) if length else value
+    return legacy_string(read(value[2:])) if value[0] < 0x80 else value

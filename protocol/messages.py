@@ -15,9 +15,10 @@ from struct import error as StructError
 from typing import Any, Final, NamedTuple, TypeVar, get_type_hints
 
 from protocol import long_messages
-from protocol.errors import ProtocolError
+from protocol.errors import NotUtf8, ProtocolError
 from protocol.kio_types import (
     Entity,
+    InvalidUnicode,
     Records,
     SerialError,
     TZAware,
@@ -61,7 +62,8 @@ def parse(message: str, version: int, body: bytes) -> Any:
     """The entity that ``body``, all of it, holds; unknown tagged fields are left out.
 
     Raises TruncatedError if it ends early, ProtocolError if it goes on after its end, is
-    malformed, or holds what kio has no value for (text that is not UTF-8, a time out of range).
+    malformed, or holds what kio has no value for (a time out of range), and as its kind NotUtf8 for
+    text that is not UTF-8.
     Error codes are numbers, also those that kio does not know.
     """
     reader = _reader(message, version)
@@ -77,6 +79,8 @@ def parse(message: str, version: int, body: bytes) -> Any:
             entity = read(body)
         except KeyError:  # kio's way to say that it does not know a tag
             entity = read(without_unknown_tags(body, reader.spec))
+    except InvalidUnicode as error:
+        raise NotUtf8(f"{message} v{version} cannot be read: a text is not UTF-8") from error
     except (SerialError, ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise ProtocolError(f"{message} v{version} cannot be read: {error}") from error
     return entity

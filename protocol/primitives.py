@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from typing import Final, NoReturn
 
-from protocol.errors import ProtocolError, TruncatedError
+from protocol.errors import NotUtf8, ProtocolError, TruncatedError
 from protocol.pausing import pause_point
 
 MAX_INT16: Final = 0x7FFF
@@ -122,6 +122,14 @@ def _of_text(length: int, path: str) -> int:
     if length > MAX_INT16:
         reject_length(length, path)
     return length
+
+
+def require_utf8(text: bytes, path: str) -> None:
+    """Raise NotUtf8 for a text that is not UTF-8."""
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        raise NotUtf8(f"{path} is not UTF-8") from None
 
 
 def skip_tags(buf: bytes, pos: int, end: int) -> int:

@@ -127,13 +127,26 @@ class Source:
 
 
 def sized_field(
-    source: Source, field: FieldSpec, nullable: bool, flexible: bool, kind: Kind | None
+    source: Source,
+    field: FieldSpec,
+    nullable: bool,
+    flexible: bool,
+    kind: Kind | None,
+    text: bool = False,
 ) -> None:
-    """A string or bytes field, or an element of an array of them; emitted as ``kind`` if given."""
+    """A string or bytes field, or an element of an array of them; emitted as ``kind`` if given.
+    ``text``: a string that is not UTF-8 is rejected."""
+    text = text and field.type == "string"
     if flexible:
-        _compact(source, field, nullable, kind)
+        _compact(source, field, nullable, kind, text)
     else:
-        _legacy(source, field, nullable, kind)
+        _legacy(source, field, nullable, kind, text)
+
+
+def _check_text(source: Source, field: FieldSpec, there: str) -> None:
+    """Reject a text that is not UTF-8. Nearly all are ASCII, which is one look."""
+    source.line(f"if {there}not buf[v:pos].isascii():")
+    source.line(f'    require_utf8(buf[v:pos], "{field.path}")')
 
 
 def count(source: Source, field: FieldSpec, flexible: bool, size: int | None = None) -> None:
@@ -222,12 +235,14 @@ def _compact_records_length(source: Source, field: FieldSpec) -> None:
         source.line(f'    raise ProtocolError("{field.path} is null")')
 
 
-def _compact(source: Source, field: FieldSpec, nullable: bool, kind: Kind | None) -> None:
+def _compact(
+    source: Source, field: FieldSpec, nullable: bool, kind: Kind | None, text: bool
+) -> None:
     path = field.path
     # Only lengths of two bytes and more are read by a function, which bounds those of strings.
     reader = "nullable_compact" if nullable else "compact"
     reader += "_text" if field.type == "string" else ""
-    if kind is None:
+    if kind is None and not text:
         _skip_compact(source, path, nullable, reader)
         return
     source.line(f"s = {source.at()}")
@@ -244,7 +259,11 @@ def _compact(source: Source, field: FieldSpec, nullable: bool, kind: Kind | None
     source.line("    pos = v + n if n >= 0 else v" if nullable else "    pos = v + n")
     source.landed()
     source.check()
-    source.emit(kind, "s", "pos", "buf[v:pos] if n >= 0 else None" if nullable else "buf[v:pos]")
+    if text:
+        _check_text(source, field, "n > 0 and " if nullable else "")
+    if kind is not None:
+        value = "buf[v:pos] if n >= 0 else None" if nullable else "buf[v:pos]"
+        source.emit(kind, "s", "pos", value)
 
 
 def _skip_compact(source: Source, path: str, nullable: bool, reader: str) -> None:
@@ -266,22 +285,25 @@ def _skip_compact(source: Source, path: str, nullable: bool, reader: str) -> Non
     source.landed()
 
 
-def _legacy(source: Source, field: FieldSpec, nullable: bool, kind: Kind | None) -> None:
+def _legacy(
+    source: Source, field: FieldSpec, nullable: bool, kind: Kind | None, text: bool
+) -> None:
     """A string with an int16 length, for which two plain indexings are faster than
     ``unpack_from``, or bytes with an int32 length."""
     short, size = field.type == "string", 2 if field.type == "string" else 4
     start = source.at()
-    if kind is not None:
+    wanted = kind is not None or text
+    if wanted:
         source.line(f"s = {start}")
         start = "s"
     if short:
-        second = "s + 1" if kind is not None else source.at(1)
+        second = "s + 1" if wanted else source.at(1)
         source.line(f"n = buf[{start}] << 8 | buf[{second}]")
     else:
         source.line(f"n, = {source.unpack('>i')}(buf, {start})")
     moved = f"pos += n + {source.ahead(size)}"
     unmoved = f"pos += {source.ahead(size)}"
-    if kind is not None:
+    if wanted:
         source.line(f"v = s + {size}")
         moved, unmoved = "pos = v + n", "pos = v"
     some, null, length = "n >= 0", "n == -1", "n"
@@ -295,11 +317,13 @@ def _legacy(source: Source, field: FieldSpec, nullable: bool, kind: Kind | None)
     source.line("else:")
     source.line(f'    reject_length({length}, "{field.path}")')
     source.landed()
-    if kind is not None:
+    if wanted:
         source.check()
-        source.emit(
-            kind, "s", "pos", f"buf[v:pos] if {some} else None" if nullable else "buf[v:pos]"
-        )
+    if text:
+        _check_text(source, field, f"{some} and " if nullable else "")
+    if kind is not None:
+        value = f"buf[v:pos] if {some} else None" if nullable else "buf[v:pos]"
+        source.emit(kind, "s", "pos", value)
 
 
 def _sum(term: str, ahead: int) -> str:

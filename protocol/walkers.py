@@ -32,6 +32,7 @@ from protocol.primitives import (
     nullable_compact_text,
     read_uvarint,
     reject_length,
+    require_utf8,
     skip_tags,
 )
 from protocol.schema import FieldSpec, StructSpec, message_spec
@@ -55,6 +56,7 @@ _GLOBALS = {
     "pause_point": pause_point,
     "read_uvarint": read_uvarint,
     "reject_length": reject_length,
+    "require_utf8": require_utf8,
     "skip_tags": skip_tags,
     "Struct": Struct,
 }

@@ -10,15 +10,16 @@ from gateway.auth.exchange import AuthenticationFailed
 from gateway.error_codes import ILLEGAL_SASL_STATE, SASL_AUTHENTICATION_FAILED
 from protocol import messages
 from protocol.messages import make
-from protocol.walkers import validator
+from protocol.text import readable
 
 HANDSHAKE: Final = "SaslHandshake"
 AUTHENTICATE: Final = "SaslAuthenticate"
 
 
 def request_body(name: str, version: int, body: bytes) -> bytes:
-    """A request's body without bytes after its end, which Kafka ignores. Raises ProtocolError."""
-    return body[: validator(f"{name}Request", version)(body, 0, len(body), [])]
+    """A request's body as a broker reads it: without bytes after its end, and with text that is
+    UTF-8. Raises ProtocolError."""
+    return readable(f"{name}Request", version, body)
 
 
 def parse(name: str, version: int, body: bytes) -> Any:

@@ -20,7 +20,7 @@ _NAMING: Final = frozenset(
 
 REQUEST_KINDS: Final = _NAMING | {
     *(Kind.KEY_TYPE, Kind.REPLICA_ID, Kind.SESSION_EPOCH, Kind.MAX_BYTES),
-    *(Kind.ACKS, Kind.RECORDS, Kind.AUTO_CREATION, Kind.REGEX),
+    *(Kind.ACKS, Kind.RECORDS, Kind.AUTO_CREATION, Kind.REGEX, Kind.TEXT),
 }
 
 RESPONSE_KINDS: Final = _NAMING | {

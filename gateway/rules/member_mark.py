@@ -3,25 +3,29 @@
 A broker has the flat names that the gateway subscribed a member to. Where they do not tell all (an
 expression, a name that reaches no topic yet, a link, a topic that was moved), one more name is
 subscribed to: the mark, which holds the rest. No topic can have this name, and clients never see
-it. Another gateway, or another worker, reads the member back from ConsumerGroupDescribe.
+it. Another gateway, or another worker, reads the member back from ConsumerGroupDescribe, and who
+describes a group is shown the expression of the mark, as a broker shows it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from gateway.rules.group_members import Member
 from protocol import messages
 from protocol.messages import changed
+from protocol.pausing import paced
 
 PREFIX: Final = "kafka-gateway:"
 """Marks begin with this; ``:`` is in no topic's name on a broker."""
 
 TOO_LONG: Final = PREFIX + "?"
 """The mark of a member whose own is longer than ``MAX_MARK``: it has to join again."""
+
+_DESCRIBED: Final = "ConsumerGroupDescribeResponse"
 
 MAX_MARK: Final = 32_767
 """Bytes: the longest string of Kafka's protocol."""
@@ -70,10 +74,13 @@ def mark_of(
     """The mark of a member that is subscribed to these flat names; None: it needs none."""
     called: dict[str, str] = {}
     plain: set[str] = set()
+    by_name: list[str] = []
     for flat in flats:
         key = flat.encode()
         own = spellings.spell(key)
         name = reached.get(key, flat)
+        if name in member.names:
+            by_name.append(flat)
         if own is None or own.decode() != name or spellings.moved(key):
             called[flat] = name
         else:
@@ -81,7 +88,9 @@ def mark_of(
     if not member.pattern and not called and plain == set(member.names):
         return None
     told = {"scope": spellings.scope, "regex": member.pattern}
-    listed = {"names": sorted(member.names), "called": called}
+    listed: dict[str, object] = {"names": sorted(member.names), "called": called}
+    if member.pattern and by_name:
+        listed["by_name"] = sorted(by_name)
     # Sorted, so that equal subscriptions are equal to the broker's assignors.
     mark = PREFIX + json.dumps(told | listed, sort_keys=True, separators=(",", ":"))
     return mark if len(mark) <= MAX_MARK else TOO_LONG
@@ -141,18 +150,63 @@ def _text(value: Any) -> str:
     return value
 
 
-def without_marks(version: int, body: bytes) -> bytes:
-    """A ConsumerGroupDescribeResponse without marks. Raises ProtocolError."""
+Expressions = Mapping[tuple[int, str], str]
+"""The expressions of described members, by the position of the group and the member id."""
+
+
+def without_marks(version: int, body: bytes) -> tuple[bytes, Expressions]:
+    """A ConsumerGroupDescribeResponse without marks, and the expressions that they hold. A member
+    with one keeps the names that its client has named, as on a broker, and not those that only the
+    expression matches. Raises ProtocolError."""
     if PREFIX.encode() not in body:
-        return body
-    response = messages.parse("ConsumerGroupDescribeResponse", version, body)
+        return body, {}
+    response = messages.parse(_DESCRIBED, version, body)
+    expressions: dict[tuple[int, str], str] = {}
+    groups = []
+    for at, group in enumerate(response.groups):
+        members = []
+        for member in paced(group.members):
+            names, expression = _described(member.subscribed_topic_names)
+            members.append(changed(member, {"subscribed_topic_names": names}))
+            if expression:
+                expressions[at, member.member_id] = expression
+        groups.append(changed(group, {"members": tuple(members)}))
+    return messages.write(changed(response, {"groups": tuple(groups)})), expressions
+
+
+def with_expressions(version: int, body: bytes, expressions: Expressions) -> bytes:
+    """A ConsumerGroupDescribeResponse (the client's names) with the expressions of its members. An
+    expression is its client's text, in the spelling of that client's listener: nothing in it is
+    renamed. Raises ProtocolError."""
+    response = messages.parse(_DESCRIBED, version, body)
     groups = tuple(
-        changed(group, {"members": tuple(map(_unmarked, group.members))})
-        for group in response.groups
+        changed(group, {"members": tuple(_with_expressions(at, group, expressions))})
+        for at, group in enumerate(response.groups)
     )
     return messages.write(changed(response, {"groups": groups}))
 
 
-def _unmarked(member: Any) -> Any:
-    names = tuple(name for name in member.subscribed_topic_names if not is_mark(name))
-    return changed(member, {"subscribed_topic_names": names})
+def _with_expressions(at: int, group: Any, expressions: Expressions) -> Iterator[Any]:
+    for member in paced(group.members):
+        expression = expressions.get((at, member.member_id))
+        if expression is None:
+            yield member
+        else:
+            yield changed(member, {"subscribed_topic_regex": expression})
+
+
+def _described(names: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """The names (flat) to show of a member, and its expression. Of a mark that does not say which
+    names the client has named itself, because it was too long or because something else wrote it,
+    all names are shown and no expression."""
+    flats = tuple(name for name in names if not is_mark(name))
+    marks = [name for name in names if is_mark(name)]
+    try:
+        told = json.loads(marks[0].removeprefix(PREFIX)) if len(marks) == 1 else {}
+        expression = _text(told["regex"])
+        by_name = {_text(flat) for flat in told.get("by_name", ())}
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        return flats, ""
+    if not expression:
+        return flats, ""
+    return tuple(flat for flat in flats if flat in by_name), expression

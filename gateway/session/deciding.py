@@ -13,16 +13,19 @@ from gateway.exchanges.exchange import (
     Exchange,
     Forward,
     Outcome,
+    Plan,
     Prepare,
     Refresh,
     Unanswerable,
     Work,
 )
-from gateway.exchanges.framing import LONG, Buffer, pieces_of
+from gateway.exchanges.framing import LONG, SIZE, Buffer, pieces_of
 from gateway.exchanges.state import ConnectionState
 from gateway.slices import Slices
 from gateway.views.access import Access
+from protocol.errors import NotUtf8
 from protocol.splice import splice
+from protocol.text import readable
 
 MAX_TRIES: Final = 3
 """The number of times that a request is decided if the catalog changes meanwhile. Then the last
@@ -108,6 +111,13 @@ class Deciding:
         except TrailingBytes as more:
             exchange.undecided = []
             return more.stop, decide(self.state, exchange, self.buf, self.start, more.stop)
+        except NotUtf8:
+            exchange.undecided = []
+            self.buf, self.start = readable_frame(
+                exchange.client_plan, self.buf, self.position, self.start, self.end
+            )
+            self.position, self.end = 0, len(self.buf)
+            return self.end, decide(self.state, exchange, self.buf, self.start, self.end)
 
     def _written(self, exchange: Exchange, end: int, outcome: Outcome) -> Outcome:
         exchange.long = True
@@ -121,6 +131,16 @@ class Deciding:
                 return Forward(exchange.plan, b"", pieces_of(self.buf, self.start, end, outcome))
             return Forward(exchange.plan, splice(self.buf, self.start, end, outcome))
         return outcome
+
+
+def readable_frame(
+    plan: Plan, buf: bytes, position: int, start: int, end: int
+) -> tuple[bytes, int]:
+    """The request ``buf[position:end]`` with its text as a broker reads it (``protocol.text``), and
+    where its body begins, which was ``start``. Raises ProtocolError."""
+    body = readable(f"{plan.name}Request", plan.version, buf[start:end])
+    header = buf[position + SIZE.size : start]
+    return SIZE.pack(len(header) + len(body)) + header + body, SIZE.size + len(header)
 
 
 def note_decision(exchange: Exchange, buf: bytes, start: int, end: int, outcome: Outcome) -> None:

@@ -23,13 +23,13 @@ from gateway.exchanges.exchange import (
 )
 from gateway.exchanges.framing import ALL, SIZE, bad_size, slice_of, write_frame
 from gateway.exchanges.state import ConnectionState
-from gateway.session.deciding import Deciding
+from gateway.session.deciding import Deciding, readable_frame
 from gateway.session.expiry import NEVER, SessionExpired, end_of, prolongs
 from gateway.session.holding import Holding
 from gateway.session.in_flight import InFlight
 from gateway.session.rechecking import may_go_on
 from gateway.session.responses import response_payload
-from protocol.errors import ProtocolError, TruncatedError
+from protocol.errors import NotUtf8, ProtocolError, TruncatedError
 from protocol.headers import read_request_header
 from protocol.primitives import legacy_string
 
@@ -269,16 +269,19 @@ class Requests(Holding):
             return True
         exchange = Exchange(plan, correlation_id, arrived, size + 4 + cut_off)
         start = self._body_of_request(plan, buf, position, end)
-        if size > plan.small_request or self._unusual:
-            if self._unusual & LEAVING and self._send_on(exchange, buf, start, end):
-                return True
-            exchange.refreshed = bool(self._unusual & REFRESHED)
-            return self._in_slices(exchange, buf, position, start, end)
         try:
+            if size > plan.small_request or self._unusual:
+                if self._unusual & LEAVING and self._send_on(exchange, buf, start, end):
+                    return True
+                exchange.refreshed = bool(self._unusual & REFRESHED)
+                return self._in_slices(exchange, buf, position, start, end)
             outcome = plan.on_request(self.state, exchange, buf, start, end)
         except TrailingBytes as more:
             whole = SIZE.pack(more.stop - position - 4) + buf[position + 4 : more.stop]
             return self._request(whole, 0, len(whole), arrived, end - more.stop)
+        except NotUtf8:
+            whole, _ = readable_frame(plan, buf, position, start, end)
+            return self._request(whole, 0, len(whole), arrived, end - position - len(whole))
         except ManyItems:
             return self._in_slices(exchange, buf, position, start, end)
         if plan.on_change is None:
@@ -373,6 +376,8 @@ class Requests(Holding):
         try:
             start = self._body_of_request(plan, buf, position, limit)
             edits = produce.head(self.state, exchange, buf, start, limit, end)
+        except NotUtf8:
+            return end - position  # it is decided whole, as a broker reads it
         except TruncatedError:
             return limit - position + 1 if limit - position < HEAD_LIMIT else end - position
         if edits is None:

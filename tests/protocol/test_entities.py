@@ -144,5 +144,5 @@ def test_arrays_of_topics_and_partitions_are_counted() -> None:
 
 
 def test_all_kinds_are_those_that_can_be_emitted() -> None:
-    assert set(Kind) - ALL_KINDS == {Kind.PLAIN}
+    assert set(Kind) - ALL_KINDS == {Kind.PLAIN, Kind.TEXT}
     assert set(TYPES) | {Kind.COUNT, Kind.SIZED} == ALL_KINDS

@@ -16,8 +16,10 @@ from gateway.rules.member_mark import (
     PREFIX,
     TOO_LONG,
     Spellings,
+    is_mark,
     mark_of,
     recall,
+    with_expressions,
     with_mark,
     without_marks,
 )
@@ -164,17 +166,50 @@ def test_a_heartbeat_that_says_no_names_gets_none() -> None:
     assert with_mark(1, body, Member(pattern="a:.*"), {}, SPELLINGS) == body
 
 
-def test_clients_are_not_shown_marks() -> None:
+def described(names: Sequence[str], regex: str | None = None) -> bytes:
+    """A group of one member that a broker describes so."""
     cls = messages.message_class("ConsumerGroupDescribeResponse", 1)
     group = element_class(cls, "groups")
     member = element_class(group, "members")
-    at_broker = kept([], "a:.*", "a:orders")
+    values = {"subscribed_topic_names": tuple(names), "subscribed_topic_regex": regex}
+    one: Any = messages.build(member, member_id="m", **values)
+    whole: Any = messages.build(group, group_id="g", members=(one,))
+    return messages.write(messages.build(cls, groups=(whole,)))
 
-    def response(names: Sequence[str]) -> Any:
-        one: Any = messages.build(member, member_id="m", subscribed_topic_names=tuple(names))
-        whole: Any = messages.build(group, group_id="g", members=(one,))
-        return messages.build(cls, groups=(whole,))
 
-    body = without_marks(1, messages.write(response(at_broker)))
-    assert body == messages.write(response(flats("a:orders")))
-    assert without_marks(1, body) is body
+def test_clients_are_not_shown_marks() -> None:
+    at_broker = kept(["a:missing", "a:orders"], "", "a:orders")
+    assert any(map(is_mark, at_broker))
+    body, expressions = without_marks(1, described(at_broker))
+    assert body == described(flats("a:orders"))
+    assert not expressions
+    assert without_marks(1, body) == (body, {})
+
+
+@pytest.mark.parametrize(
+    ("named", "shown"), [([], []), (["a:orders"], ["a:orders"]), (["a:missing"], [])]
+)
+def test_clients_are_shown_expressions(named: list[str], shown: list[str]) -> None:
+    """As a broker shows them: beside the names that the client has named itself."""
+    at_broker = kept(named, "a:.*", "a:orders", "a:users")
+    body, expressions = without_marks(1, described(at_broker))
+    assert body == described(flats(*shown))
+    assert expressions == {(0, "m"): "a:.*"}
+    assert with_expressions(1, body, expressions) == described(flats(*shown), "a:.*")
+    assert with_expressions(1, body, {(1, "m"): "x", (0, "other"): "x"}) == body
+
+
+@pytest.mark.parametrize(
+    "marks",
+    [
+        [TOO_LONG],
+        [PREFIX + "[]"],
+        [PREFIX + '{"regex":1}'],
+        [PREFIX + '{"regex":"x","by_name":5}'],
+        [PREFIX + '{"regex":"x"}', PREFIX + '{"regex":"y"}'],
+    ],
+    ids=["too long", "a list", "no text", "no names", "two"],
+)
+def test_all_names_are_shown_where_the_mark_says_no_expression(marks: list[str]) -> None:
+    body, expressions = without_marks(1, described([*flats("a:orders"), *marks]))
+    assert (body, expressions) == (described(flats("a:orders")), {})

@@ -32,7 +32,7 @@ from gateway.rules.declaration import (
     Shadows,
     ToldOperations,
 )
-from gateway.rules.member_mark import without_marks
+from gateway.rules.member_mark import with_expressions, without_marks
 from gateway.rules.restore import ResponseRenamer
 from protocol import messages
 from protocol.messages import make
@@ -87,12 +87,14 @@ def _no_groups(version: int) -> bytes:
 def describe_response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Restore the names; withhold groups that read topics which the client may not describe."""
+    """Restore the names, and the expressions that members of this gateway have subscribed by;
+    withhold groups that read topics which the client may not describe."""
     access, version = state.access, exchange.plan.version
-    body = without_marks(version, buf[start:end])
+    body, expressions = without_marks(version, buf[start:end])
     if access.authorizes:
         body = withhold(version, body, lambda flat: access.flat(DESCRIBE, flat) is not None)
-    return generic.restored_body(state, exchange, body)
+    shown = generic.restored_body(state, exchange, body)
+    return with_expressions(version, shown, expressions) if expressions else shown
 
 
 def withhold(version: int, body: bytes, hidden: Callable[[bytes], bool]) -> bytes:

@@ -31,8 +31,10 @@ from gateway.views.authorized_access import ACL_RULE
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
 from protocol.pausing import eased
+from protocol.primitives import legacy_string
 from protocol.records import batch_facts
 from protocol.splice import Edit, splice
+from protocol.text import as_brokers_read
 from protocol.walkers import Span
 
 TRANSACTIONAL_ID: Final = int(Kind.TRANSACTIONAL_ID)
@@ -267,8 +269,10 @@ def _old_topics(version: int, body: bytes, code: int) -> tuple[list[bytes], int]
     parts = [_INT32.pack(topics)]
     for _ in range(topics):
         (length,) = _INT16.unpack_from(body, pos)
-        partitions, start = _old_count(body, _old_end(body, pos + _INT16.size, length))
-        parts.append(body[pos:start])
+        name_end = _old_end(body, pos + _INT16.size, length)
+        partitions, start = _old_count(body, name_end)
+        parts.append(legacy_string(as_brokers_read(body[pos + _INT16.size : name_end])))
+        parts.append(body[name_end:start])
         pos = start
         for _ in range(partitions):
             (length,) = _INT32.unpack_from(body, pos + 4)

@@ -44,6 +44,7 @@ _RESPONSE = "DescribeTopicPartitionsResponse"
 _NO_EPOCH = -1
 
 NO_PARTITION = Denied(INVALID_REQUEST, "The cursor's partition is below 0.", "request")
+NO_CURSOR = Denied(INVALID_REQUEST, "The cursor's topic is not among the topics.", "request")
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,9 @@ def request(
         # A broker rejects all of it, whatever it names (DescribeTopicPartitionsRequestHandler).
         count_first_topic(state, exchange, spans)
         return generic.answer_error(exchange, body, NO_PARTITION)
+    if _is_elsewhere(state, requested):
+        count_first_topic(state, exchange, spans)
+        return generic.answer_error(exchange, body, NO_CURSOR)
     read = from_cursor(requested)
     if read is not requested:
         return generic.redecide(state, exchange, messages.write(read), request)
@@ -86,6 +90,16 @@ def request(
             names = [name for name in page(requested).order if name not in found.existing]
             return _describe(state, exchange, requested, names, found.existing)
     return generic.request(state, exchange, buf, start, end)
+
+
+def _is_elsewhere(state: ConnectionState, requested: Any) -> bool:
+    """Whether the cursor is no topic that is requested. A broker rejects that request; where the
+    cursor is a name that no topic can have here, there is none to forward."""
+    cursor = requested.cursor
+    if cursor is None or cursor.topic_name in {"", *(topic.name for topic in requested.topics)}:
+        return False
+    found = state.view.resolve(cursor.topic_name.encode())
+    return bool(requested.topics) and isinstance(found, Denied) and found.illegal
 
 
 def response(

@@ -96,6 +96,10 @@ def _poses_as_replica(request: Request) -> bool:
     return {values.get("replica_id", -1), state.get("replica_id", -1)} != {-1}
 
 
+def _subscribes_to_no_topic(request: Request) -> bool:
+    return any(not isinstance(name, Ref) for name in request.values["subscribed_topic_names"] or ())
+
+
 def _has_other_resources(request: Request) -> bool:
     return any(resource["resource_type"] != 2 for resource in request.values["resources"])
 
@@ -217,6 +221,14 @@ KNOWN: Final[tuple[KnownDifference, ...]] = (
         {110, 112, 128},
         "A regular expression is evaluated here, and so judged first (docs/apis.md).",
         when=lambda request: request.values.get("subscribed_topic_regex") is not None,
+    ),
+    KnownDifference(
+        "ConsumerGroupHeartbeat",
+        r"member_epoch",
+        2,
+        1,
+        "A name that no topic can have is left out of a subscription, which counts as none.",
+        when=_subscribes_to_no_topic,
     ),
     *(
         KnownDifference(

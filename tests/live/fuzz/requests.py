@@ -123,8 +123,8 @@ class Requests:
     def _one(self, api: str, field: FieldSpec) -> Any:
         if field.struct is not None:
             return self._struct(api, field.struct)
-        value = self._rng.choice(_values(api, field))
-        if value is None and (field.array or not _may_be_null(field)):
+        value = self._rng.choice(values_of(api, field))
+        if value is None and (field.array or not may_be_null(field)):
             return b"" if field.type in ("bytes", "records") else ""
         return value
 
@@ -190,7 +190,8 @@ def _what(item: Any) -> str:
     return repr(next((item[key] for key in _TOLD_APART_BY if item.get(key) is not None), item))
 
 
-def _values(api: str, field: FieldSpec) -> list[Any]:
+def values_of(api: str, field: FieldSpec) -> list[Any]:
+    """The values that a field is drawn from."""
     end = ".".join(field.path.split(".")[-2:])
     for key in (f"{api}:{field.path}", f"{api}:{field.name}", end, field.name):
         if key in VALUES:
@@ -198,5 +199,6 @@ def _values(api: str, field: FieldSpec) -> list[Any]:
     return ANY[field.type]
 
 
-def _may_be_null(field: FieldSpec) -> bool:
+def may_be_null(field: FieldSpec) -> bool:
+    """Whether a field that is no array has a value that kio calls None."""
     return field.nullable or field.type == "uuid"

@@ -144,10 +144,14 @@ class Side:
     def _frame(self, request: Request, correlation_id: int) -> bytes:
         key, version = api_key_of(f"{request.api}Request"), request.version
         cls = messages.message_class(f"{request.api}Request", version)
-        body = messages.write(self._entity(cls, request.values))
+        body = self.written(messages.write(self._entity(cls, request.values)))
         return request_frame(
             key, version, body, correlation_id, request_header_version(key, version)
         )
+
+    def written(self, body: bytes) -> bytes:
+        """The body of a request as it is sent."""
+        return body
 
     def _entity(self, cls: type, values: Mapping[str, Any]) -> Any:
         return messages.build(cls, **{k: self._field(cls, k, v) for k, v in values.items()})

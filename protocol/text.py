@@ -1,0 +1,52 @@
+"""How the text of a request is read: as a broker reads it, which rejects no bytes.
+
+Kafka makes a Java ``String`` of the bytes of a string (``Readable.readString``), in which each part
+that is malformed becomes U+FFFD. What it decides, stores and responds is of that string. So there
+is one reading: a request with text that is not UTF-8 is decided, and forwarded, with the text that
+a broker would read. Walkers of requests, and ``messages.parse``, raise :class:`NotUtf8` for such
+text, and :func:`readable` gives the body without it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from protocol.errors import ProtocolError
+from protocol.layout import with_texts
+from protocol.primitives import MAX_INT16
+from protocol.schema import message_spec
+from protocol.walkers import validator
+
+_SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+"""A surrogate in three bytes, or its first two: one malformed part to Java, but not to Python."""
+
+_MALFORMED: Final = b"\xff"
+"""A byte that is a malformed part by itself, to both."""
+
+
+def as_brokers_read(text: bytes) -> bytes:
+    """The text that a broker makes of bytes, in UTF-8.
+
+    >>> as_brokers_read(b"orders" + bytes([0x80])) == "orders\\ufffd".encode()
+    True
+    """
+    return _SURROGATE.sub(_MALFORMED, text).decode(errors="replace").encode()
+
+
+def readable(message: str, version: int, body: bytes) -> bytes:
+    """A request's body with each of its texts as a broker reads it, without bytes after its end and
+    without unknown tagged fields.
+
+    Raises ProtocolError for a malformed body, and for a text that no message could carry, as
+    U+FFFD takes three bytes.
+    """
+    end = validator(message, version, paced=True)(body, 0, len(body), [])
+    return with_texts(body[:end], message_spec(message, version).body, _bounded)
+
+
+def _bounded(text: bytes) -> bytes:
+    read = as_brokers_read(text)
+    if len(read) > MAX_INT16:
+        raise ProtocolError(f"a text of {len(text)} bytes is not UTF-8, and too long to be read")
+    return read
