@@ -11,10 +11,8 @@ from types import TracebackType
 from typing import Any, Self, get_args, get_type_hints
 from uuid import UUID
 
-from gateway.catalog.log.needs import NEEDS
 from protocol import messages
 from protocol.headers import frame, read_request_header, response_header, response_header_version
-from protocol.schema import api_key_of
 
 METADATA = 3
 API_VERSIONS = 18
@@ -68,8 +66,7 @@ class ScriptedBroker:
         self.node_id = node_id
         self.port = 0
         self.requests: list[Request] = []
-        catalog = {api_key_of(name): (0, newest) for name, newest in NEEDS.items()}
-        self.api_versions = {**catalog, API_VERSIONS: (0, 4), METADATA: (0, 13)}
+        self.api_versions = {API_VERSIONS: (0, 4), METADATA: (0, 13)}
         self.api_versions_error = 0
         self.tells_api_versions = True  # when rejecting; Kafka before 2.4 does not
         self.connections = 0

@@ -10,6 +10,7 @@ from uuid import UUID
 import pytest
 
 from gateway.audit.audit import NO_AUDIT, Audit
+from gateway.catalog.log.needs import NEEDS
 from gateway.catalog.log.records import UnreadableCatalog
 from gateway.catalog.log.topics import CatalogTopicError, FoundTopic
 from gateway.catalog.replicated import ReplicatedCatalog
@@ -20,6 +21,7 @@ from gateway.commands import backend
 from gateway.commands.errors import CommandError, Unavailable
 from gateway.config.models import Config
 from gateway.config.security import AUDIT_TOPIC
+from protocol.schema import api_key_of
 from tests.cluster.scripted_broker import ClusterState, ScriptedBroker
 from tests.config import config_samples
 
@@ -56,12 +58,20 @@ async def test_a_cluster_that_does_not_answer(tmp_path: Path) -> None:
     )
 
 
+def serving(topics: dict[str, UUID] | None = None, cluster_id: str = "a") -> ScriptedBroker:
+    """A broker that serves what the catalog needs."""
+    broker = ScriptedBroker(ClusterState(cluster_id, topics=topics or {}))
+    needed = {api_key_of(name): (0, newest) for name, newest in NEEDS.items()}
+    broker.api_versions = {**needed, **broker.api_versions}
+    return broker
+
+
 async def test_a_cluster_without_a_catalog(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async def no_topic(*_: object) -> FoundTopic:
         return FoundTopic(there=False)
 
     monkeypatch.setattr(backend, "find_topic", no_topic)
-    async with ScriptedBroker(ClusterState(topics={"a": UUID(int=1)})) as broker:
+    async with serving({"a": UUID(int=1)}) as broker:
         with pytest.raises(backend.NoCatalog, match="cluster 'main' has no catalog yet: the fir"):
             async with backend.open_backend(config(tmp_path, broker.port), read_only=True):
                 pass
@@ -87,7 +97,7 @@ async def test_a_catalog_that_cannot_be_used(
         raise error
 
     monkeypatch.setattr(ReplicatedCatalog, "start", fails)
-    async with ScriptedBroker(ClusterState()) as broker:
+    async with serving() as broker:
         with pytest.raises(CommandError, match="the catalog of cluster 'main': ") as caught:
             async with backend.open_backend(config(tmp_path, broker.port), read_only=False):
                 pass
@@ -106,7 +116,7 @@ async def test_all_of_it_is_closed_again(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(ReplicatedCatalog, "start", start)
     monkeypatch.setattr(ReplicatedCatalog, "stop", stop)
-    async with ScriptedBroker(ClusterState(topics={"a": UUID(int=1)})) as broker:
+    async with serving({"a": UUID(int=1)}) as broker:
         with pytest.raises(ValueError, match="mine"):
             async with backend.open_backend(
                 config(tmp_path, broker.port), read_only=False
@@ -148,7 +158,7 @@ async def test_audit_events_go_to_the_first_cluster(
     monkeypatch.setattr(ReplicatedCatalog, "stop", stop)
     monkeypatch.setattr(backend, "open_audit", open_audit)
     values = config_samples.tree_values(audit={"topic": AUDIT_TOPIC})
-    async with ScriptedBroker(ClusterState()) as la, ScriptedBroker(ClusterState("b")) as ny:
+    async with serving() as la, serving(cluster_id="b") as ny:
         for cluster, broker in zip(values["clusters"], (la, ny), strict=True):
             cluster["bootstrap_servers"] = [f"127.0.0.1:{broker.port}"]
         config = config_samples.tree(tmp_path, **values)

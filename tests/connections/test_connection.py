@@ -58,7 +58,8 @@ async def test_a_change_that_fails_ends_the_connection(monkeypatch: pytest.Monke
 async def test_a_change_that_cannot_be_read_is_the_clients_fault() -> None:
     connection, server, client = connected(Pair())
     frame = request_frame("CreateTopics", 7, create("team-a:orders"))
-    connection.data_received(frame.replace(b"orders", b"o\xff\xfeers"))
+    # A length of the name that goes beyond the request.
+    connection.data_received(frame.replace(b"\x0eteam-a:orders", b"\x7fteam-a:orders"))
     await settled()
     (reason,) = server.reasons
     assert reason.startswith("client sent what is not Kafka: ")
