@@ -74,4 +74,4 @@ class Kind(IntEnum):
 
 
 ALL_KINDS: Final = frozenset(Kind) - {Kind.PLAIN, Kind.TEXT}
-"""What walkers emit."""
+"""Kinds that walkers emit."""

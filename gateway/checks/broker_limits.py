@@ -74,7 +74,7 @@ def _judged(config: Config, key: str, limit: int, nodes: Sequence[int]) -> Itera
 
 
 def _let_in(listener: Listener, key: str) -> int:
-    """What a worker lets in at a listener."""
+    """Connections, or new ones a second, that a worker lets in at a listener."""
     if key == A_SECOND:
         return listener.max_connection_creation_rate
     return listener.max_connections

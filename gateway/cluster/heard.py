@@ -1,4 +1,4 @@
-"""What answers to clients say of brokers that the last listing does not have there.
+"""Brokers that answers to clients name, and the last listing does not have there.
 
 Brokers name one that is new, back or has moved before the gateway lists it. Some name what no
 listing will ever have: brokers that are fenced (DescribeCluster v2), that left a moment ago, or

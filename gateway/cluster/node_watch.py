@@ -38,7 +38,7 @@ connections, a proxy before the broker) is not asked ten times a second."""
 
 
 class NodeWatch:
-    """One idle connection to each listed broker of a cluster, ``MOST`` at most."""
+    """Keeps an idle connection to each listed broker of a cluster, to ``MOST`` at most."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What the catalog needs of the brokers: the APIs that it is read and written with."""
+"""The APIs of brokers that the catalog is read and written with, and whether brokers serve them."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ from tests.live.support import clients, namespaces
 from tests.live.support.secured_brokers import SecuredBrokers
 
 TRANSACTIONS: Final = ("InitProducerId", "AddPartitionsToTxn", "EndTxn")
-"""What a broker behind a service without transactions does not serve."""
+"""APIs that a service without transactions does not serve."""
 
 LIMIT: Final = "max.connections.per.ip"
 
@@ -86,7 +86,7 @@ def test_without_transactions_neither_starts(relay: FaultyRelay, tmp_path: Path)
 
 @pytest.fixture(scope="module")
 def brokers() -> Iterator[SecuredBrokers]:
-    """Whoever is not denied anything may do everything."""
+    """Brokers that allow everything that no ACL denies."""
     overrides = {"allow.everyone.if.no.acl.found": "true", LIMIT: "900"}
     with SecuredBrokers(super_users=(), overrides=overrides) as up:
         yield up
