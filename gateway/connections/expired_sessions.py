@@ -23,8 +23,8 @@ own limit may never come, since the gateway prolongs its own sessions on that co
 
 
 class ExpiredSessions:
-    """The connections of one worker. Times are of the monotonic clock. ``revoke`` closes a connection at
-    once, so that its broker drops what it has not begun with."""
+    """The connections of one worker. Times are of the monotonic clock. ``revoke`` closes a
+    connection at once, so that its broker drops what it has not begun with."""
 
     def __init__(self, revoke: Callable[[Connection, str], None]) -> None:
         self._revoke = revoke
