@@ -161,7 +161,8 @@ def test_a_member_with_an_expression_goes_on(
     marks = [name for name in at_broker.subscribed_topic_names if name.startswith(PREFIX)]
     assert len(marks) == 1
     (shown,) = described(wires[1], member.group).members
-    assert sorted(shown.subscribed_topic_names) == [f"{stem}-{number}" for number in (1, 2, 3)]
+    # As at a broker: what the client said, and not what it matches.
+    assert (shown.subscribed_topic_names, shown.subscribed_topic_regex) == ((), f"{stem}-[0-9]")
     member.epoch = LEAVE
     member.beat(wires[1])
     assert member.error == 0
@@ -195,8 +196,8 @@ def test_a_changed_subscription_is_known_at_the_gateway_before(
         create(gateways, f"{stem}-a-2")
         create(gateways, f"{stem}-b-2")
         member.await_topics(again, 2)
-        names = described(again, member.group).members[0].subscribed_topic_names
-    assert sorted(names) == [f"{stem}-b-1", f"{stem}-b-2"]
+        (shown,) = described(again, member.group).members
+    assert shown.subscribed_topic_regex == f"{stem}-b-.*"
 
 
 def test_what_the_broker_knows_nothing_of_is_the_brokers_to_reject(
