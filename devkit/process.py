@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
+from weakref import WeakSet
 
 import psutil
 
@@ -16,6 +19,7 @@ from devkit.waiting import wait_until
 
 _TAIL_BYTES = 16_384
 _GUARD_SECONDS = 60.0
+_MOST_ENDED = 8
 
 
 class ProcessError(Exception):
@@ -52,6 +56,7 @@ class ManagedProcess:
                 # Ctrl-C in the terminal is for this process, which ends its children in order.
                 start_new_session=True,
             )
+        _RUNNING.add(self)
 
     @property
     def command_pid(self) -> int:
@@ -100,6 +105,10 @@ class ManagedProcess:
         self._process.wait()
 
     def _close(self) -> None:
+        if self in _RUNNING:
+            _RUNNING.discard(self)
+            with contextlib.suppress(OSError):
+                _ENDED.append((time.time(), self.name, self.tail()))
         # The end of the guard's standard input is its order to kill the command.
         if self._process.stdin is not None:
             self._process.stdin.close()
@@ -119,3 +128,16 @@ class ManagedProcess:
             self.kill()
         else:
             self._close()
+
+
+_RUNNING: Final[WeakSet[ManagedProcess]] = WeakSet()
+_ENDED: Final[deque[tuple[float, str, str]]] = deque(maxlen=_MOST_ENDED)
+
+
+def outputs(since: float) -> Iterator[tuple[str, str]]:
+    """The name of each process that runs, or was ended after ``since`` (seconds since 1970), and
+    the end of its output: why a test failed stands there, and the files go away with it."""
+    yield from ((name, tail) for ended, name, tail in _ENDED if ended >= since)
+    for process in list(_RUNNING):
+        with contextlib.suppress(OSError):
+            yield process.name, process.tail()

@@ -14,6 +14,7 @@ import uvloop
 from hypothesis import HealthCheck, settings
 
 from devkit import ports
+from devkit.process import outputs
 from devkit.suite.stages import EXAMPLES, MOST_EXAMPLES
 from tests.marks import check_marks
 from tests.pace import Pace
@@ -143,9 +144,15 @@ def pytest_configure() -> None:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test that skips itself fails: what was not tested shall not look as if it was."""
+def pytest_runtest_makereport(
+    call: pytest.CallInfo[None],
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A test that skips itself fails: what was not tested shall not look as if it was. A failure
+    shows what gateways and brokers wrote last: it may not happen a second time."""
     report = yield
+    if report.failed:
+        ends = outputs(call.start)
+        report.sections += [(f"end of the output of {name}", text) for name, text in ends]
     if report.skipped and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
         report.longrepr = f"no test may be skipped: {report.longrepr}"

@@ -5,13 +5,14 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import psutil
 import pytest
 
 from devkit.paths import PROJECT_ROOT
-from devkit.process import ManagedProcess, ProcessError
+from devkit.process import ManagedProcess, ProcessError, outputs
 from devkit.waiting import wait_until
 
 # A child that ends on SIGTERM with a status of its own, and one that does not.
@@ -102,3 +103,19 @@ def _lives(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+def test_outputs_are_of_what_runs_and_of_what_ended_since(tmp_path: Path) -> None:
+    began = time.time()
+    ended = _start("print('ready, once', flush=True)", tmp_path / "ended")
+    ended.terminate(30)
+    (tmp_path / "gone").mkdir()
+    runs = _start(_OBEDIENT, tmp_path / "runs")
+    gone = _start(_OBEDIENT, tmp_path / "gone" / "log")
+    (tmp_path / "gone" / "log").unlink()
+    assert ("child", "ready, once") in list(outputs(began))
+    assert ("child", "ready") in list(outputs(began))
+    assert ("child", "ready, once") not in list(outputs(time.time()))
+    runs.kill()
+    gone.kill()
+    assert ("child", "ready") in list(outputs(began))
