@@ -156,6 +156,11 @@ class Clients:
         self.listeners.reload()
         self._broker_sessions.sweep(monotonic())
 
+    def take_heard(self) -> bool:
+        """Whether a broker has sent anything to a client since the last call."""
+        heard = [connection.take_heard() for connection in self.connections]
+        return any(heard)
+
     def take_flows(self) -> tuple[list[Flow], Collection[NeededAcl]]:
         """The flows since the last call, and the ACLs that they needed."""
         flows: list[Flow] = []

@@ -207,6 +207,14 @@ class Connection(BaseConnection):
 
     # -- the broker's transport ---------------------------------------------------------------
 
+    def take_heard(self) -> bool:
+        """Whether the broker has sent anything since the last call."""
+        broker = self._broker
+        if broker is None or not broker.heard:
+            return False
+        broker.heard = False
+        return True
+
     @guarded
     def broker_connected(self, broker: BrokerSide) -> None:
         """The broker connection is there: send what has come so far."""

@@ -3,7 +3,9 @@
 A connection that is accepted and leads nowhere keeps its client for as long as the client waits for
 responses, 30 s and more. One that is refused sends it on at once. So a worker that has heard
 nothing of any of its clusters for some seconds accepts no more clients, and closes the connections
-that it has; once a cluster responds, it accepts again.
+that it has; once a cluster responds, it accepts again. What brokers send to clients counts as much
+as responses to the worker itself: brokers that are slow, or accept no more connections, may leave
+those without one.
 
 A gateway that is alone keeps its connections, as its clients have nowhere to go. But it closes its
 ports, too: clients back off when they are refused, and some do not when they are accepted and
@@ -105,9 +107,10 @@ class CutOff:
             pulse.unheard += 1
         unheard = min(pulse.unheard for pulse in self._pulses)
         if self.now:
-            if unheard <= 1:
+            if unheard <= 1 or self._clients.take_heard():
                 await self._open()
-        elif unheard > LOOKS:
+        elif unheard > LOOKS and not self._clients.take_heard():
+            # The first such look also finds what came long ago; the next one does not.
             await self._close()
 
     async def _close(self) -> None:

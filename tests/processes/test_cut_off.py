@@ -23,6 +23,11 @@ class Doors:
         self.done: list[str] = []
         self.failing = False
         self.listeners = self
+        self.heard = False
+
+    def take_heard(self) -> bool:
+        heard, self.heard = self.heard, False
+        return heard
 
     async def begin(self) -> bool:
         self.done.append("lead")
@@ -95,6 +100,29 @@ async def test_a_gateway_that_is_alone_closes_its_ports_alone() -> None:
     await looks(cut, 1, lambda _: True)
     assert (doors.done[-1], cut.now) == ("accept", False)
     assert "lead" not in doors.done
+
+
+@pytest.mark.parametrize("has_peers", [True, False])
+async def test_what_brokers_send_to_clients_keeps_the_doors_open(*, has_peers: bool) -> None:
+    """A broker that accepts no more connections leaves the gateway's own without a response."""
+    doors = Doors(has_peers=has_peers)
+    cut = watched(doors)
+    for _ in range(3 * LOOKS):
+        doors.heard = True
+        await looks(cut, 1)
+    assert (doors.done, cut.now) == ([], False)
+    await looks(cut, 1)
+    assert cut.now
+
+
+async def test_one_that_is_alone_opens_when_its_clients_hear_a_broker_again() -> None:
+    doors = Doors(has_peers=False)
+    cut = watched(doors)
+    await looks(cut, LOOKS + 3)
+    assert (doors.done, cut.now) == (["stop"], True)
+    doors.heard = True
+    await looks(cut, 1)
+    assert (doors.done[-1], cut.now) == ("accept", False)
 
 
 async def test_one_that_is_alone_in_a_tree_answers_of_what_it_knows() -> None:
