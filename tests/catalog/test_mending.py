@@ -64,6 +64,23 @@ async def test_junk_in_place_of_entities_is_followed_by_what_they_were() -> None
         assert late.reader.skipped.lost == 0
 
 
+async def test_who_begins_without_what_junk_replaced_has_it_once_it_is_mended() -> None:
+    log = FakeLog()
+    async with members(log, 1) as (one,):
+        await one.writer.change(lambda _: [Namespace("a"), Namespace("b")])
+        await one.writer.change(lambda _: [Namespace("c")])
+        await one.mender.stop()
+        log.append([Record(b"namespace/a", b"junk", ()), Record(b"namespace/b", None, ())])
+        log.compact()
+        async with members(log, 1) as (late,):
+            assert set(late.reader.snapshot.namespaces) == {"c"}
+            assert late.reader.skipped.lost == 2
+            one.mender.start()
+            await eventually(lambda: not late.reader.skipped.lost, "that it is read")
+            assert late.reader.snapshot.namespaces == one.reader.snapshot.namespaces
+            assert not late.reader.damage
+
+
 async def test_a_process_that_begins_mends_what_it_finds() -> None:
     log = FakeLog()
     async with members(log, 1) as (one,):

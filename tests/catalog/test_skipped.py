@@ -51,4 +51,3 @@ def test_what_is_lost(caplog: pytest.LogCaptureFixture) -> None:
     assert caplog.text == ""
     account.note_lost(2, [("namespace", "a")])
     assert "lacks 2 entities that it had (junk stands at namespace/a)" in caplog.text
-    assert account.lost == 2

@@ -208,6 +208,7 @@ class Reader:
             seen += self._replay.reach_end()
             if first:
                 self._note_end()
+        self.skipped.lost = self._replay.missing
         self._expected.note_read(seen)
         changed = self._replay.at_end and self._replay.snapshot is not self.snapshot
         if changed:

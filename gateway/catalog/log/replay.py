@@ -61,7 +61,8 @@ class Replay:
         self.at_end = False
         self.damage = Damage() if damage is None else damage
         self.missing = 0
-        """Entities that the newest record says there are, and that were not found at the end."""
+        """Entities that the newest record says there are, and that were not found. A gateway that
+        still has them may write them again later."""
         self._keys = keys
         self._skipped: list[Skipped] = []
         self._seq = 0
@@ -108,6 +109,7 @@ class Replay:
         self._show()
         if self.at_end:
             self._check_key()
+            self._count_missing()
         return done
 
     def reach_end(self) -> list[str]:
@@ -122,9 +124,8 @@ class Replay:
         if self._newer is not None:
             raise self._newer
         self._check_key()
-        if not self.at_end and self._entities != NOWHERE:
-            self.missing = max(0, self._entities - self.snapshot.size)
         self.at_end = True
+        self._count_missing()
         return done
 
     def take_skipped(self) -> list[Skipped]:
@@ -288,6 +289,11 @@ class Replay:
             self._ready = []
         self._base = self.snapshot
         self.damage.bound(self.snapshot)
+
+    def _count_missing(self) -> None:
+        # What is held back is counted by its record, and not in the snapshot yet.
+        if self._entities != NOWHERE and not self._held:
+            self.missing = max(0, self._entities - self.snapshot.size)
 
     def _check_key(self) -> None:
         key_id = self.snapshot.signing

@@ -41,7 +41,7 @@ class SkipLog:
         self.total = 0
         """Records skipped so far."""
         self.lost = 0
-        """Entities that were missing when the log was last read from its beginning."""
+        """Entities that the log had, and that were not found in it when it was last read."""
 
     def note(self, skipped: Sequence[Skipped]) -> None:
         """Count these records, and log them unless others were logged just now."""
@@ -67,8 +67,7 @@ class SkipLog:
         self._not_logged = 0
 
     def note_lost(self, missing: int, unknown: Sequence[Key]) -> None:
-        """A log was read to its end: say what it lacks."""
-        self.lost = missing
+        """Log what a log lacks that was read from its beginning to its end."""
         if not missing:
             return
         names = [record_key(key).decode() for key in unknown[:_MAX_SHOWN]]
