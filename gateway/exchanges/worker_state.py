@@ -19,8 +19,8 @@ from gateway.flows import Denial
 from gateway.names import LogicalName
 from gateway.places import NO_PLACE, Place
 from gateway.policies.judge import NO_JUDGE, Judge
-from gateway.rules.consumer_group_heartbeat import RegexSubscriptions
 from gateway.rules.gateway_nodes import NO_GATEWAY_NODES, GatewayNodes
+from gateway.rules.regex_subscriptions import RegexSubscriptions
 from gateway.slices import SLICE_SECONDS
 from gateway.topic_ids import TopicIndex
 from gateway.views.access import Access

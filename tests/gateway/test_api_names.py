@@ -36,9 +36,6 @@ WRITTEN = {
     # Responses of what the gateway carries out itself: not in a slice yet.
     "rules/acl_messages.py": 5,
     "rules/scram_messages.py": 3,
-    # KIP-848's membership: not in a slice yet.
-    "rules/consumer_group_heartbeat.py": 2,
-    "rules/member_mark.py": 2,
 }
 """How often a module outside the slices has such a name."""
 

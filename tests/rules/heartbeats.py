@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from gateway.decision import Denied
-from gateway.rules.consumer_group_heartbeat import RegexSubscriptions
-from gateway.rules.heartbeat_outcomes import Forward, KnownNames, Unheard
+from gateway.rules.heartbeat_outcomes import Forward, KnownNames, Sent, Unheard
+from gateway.rules.regex_subscriptions import RegexSubscriptions
 from protocol import messages
 from protocol.messages import make
 
@@ -55,6 +55,27 @@ def forwarded(outcome: Forward | Denied | Unheard) -> Any:
     return messages.parse("ConsumerGroupHeartbeatRequest", 1, outcome.body)
 
 
+def on_request(
+    worker: RegexSubscriptions,
+    version: int,
+    body: bytes,
+    listing: Callable[[], KnownNames],
+    scope: str | None = None,
+    **more: Any,
+) -> Forward | Denied | Unheard:
+    """The worker's decision on a heartbeat of a version."""
+    request = messages.parse("ConsumerGroupHeartbeatRequest", version, body)
+    return worker.on_request(request, body, listing, scope, has_regex=version > 0, **more)
+
+
+def on_response(
+    worker: RegexSubscriptions, version: int, sent: Sent | None, body: bytes = b""
+) -> None:
+    """The broker responds to a heartbeat; what was forwarded unchanged tells the worker nothing."""
+    if sent is not None:
+        worker.on_response(sent, messages.parse("ConsumerGroupHeartbeatResponse", version, body))
+
+
 class Client:
     """A member whose heartbeats go to one worker and its broker."""
 
@@ -70,11 +91,11 @@ class Client:
     ) -> Any:
         """What reaches the broker, or what the gateway answers; the broker answers ``code``."""
         body = heartbeat(epoch, names, regex, self.member)
-        outcome = self.worker.on_request(1, body, self.listing, self.scope)
+        outcome = on_request(self.worker, 1, body, self.listing, self.scope)
         if isinstance(outcome, Denied):
             return outcome
         assert isinstance(outcome, Forward)
-        self.worker.on_response(1, outcome.sent, response(code))
+        on_response(self.worker, 1, outcome.sent, response(code))
         return forwarded(outcome)
 
     def listing(self) -> KnownNames:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from gateway.decision import Denied
-from gateway.rules.consumer_group_heartbeat import RegexSubscriptions
 from gateway.rules.group_members import Member, MemberKey
 from gateway.rules.heartbeat_outcomes import Forward, Sent, Unheard, Unknown
+from gateway.rules.regex_subscriptions import RegexSubscriptions
 from tests.rules.heartbeats import (
     FENCED_MEMBER_EPOCH,
     LEAVE,
@@ -18,6 +18,8 @@ from tests.rules.heartbeats import (
     forwarded,
     heartbeat,
     known,
+    on_request,
+    on_response,
     response,
 )
 
@@ -96,10 +98,10 @@ def test_an_invented_member_that_the_broker_rejects_is_not_kept(epoch: int, code
 
 def test_a_joining_member_is_kept_once_the_broker_has_accepted_it() -> None:
     worker = RegexSubscriptions()
-    outcome = worker.on_request(1, heartbeat(0, (), "a:.*"), known(NAMES, 1))
+    outcome = on_request(worker, 1, heartbeat(0, (), "a:.*"), known(NAMES, 1))
     assert isinstance(outcome, Forward)
     assert len(worker) == 0
-    worker.on_response(1, outcome.sent, response())
+    on_response(worker, 1, outcome.sent, response())
     assert len(worker) == 1
 
 
@@ -112,7 +114,7 @@ def test_a_rejected_rejoin_leaves_what_was_accepted(client: Client) -> None:
 
 def test_a_late_response_to_a_forgotten_member_is_ignored() -> None:
     worker = RegexSubscriptions()
-    worker.on_response(1, Sent(("", "g", "gone"), ("a:users",), 1), response())
+    on_response(worker, 1, Sent(("", "g", "gone"), ("a:users",), 1), response())
     assert len(worker) == 0
 
 
@@ -120,11 +122,11 @@ def test_a_member_that_this_connection_has_not_heard_of_is_asked_for() -> None:
     """Although this worker knows it: it may have changed its subscription elsewhere."""
     worker, heard = RegexSubscriptions(), set[MemberKey]()
     Client(worker).beat(0, (), "a:.*")
-    outcome = worker.on_request(1, heartbeat(1), known(NAMES, 1), "", heard=heard)
+    outcome = on_request(worker, 1, heartbeat(1), known(NAMES, 1), "", heard=heard)
     assert outcome == Unheard(("", "g", "m"))
     worker.recalled(("", "g", "m"), Member(pattern="b:.*"))
     heard.add(("", "g", "m"))
-    outcome = worker.on_request(1, heartbeat(1), known(NAMES, 1), "", heard=heard)
+    outcome = on_request(worker, 1, heartbeat(1), known(NAMES, 1), "", heard=heard)
     assert forwarded(outcome).subscribed_topic_names == ("b:orders",)
 
 
@@ -132,17 +134,17 @@ def test_a_member_that_this_connection_has_not_heard_of_is_asked_for() -> None:
 def test_one_that_says_everything_is_not(epoch: int) -> None:
     worker, heard = RegexSubscriptions(), set[MemberKey]()
     body = heartbeat(epoch, (), "a:.*")
-    assert isinstance(worker.on_request(1, body, known(NAMES, 1), "", heard=heard), Forward)
+    assert isinstance(on_request(worker, 1, body, known(NAMES, 1), "", heard=heard), Forward)
     assert heard == {("", "g", "m")}
 
 
 def test_one_that_the_broker_does_not_know_is_forwarded_and_asked_for_again() -> None:
     worker, heard = RegexSubscriptions(), set[MemberKey]()
     for _ in range(2):
-        outcome = worker.on_request(1, heartbeat(1), known(NAMES, 1), "", heard=heard)
+        outcome = on_request(worker, 1, heartbeat(1), known(NAMES, 1), "", heard=heard)
         assert outcome == Unheard(("", "g", "m"))
         worker.recalled(("", "g", "m"), Unknown.FORWARD)
-        outcome = worker.on_request(1, heartbeat(1), known(NAMES, 1), "", heard=heard)
+        outcome = on_request(worker, 1, heartbeat(1), known(NAMES, 1), "", heard=heard)
         assert outcome == Forward(heartbeat(1), None)
 
 
@@ -150,15 +152,15 @@ def test_one_that_the_broker_does_not_know_is_forwarded_and_asked_for_again() ->
 def test_one_that_cannot_be_recalled_is_fenced_once(found: Member | Unknown) -> None:
     worker, heard = RegexSubscriptions(), set[MemberKey]()
     Client(worker).beat(0, (), "a:.*")
-    assert isinstance(worker.on_request(1, heartbeat(1), known((), 1), "", heard=heard), Unheard)
+    assert isinstance(on_request(worker, 1, heartbeat(1), known((), 1), "", heard=heard), Unheard)
     worker.recalled(("", "g", "m"), found)
-    fenced = worker.on_request(1, heartbeat(1), known((), 1), "", heard=heard)
+    fenced = on_request(worker, 1, heartbeat(1), known((), 1), "", heard=heard)
     assert isinstance(fenced, Denied)
     assert fenced.code == FENCED_MEMBER_EPOCH
-    assert isinstance(worker.on_request(1, heartbeat(1), known((), 1), "", heard=heard), Forward)
+    assert isinstance(on_request(worker, 1, heartbeat(1), known((), 1), "", heard=heard), Forward)
 
 
 def test_version_0_is_not_asked_for() -> None:
     worker, heard = RegexSubscriptions(), set[MemberKey]()
     body = heartbeat(3, version=0)
-    assert worker.on_request(0, body, known((), 1), "", heard=heard) == Forward(body, None)
+    assert on_request(worker, 0, body, known((), 1), "", heard=heard) == Forward(body, None)

@@ -11,12 +11,14 @@ in a mark, so that the member can go on at another gateway.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from gateway.apis import generic
 from gateway.apis.counting import TOPIC_ID, TOPIC_NAME, note_denials
 from gateway.apis.groups import recalled_members
 from gateway.apis.groups.classic_members import GROUP_ID, remember_spelling
 from gateway.apis.groups.heartbeat_body import without_names, without_partitions
+from gateway.apis.groups.member_mark import with_mark
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST
 from gateway.exchanges.api import Api
@@ -24,18 +26,19 @@ from gateway.exchanges.exchange import Exchange, Forward, Outcome, Refresh
 from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
 from gateway.exchanges.tree import Tree
-from gateway.rules import consumer_group_heartbeat as heartbeat
 from gateway.rules import partial
 from gateway.rules.declaration import READ, Do, Needs
 from gateway.rules.heartbeat_outcomes import Forward as Decided
 from gateway.rules.heartbeat_outcomes import Sent, Unheard
-from gateway.rules.member_mark import with_mark
 from gateway.rules.rename import Rejections, one_by_link
 from gateway.views.access import DESCRIBE
 from gateway.views.authorized_access import ACL_RULE
+from protocol import messages
 from protocol.pausing import eased
 from protocol.splice import Edit
 from protocol.walkers import Span
+
+FIRST_WITH_REGEX: Final = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +70,16 @@ def request(
     if forbidden is not None:
         note_denials(state, exchange, Rejections(topics=forbidden))
         return generic.answer_error(exchange, buf[start:end], next(iter(forbidden.values())))
+    body = buf[start:end]
     outcome = worker.regexes.on_request(
-        plan.version,
-        buf[start:end],
+        messages.parse("ConsumerGroupHeartbeatRequest", plan.version, body),
+        body,
         state.listing,
         scope=state.view.settings.scope,
         reach=lambda name: _flat_of(state, name),
         meaning=(state.view.snapshot.version, state.view.closed),
         heard=recalled_members.heard(state),
+        has_regex=plan.version >= FIRST_WITH_REGEX,
     )
     if isinstance(outcome, Unheard):
         return recalled_members.recalling(state, outcome.member)
@@ -97,7 +102,7 @@ def _marked(state: ConnectionState, sent: Forward, decided: Decided) -> Forward:
     if (
         member is None
         or decided.sent is None
-        or version < heartbeat.FIRST_WITH_REGEX
+        or version < FIRST_WITH_REGEX
         or recalled_members.heard(state) is None
     ):
         return sent
@@ -114,7 +119,8 @@ def response(
     plan = exchange.plan
     exchange.spelled = state.spelled
     if isinstance(exchange.kept, SentHeartbeat):
-        state.worker.regexes.on_response(plan.version, exchange.kept.sent, buf[start:end])
+        answer = messages.parse("ConsumerGroupHeartbeatResponse", plan.version, buf[start:end])
+        state.worker.regexes.on_response(exchange.kept.sent, answer)
     spans = generic.response_spans(plan, buf, start, end)
     hidden = _hidden_ids(state, spans)
     if not hidden:

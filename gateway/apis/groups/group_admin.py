@@ -17,6 +17,7 @@ from typing import Any, Final
 from gateway.apis import generic
 from gateway.apis.counting import count_errors
 from gateway.apis.groups.classic_members import GROUP_ID
+from gateway.apis.groups.member_mark import with_expressions, without_marks
 from gateway.error_codes import TOPIC_AUTHORIZATION_FAILED
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Answer, Exchange, Outcome, Plan
@@ -32,7 +33,6 @@ from gateway.rules.declaration import (
     Shadows,
     ToldOperations,
 )
-from gateway.rules.member_mark import with_expressions, without_marks
 from gateway.rules.restore import ResponseRenamer
 from protocol import messages
 from protocol.messages import make

@@ -10,6 +10,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any, Final
 
+from gateway.apis.groups.member_mark import Spellings, recall
 from gateway.brokers.login_exchange import Ask
 from gateway.decision import Denied
 from gateway.error_codes import (
@@ -20,10 +21,9 @@ from gateway.error_codes import (
 )
 from gateway.exchanges.exchange import Prepare
 from gateway.exchanges.state import ConnectionState
-from gateway.rules.consumer_group_heartbeat import hear
 from gateway.rules.group_members import Member, MemberKey
 from gateway.rules.heartbeat_outcomes import Unknown
-from gateway.rules.member_mark import Spellings, recall
+from gateway.rules.regex_subscriptions import hear
 from gateway.views.access import READ
 
 _SAID_BY_THE_BROKER: Final = frozenset(

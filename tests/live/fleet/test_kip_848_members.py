@@ -12,8 +12,8 @@ import pytest
 
 from devkit.broker import KafkaCluster
 from devkit.waiting import wait_until
+from gateway.apis.groups.member_mark import PREFIX
 from gateway.error_codes import FENCED_MEMBER_EPOCH, UNKNOWN_MEMBER_ID
-from gateway.rules.member_mark import PREFIX
 from tests.live.fleet.conftest import Gateways
 from tests.live.support import clients
 from tests.live.support.wire import Wire

@@ -8,11 +8,10 @@ import pytest
 
 from gateway.apis.groups.heartbeat_body import without_names
 from gateway.decision import Denied
-from gateway.rules.consumer_group_heartbeat import MAX_NAMES, RegexSubscriptions
 from gateway.rules.group_members import MAX_NAMES_KEPT
-from gateway.rules.heartbeat_outcomes import Forward, KnownNames, Sent, Unheard
+from gateway.rules.heartbeat_outcomes import Forward, KnownNames, Unheard
+from gateway.rules.regex_subscriptions import MAX_NAMES, RegexSubscriptions
 from protocol import messages
-from protocol.errors import ProtocolError
 from protocol.messages import make
 from tests.rules.heartbeats import (
     FENCED_MEMBER_EPOCH,
@@ -27,6 +26,8 @@ from tests.rules.heartbeats import (
     forwarded,
     heartbeat,
     known,
+    on_request,
+    on_response,
     response,
 )
 
@@ -54,7 +55,7 @@ def test_names_and_an_expression_are_joined(client: Client) -> None:
 
 def test_nothing_is_sent_again_while_nothing_changes(client: Client) -> None:
     client.beat(0, (), "a:.*")
-    outcome = client.worker.on_request(1, heartbeat(1), known(NAMES, 1), "")
+    outcome = on_request(client.worker, 1, heartbeat(1), known(NAMES, 1), "")
     assert isinstance(outcome, Forward)
     assert outcome.body == heartbeat(1)
 
@@ -85,7 +86,7 @@ def test_what_the_broker_did_not_accept_is_sent_again(client: Client) -> None:
 def test_a_response_that_never_comes_is_sent_again(client: Client) -> None:
     client.beat(0, (), "a:orders.*")
     client.topics_change("a:orders")
-    client.worker.on_request(1, heartbeat(1), client.listing, "")
+    on_request(client.worker, 1, heartbeat(1), client.listing, "")
     assert client.beat(1).subscribed_topic_names == ("a:orders",)
 
 
@@ -117,20 +118,19 @@ def test_a_member_without_an_expression_passes_as_it_is(regex: str | None) -> No
     worker = RegexSubscriptions()
     for epoch, names in ((0, ("a:users",)), (1, None), (1, ("b:orders",))):
         body = heartbeat(epoch, names, regex)
-        outcome = worker.on_request(1, body, known(NAMES, epoch))
+        outcome = on_request(worker, 1, body, known(NAMES, epoch))
         assert isinstance(outcome, Forward)
         assert outcome.body == body
-        worker.on_response(1, outcome.sent, response())
+        on_response(worker, 1, outcome.sent, response())
 
 
 def test_version_0_passes_as_it_is() -> None:
     worker = RegexSubscriptions()
     for epoch in (0, 5, LEAVE):
         body = heartbeat(epoch, ("a:users",), member="", version=0)
-        outcome = worker.on_request(0, body, known(NAMES, 1))
+        outcome = on_request(worker, 0, body, known(NAMES, 1))
         assert isinstance(outcome, Forward)
         assert outcome.body == body
-    worker.on_response(0, None, b"not looked at")
     assert len(worker) == 0
 
 
@@ -140,13 +140,13 @@ def test_a_member_of_version_0_is_fenced_too_when_its_topic_is_moved() -> None:
 
     def beat(epoch: int, names: Names | None, member: str) -> Forward | Denied | Unheard:
         body = heartbeat(epoch, names, member=member, version=0)
-        return worker.on_request(0, body, known((), 1), reach=reach.get)
+        return on_request(worker, 0, body, known((), 1), reach=reach.get)
 
     joined = beat(0, ("a:users",), "")
     assert isinstance(joined, Forward)
     cls = messages.message_class("ConsumerGroupHeartbeatResponse", 0)
     named = messages.write(make(cls, {"member_id": "given", "member_epoch": 1}))
-    worker.on_response(0, joined.sent, named)
+    on_response(worker, 0, joined.sent, named)
     assert isinstance(beat(1, None, "given"), Forward)
     del reach["a:users"]
     fenced = beat(2, None, "given")
@@ -158,15 +158,19 @@ def test_what_is_kept_of_members_names_is_bounded() -> None:
     worker = RegexSubscriptions()
     names = tuple(f"a:{number}" for number in range(MAX_NAMES))
     for number in range(30):
-        outcome = worker.on_request(
-            1, heartbeat(0, names, member=str(number)), known((), 1), reach=lambda name: b"flat"
+        outcome = on_request(
+            worker,
+            1,
+            heartbeat(0, names, member=str(number)),
+            known((), 1),
+            reach=lambda name: b"flat",
         )
         assert isinstance(outcome, Forward)
-        worker.on_response(1, outcome.sent, response())
+        on_response(worker, 1, outcome.sent, response())
     assert len(worker) == MAX_NAMES_KEPT // MAX_NAMES
-    rejected = worker.on_request(1, heartbeat(0, (*names, "one more")), known((), 1))
+    rejected = on_request(worker, 1, heartbeat(0, (*names, "one more")), known((), 1))
     assert isinstance(rejected, Denied)
-    nothing = worker.on_request(1, heartbeat(0, ("x" * 301, "a:b"), member="x"), known((), 1))
+    nothing = on_request(worker, 1, heartbeat(0, ("x" * 301, "a:b"), member="x"), known((), 1))
     assert isinstance(nothing, Forward)
     assert nothing.sent is not None
     assert nothing.sent.new is not None
@@ -181,10 +185,10 @@ def test_a_name_that_comes_to_reach_a_topic_is_subscribed_to_then(version: int) 
 
     def beat(epoch: int, names: Names | None = None) -> Any:
         body = heartbeat(epoch, names, version=version)
-        outcome = worker.on_request(version, body, known((), 1), reach=reach.get)
+        outcome = on_request(worker, version, body, known((), 1), reach=reach.get)
         assert isinstance(outcome, Forward)
         cls = messages.message_class("ConsumerGroupHeartbeatResponse", version)
-        worker.on_response(version, outcome.sent, messages.write(make(cls, {"member_id": "m"})))
+        on_response(worker, version, outcome.sent, messages.write(make(cls, {"member_id": "m"})))
         request = messages.parse("ConsumerGroupHeartbeatRequest", version, outcome.body)
         return request.subscribed_topic_names
 
@@ -263,39 +267,31 @@ def test_unknown_names_are_left_out(version: int) -> None:
     assert without_names(version, unchanged, lambda _: True) == unchanged
 
 
-def test_garbage_is_a_protocol_error() -> None:
-    worker = RegexSubscriptions()
-    with pytest.raises(ProtocolError):
-        worker.on_request(1, b"\xff", known(NAMES, 1))
-    with pytest.raises(ProtocolError):
-        worker.on_response(1, Sent(("", "g", "m"), None, 1), b"\xff")
-
-
 def test_a_listing_is_asked_for_only_where_there_is_an_expression() -> None:
     worker = RegexSubscriptions()
 
     def never() -> KnownNames:
         raise AssertionError("it takes long where there are many topics")
 
-    outcome = worker.on_request(1, heartbeat(0, ("a:orders",)), never)
+    outcome = on_request(worker, 1, heartbeat(0, ("a:orders",)), never)
     assert isinstance(outcome, Forward)
-    worker.on_response(1, outcome.sent, response())
-    assert isinstance(worker.on_request(1, heartbeat(1), never), Forward)
+    on_response(worker, 1, outcome.sent, response())
+    assert isinstance(on_request(worker, 1, heartbeat(1), never), Forward)
 
 
 def test_a_member_is_fenced_when_its_topic_goes_by_another_name() -> None:
     worker = RegexSubscriptions()
     reach = {"a:orders": b"flat"}
-    outcome = worker.on_request(
-        1, heartbeat(0, ("a:orders",)), known((), 1), reach=lambda name: reach.get(name)
+    outcome = on_request(
+        worker, 1, heartbeat(0, ("a:orders",)), known((), 1), reach=lambda name: reach.get(name)
     )
     assert isinstance(outcome, Forward)
-    worker.on_response(1, outcome.sent, response())
+    on_response(worker, 1, outcome.sent, response())
     reach = {"b:orders": b"flat"}
-    outcome = worker.on_request(1, heartbeat(1), known((), 1), reach=lambda name: reach.get(name))
+    outcome = on_request(worker, 1, heartbeat(1), known((), 1), reach=lambda name: reach.get(name))
     assert isinstance(outcome, Denied)
     assert outcome.code == FENCED_MEMBER_EPOCH
-    again = worker.on_request(
-        1, heartbeat(0, ("b:orders",)), known((), 1), reach=lambda name: reach.get(name)
+    again = on_request(
+        worker, 1, heartbeat(0, ("b:orders",)), known((), 1), reach=lambda name: reach.get(name)
     )
     assert isinstance(again, Forward)

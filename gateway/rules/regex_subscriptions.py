@@ -1,11 +1,11 @@
-"""ConsumerGroupHeartbeat (KIP-848): subscriptions by regular expression, evaluated here.
+"""Subscriptions of group members by regular expression (KIP-848), evaluated here.
 
 A broker would evaluate a client's expression over flat names of every namespace. So the gateway
 evaluates it over the names that the client may see and subscribes it to those by name, again
 whenever that set of names has changed. It also remembers by which names a member reached its
 topics, and fences one whose topic was moved. A member that comes from another gateway or worker is
-read back from its broker (gateway/rules/member_mark.py). Version 0 has no expressions: there the
-heartbeats of a member that this worker does not know are forwarded unchanged.
+read back from its broker (gateway/apis/groups/member_mark.py). Where heartbeats have no expressions
+yet, those of a member that this worker does not know are forwarded unchanged.
 """
 
 from __future__ import annotations
@@ -39,7 +39,6 @@ from protocol import messages
 from protocol.messages import changed
 from protocol.pausing import paced
 
-FIRST_WITH_REGEX: Final = 1
 JOINING_EPOCH: Final = 0
 """A member (re)joins with epoch 0 and its full state, and leaves with a negative epoch."""
 
@@ -77,15 +76,17 @@ class RegexSubscriptions:
 
     def on_request(
         self,
-        version: int,
+        request: Any,
         body: bytes,
         listing: Callable[[], Names],
         scope: Hashable = None,
         reach: Reach = str.encode,
         meaning: Hashable = None,
         heard: set[MemberKey] | None = None,
+        has_regex: bool = True,
     ) -> Forward | Denied | Unheard:
-        """Decide a heartbeat, in the client's names.
+        """Decide a heartbeat, in the client's names: the entity, and the ``body`` that it was read
+        from. ``has_regex``: its version has a field for an expression.
 
         ``listing`` gives the topics that the client may see; it is called only to evaluate an
         expression. ``reach`` gives the flat name behind a name, None where there is
@@ -97,12 +98,11 @@ class RegexSubscriptions:
         that this connection has heard of: one may have been elsewhere meanwhile, and have changed
         its subscription there. None: brokers cannot be asked. Raises ProtocolError.
         """
-        request = messages.parse("ConsumerGroupHeartbeatRequest", version, body)
         key = (scope, request.group_id, request.member_id)
         if request.member_epoch < JOINING_EPOCH:
             self._members.forget(key)
             return Forward(body, None)
-        member = self._member(version, key, request, heard)
+        member = self._member(key, request, heard, has_regex=has_regex)
         if member is Unknown.FORWARD:
             return Forward(body, None)
         if not isinstance(member, Member):
@@ -164,7 +164,7 @@ class RegexSubscriptions:
             self._unknown.popitem(last=False)
 
     def _member(
-        self, version: int, key: MemberKey, request: Any, heard: set[MemberKey] | None
+        self, key: MemberKey, request: Any, heard: set[MemberKey] | None, *, has_regex: bool
     ) -> Member | Unknown | None:
         """The member that sends a heartbeat; None: its broker must be asked first, since this
         connection has not heard of it, and the heartbeat neither says all nor repeats what was
@@ -177,30 +177,27 @@ class RegexSubscriptions:
             return told
         if _is_complete(request) or self._members.is_fenced(key):
             hear(heard, key)
-        elif heard is not None and version >= FIRST_WITH_REGEX and key not in heard:
+        elif heard is not None and has_regex and key not in heard:
             return None
         known = self._known(key, request)
         if known is not None:
             return known
-        return Unknown.FENCE if version >= FIRST_WITH_REGEX else Unknown.FORWARD
+        return Unknown.FENCE if has_regex else Unknown.FORWARD
 
     def _fenced(self, key: MemberKey) -> Denied:
         self._members.fence(key)
         why = "The subscription of this member is not known here; it must join again."
         return Denied(FENCED_MEMBER_EPOCH, why, "request")
 
-    def on_response(self, version: int, sent: Sent | None, body: bytes) -> None:
-        """Learn from the broker's response to a forwarded heartbeat. Raises ProtocolError."""
-        if sent is None:
-            return
-        response = messages.parse("ConsumerGroupHeartbeatResponse", version, body)
+    def on_response(self, sent: Sent, response: Any) -> None:
+        """Learn from the broker's response to a forwarded heartbeat."""
         code = response.error_code
         if code in MEMBERSHIP_ENDED:
             self._members.forget(sent.member)
         if code:
             return
         scope, group_id, member_id = sent.member
-        # In version 0 the broker names the member when it joins.
+        # In the first version the broker names the member when it joins.
         key = (scope, group_id, member_id or response.member_id or "")
         if sent.new is not None:
             self._members.remember(key, sent.new)

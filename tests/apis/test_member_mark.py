@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.rules.group_members import Member
-from gateway.rules.member_mark import (
+from gateway.apis.groups.member_mark import (
     MAX_MARK,
     PREFIX,
     TOO_LONG,
@@ -23,6 +22,7 @@ from gateway.rules.member_mark import (
     with_mark,
     without_marks,
 )
+from gateway.rules.group_members import Member
 from protocol import messages
 from protocol.messages import element_class
 from tests.rules.heartbeats import heartbeat
