@@ -43,15 +43,12 @@ class BrokerSide(asyncio.Protocol):
     broker reads no further once it cannot write a response, which it has to where acks were raised.
     And a topic that is moved or deleted waits for what was sent to it: a response tells when that
     is done, an end does not.
-
-    ``heard`` is whether the broker has sent anything since it was last set to False.
     """
 
-    __slots__ = ("_client", "_held", "_lingering", "_transport", "heard")
+    __slots__ = ("_client", "_held", "_lingering", "_transport")
 
     def __init__(self, client: ClientSide) -> None:
         self._client = client
-        self.heard = False
         self._transport: asyncio.Transport | None = None
         self._held = False
         self._lingering: asyncio.TimerHandle | None = None
@@ -64,7 +61,6 @@ class BrokerSide(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Responses, or pieces of them."""
-        self.heard = True
         self._client.broker_data(data)
         if self._lingering is not None:
             self.end_if_answered()

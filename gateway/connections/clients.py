@@ -51,7 +51,8 @@ metadata, be it there. Clients that know a broker by its id alone go on using it
 
 class Clients:
     """All client connections of one worker. ``busy`` holds those with flows since the last
-    collection; ``counts`` gets what is counted of them besides."""
+    collection, ``broker_heard`` whether a broker has sent anything since ``take_heard``; ``counts``
+    gets what is counted of them besides."""
 
     def __init__(
         self,
@@ -70,6 +71,7 @@ class Clients:
         self.spawn = tasks.spawn
         self.busy: set[Connection] = set()
         self.connections: set[Connection] = set()
+        self.broker_heard = False
         self.under_way = UnderWay(self.connections)
         self.lingering = Lingering()
         self._silent = SilentClients()
@@ -158,8 +160,8 @@ class Clients:
 
     def take_heard(self) -> bool:
         """Whether a broker has sent anything to a client since the last call."""
-        heard = [connection.take_heard() for connection in self.connections]
-        return any(heard)
+        heard, self.broker_heard = self.broker_heard, False
+        return heard
 
     def take_flows(self) -> tuple[list[Flow], Collection[NeededAcl]]:
         """The flows since the last call, and the ACLs that they needed."""

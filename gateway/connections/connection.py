@@ -43,11 +43,12 @@ Waiting: TypeAlias = Refresh | Prepare | Work | Interlude | Turn | Deciding
 
 class Hub(BaseHub, Protocol):
     """The worker that a connection is in. ``busy`` holds those with flows since the last
-    collection."""
+    collection, ``broker_heard`` is True once a broker has sent anything."""
 
     turns: Turns
     lingering: Lingering
     busy: set[Connection]
+    broker_heard: bool
 
     def opened(self, connection: Connection, transport: asyncio.BaseTransport) -> None: ...
     def closed(self, connection: Connection) -> None: ...
@@ -207,14 +208,6 @@ class Connection(BaseConnection):
 
     # -- the broker's transport ---------------------------------------------------------------
 
-    def take_heard(self) -> bool:
-        """Whether the broker has sent anything since the last call."""
-        broker = self._broker
-        if broker is None or not broker.heard:
-            return False
-        broker.heard = False
-        return True
-
     @guarded
     def broker_connected(self, broker: BrokerSide) -> None:
         """The broker connection is there: send what has come so far."""
@@ -234,6 +227,7 @@ class Connection(BaseConnection):
 
     def broker_data(self, data: bytes) -> None:
         """Responses, or pieces of them."""
+        self._hub.broker_heard = True
         try:
             self.session.broker_data(data)
             self._flush()

@@ -88,6 +88,7 @@ class CutOff:
         in_tree: bool,
     ) -> None:
         self.now = False
+        self._unheard = 0
         self._pulses = [Pulse(cluster) for cluster in clusters]
         self._clients = clients
         self._handover = handover
@@ -105,12 +106,12 @@ class CutOff:
     async def _look(self) -> None:
         for pulse in self._pulses:
             pulse.unheard += 1
-        unheard = min(pulse.unheard for pulse in self._pulses)
+        self._unheard = 0 if self._clients.take_heard() else self._unheard + 1
+        unheard = min(self._unheard, *(pulse.unheard for pulse in self._pulses))
         if self.now:
-            if unheard <= 1 or self._clients.take_heard():
+            if unheard <= 1:
                 await self._open()
-        elif unheard > LOOKS and not self._clients.take_heard():
-            # The first such look also finds what came long ago; the next one does not.
+        elif unheard > LOOKS:
             await self._close()
 
     async def _close(self) -> None:

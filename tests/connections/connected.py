@@ -28,6 +28,7 @@ class FakeServer:
         self.gone: list[Connection] = []
         self.refreshed: list[Refresh] = []
         self.broker = FakeTransport()
+        self.broker_heard = False
         self.lingering = Lingering(most=1)
         self.turns = Turns()
         self.reauthentications: list[tuple[Connection, bool]] = []

@@ -232,16 +232,15 @@ async def test_a_broker_s_response_tells_when_all_is_written_though_nobody_takes
     assert (server.broker.closed, server.gone) == (True, [connection])
 
 
-async def test_a_connection_remembers_that_its_broker_was_heard() -> None:
-    connection, _, _ = connected(Pair())
-    assert not connection.take_heard()
+async def test_a_connection_tells_when_its_broker_is_heard() -> None:
+    connection, server, _ = connected(Pair())
     connection.data_received(heartbeat(1))
     await settled()
     broker = connection._broker
     assert broker is not None
-    assert not connection.take_heard()
+    assert not server.broker_heard
     broker.data_received(heartbeat_response(1))
-    assert [connection.take_heard(), connection.take_heard()] == [True, False]
+    assert server.broker_heard
 
 
 async def test_a_drain_reads_no_more_and_ends_when_all_is_answered() -> None:
