@@ -213,3 +213,27 @@ def test_clients_are_shown_expressions(named: list[str], shown: list[str]) -> No
 def test_all_names_are_shown_where_the_mark_says_no_expression(marks: list[str]) -> None:
     body, expressions = without_marks(1, described([*flats("a:orders"), *marks]))
     assert (body, expressions) == (described(flats("a:orders")), {})
+
+
+HALF = "\ud800"
+"""Half of a surrogate pair, which JSON can hold and no message of Kafka's can."""
+
+
+def mark_with(**values: object) -> str:
+    """A mark that something else than a gateway wrote."""
+    told = {"scope": SPELLINGS.scope, "regex": "", "names": [], "called": {}}
+    return PREFIX + json.dumps(told | values)
+
+
+@pytest.mark.parametrize(
+    "mark", [mark_with(regex=HALF), mark_with(names=[HALF]), mark_with(called={"t": HALF})]
+)
+def test_a_mark_that_holds_what_no_message_can_has_to_join_again(mark: str) -> None:
+    assert recall([mark], "", SPELLINGS) is None
+
+
+def test_a_mark_that_holds_what_no_message_can_is_not_shown() -> None:
+    """Else nobody could describe the group through the gateway: the connection would end."""
+    at_broker = [*flats("a:orders"), mark_with(regex=HALF)]
+    body, expressions = without_marks(1, described(at_broker))
+    assert (body, expressions) == (described(flats("a:orders")), {})

@@ -62,6 +62,21 @@ def test_bytes_too_many_are_a_protocol_error() -> None:
         reject_old(2, request() + b"\x00", 35)
 
 
+@pytest.mark.parametrize(("topics", "partitions"), [(1, 2_000), (1_001, 1), (2_001, 0)])
+def test_more_than_one_turn_answers_is_a_protocol_error(topics: int, partitions: int) -> None:
+    topic = b"\x00\x01t" + partitions.to_bytes(4, "big") + bytes(8) * partitions
+    body = request()[:6] + topics.to_bytes(4, "big") + topic * topics
+    with pytest.raises(ProtocolError):
+        reject_old(2, body, 35)
+
+
+def test_names_that_are_long_together_are_a_protocol_error() -> None:
+    topic = b"\x7f\xff" + b"x" * 32_767 + bytes(4)
+    assert reject_old(2, request()[:6] + b"\x00\x00\x00\x02" + topic * 2, 35)
+    with pytest.raises(ProtocolError):
+        reject_old(2, request()[:6] + b"\x00\x00\x00\x03" + topic * 3, 35)
+
+
 @pytest.mark.parametrize("count", [b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff"])
 def test_an_absurd_count_is_a_protocol_error(count: bytes) -> None:
     with pytest.raises(ProtocolError):

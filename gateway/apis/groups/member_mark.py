@@ -147,6 +147,7 @@ def _read(marks: Sequence[str], scope: str) -> _Mark | None:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
+    value.encode()  # JSON can hold half of a surrogate pair, and no message can
     return value
 
 

@@ -44,6 +44,12 @@ RECORDS: Final = int(Kind.RECORDS)
 OLD_VERSIONS: Final = range(3)
 """Advertised, since librdkafka looks for them (KIP-896), and always rejected."""
 
+MOST_OLD: Final = 2_000
+"""Topics and partitions of a request of these versions, which is answered for each of them."""
+
+LONGEST_OLD: Final = 64 * 1024
+"""Bytes of the names in it."""
+
 _INT16: Final = Struct(">h")
 _INT32: Final = Struct(">i")
 _NO_LONG: Final = (-1).to_bytes(8, "big", signed=True)
@@ -248,7 +254,8 @@ def _batches(spans: list[Span], flats: dict[bytes, bytes]) -> tuple[int, list[Ba
 def reject_old(version: int, body: bytes, code: int) -> bytes:
     """The response to a Produce request of version 0 to 2, with ``code`` for each partition.
 
-    Empty for acks=0, which has no response. Raises ProtocolError.
+    Empty for acks=0, which has no response. Raises ProtocolError, also for a request beyond
+    ``MOST_OLD`` or ``LONGEST_OLD``: it is answered in one turn of the event loop.
     """
     try:
         (acks,) = _INT16.unpack_from(body, 0)
@@ -267,10 +274,18 @@ def _old_topics(version: int, body: bytes, code: int) -> tuple[list[bytes], int]
     result = _INT16.pack(code) + _NO_LONG + (_NO_LONG if version >= 2 else b"")
     topics, pos = _old_count(body, _INT16.size + _INT32.size)
     parts = [_INT32.pack(topics)]
+    items, names = topics, 0
     for _ in range(topics):
         (length,) = _INT16.unpack_from(body, pos)
         name_end = _old_end(body, pos + _INT16.size, length)
         partitions, start = _old_count(body, name_end)
+        items += partitions
+        names += length
+        if items > MOST_OLD or names > LONGEST_OLD:
+            raise ProtocolError(
+                f"Produce v{version} has over {MOST_OLD} topics and partitions, or"
+                f" {LONGEST_OLD} bytes of names"
+            )
         parts.append(legacy_string(as_brokers_read(body[pos + _INT16.size : name_end])))
         parts.append(body[name_end:start])
         pos = start
