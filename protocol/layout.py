@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from struct import calcsize
-from typing import Final
+from typing import Final, TypeAlias
 
 from protocol.pausing import paced
 from protocol.primitives import (
@@ -41,6 +41,9 @@ SIZES: Final = {name: calcsize(f">{fmt}") for name, fmt in FORMATS.items()}
 
 FEW_PLAIN: Final = 512
 """Elements that are no structs and that are passed, read or written between two pauses."""
+
+_LONG: Final = 4_096
+"""Bytes of a field that is not copied before the pieces are joined."""
 
 
 def element_size(field: FieldSpec) -> int | None:
@@ -143,27 +146,34 @@ def without_unknown_tags(buf: bytes, spec: StructSpec) -> bytes:
     A newer client or broker may add them anywhere. Kafka skips those that it does not know, kio
     does not read a body that has any.
     """
-    return _known_struct(buf, 0, spec, None)[0]
+    parts: list[Piece] = []
+    _known_struct(buf, 0, spec, None, parts)
+    return b"".join(parts)
 
 
 Read = Callable[[bytes], bytes]
 """Gives the text that stands for the bytes of a string."""
 
-
-def with_texts(buf: bytes, spec: StructSpec, read: Read) -> bytes:
-    """A body with other texts, those that ``read`` gives for the bytes of its strings; without
-    unknown tagged fields."""
-    return _known_struct(buf, 0, spec, read)[0]
+Piece: TypeAlias = bytes | memoryview
 
 
-def _known_struct(buf: bytes, pos: int, spec: StructSpec, read: Read | None) -> tuple[bytes, int]:
-    """A struct without unknown tagged fields, and where the original ends; so do those below."""
-    parts: list[bytes] = []
+def with_texts(buf: bytes, start: int, spec: StructSpec, read: Read) -> list[Piece]:
+    """The pieces of a body, which begins at ``start``, with other texts, those that ``read`` gives
+    for the bytes of its strings; without unknown tagged fields."""
+    parts: list[Piece] = []
+    _known_struct(buf, start, spec, read, parts)
+    return parts
+
+
+def _known_struct(
+    buf: bytes, pos: int, spec: StructSpec, read: Read | None, parts: list[Piece]
+) -> int:
+    """Add the pieces of a struct without unknown tagged fields; returns where the original ends. So
+    do those below. Pieces are joined once, at the end, because records may be long."""
     for field in spec.fields:
-        part, pos = _known_field(buf, pos, field, spec.flexible, read)
-        parts.append(part)
+        pos = _known_field(buf, pos, field, spec.flexible, read, parts)
     if not spec.flexible:
-        return b"".join(parts), pos
+        return pos
     known = {field.tag: field for field in spec.tagged}
     tagged: list[bytes] = []
     count, pos = read_uvarint(buf, pos, len(buf))
@@ -171,47 +181,51 @@ def _known_struct(buf: bytes, pos: int, spec: StructSpec, read: Read | None) -> 
         tag, pos = read_uvarint(buf, pos, len(buf))
         size, pos = read_uvarint(buf, pos, len(buf))
         if tag in known:
-            content, _ = _known_field(buf, pos, known[tag], True, read)
+            inside: list[Piece] = []
+            _known_field(buf, pos, known[tag], True, read, inside)
+            content = b"".join(inside)
             tagged.append(write_uvarint(tag) + write_uvarint(len(content)) + content)
         pos += size
-    return b"".join((*parts, write_uvarint(len(tagged)), *tagged)), pos
+    parts.append(write_uvarint(len(tagged)))
+    parts += tagged
+    return pos
 
 
 def _known_field(
-    buf: bytes, pos: int, field: FieldSpec, flexible: bool, read: Read | None
-) -> tuple[bytes, int]:
+    buf: bytes, pos: int, field: FieldSpec, flexible: bool, read: Read | None, parts: list[Piece]
+) -> int:
     start, struct = pos, field.struct
     if struct is None and read is not None and field.type == "string":
-        return _read_field(buf, pos, field, flexible, read)
+        return _read_field(buf, pos, field, flexible, read, parts)
     if struct is None:
         pos = field_end(buf, pos, field, flexible)
-        return buf[start:pos], pos
+        parts.append(memoryview(buf)[start:pos] if pos - start > _LONG else buf[start:pos])
+        return pos
     count = 1
     if field.array:
         count, pos = read_count(buf, pos, flexible)
     elif field.nullable:
         pos += 1
         count = 0 if buf[start] > 127 else 1
-    parts = [buf[start:pos]]
+    parts.append(buf[start:pos])
     for _ in paced(range(count)):
-        part, pos = _known_struct(buf, pos, struct, read)
-        parts.append(part)
-    return b"".join(parts), pos
+        pos = _known_struct(buf, pos, struct, read, parts)
+    return pos
 
 
 def _read_field(
-    buf: bytes, pos: int, field: FieldSpec, flexible: bool, read: Read
-) -> tuple[bytes, int]:
-    """A string, or an array of them, with other texts, and where the original ends."""
+    buf: bytes, pos: int, field: FieldSpec, flexible: bool, read: Read, parts: list[Piece]
+) -> int:
+    """A string, or an array of them, with other texts."""
     start, count = pos, 1
     if field.array:
         count, pos = read_count(buf, pos, flexible)
-    parts = [buf[start:pos]]
+    parts.append(buf[start:pos])
     for _ in paced(range(count)):
         value_at = pos
         pos = _value_end(buf, pos, field, field.nullable, flexible)
         parts.append(_read_string(buf[value_at:pos], flexible, read))
-    return b"".join(parts), pos
+    return pos
 
 
 def _read_string(value: bytes, flexible: bool, read: Read) -> bytes:

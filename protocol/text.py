@@ -13,7 +13,7 @@ import re
 from typing import Final
 
 from protocol.errors import ProtocolError
-from protocol.layout import with_texts
+from protocol.layout import Piece, with_texts
 from protocol.primitives import MAX_INT16
 from protocol.schema import message_spec
 from protocol.walkers import validator
@@ -35,14 +35,19 @@ def as_brokers_read(text: bytes) -> bytes:
 
 
 def readable(message: str, version: int, body: bytes) -> bytes:
-    """A request's body with each of its texts as a broker reads it, without bytes after its end and
-    without unknown tagged fields.
+    """A request's body with each of its texts as a broker reads it; see :func:`readable_pieces`."""
+    return b"".join(readable_pieces(message, version, body, 0, len(body)))
+
+
+def readable_pieces(message: str, version: int, buf: bytes, start: int, stop: int) -> list[Piece]:
+    """The pieces of a request's body, ``buf[start:stop]``, with each of its texts as a broker reads
+    it, without bytes after its end and without unknown tagged fields.
 
     Raises ProtocolError for a malformed body, and for a text that no message could carry, as
     U+FFFD takes three bytes.
     """
-    end = validator(message, version, paced=True)(body, 0, len(body), [])
-    return with_texts(body[:end], message_spec(message, version).body, _bounded)
+    validator(message, version, paced=True)(buf, start, stop, [])
+    return with_texts(buf, start, message_spec(message, version).body, _bounded)
 
 
 def _bounded(text: bytes) -> bytes:

@@ -25,7 +25,7 @@ from gateway.slices import Slices
 from gateway.views.access import Access
 from protocol.errors import NotUtf8
 from protocol.splice import splice
-from protocol.text import readable
+from protocol.text import readable_pieces
 
 MAX_TRIES: Final = 3
 """The number of times that a request is decided if the catalog changes meanwhile. Then the last
@@ -138,9 +138,10 @@ def readable_frame(
 ) -> tuple[bytes, int]:
     """The request ``buf[position:end]`` with its text as a broker reads it (``protocol.text``), and
     where its body begins, which was ``start``. Raises ProtocolError."""
-    body = readable(f"{plan.name}Request", plan.version, buf[start:end])
+    body = readable_pieces(f"{plan.name}Request", plan.version, buf, start, end)
     header = buf[position + SIZE.size : start]
-    return SIZE.pack(len(header) + len(body)) + header + body, SIZE.size + len(header)
+    size = len(header) + sum(map(len, body))
+    return b"".join((SIZE.pack(size), header, *body)), SIZE.size + len(header)
 
 
 def note_decision(exchange: Exchange, buf: bytes, start: int, end: int, outcome: Outcome) -> None:

@@ -92,3 +92,22 @@ def test_one_produce_of_many_names(version: int) -> None:
     pair = best(sent, LONGEST_SECONDS)
     assert pair.longest < LONGEST_SECONDS
     assert pair.callbacks > 1
+
+
+@pytest.mark.alone
+def test_one_produce_of_many_records_whose_text_is_not_utf8() -> None:
+    """Its records are copied once, into the request as a broker reads it."""
+    asked = messages.message_class("ProduceRequest", 9)
+    partitions = [{"index": number, "records": b"r" * (20 << 20)} for number in range(2)]
+    topic = make(element_class(asked, "topic_data"), {"name": "t", "partition_data": partitions})
+    entity = messages.build(asked, transactional_id="t~", acks=1, topic_data=(topic,))
+    frame = request_frame("Produce", 9, entity).replace(b"t~", b"t\x80", 1)
+
+    def sent() -> TimedPair:
+        pair = TimedPair(topics=["t"])
+        pair.send(frame)
+        assert len(pair.to_broker()) > 40 << 20
+        return pair
+
+    pair = best(sent, LONGEST_SECONDS)
+    assert pair.longest < LONGEST_SECONDS
