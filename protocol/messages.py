@@ -27,7 +27,7 @@ from protocol.kio_types import (
 )
 from protocol.layout import without_unknown_tags
 from protocol.pausing import may_pause, paced, pause_point
-from protocol.schema import StructSpec, field_type, message_class, message_spec
+from protocol.schema import OPEN_TIMES, StructSpec, field_type, message_class, message_spec
 from protocol.walkers import Walker, validator
 
 __all__ = ["Request", "build", "changed", "element_class", "has_field", "made", "make"]
@@ -64,7 +64,7 @@ def parse(message: str, version: int, body: bytes) -> Any:
     Raises TruncatedError if it ends early, ProtocolError if it goes on after its end, is
     malformed, or holds what kio has no value for (a time out of range), and as its kind NotUtf8 for
     text that is not UTF-8.
-    Error codes are numbers, also those that kio does not know.
+    Error codes are numbers, also those that kio does not know, and so are ``schema.OPEN_TIMES``.
     """
     reader = _reader(message, version)
     long = len(body) > LONG and may_pause()
@@ -206,6 +206,8 @@ def _zeros(cls: type[Entity]) -> Mapping[str, object]:
     zeros: dict[str, object] = {}
     for field in fields(cls):
         if field.default is not MISSING:
+            if field.name in OPEN_TIMES:  # kio's default is a timedelta
+                zeros[field.name] = OPEN_TIMES[field.name]
             continue
         inner, nullable, array = field_type(hints[field.name])
         kafka_type = field.metadata.get("kafka_type")

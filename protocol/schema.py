@@ -150,7 +150,7 @@ def message_class(name: str, version: int) -> type[Entity]:
     if version not in schema_name_map[kio_name]:
         raise ProtocolError(f"{name} has no version {version}")
     cls = load_entity_schema(kio_name, version, kind)
-    _open_error_codes(cls)
+    _open_numbers(cls)
     return cls
 
 
@@ -222,20 +222,26 @@ def _earlier(cls: Any, version: int, without: frozenset[str]) -> Any:
     )
 
 
-def _open_error_codes(cls: Any) -> None:
-    """Have kio read and write the error codes of ``cls``, at any depth, as int16.
+OPEN_TIMES: Final[Mapping[str, int]] = {"retention_time": -1}
+"""Times (ms) that clients may set to any int64, and their defaults: a timedelta holds less."""
 
-    kio reads them as members of its ErrorCode and rejects the whole message for one that the enum
-    lacks, but newer brokers and vendors' brokers have codes of their own. The annotation stays, so
-    specs still say ``error_code``. kio compiles its reader of a class from the metadata at first
-    use, which is after this.
+
+def _open_numbers(cls: Any) -> None:
+    """Have kio read and write the error codes of ``cls``, at any depth, as int16, and its times
+    that may be any number (``OPEN_TIMES``) as int64.
+
+    kio reads error codes as members of its ErrorCode and rejects the whole message for one that the
+    enum lacks, but newer brokers and vendors' brokers have codes of their own. The annotation
+    stays, so specs still say ``error_code``. kio compiles its reader of a class from the metadata
+    at first use, which is after this.
     """
     for each in fields(cls):
         inner, *_ = field_type(each.type)
         if is_dataclass(inner):
-            _open_error_codes(inner)
-        elif inner is ErrorCode:
-            each.metadata = types.MappingProxyType({**each.metadata, "kafka_type": "int16"})
+            _open_numbers(inner)
+        elif inner is ErrorCode or each.name in OPEN_TIMES:
+            open_type = "int16" if inner is ErrorCode else "int64"
+            each.metadata = types.MappingProxyType({**each.metadata, "kafka_type": open_type})
 
 
 def _find(name: str) -> tuple[str, LoadableEntityType]:
@@ -268,7 +274,7 @@ def _field(of: Field[Any], annotation: object, parent: str) -> FieldSpec:
     is_struct = is_dataclass(inner)
     wire_type = "struct" if is_struct else of.metadata["kafka_type"]
     if inner is ErrorCode:
-        wire_type = "error_code"  # the metadata say int16, see _open_error_codes
+        wire_type = "error_code"  # the metadata say int16, see _open_numbers
     # kio says None where these hold zero or -1; on the wire they are as long as any.
     has_null = nullable and (array or wire_type not in ("uuid", "datetime_i64"))
     nominal = inner.__name__ if inner.__name__ in _NOMINALS else ""

@@ -8,6 +8,7 @@ from typing import Final
 
 from gateway.apis.counting import report_denied
 from gateway.apis.generic import TrailingBytes
+from gateway.apis.records.turned_away import turned_away
 from gateway.exchanges.exchange import (
     Answer,
     Exchange,
@@ -39,14 +40,18 @@ FEW_EDITS: Final = 100
 class Deciding:
     """A request that is being decided: ``buf[position:end]``, whose body begins at ``start``.
     ``stale``: the catalog had changed whenever it was decided, the last time too. ``outdated``:
-    what is being decided must not count, since a freeze does not wait for it."""
+    what is being decided must not count, since a freeze does not wait for it. ``leaving``: the
+    client is to go on at another gateway, and is ``sent_on`` by the response if the API has one for
+    that."""
 
     __slots__ = (
         "buf",
         "end",
         "exchange",
+        "leaving",
         "outdated",
         "position",
+        "sent_on",
         "slices",
         "stale",
         "start",
@@ -68,7 +73,7 @@ class Deciding:
         self.position = position
         self.start = start
         self.end = end
-        self.stale = self.outdated = False
+        self.stale = self.outdated = self.leaving = self.sent_on = False
         self.slices: Slices[Outcome] = Slices(self._decide)
 
     @property
@@ -104,7 +109,7 @@ class Deciding:
         return self.outdated or (self.stale and (left > 0 or self.state.view.closed))
 
     def _once(self, exchange: Exchange) -> tuple[int, Outcome]:
-        decide = exchange.plan.on_request
+        decide = self._sent_on if self.leaving else exchange.plan.on_request
         exchange.undecided = []
         try:
             return self.end, decide(self.state, exchange, self.buf, self.start, self.end)
@@ -118,6 +123,14 @@ class Deciding:
             )
             self.position, self.end = 0, len(self.buf)
             return self.end, decide(self.state, exchange, self.buf, self.start, self.end)
+
+    def _sent_on(
+        self, state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+    ) -> Outcome:
+        """Send the client on, or decide the request as always."""
+        sent_on = turned_away(state, exchange, buf, start, end)
+        self.sent_on = sent_on is not None
+        return sent_on or exchange.plan.on_request(state, exchange, buf, start, end)
 
     def _written(self, exchange: Exchange, end: int, outcome: Outcome) -> Outcome:
         exchange.long = True

@@ -8,7 +8,6 @@ from typing import Final
 
 from gateway.apis.generic import ManyItems, TrailingBytes
 from gateway.apis.records import produce
-from gateway.apis.records.turned_away import turned_away
 from gateway.apis.table import PLANS, any_plan, plan_of, unsupported
 from gateway.exchanges.exchange import (
     TURN,
@@ -271,8 +270,6 @@ class Requests(Holding):
         start = self._body_of_request(plan, buf, position, end)
         try:
             if size > plan.small_request or self._unusual:
-                if self._unusual & LEAVING and self._send_on(exchange, buf, start, end):
-                    return True
                 exchange.refreshed = bool(self._unusual & REFRESHED)
                 return self._in_slices(exchange, buf, position, start, end)
             outcome = plan.on_request(self.state, exchange, buf, start, end)
@@ -298,23 +295,17 @@ class Requests(Holding):
     ) -> bool:
         """Decide a request in slices; False when it is not decided in the first."""
         deciding = Deciding(self.state, exchange, buf, position, start, end)
+        deciding.leaving = bool(self._unusual & LEAVING)
         if not deciding.slices.step():
             self.waiting = deciding
             return False
         return self._decided(deciding, deciding.slices.result())
 
-    def _send_on(self, exchange: Exchange, buf: bytes, start: int, end: int) -> bool:
-        """Respond to a request of a client that leaves; False: it is decided as always."""
-        outcome = turned_away(self.state, exchange, buf, start, end)
-        if outcome is None:
-            return False
-        self.left = self.left or exchange.arrived
-        self._in_flight.answer(exchange, response_payload(exchange, outcome.body))
-        return True
-
     def _decided(self, done: Deciding, outcome: Outcome) -> bool:
         """Carry out what was decided in slices; False when the request has to wait again."""
         exchange, buf, position = done.exchange, done.buf, done.position
+        if done.sent_on:
+            self.left = self.left or exchange.arrived
         if isinstance(outcome, list):
             self._unusual &= ~REFRESHED
             write_frame(self.to_broker, buf, position, done.end, done.end, outcome)

@@ -7,9 +7,10 @@ import pytest
 from gateway.exchanges.exchange import Turn
 from protocol import messages
 from protocol.messages import element_class, make
+from protocol.schema import api_key_of
 from tests.session.allowing import Allowing
-from tests.session.long_requests import TimedPair, best
-from tests.session.pair import Pair, frames, request_frame
+from tests.session.long_requests import TimedPair, best, longest_request
+from tests.session.pair import Pair, frames, raw_frame, request_frame
 
 LONGEST_SECONDS = 0.05
 
@@ -107,6 +108,29 @@ def test_one_produce_of_many_records_whose_text_is_not_utf8() -> None:
         pair = TimedPair(topics=["t"])
         pair.send(frame)
         assert len(pair.to_broker()) > 40 << 20
+        return pair
+
+    pair = best(sent, LONGEST_SECONDS)
+    assert pair.longest < LONGEST_SECONDS
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(
+    ("api", "version", "way", "items"),
+    [("Produce", 9, "topic_data", 10_000), ("Fetch", 12, "topics", 10_000)],
+)
+def test_one_request_of_many_names_of_a_client_that_is_sent_on(
+    api: str, version: int, way: str, items: int
+) -> None:
+    frame = raw_frame(
+        api_key_of(f"{api}Request"), version, longest_request(api, version, way, items)
+    )
+
+    def sent() -> TimedPair:
+        pair = TimedPair(topics=["t"])
+        pair.session.leave()
+        pair.send(frame)
+        assert len(frames(pair.to_client())) == 1
         return pair
 
     pair = best(sent, LONGEST_SECONDS)

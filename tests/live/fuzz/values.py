@@ -145,7 +145,7 @@ VALUES: Final[dict[str, list[Any]]] = {
     "committed_metadata": ["", "m", None],
     "timestamp": [-1, -1, -2, -3, -4, -5, 0, 1, 2**62, -9],
     "timeout": [TIMEOUT],
-    "retention_time": [timedelta(milliseconds=-1)],
+    "retention_time": [-1, 2**63 - 1, -(2**63)],
     # Fetch
     "replica_id": _REPLICAS,
     "Fetch:replica_id": [*[-1] * 40, 0, -2],
