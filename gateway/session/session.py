@@ -12,6 +12,7 @@ further requests until ``resume``; responses go on. Any ProtocolError ends the c
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from time import monotonic
 
 from gateway.exchanges.exchange import Exchange
 from gateway.exchanges.framing import Buffer
@@ -24,7 +25,9 @@ from gateway.session.rechecking import may_be_written, may_go_on
 from gateway.session.requests import Requests
 from gateway.session.responses import Responses
 from gateway.session.silent import Silent
+from gateway.slices import SLICE_SECONDS
 from gateway.views.access import Access
+from protocol.pausing import pause_point
 
 
 class Session(Requests):
@@ -141,7 +144,7 @@ class Session(Requests):
         A Fetch in flight that asks for what the client may not reach any more, or not by that name,
         is answered as one of a session that is gone. False: something else that is in flight, or
         whose end has still to arrive, is not allowed any more, so the connection to the broker has
-        to be reset. Long requests are ``doubted``.
+        to be reset. Long requests are ``doubted``, and so is what is left after ``SLICE_SECONDS``.
         """
         self.state.see(access)
         silent, under_way = self._in_flight.silent, [*(self._in_flight.queue or ())]
@@ -153,8 +156,9 @@ class Session(Requests):
             under_way = [one for one in under_way if one is streamed or one.plan.waits_for_records]
         if silent is not None and not may_be_written(self.state, silent):
             return False
+        ends = monotonic() + SLICE_SECONDS
         for exchange in under_way:
-            if exchange.long and exchange.frame is not None:
+            if exchange.long or monotonic() > ends:
                 self.doubt(exchange)
             elif not may_go_on(self.state, exchange):
                 return False
@@ -164,6 +168,7 @@ class Session(Requests):
         """Check the long requests again that are still in flight; False as of :meth:`see`. May take
         several slices."""
         while self.doubted:
+            pause_point()
             exchange = self.doubted.pop()
             in_flight = exchange in (self._in_flight.queue or ())
             silent = exchange.silent and self._in_flight.silent is not None

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pytest
 
 from gateway.exchanges.exchange import Turn
+from gateway.slices import Slices
 from protocol import messages
 from protocol.messages import element_class, make
 from protocol.schema import api_key_of
 from tests.session.allowing import Allowing
 from tests.session.long_requests import TimedPair, best, longest_request
 from tests.session.pair import Pair, frames, raw_frame, request_frame
+from tests.session.test_decided_late import on
 
 LONGEST_SECONDS = 0.05
 
@@ -134,4 +136,39 @@ def test_one_request_of_many_names_of_a_client_that_is_sent_on(
         return pair
 
     pair = best(sent, LONGEST_SECONDS)
+    assert pair.longest < LONGEST_SECONDS
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("revoked", [False, True])
+def test_a_right_is_revoked_while_a_client_reads_no_responses(*, revoked: bool) -> None:
+    """As many Produce requests as the buffers of sockets hold, each with as many names as fit; the
+    right is that of the last one."""
+    asked = messages.message_class("ProduceRequest", 9)
+    names = [f"t{number}" for number in range(6_000)]
+
+    def producing(*topics: str) -> bytes:
+        data = tuple(make(element_class(asked, "topic_data"), {"name": name}) for name in topics)
+        return request_frame("Produce", 9, messages.build(asked, acks=1, topic_data=data))
+
+    frame, last = producing(*names), producing("last")
+    assert len(frame) < 64 * 1024
+
+    def changed() -> TimedPair:
+        pair = TimedPair(topics=[*names, "last"], authorizer=Allowing(on(*names, "last")))
+        for _ in range(50):
+            pair.send(frame)
+        pair.send(last)
+        pair.longest = 0.0
+        pair.authorizer = Allowing(on(*names) if revoked else on(*names, "last"))
+        access = pair.access()
+        pair.callback(lambda: pair.session.see(access))
+        assert pair.session.doubted
+        checking = Slices(pair.session.check_doubted)
+        while not checking.done:
+            pair.callback(checking.step)
+        assert checking.result() is not revoked
+        return pair
+
+    pair = best(changed, LONGEST_SECONDS)
     assert pair.longest < LONGEST_SECONDS
