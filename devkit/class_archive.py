@@ -10,7 +10,7 @@ from pathlib import Path
 
 from devkit.java import find_java
 from devkit.maven import jars
-from devkit.paths import cache_dir
+from devkit.paths import cache_dir, one_at_a_time
 
 
 def class_archive(jar_set: str) -> Path:
@@ -28,13 +28,18 @@ def archive_options(jar_set: str) -> tuple[str, ...]:
 
 
 def main() -> None:
-    """Run a broker that writes the archive when it ends."""
+    """Run a broker that writes the archive when it ends, if there is none; whoever calls this
+    meanwhile waits for it."""
+    path = class_archive("kafka")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with one_at_a_time("class-archive"):
+        if not path.is_file():
+            _write(path)
+
+
+def _write(path: Path) -> None:
     from devkit.broker import KafkaCluster  # which asks for the options
 
-    path = class_archive("kafka")
-    if path.is_file():
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_suffix(".unfinished")
     with KafkaCluster(archive_classes=unfinished) as cluster:
         cluster.stop_broker(1)

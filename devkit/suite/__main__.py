@@ -18,6 +18,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Final
 
 from devkit import class_archive
@@ -35,6 +36,7 @@ from devkit.suite.stages import (
     long_stages,
 )
 from devkit.suite.summary import lines
+from devkit.suite.warm_up import warming_up
 
 _PARTS: Final[Mapping[str, Callable[[], Sequence[Stage]]]] = {
     "unit": lambda: (UNIT,),
@@ -72,16 +74,17 @@ def _run(stages: Sequence[Stage], *, with_check: bool) -> list[Outcome]:
     """Run every stage, those behind a red one too, because one run is to tell all that is red.
     If ``make check`` fails, nothing else runs."""
     outcomes = []
-    if with_check:
-        outcomes.append(_check())
-        if outcomes[-1].red:
-            return outcomes
-    if any("tests/live" in path for stage in stages for path in stage.paths):
-        class_archive.main()
-    scratch = cache_dir() / "suite"
-    for stage in stages:
-        print(f"\nstage: {stage.name}", flush=True)
-        outcomes.append(run_stage(stage, scratch))
+    with warming_up() if with_check else nullcontext():
+        if with_check:
+            outcomes.append(_check())
+            if outcomes[-1].red:
+                return outcomes
+        scratch = cache_dir() / "suite"
+        for stage in stages:
+            print(f"\nstage: {stage.name}", flush=True)
+            if any(path.startswith("tests/live") for path in stage.paths):
+                class_archive.main()
+            outcomes.append(run_stage(stage, scratch))
     return outcomes
 
 

@@ -21,6 +21,7 @@ from gateway.catalog.members import sign_all
 from gateway.catalog.replicated import mending
 from gateway.catalog.snapshot import Snapshot
 from tests.catalog.strategies import early_changes, paths
+from tests.examples import examples
 
 SECRETS = {"k1": "11" * 32, "k2": "22" * 32}
 FOREIGN = SigningKey("k1", b"x" * 32)
@@ -249,7 +250,7 @@ def check(
 
 
 @pytest.mark.parametrize("begin", [[Namespace("z")], [CatalogFormat(2)]])
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(history=histories(any_junk), tombstones=st.booleans())
 def test_junk_changes_nothing(
     begin: list[Change], history: list[list[Change] | Junk], tombstones: bool
@@ -257,7 +258,7 @@ def test_junk_changes_nothing(
     check(history, None, begin, tombstones=tombstones)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(history=histories(signed_junk), tombstones=st.booleans())
 def test_in_a_signed_catalog_not_even_what_looks_like_a_gateway_s(
     history: list[list[Change] | Junk], tombstones: bool

@@ -26,6 +26,7 @@ from tests.changes import acl_requests as acls
 from tests.changes.fakes import START, FakeGateway, World
 from tests.changes.judges import judge
 from tests.changes.test_catalog_limits import ALICE, APPEND, make
+from tests.examples import examples
 from tests.policies.samples import block
 
 NAMESPACES = ["org", "org:a", "org:a:b", "org:c", "free"]
@@ -173,7 +174,7 @@ class Limited(RuleBasedStateMachine):
 
 TestLimited = Limited.TestCase
 TestLimited.settings = settings(
-    max_examples=40,
+    max_examples=examples(40),
     stateful_step_count=25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

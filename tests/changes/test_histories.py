@@ -19,6 +19,7 @@ from gateway.names import LogicalName, below, is_end_topic, parents
 from tests.changes.admin_requests import codes, create, delete
 from tests.changes.fake_broker import FakeTopic
 from tests.changes.fakes import Clock, Crash, FakeGateway, World, crash_at
+from tests.examples import examples
 
 NAMESPACES: Final = ["org", "org:a", "o"]
 TOPICS: Final = ["x", "o..x", "org__x", "org..x", "org:x", "org:a:x", "org.a..y", "o:x", "o:x.y"]
@@ -229,4 +230,4 @@ class Histories(RuleBasedStateMachine):
 
 
 TestHistories = Histories.TestCase
-TestHistories.settings = settings(max_examples=80, stateful_step_count=25)
+TestHistories.settings = settings(max_examples=examples(80), stateful_step_count=25)

@@ -21,6 +21,7 @@ from tests.changes.config_requests import (
 )
 from tests.changes.fake_broker import no_step
 from tests.changes.fakes import Crash, World, crash_at
+from tests.examples import examples
 
 NAMESPACES = ["a", "a:b", "c"]
 KEYS = ["retention.ms", "segment.bytes", "max.message.bytes"]
@@ -176,7 +177,7 @@ class Moves(RuleBasedStateMachine):
 
 TestMoves = Moves.TestCase
 TestMoves.settings = settings(
-    max_examples=60,
+    max_examples=examples(60),
     stateful_step_count=25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

@@ -27,6 +27,7 @@ from gateway.views.authorized_access import denied
 from tests.acls import samples
 from tests.acls.bindings import by_pattern
 from tests.config import config_samples
+from tests.examples import examples
 from tests.gateway.flow_samples import source
 
 ROUNDS = 12
@@ -92,7 +93,7 @@ def of(bindings: set[AclBinding]) -> StandardAuthorizer:
     return samples.authorizer(Snapshot().apply(by_pattern(bindings), 1))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(samples.snapshots, questions)
 def test_the_commands_allow_what_was_denied(
     config: Config, snapshot: Snapshot, question: tuple[Operation, Resource]
@@ -216,7 +217,7 @@ def allowed(made: StandardAuthorizer) -> set[Probe]:
     return {probe for probe in PROBES if made.authorize(*probe).allowed}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(samples.snapshots, st.booleans())
 def test_one_thing_more_and_no_more(config: Config, snapshot: Snapshot, wide: bool) -> None:
     # Where much is allowed, what an ACL that is removed has denied comes to light.

@@ -14,6 +14,7 @@ from gateway.decision import Denied
 from gateway.rules.acl_names import pattern_named, shown_pattern
 from gateway.views.mirrors import Mirrors
 from gateway.views.view import View, ViewSettings
+from tests.examples import examples
 from tests.views import trees
 
 TOPIC = ResourceType.TOPIC
@@ -92,7 +93,7 @@ WORDS = st.sampled_from(["A", ".", "A.", "dr", "a", ":", "team-a", "..", "x", "-
 TEXTS = st.lists(WORDS, min_size=1, max_size=7).map("".join)
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=examples(1_000))
 @given(
     st.sampled_from(["colon", "legal", "slash"]),
     st.sampled_from(["", "dr"]),

@@ -13,6 +13,7 @@ from gateway.rules import partial
 from protocol import messages
 from protocol.errors import ProtocolError
 from protocol.messages import element_class, make
+from tests.examples import examples
 from tests.rules.apis import api_named, topics_of
 from tests.rules.samples import (
     Asked,
@@ -182,7 +183,7 @@ def test_an_empty_assignment_has_nothing_to_drop() -> None:
     assert partial.drop(api_named("ConsumerGroupHeartbeat"), 0, body, {FIRST.bytes}) == body
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     case=st.sampled_from([case for case in ALL if names_topics_by(*case)[0]]),
     names=st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=8, unique=True),
@@ -218,7 +219,7 @@ def test_each_topic_is_answered_once(
     assert lists
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(case=st.sampled_from(ALL), where=st.integers(0), byte=st.integers(0, 255))
 def test_a_damaged_body_is_read_or_a_protocol_error(
     case: tuple[Api, int], where: int, byte: int

@@ -8,10 +8,11 @@ from typing import Final
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
+from tests.examples import examples
 from tests.session.mutations import KINDS, MOST_GROWN, Mutation, mutation
 
 QUICK: Final = settings(
-    max_examples=15,
+    max_examples=examples(15),
     deadline=None,
     derandomize=True,
     database=None,

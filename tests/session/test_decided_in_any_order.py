@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from gateway.catalog.entities import Change, Namespace, TopicEntry
 from gateway.names import LogicalName
 from protocol.errors import ProtocolError
+from tests.examples import examples
 from tests.session import samples
 from tests.session.allowing import Allowing
 from tests.session.mutating import QUICK
@@ -143,7 +144,7 @@ MOVES: Final = st.sampled_from(
 )
 
 
-@settings(QUICK, max_examples=400)
+@settings(QUICK, max_examples=examples(400))
 @given(
     sent=st.lists(requests(), min_size=1, max_size=5),
     cuts=st.lists(st.floats(0, 1), max_size=6),

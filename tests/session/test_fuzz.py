@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from gateway.acls.standard import StandardAuthorizer
 from protocol.errors import ProtocolError
+from tests.examples import examples
 from tests.session import samples
 from tests.session.mutating import MUTATED, QUICK, pieces
 from tests.session.mutations import Mutation, mutated
@@ -111,7 +112,7 @@ def test_partial_answers(api: str, version: int, mutate: list[Mutation]) -> None
 
 
 @given(data=st.binary(max_size=200), cut=CUT)
-@settings(QUICK, max_examples=300)
+@settings(QUICK, max_examples=examples(300))
 def test_garbage(data: bytes, cut: float) -> None:
     pair = Pair(home="team-a")
     with suppress(ProtocolError):

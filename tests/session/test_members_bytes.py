@@ -14,6 +14,7 @@ from gateway.rules.heartbeat_outcomes import Unknown
 from protocol import messages
 from protocol.entities import Kind
 from protocol.schema import api_key_of
+from tests.examples import examples
 from tests.protocol.kafka_reader import Reader
 from tests.scenarios.entities import consumer_protocol, entity
 from tests.session.mutating import QUICK
@@ -202,7 +203,7 @@ def answer(api: str, version: int, code: int, member: str) -> Any:
     return entity(cls, values)
 
 
-@settings(QUICK, max_examples=500)
+@settings(QUICK, max_examples=examples(500))
 @given(
     story=st.lists(st.tuples(steps(), st.booleans(), st.booleans()), min_size=1, max_size=8),
     lost=st.sets(st.sampled_from([Unknown.FORWARD, Unknown.FENCE])),

@@ -23,6 +23,7 @@ from protocol.headers import request_header_version
 from protocol.primitives import MAX_INT16, legacy_string
 from protocol.records import batch_facts
 from protocol.schema import api_key_of, message_versions
+from tests.examples import examples
 from tests.protocol.kafka_reader import Found, Reader, Rejected
 from tests.protocol.oracle import encode, renamed
 from tests.session import samples
@@ -131,7 +132,7 @@ def others(draw: st.DrawFn) -> Step:
     return step(api, version, entity, draw(HEADERS))
 
 
-@settings(QUICK, max_examples=400)
+@settings(QUICK, max_examples=examples(400))
 @given(
     steps=st.lists(produces() | others(), min_size=1, max_size=4),
     cuts=st.lists(st.floats(0, 1), max_size=6),

@@ -18,6 +18,7 @@ from protocol import messages
 from protocol.errors import ProtocolError
 from protocol.schema import api_key_of
 from protocol.splice import splice
+from tests.examples import examples
 from tests.protocol.kafka_reader import Reader
 from tests.session import fetching
 from tests.session.allowing import Allowing
@@ -64,7 +65,7 @@ def named(plan: Plan, spans: bytes) -> list[Any]:
 
 
 @pytest.mark.parametrize(("api", "version"), CASES, ids=lambda part: str(part))
-@settings(QUICK, max_examples=40)
+@settings(QUICK, max_examples=examples(40))
 @given(data=st.data(), authorized=st.booleans())
 def test_as_the_renamer_decides(
     api: str, version: int, data: st.DataObject, authorized: bool

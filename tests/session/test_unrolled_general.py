@@ -20,6 +20,7 @@ from protocol import messages
 from protocol.headers import read_request_header, response_body_pos, response_header
 from protocol.schema import api_key_of
 from protocol.splice import splice
+from tests.examples import examples
 from tests.session import fetching
 from tests.session.allowing import Allowing
 from tests.session.mutating import QUICK, pieces
@@ -212,7 +213,7 @@ def compare(
 
 
 @pytest.mark.parametrize(("api", "version"), CASES, ids=lambda part: str(part))
-@settings(QUICK, max_examples=40)
+@settings(QUICK, max_examples=examples(40))
 @given(data=st.data(), world=worlds())
 def test_as_the_general_handler(
     api: str, version: int, data: st.DataObject, world: dict[str, Any]

@@ -11,13 +11,15 @@ from pyspark.sql import SparkSession
 from spark import batches, compaction, open_files, records
 from spark.table import DataFile, OpenFiles, Snapshot, Table
 from tests.spark.lines import DAY_MS, TIME_MS, finished_file, ids_in, numbered
+from tests.spark.tables import copy_of
 
 
-@pytest.fixture
-def table(spark: SparkSession, tmp_path: Path) -> Table:
+@pytest.fixture(scope="module")
+def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Table:
     """A table of three batches on two days, and an open file."""
-    made = Table(spark, str(tmp_path / "table"))
-    logs = tmp_path / "logs"
+    directory = tmp_path_factory.mktemp("written")
+    made = Table(spark, str(directory / "table"))
+    logs = directory / "logs"
     logs.mkdir()
     for number in range(3):
         first = 10 * number
@@ -27,6 +29,12 @@ def table(spark: SparkSession, tmp_path: Path) -> Table:
     (logs / "open.jsonl").write_text(numbered(100, 1)[0] + "\n")
     open_files.refresh(made, "traffic", str(logs), None)
     return made
+
+
+@pytest.fixture
+def table(written: Table, tmp_path: Path) -> Table:
+    """A copy of that table."""
+    return copy_of(written, tmp_path)
 
 
 def _on_disk(table: Table) -> set[str]:
@@ -58,8 +66,8 @@ def test_open_files_still_leave_after_a_compaction(table: Table) -> None:
     compaction.compact(table, least_files=2)
     (name,) = table.snapshot().open["traffic"].sources
     path = finished_file(Path(f"{name}.gz".removeprefix("file:")), numbered(100, 2))
-    written = batches.write_files(table, [f"file:{path}"], None)
-    batches.commit(table, "traffic", 3, written, [f"file:{path}"])
+    late = batches.write_files(table, [f"file:{path}"], None)
+    batches.commit(table, "traffic", 3, late, [f"file:{path}"])
     assert ids_in(table)[-2:] == [100, 101]
 
 

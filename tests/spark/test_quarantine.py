@@ -12,6 +12,7 @@ from spark import batches, compaction, open_files, quarantine, records, schema
 from spark.table import Table
 from spark.writing import Written, write_new
 from tests.spark.lines import DAY_MS, TIME_MS, compressed, finished_file, line, numbered
+from tests.spark.tables import copy_of
 
 _STREAM = "traffic"
 
@@ -24,11 +25,12 @@ _NEWER = (
 )
 
 
-@pytest.fixture
-def table(spark: SparkSession, tmp_path: Path) -> Table:
+@pytest.fixture(scope="module")
+def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Table:
     """A table with lines of a newer gateway, a torn file, and an open one."""
-    made = Table(spark, str(tmp_path / "table"))
-    logs = tmp_path / "logs"
+    directory = tmp_path_factory.mktemp("written")
+    made = Table(spark, str(directory / "table"))
+    logs = directory / "logs"
     logs.mkdir()
     finished_file(logs / "a-1.jsonl.gz", [*numbered(1, 3), *_NEWER, "none"])
     (logs / "a-2.jsonl.gz").write_bytes(compressed(numbered(100, 500))[:500])
@@ -37,6 +39,12 @@ def table(spark: SparkSession, tmp_path: Path) -> Table:
     (logs / "a-3.jsonl").write_text(line("open", schema_version=NEWER) + "\n")
     open_files.refresh(made, _STREAM, str(logs), None)
     return made
+
+
+@pytest.fixture
+def table(written: Table, tmp_path: Path) -> Table:
+    """A copy of that table."""
+    return copy_of(written, tmp_path)
 
 
 def _names(table: Table) -> Counter[str]:

@@ -19,6 +19,7 @@ from gateway.views.mirrors import Mirrors
 from gateway.views.spelling import Spelling, ViewSettings
 from gateway.views.view import View
 from gateway.views.views import settings_of
+from tests.examples import examples
 from tests.views import trees
 from tests.views.found import flat_of, message_of
 
@@ -215,7 +216,7 @@ TREES = st.builds(
 )
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=examples(1_000))
 @given(SETTINGS | TREES, NAMES)
 def test_a_name_that_is_shown_reads_back(made: ViewSettings, name: LogicalName) -> None:
     """So that two names are never shown alike."""
@@ -227,7 +228,7 @@ def test_a_name_that_is_shown_reads_back(made: ViewSettings, name: LogicalName) 
         raise AssertionError("a view of all hides nothing")
 
 
-@settings(max_examples=1_000)
+@settings(max_examples=examples(1_000))
 @given(SETTINGS | TREES, TEXTS)
 def test_every_text_is_read_or_rejected(made: ViewSettings, text: str) -> None:
     try:
@@ -247,7 +248,7 @@ def test_every_text_is_read_or_rejected(made: ViewSettings, text: str) -> None:
         assert spelling.parse(replace(made, mirrors=None), SNAPSHOT, text) == name
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(SETTINGS | TREES, st.sampled_from([*NAMESPACES, "dr", "dr:a", "dr:a:team-b"]))
 def test_a_namespace_that_is_shown_reads_back(made: ViewSettings, path: str) -> None:
     shown = spelling.spell_namespace(made, path)
@@ -255,7 +256,7 @@ def test_a_namespace_that_is_shown_reads_back(made: ViewSettings, path: str) -> 
         assert spelling.parse_namespace(made, SNAPSHOT, shown) == path
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(SETTINGS, NAMES)
 def test_every_topic_of_a_mirror_has_its_own_name_too(
     made: ViewSettings, name: LogicalName

@@ -19,6 +19,7 @@ from tests.changes.config_requests import RELEASING, alter, moving
 from tests.changes.fakes import FakeGateway, World
 from tests.changes.judges import judge
 from tests.changes.topics.test_create_partitions import grow
+from tests.examples import examples
 
 NAMESPACES = ["org", "org:a", "org:a:b", "free"]
 TOPICS = ["x", "y", "mm2-1.internal", "mm2-2.internal", "mm2-3.internal", "A.checkpoints.internal"]
@@ -163,7 +164,7 @@ class Limited(RuleBasedStateMachine):
 
 TestLimited = Limited.TestCase
 TestLimited.settings = settings(
-    max_examples=60,
+    max_examples=examples(60),
     stateful_step_count=25,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],

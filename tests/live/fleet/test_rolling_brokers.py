@@ -206,9 +206,8 @@ def _await_progress(
     topics: Mapping[tuple[str, Start], str],
     what: str,
 ) -> None:
-    for key, each in running.items():
-        for one in each:
-            one.await_progress(what, topics[key])
+    all_of_them = [(one, topics[key]) for key, each in running.items() for one in each]
+    steady.await_progress_of(all_of_them, what)
 
 
 def _problems(clients_of_one: Sequence[Steady]) -> list[str]:

@@ -7,7 +7,7 @@ import re
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from typing import Any, Self
 
@@ -73,14 +73,18 @@ class Steady:
     def await_progress(self, what: str, topic: str | None = None) -> None:
         """Wait until it has done twenty rounds more, or had twenty records more of one topic."""
 
-        def done() -> int:
-            if topic is None:
-                return self.rounds
-            return max(len(self.acked[topic]), len(self.seen[topic]))
+        await_progress_of([(self, topic)], what)
 
-        before = done()
+    def done(self, topic: str | None = None) -> int:
+        """How many rounds it has done, or records it has had of a topic."""
+        if topic is None:
+            return self.rounds
+        return max(len(self.acked[topic]), len(self.seen[topic]))
+
+    def await_done(self, count: int, what: str, topic: str | None) -> None:
+        """Wait until :meth:`done` is ``count``, or it has problems."""
         wait_until(
-            lambda: self.problems or done() >= before + 20,
+            lambda: self.problems or self.done(topic) >= count,
             f"{self.name} {topic or ''} after {what}",
             SECONDS,
         )
@@ -111,6 +115,14 @@ class Steady:
             self._work(self)
         except Exception as error:  # noqa: BLE001 - whatever it is, the test fails with it
             self.problems.append(f"ended with {error!r}")
+
+
+def await_progress_of(running: Iterable[tuple[Steady, str | None]], what: str) -> None:
+    """Wait until each client has done twenty rounds more, or had twenty records more of its topic,
+    all of them at the same time; for one that has problems, until it has them."""
+    due = [(one, topic, one.done(topic) + 20) for one, topic in running]
+    for one, topic, count in due:
+        one.await_done(count, what, topic)
 
 
 def once_each(*groups: Sequence[str]) -> None:

@@ -1,0 +1,51 @@
+"""``python -m devkit.suite.warm_up``: make what the stages of a fresh clone need, while ``make
+check`` runs: it takes one processor, and mypy most of its time.
+
+Each stage makes what is missing here itself, and reports why it cannot.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from devkit import class_archive
+from devkit.maven import ENDPOINTS, jars
+from devkit.paths import PROJECT_ROOT
+
+
+@contextmanager
+def warming_up() -> Iterator[None]:
+    """Run this module beside the body, behind which it is ended: it may take less, or more."""
+    command = [sys.executable, "-m", "devkit.suite.warm_up"]
+    with subprocess.Popen(command, cwd=PROJECT_ROOT, stdout=subprocess.DEVNULL) as process:
+        try:
+            yield
+        finally:
+            process.terminate()
+
+
+def import_tests(root: Path) -> None:
+    """Import every module of tests under ``root`` once, so that each is on disk with the assertions
+    that pytest rewrites: else each process of a stage does that, which takes half a minute."""
+    os.chdir(root)
+    pytest.main(["--collect-only", "-qq", "-p", "no:cacheprovider", "tests"])
+
+
+def main() -> None:
+    """Import the tests, fetch Java's archives, and make the broker's class data. Raises MavenError
+    or BrokerError."""
+    import_tests(PROJECT_ROOT)
+    for name in ENDPOINTS:
+        jars(name)
+    class_archive.main()
+
+
+if __name__ == "__main__":
+    main()
