@@ -22,6 +22,13 @@ from gateway.brokers.messages import (
 from gateway.brokers.security import BrokerSecurity
 from protocol.errors import ProtocolError
 
+CONNECT_SECONDS: Final = 10.0
+"""For TCP and TLS, as clients give brokers (``socket.connection.setup.timeout.ms``)."""
+
+LOGIN_SECONDS: Final = 30.0
+"""For the login, as clients give brokers (``request.timeout.ms``): one that is at its limit of
+connections answers late. A client that gives up earlier ends the opening."""
+
 MAX_ANSWER: Final = 64 * 1024
 """Bytes: no answer of a login is longer."""
 
@@ -47,15 +54,22 @@ async def open_transport(
     options = security.socket_options(host)
     make = take_over if login is None else _LoggingIn
     try:
-        transport, protocol = await dial(make, host, port, **options)
+        async with asyncio.timeout(CONNECT_SECONDS):
+            transport, protocol = await dial(make, host, port, **options)
+    except TimeoutError:
+        raise BrokerError(f"no connection within {CONNECT_SECONDS:g} s") from None
     except (OSError, ValueError, OverflowError) as error:
         raise BrokerError(f"cannot connect: {security.reason(error)}") from None
     if login is None:
         return 0.0
     channel = cast(_LoggingIn, protocol)
     try:
-        await log_in(login, channel.ask, authenticate_version(api_versions))
+        async with asyncio.timeout(LOGIN_SECONDS):
+            await log_in(login, channel.ask, authenticate_version(api_versions))
         channel.check_open()
+    except TimeoutError:
+        transport.abort()
+        raise BrokerError(f"no end of the login within {LOGIN_SECONDS:g} s") from None
     except OSError as error:
         raise BrokerError(f"cannot log in: {security.reason(error)}") from None
     except BaseException:

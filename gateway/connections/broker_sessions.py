@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 from time import monotonic
 from typing import Final
@@ -23,8 +24,9 @@ from gateway.cluster.locating import locate, located_elsewhere
 from gateway.connections.connection import Connection
 from gateway.session.own_requests import ask
 
-CONNECT_TIMEOUT: Final = 10.0
-"""Seconds a broker may take to accept a connection, TLS and login included."""
+SLOW_SECONDS: Final = 10.0
+"""Seconds that an opening takes, login included, until other brokers are preferred for clients that
+may go to any. Its own client may wait on."""
 
 SWEEP_SECONDS: Final = 1.0
 """Seconds between calls of :meth:`BrokerSessions.sweep`."""
@@ -72,24 +74,33 @@ async def _open_at(
     log_in_first: bool,
     address: Address,
 ) -> float:
-    """Connect to a broker at this address. Raises OSError."""
+    """Connect to a broker at this address, in turn. Raises OSError.
+
+    There are turns where the broker itself answers while a connection is opened. Without TLS and a
+    login it is open as soon as the broker's system has put it into the backlog, which is in order,
+    and it is the client that waits for the broker.
+    """
     host, port = address
-    try:
-        async with asyncio.timeout(CONNECT_TIMEOUT):
+    security = cluster.security
+    answers = security.has_tls or (security.has_login and log_in_first)
+    async with cluster.opening_turns[node_id].turn() if answers else nullcontext():
+        slow = asyncio.get_running_loop().call_later(
+            SLOW_SECONDS, cluster.report_connect_failure, node_id
+        )
+        try:
             return await open_transport(
-                cluster.security,
+                security,
                 host,
                 port,
                 take_over,
                 cluster.versions_of(node_id),
                 log_in_first=log_in_first,
             )
-    except TimeoutError:
-        cluster.report_connect_failure(node_id)
-        raise TimeoutError(f"broker {node_id} did not accept in {CONNECT_TIMEOUT:g} s") from None
-    except BrokerError as error:
-        cluster.report_connect_failure(node_id)
-        raise ConnectionError(f"broker {node_id} ({host}:{port}): {error}") from None
+        except BrokerError as error:
+            cluster.report_connect_failure(node_id)
+            raise ConnectionError(f"broker {node_id} ({host}:{port}): {error}") from None
+        finally:
+            slow.cancel()
 
 
 class BrokerSessions:

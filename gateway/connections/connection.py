@@ -30,6 +30,7 @@ from gateway.exchanges.exchange import (
 from gateway.session import own_requests
 from gateway.session.deciding import Deciding
 from gateway.session.expiry import SessionExpired
+from gateway.session.naming import may_leave_behind
 from gateway.session.session import Session
 from gateway.slices import Slices, Turns, in_slices
 from gateway.views.access import Access
@@ -165,7 +166,8 @@ class Connection(BaseConnection):
         """Let the broker's side go on until it has carried out what the client has left behind, if
         it has: where there is no broker connection yet, once there is."""
         if self._broker is None:
-            unsent = self._early or self.session.to_broker or self.session.owing
+            early = may_leave_behind(self._early)
+            unsent = early or self.session.to_broker or self.session.owing
             if unsent and self._task is not None and self._left is None:
                 loop = asyncio.get_running_loop()
                 self._left = loop.call_later(LINGER_SECONDS, self.reset, LEFT_TOO_LONG)
