@@ -96,7 +96,11 @@ class BrokerAdmin:
         question has its turn does not count: that is not the broker's.
         """
         link = ClusterLink(
-            self.cluster.name, [address], timeout=self._timeout, security=self._security
+            self.cluster.name,
+            [address],
+            timeout=self._timeout,
+            security=self._security,
+            unanswered=self.cluster.note_unanswered,
         )
         await self._take_turn()
         try:
@@ -177,6 +181,7 @@ class BrokerAdmin:
             self.cluster.bootstrap_servers,
             timeout=self._timeout,
             security=self._security,
+            unanswered=self.cluster.note_unanswered,
         )
 
     def _leave_silent(self, link: ClusterLink) -> None:

@@ -7,8 +7,8 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
-from gateway.brokers.connection import BrokerConnection, NotSpoken
-from gateway.brokers.errors import BrokerError
+from gateway.brokers.connection import BrokerConnection
+from gateway.brokers.errors import BrokerError, NotSpoken, Unanswered
 from gateway.brokers.security import BrokerSecurity
 from gateway.brokers.staggered import first_of
 from gateway.cluster.listing import Address
@@ -47,13 +47,16 @@ class ClusterLink:
         *,
         timeout: float,
         security: BrokerSecurity | None = None,
+        unanswered: Callable[[Address], None] = lambda _: None,
     ) -> None:
-        """``timeout``, in seconds, is for each step: connecting, and each question."""
+        """``timeout``, in seconds, is for each step: connecting, and each question. ``unanswered``
+        is called with an address that closed a connection without a byte."""
         self._cluster = cluster
         self._bootstrap_servers = tuple(bootstrap_servers)
         self._brokers: tuple[Address, ...] = ()
         self._timeout = timeout
         self._security = security or BrokerSecurity()
+        self._unanswered = unanswered
         self._connection: BrokerConnection | None = None
         self._address: Address | None = None
         self._failed_at: dict[Address, float] = {}
@@ -158,6 +161,8 @@ class ClusterLink:
         self.close()
         self.note_failure(address)
         reasons[address] = str(error)
+        if isinstance(error, Unanswered):
+            self._unanswered(address)
         if isinstance(error, NotSpoken):
             reasons[address] += f"; is {self._security.key}.protocol what it speaks there?"
 
