@@ -107,6 +107,7 @@ class BrokerConnection:
             kind = SecurityError if isinstance(error, ssl.SSLError) else BrokerError
             if isinstance(error, ConnectionResetError):
                 kind = Unanswered
+                security.note_unanswered((host, port))
             raise kind(f"cannot connect: {security.reason(error)}") from None
         connection = cls(
             reader,
@@ -120,8 +121,10 @@ class BrokerConnection:
             await connection._ask_api_versions()
             if log_in:
                 await connection._log_in()
-        except BaseException:
+        except BaseException as error:
             connection.close()
+            if isinstance(error, Unanswered):
+                security.note_unanswered((host, port))
             raise
         return connection
 

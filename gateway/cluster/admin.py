@@ -100,7 +100,6 @@ class BrokerAdmin:
             [address],
             timeout=self._timeout,
             security=self._security,
-            unanswered=self.cluster.note_unanswered,
         )
         await self._take_turn()
         try:
@@ -181,7 +180,6 @@ class BrokerAdmin:
             self.cluster.bootstrap_servers,
             timeout=self._timeout,
             security=self._security,
-            unanswered=self.cluster.note_unanswered,
         )
 
     def _leave_silent(self, link: ClusterLink) -> None:

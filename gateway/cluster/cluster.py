@@ -53,8 +53,6 @@ class Cluster:
     ``opening_turns`` are those of clients' connections, by node id.
     ``brokers`` is never changed but replaced.
 
-    The functions in ``on_unanswered`` are called with the address of a broker that has closed a
-    connection of the gateway's own without a byte; see ``Unanswered``.
     The functions in ``on_change`` are called, without arguments, after a listing, if brokers or
     the set of topic names differ from when they were called last.
     """
@@ -93,18 +91,13 @@ class Cluster:
         self.suspected = False
         self.awaited = False
         self.on_change: list[Callable[[], None]] = []
-        self.on_unanswered: list[Callable[[Address], None]] = []
         self._poll_interval = poll_interval
         self._min_refresh_interval = min_refresh_interval
         self._start_timeout = start_timeout
         self._reader = ListingReader()
         self._slices = turns or Turns()
         self._link = ClusterLink(
-            name,
-            bootstrap_servers,
-            timeout=request_timeout,
-            security=self.security,
-            unanswered=self.note_unanswered,
+            name, bootstrap_servers, timeout=request_timeout, security=self.security
         )
         self._asked = asyncio.Event()
         self._watch: NodeWatch | None = None
@@ -224,11 +217,6 @@ class Cluster:
     def note_silent(self, address: Address) -> None:
         """Whoever waited for a broker at this address has given up: prefer others for a while."""
         self._link.note_failure(address)
-
-    def note_unanswered(self, address: Address) -> None:
-        """A broker has closed a connection of the gateway's own without a byte."""
-        for callback in self.on_unanswered:
-            callback(address)
 
     def lately_failed(self, address: Address) -> bool:
         """Whether the broker at this address was given up, or rejected a connection, lately."""

@@ -47,16 +47,13 @@ class ClusterLink:
         *,
         timeout: float,
         security: BrokerSecurity | None = None,
-        unanswered: Callable[[Address], None] = lambda _: None,
     ) -> None:
-        """``timeout``, in seconds, is for each step: connecting, and each question. ``unanswered``
-        is called with an address that closed a connection without a byte."""
+        """``timeout``, in seconds, is for each step: connecting, and each question."""
         self._cluster = cluster
         self._bootstrap_servers = tuple(bootstrap_servers)
         self._brokers: tuple[Address, ...] = ()
         self._timeout = timeout
         self._security = security or BrokerSecurity()
-        self._unanswered = unanswered
         self._connection: BrokerConnection | None = None
         self._address: Address | None = None
         self._failed_at: dict[Address, float] = {}
@@ -162,8 +159,8 @@ class ClusterLink:
         self.note_failure(address)
         reasons[address] = str(error)
         if isinstance(error, Unanswered):
-            self._unanswered(address)
-        if isinstance(error, NotSpoken):
+            reasons[address] += f"; {self._security.hint_for_unanswered}"
+        elif isinstance(error, NotSpoken):
             reasons[address] += f"; is {self._security.key}.protocol what it speaks there?"
 
     def _in_order(self) -> list[Address]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from time import monotonic
+from typing import Final
 
 from gateway.cluster.cluster import Cluster
 from gateway.cluster.listing import Address
 from gateway.config.models import Cluster as Settings
 from gateway.connections.broker_room import BrokerRoom, Limits
+from gateway.connections.refusals import Refusals
+from gateway.counts import Counts
+
+REFUSALS: Final = "broker_refusals"
 
 
 def limits_of(settings: Settings, workers: int) -> Limits:
@@ -21,7 +26,7 @@ def limits_of(settings: Settings, workers: int) -> Limits:
 
 
 class BrokerRooms:
-    """The rooms at the brokers of one cluster, by node id."""
+    """The rooms at the brokers of one cluster, by node id, and what operators are told of them."""
 
     def __init__(
         self, cluster: Cluster, limits: Limits, clock: Callable[[], float] = monotonic
@@ -30,16 +35,15 @@ class BrokerRooms:
         self._limits = limits
         self._clock = clock
         self._rooms: dict[int, BrokerRoom] = {}
-        cluster.on_unanswered.append(self.make_room_at)
-
-    def __iter__(self) -> Iterator[tuple[int, BrokerRoom]]:
-        return iter(self._rooms.items())
+        self._refusals: dict[int, Refusals] = {}
+        cluster.security.on_unanswered.append(self.make_room_at)
 
     def of(self, node_id: int) -> BrokerRoom:
         """The room at a broker."""
         room = self._rooms.get(node_id)
         if room is None:
             room = self._rooms[node_id] = BrokerRoom(self._limits, self._clock)
+            self._refusals[node_id] = Refusals(self._cluster.name, node_id, room)
         return room
 
     def make_room_at(self, address: Address) -> None:
@@ -48,3 +52,22 @@ class BrokerRooms:
         for node_id, listed in self._cluster.brokers.items():
             if listed == address and node_id in self._rooms:
                 self._rooms[node_id].make_room()
+
+    def sweep(self, counts: Counts) -> None:
+        """Count and log what brokers did not let in. Called once a second."""
+        for node_id, refusals in list(self._refusals.items()):
+            grown = refusals.sweep()
+            counts.add(REFUSALS, (self._cluster.name, "closed"), grown.refused)
+            counts.add(REFUSALS, (self._cluster.name, "share"), grown.rejected)
+            if node_id not in self._cluster.brokers and not len(self._rooms[node_id]):
+                del self._rooms[node_id], self._refusals[node_id]
+
+    def gauges(self) -> Mapping[str, int]:
+        """How many brokers let no new connection in, and whether all of them do that while the
+        cluster is reachable, over older ones."""
+        locked = [node_id for node_id, one in self._refusals.items() if one.locked]
+        all_of_them = bool(locked) and self._cluster.brokers.keys() <= set(locked)
+        return {
+            "refusing_brokers": len(locked),
+            "locked_out": int(all_of_them and self._cluster.reachable),
+        }

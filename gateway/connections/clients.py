@@ -163,6 +163,8 @@ class Clients:
         self._silent.sweep(monotonic())
         for connection in self.busy:
             guard(connection, connection.used)
+        for rooms in self.rooms.values():
+            rooms.sweep(self._counts)
         self.listeners.reload()
         self._broker_sessions.sweep(monotonic())
 

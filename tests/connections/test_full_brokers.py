@@ -191,8 +191,9 @@ async def test_the_gateways_own_finds_room(broker: FullBroker) -> None:
     gateway = Gateway(broker)
     many = await gateway.come("many", MOST)
     with pytest.raises(Unanswered):
-        await BrokerConnection.connect(HOST, broker.port, timeout=60)
-    gateway.cluster.note_unanswered((HOST, broker.port))
+        await BrokerConnection.connect(
+            HOST, broker.port, timeout=60, security=gateway.cluster.security
+        )
     assert many[0].server.reasons == [GAVE_WAY]
     await eventually(lambda: broker.open < MOST, "the end of the one that gave way")
     connection = await BrokerConnection.connect(HOST, broker.port, timeout=60)
