@@ -65,6 +65,13 @@ def _now() -> list[Panel]:
             words=Words("yes", "no"),
         ),
         Number(
+            "New clients",
+            "Whether a cluster lets new connections in; if not, clients that are connected go on.",
+            "short",
+            highest(state("locked_out")),
+            words=Words("locked out", "let in", good=0),
+        ),
+        Number(
             "Cut off",
             "Whether a worker hears nothing of its clusters, and refuses clients or sends them on.",
             "short",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dashboards.panels import Lines, Number, Panel, Query
-from dashboards.queries import growth, lowest, rate, state, total
+from dashboards.queries import growth, highest, lowest, rate, state, total
 
 
 def connections() -> list[Panel]:
@@ -55,6 +55,24 @@ def connections() -> list[Panel]:
             "Until the certificate of each listener expires.",
             "s",
             [Query(lowest(state("certificate_expiry_seconds"), "listener"), "{{listener}}")],
+        ),
+        Lines(
+            "Refused by brokers",
+            "Connections for clients that brokers closed before they answered (closed), a second, "
+            "and those of principals that had their share of a broker (share).",
+            "eps",
+            [
+                Query(
+                    total(rate("broker_refusals_total"), "cluster", "reason"),
+                    "{{cluster}}: {{reason}}",
+                )
+            ],
+        ),
+        Lines(
+            "Brokers that refuse",
+            "Brokers of each cluster that let in no new connection, while older ones work.",
+            "short",
+            [Query(highest(state("refusing_brokers"), "cluster"), "{{cluster}}")],
         ),
         Number(
             "Brokers without a port",

@@ -8,6 +8,20 @@ from devkit.log_lines.log_line import LogLine
 
 LINES: Final = (
     LogLine(
+        "warning",
+        "broker %d of cluster %r %s, with %d open from this worker, which go on: see %s",
+        "a broker is at a [limit of its connections](brokers.md#limits-of-connections), which"
+        " the line names: raise it for the gateway's address. Logged once when it begins, by each"
+        " worker, and not for each client",
+    ),
+    LogLine(
+        "info, warning",
+        "new connections to broker %d of cluster %r %s: in %d s it let %d in and closed %d,"
+        " %d were rejected here, and %d idle ones gave way",
+        "the same goes on (`are still refused`, a warning a minute), or is over: a minute has"
+        " passed without a refusal",
+    ),
+    LogLine(
         "info",
         "cluster %r has brokers %s",
         "nothing: brokers came, went or moved",

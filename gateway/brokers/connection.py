@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import Any, Self
 
 from gateway.brokers.dialing import dial_streams
-from gateway.brokers.errors import BrokerError, SecurityError
+from gateway.brokers.errors import BrokerError, NotSpoken, SecurityError, Unanswered
 from gateway.brokers.login_exchange import authenticate_version, log_in
 from gateway.brokers.messages import (
     CLIENT_ID,
@@ -45,10 +45,6 @@ _UNSUPPORTED_VERSION = 35
 _UNPROTECTED = BrokerSecurity()
 
 
-class NotSpoken(BrokerError):
-    """Nothing was answered but ApiVersions: so do brokers that speak another protocol there."""
-
-
 class BrokerConnection:
     """A connection to one broker, which knows what versions the broker speaks.
 
@@ -76,7 +72,7 @@ class BrokerConnection:
         self._client_id = client_id
         self._max_response_bytes = max_response_bytes
         self._expires = float("inf")
-        self._spoken = False
+        self._answered = self._spoken = False
         self._turn = asyncio.Lock()
         self._correlation_id = 0
         self._api_versions: dict[int, tuple[int, int]] = {}
@@ -109,6 +105,9 @@ class BrokerConnection:
         # A host that is no host name, or a port that is none, is a ValueError or OverflowError.
         except (OSError, ValueError, OverflowError) as error:
             kind = SecurityError if isinstance(error, ssl.SSLError) else BrokerError
+            if isinstance(error, ConnectionResetError):
+                kind = Unanswered
+                security.note_unanswered((host, port))
             raise kind(f"cannot connect: {security.reason(error)}") from None
         connection = cls(
             reader,
@@ -122,8 +121,10 @@ class BrokerConnection:
             await connection._ask_api_versions()
             if log_in:
                 await connection._log_in()
-        except BaseException:
+        except BaseException as error:
             connection.close()
+            if isinstance(error, Unanswered):
+                security.note_unanswered((host, port))
             raise
         return connection
 
@@ -238,20 +239,26 @@ class BrokerConnection:
             try:
                 async with asyncio.timeout(self._timeout):
                     body = await exchange()
-                answered = True
+                answered = self._answered = True
                 self._spoken = self._spoken or name != API_VERSIONS
                 return body
             except TimeoutError:
                 raise BrokerError(f"no answer to {name} within {self._timeout:g} s") from None
             except asyncio.IncompleteReadError:
-                raise self._failure(f"closed the connection instead of answering {name}") from None
+                raise self._lost(f"closed the connection instead of answering {name}") from None
             except OSError as error:
-                raise self._failure(f"connection lost: {self._security.lost(error)}") from None
+                raise self._lost(f"connection lost: {self._security.lost(error)}") from None
             except ProtocolError as error:
                 raise self._failure(f"the answer to {name} makes no sense: {error}") from None
             finally:
                 if not answered:
                     self.reset()
+
+    def _lost(self, text: str) -> BrokerError:
+        """With TLS something has been answered before any request."""
+        has_tls = self._writer.get_extra_info("ssl_object") is not None
+        unanswered = not self._answered and not has_tls
+        return Unanswered(text) if unanswered else self._failure(text)
 
     def _failure(self, text: str) -> BrokerError:
         return BrokerError(text) if self._spoken else NotSpoken(text)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, cast
 
 from gateway.brokers.dialing import dial
-from gateway.brokers.errors import BrokerError, LoginError
+from gateway.brokers.errors import BrokerError, LoginError, Unanswered
 from gateway.brokers.login_exchange import authenticate_version, log_in
 from gateway.brokers.messages import (
     CORRELATION_BYTES,
@@ -21,6 +21,13 @@ from gateway.brokers.messages import (
 )
 from gateway.brokers.security import BrokerSecurity
 from protocol.errors import ProtocolError
+
+CONNECT_SECONDS: Final = 10.0
+"""For TCP and TLS, as clients give brokers (``socket.connection.setup.timeout.ms``)."""
+
+LOGIN_SECONDS: Final = 30.0
+"""For the login, as clients give brokers (``request.timeout.ms``): one that is at its limit of
+connections answers late. A client that gives up earlier ends the opening."""
 
 MAX_ANSWER: Final = 64 * 1024
 """Bytes: no answer of a login is longer."""
@@ -41,23 +48,32 @@ async def open_transport(
     """Connect, log in (unless the client does that itself), and let ``take_over()`` go on.
 
     Its ``connection_made`` is called then. Returns how many seconds the session lasts; 0: as long
-    as the connection. ``api_versions`` are the broker's. Raises BrokerError.
+    as the connection. ``api_versions`` are the broker's. Raises BrokerError, Unanswered among them.
     """
     login = security.login() if log_in_first else None
     options = security.socket_options(host)
     make = take_over if login is None else _LoggingIn
     try:
-        transport, protocol = await dial(make, host, port, **options)
+        async with asyncio.timeout(CONNECT_SECONDS):
+            transport, protocol = await dial(make, host, port, **options)
+    except TimeoutError:
+        raise BrokerError(f"no connection within {CONNECT_SECONDS:g} s") from None
     except (OSError, ValueError, OverflowError) as error:
-        raise BrokerError(f"cannot connect: {security.reason(error)}") from None
+        kind = Unanswered if isinstance(error, ConnectionResetError) else BrokerError
+        raise kind(f"cannot connect: {security.reason(error)}") from None
     if login is None:
         return 0.0
     channel = cast(_LoggingIn, protocol)
     try:
-        await log_in(login, channel.ask, authenticate_version(api_versions))
+        async with asyncio.timeout(LOGIN_SECONDS):
+            await log_in(login, channel.ask, authenticate_version(api_versions))
         channel.check_open()
+    except TimeoutError:
+        transport.abort()
+        raise BrokerError(f"no end of the login within {LOGIN_SECONDS:g} s") from None
     except OSError as error:
-        raise BrokerError(f"cannot log in: {security.reason(error)}") from None
+        kind = BrokerError if channel.answered or security.has_tls else Unanswered
+        raise kind(f"cannot log in: {security.reason(error)}") from None
     except BaseException:
         transport.abort()
         raise
@@ -76,6 +92,7 @@ class _LoggingIn(asyncio.Protocol):
         self._received = b""
         self._waiting: asyncio.Future[bytes] | None = None
         self._correlation_id = 0
+        self.answered = False
 
     async def ask(self, name: str, version: int, entity: Any) -> Any:
         """The response entity to one request. Raises OSError, and LoginError for nonsense."""
@@ -102,6 +119,7 @@ class _LoggingIn(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """An answer, or pieces of it."""
+        self.answered = True
         self._received += data
         received = self._received
         size = int.from_bytes(received[:SIZE_BYTES], "big", signed=True)

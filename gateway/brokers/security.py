@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,11 +26,20 @@ SESSION_USE: Final = 0.5
 """The part of a session's time (KIP-368) after which it is renewed, or its connection left. The
 rest is for what is under way: a renewal comes behind all that was sent before it."""
 
+_OR_FULL: Final = (
+    "Or has it as many connections of this machine's address as max.connections.per.ip of the"
+    " broker allows?"
+)
+
 _HOSTNAME_MISMATCH: Final = frozenset({62, 64})  # X509_V_ERR_HOSTNAME_MISMATCH, _IP_ADDRESS_
 
 
 class BrokerSecurity:
-    """The settings of ``clusters[].security``, ready for use; by default neither TLS nor login."""
+    """The settings of ``clusters[].security``, ready for use; by default neither TLS nor login.
+
+    The functions in ``on_unanswered`` are called with the address of a broker that has closed a
+    connection of the gateway's own without a byte (``Unanswered``).
+    """
 
     def __init__(
         self, settings: SecuritySettings | None = None, key: str = KEY, *, always_tls: bool = False
@@ -40,6 +49,7 @@ class BrokerSecurity:
         self._protocol = "" if always_tls else f"{key}.protocol"
         self._settings = settings or SecurityValues()
         self.key = key
+        self.on_unanswered: list[Callable[[tuple[str, int]], None]] = []
         self._context: ssl.SSLContext | None = None
         self._stamp: tuple[object, ...] = ()
 
@@ -103,8 +113,19 @@ class BrokerSecurity:
             )
         if isinstance(error, EOFError | ConnectionError) and self.has_tls:
             as_said = f", as {self._protocol} says" if self._protocol else ""
-            return f"{self.lost(error)}; does it speak TLS there{as_said}?"
+            full = f" {_OR_FULL}" if isinstance(error, ConnectionResetError) else ""
+            return f"{self.lost(error)}; does it speak TLS there{as_said}?{full}"
         return plain_reason(error)
+
+    def note_unanswered(self, address: tuple[str, int]) -> None:
+        """A broker has closed a connection of the gateway's own without a byte."""
+        for callback in self.on_unanswered:
+            callback(address)
+
+    @property
+    def hint_for_unanswered(self) -> str:
+        """What to look at where a broker closed a connection without a byte."""
+        return f"is {self.key}.protocol what it speaks there? {_OR_FULL}"
 
     def lost(self, error: Exception) -> str:
         """Why a connection that was made has ended."""

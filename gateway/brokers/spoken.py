@@ -11,8 +11,14 @@ import ssl
 from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
-from gateway.brokers.connection import BrokerConnection, NotSpoken
-from gateway.brokers.errors import BrokerError, LoginError, SecurityError
+from gateway.brokers.connection import BrokerConnection
+from gateway.brokers.errors import (
+    BrokerError,
+    LoginError,
+    NotSpoken,
+    SecurityError,
+    Unanswered,
+)
 from gateway.brokers.login_exchange import HANDSHAKE, HANDSHAKE_VERSION
 from gateway.brokers.security import BrokerSecurity
 from gateway.error_codes import ILLEGAL_SASL_STATE
@@ -73,6 +79,8 @@ async def spoken_at(host: str, port: int, timeout: float) -> Spoken | None:
             connection = await BrokerConnection.connect(
                 host, port, timeout=timeout, security=security
             )
+        except Unanswered:
+            continue
         except NotSpoken:
             if has_tls:  # the handshake came through; TLS 1.3 rejects certificates after it
                 return Spoken(True, None)

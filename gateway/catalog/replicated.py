@@ -313,7 +313,11 @@ def own_security(config: Config, security: BrokerSecurity) -> BrokerSecurity:
     """The gateway's identity at brokers for its own topics: the catalog's, the audit log's, the
     traffic log's. ``security`` is its identity for everything else, and the default here."""
     settings, key = config.catalog.security, (*config.key_of("catalog"), "security")
-    return security if settings is None else BrokerSecurity(settings, key_text(key))
+    if settings is None:
+        return security
+    own = BrokerSecurity(settings, key_text(key))
+    own.on_unanswered = security.on_unanswered  # they are the same brokers
+    return own
 
 
 def open_catalog(

@@ -96,7 +96,10 @@ class BrokerAdmin:
         question has its turn does not count: that is not the broker's.
         """
         link = ClusterLink(
-            self.cluster.name, [address], timeout=self._timeout, security=self._security
+            self.cluster.name,
+            [address],
+            timeout=self._timeout,
+            security=self._security,
         )
         await self._take_turn()
         try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import count
@@ -19,6 +20,7 @@ from typing import Any
 from gateway.brokers.connection import BrokerConnection
 from gateway.brokers.errors import BrokerError
 from gateway.brokers.messages import is_address
+from gateway.brokers.opening_turns import OpeningTurns
 from gateway.brokers.security import BrokerSecurity
 from gateway.cluster.heard import HeardBrokers
 from gateway.cluster.link import ClusterLink, ClusterUnreachable
@@ -48,6 +50,7 @@ class Cluster:
     through, ``suspected`` whether a request has failed since (``suspect``), ``awaited`` whether a
     broker is being waited for now, that was asked for a listing. ``listed_at`` is the loop's time
     when the last listing that came through began; ``heard`` is what answers to clients named since.
+    ``opening_turns`` are those of clients' connections, by node id.
     ``brokers`` is never changed but replaced.
 
     The functions in ``on_change`` are called, without arguments, after a listing, if brokers or
@@ -110,6 +113,7 @@ class Cluster:
         self._failure: ClusterUnreachable | None = None
         self._turns = count()
         self.heard = HeardBrokers(poll_interval)
+        self.opening_turns: defaultdict[int, OpeningTurns] = defaultdict(OpeningTurns)
         self.listed_at = float("-inf")
         self._announced: tuple[dict[int, Address], int] = (self.brokers, self.index.version)
 

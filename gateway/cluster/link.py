@@ -7,8 +7,8 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
-from gateway.brokers.connection import BrokerConnection, NotSpoken
-from gateway.brokers.errors import BrokerError
+from gateway.brokers.connection import BrokerConnection
+from gateway.brokers.errors import BrokerError, NotSpoken, Unanswered
 from gateway.brokers.security import BrokerSecurity
 from gateway.brokers.staggered import first_of
 from gateway.cluster.listing import Address
@@ -158,7 +158,9 @@ class ClusterLink:
         self.close()
         self.note_failure(address)
         reasons[address] = str(error)
-        if isinstance(error, NotSpoken):
+        if isinstance(error, Unanswered):
+            reasons[address] += f"; {self._security.hint_for_unanswered}"
+        elif isinstance(error, NotSpoken):
             reasons[address] += f"; is {self._security.key}.protocol what it speaks there?"
 
     def _in_order(self) -> list[Address]:

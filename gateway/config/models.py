@@ -106,12 +106,17 @@ class Cluster(StrictModel):
     virtual node ids and producer ids begin with, unique in the tree and never used again; without
     them there is no tree, and one cluster. With them ``catalog``, ``policies`` and ``namespaces``
     are its own, and ``trust`` says whom of other volumes' listeners it knows.
+    ``max_connections_per_broker`` is how many connections the gateway has for its clients to each
+    broker, over all workers (None: as many as the broker accepts), and ``max_connections_share``
+    the part of them that one principal may have.
     """
 
     name: Name
     bootstrap_servers: Annotated[tuple[BootstrapServer, ...], Field(min_length=1)]
     node_ids: NodeIds
     security: ClusterSecurity = ClusterSecurity()
+    max_connections_per_broker: Annotated[int, Field(ge=1, le=UNLIMITED)] | None = None
+    max_connections_share: Annotated[float, Field(gt=0, le=1)] = 0.5
     allow_namespace_like_topics: bool = False
     mount: Mount | None = None
     number: TreeNumber | None = None

@@ -7,7 +7,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol, cast
 
 from gateway.cluster.link import ClusterUnreachable
-from gateway.connections.closing import Guarded, close_failed
+from gateway.connections.broker_room import NoRoom, Refused
+from gateway.connections.closing import NO_ROOM, Guarded, close_failed
 from gateway.peers import address_text, host_text
 
 
@@ -92,4 +93,7 @@ class BaseConnection(asyncio.Protocol):
             await open_broker()
         except (OSError, ClusterUnreachable) as error:
             self._task = None
-            self.close(f"no broker connection: {error}")
+            if isinstance(error, NoRoom | Refused):
+                self.close(f"{NO_ROOM}: {error}", quietly=True)
+            else:
+                self.close(f"no broker connection: {error}")

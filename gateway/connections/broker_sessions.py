@@ -8,23 +8,27 @@ finds whose turn it is: no connection has a timer of its own.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from functools import partial
 from time import monotonic
 from typing import Final
 
-from gateway.brokers.errors import BrokerError
+from gateway.brokers.errors import BrokerError, Unanswered
 from gateway.brokers.login_exchange import authenticate_version, log_in
 from gateway.brokers.opening import open_transport
 from gateway.brokers.security import SESSION_USE
 from gateway.cluster.cluster import Cluster
 from gateway.cluster.listing import Address
 from gateway.cluster.locating import locate, located_elsewhere
+from gateway.connections.broker_room import ROOM_SECONDS, Place, Refused, RoomClient
+from gateway.connections.broker_rooms import BrokerRooms
 from gateway.connections.connection import Connection
 from gateway.session.own_requests import ask
 
-CONNECT_TIMEOUT: Final = 10.0
-"""Seconds a broker may take to accept a connection, TLS and login included."""
+SLOW_SECONDS: Final = 10.0
+"""Seconds that an opening takes, login included, until other brokers are preferred for clients that
+may go to any. Its own client may wait on."""
 
 SWEEP_SECONDS: Final = 1.0
 """Seconds between calls of :meth:`BrokerSessions.sweep`."""
@@ -36,16 +40,19 @@ SHORTEST_SECONDS: Final = 1.1
 async def open_broker(
     cluster: Cluster,
     node_id: int | None,
-    take_over: Callable[[int], asyncio.Protocol],
+    take_over: Callable[[int, Place], asyncio.Protocol],
+    rooms: BrokerRooms,
+    client: RoomClient,
     *,
     log_in_first: bool = True,
 ) -> float:
-    """Connect to the broker that a client's port stands for, or to any on a bootstrap port.
+    """Connect to the broker that a client's port stands for, or to any on a bootstrap port, if
+    there is room for the client.
 
-    ``take_over`` is given the node id; see :func:`gateway.brokers.opening.open_transport` for the
-    rest. A broker that is not listed, or
+    ``take_over`` is given the node id, and the place that the connection has at the broker; see
+    :func:`gateway.brokers.opening.open_transport` for the rest. A broker that is not listed, or
     does not accept where it is listed, is looked for in a new listing first. Raises OSError when
-    there is no such broker, or it does not accept.
+    there is no such broker, or it does not accept, or there is no room.
     """
     address: Address | None
     if node_id is None:
@@ -55,41 +62,84 @@ async def open_broker(
         address = await locate(cluster, node_id)
     if address is None:
         raise ConnectionRefusedError(f"the cluster has no broker {node_id}")
-    open_at = partial(_open_at, cluster, node_id, partial(take_over, node_id), log_in_first)
+    place = rooms.of(node_id).enter(client)
     try:
-        return await open_at(address)
-    except OSError:
-        moved = await located_elsewhere(cluster, node_id, address)
-        if moved is None:
+        open_at = partial(
+            _open_at, cluster, node_id, place, partial(take_over, node_id, place), log_in_first
+        )
+        try:
+            return await _open_in_room(place, partial(open_at, address))
+        except Refused:
             raise
-        return await open_at(moved)
+        except OSError:
+            moved = await located_elsewhere(cluster, node_id, address)
+            if moved is None:
+                raise
+            return await open_at(moved)
+    except BaseException:
+        place.leave()
+        raise
+
+
+async def _open_in_room(place: Place, open_connection: Callable[[], Awaitable[float]]) -> float:
+    """Open a connection, once more if another one is closed for it."""
+    if place.made_room:
+        await asyncio.sleep(ROOM_SECONDS)
+    try:
+        return await open_connection()
+    except Refused:
+        if not place.refused():
+            raise
+    await asyncio.sleep(ROOM_SECONDS)
+    try:
+        return await open_connection()
+    except Refused:
+        place.refused()
+        raise
 
 
 async def _open_at(
     cluster: Cluster,
     node_id: int,
+    place: Place,
     take_over: Callable[[], asyncio.Protocol],
     log_in_first: bool,
     address: Address,
 ) -> float:
-    """Connect to a broker at this address. Raises OSError."""
+    """Connect to a broker at this address, in turn. Raises OSError, Refused among them.
+
+    There are turns where the broker itself answers while a connection is opened. Without TLS and a
+    login it is open as soon as the broker's system has put it into the backlog, which is in order,
+    and it is the client that waits for the broker.
+    """
     host, port = address
-    try:
-        async with asyncio.timeout(CONNECT_TIMEOUT):
-            return await open_transport(
-                cluster.security,
+    security = cluster.security
+    answers = security.has_tls or (security.has_login and log_in_first)
+    async with cluster.opening_turns[node_id].turn() if answers else nullcontext():
+        place.begins()
+        slow = asyncio.get_running_loop().call_later(
+            SLOW_SECONDS, cluster.report_connect_failure, node_id
+        )
+        try:
+            session_seconds = await open_transport(
+                security,
                 host,
                 port,
                 take_over,
                 cluster.versions_of(node_id),
                 log_in_first=log_in_first,
             )
-    except TimeoutError:
-        cluster.report_connect_failure(node_id)
-        raise TimeoutError(f"broker {node_id} did not accept in {CONNECT_TIMEOUT:g} s") from None
-    except BrokerError as error:
-        cluster.report_connect_failure(node_id)
-        raise ConnectionError(f"broker {node_id} ({host}:{port}): {error}") from None
+        except Unanswered as error:
+            cluster.note_silent(address)
+            raise Refused(f"broker {node_id} ({host}:{port}): {error}") from None
+        except BrokerError as error:
+            cluster.report_connect_failure(node_id)
+            raise ConnectionError(f"broker {node_id} ({host}:{port}): {error}") from None
+        finally:
+            slow.cancel()
+    if answers:
+        place.heard()
+    return session_seconds
 
 
 class BrokerSessions:

@@ -7,10 +7,10 @@ from collections import Counter
 from typing import Final, Protocol, cast
 
 from gateway.brokers.resets import reset
+from gateway.connections.broker_room import Place, Refused, Tenant
 from gateway.connections.closing import TOO_MANY_LINGERING, guarded
 from gateway.connections.transports import WRITE_HIGH, write
 from gateway.exchanges.framing import Buffer
-from gateway.identity import ANONYMOUS
 from gateway.session.session import Session
 
 LINGER_SECONDS: Final = 60.0
@@ -25,8 +25,9 @@ class ClientSide(Protocol):
     """The client's side, as far as the broker's side calls it (``connection.Connection``)."""
 
     session: Session
-    host: str
 
+    @property
+    def tenant(self) -> Tenant: ...
     def broker_connected(self, broker: BrokerSide) -> None: ...
     def broker_data(self, data: bytes) -> None: ...
     def broker_full(self, full: bool) -> None: ...
@@ -42,13 +43,15 @@ class BrokerSide(asyncio.Protocol):
     It may outlive the client's: a producer that wants no responses (acks=0) sends and leaves, but a
     broker reads no further once it cannot write a response, which it has to where acks were raised.
     And a topic that is moved or deleted waits for what was sent to it: a response tells when that
-    is done, an end does not.
+    is done, an end does not. ``place`` is the connection's at the broker, which leaves with it.
     """
 
-    __slots__ = ("_client", "_held", "_lingering", "_transport")
+    __slots__ = ("_client", "_held", "_lingering", "_place", "_transport", "_unheard")
 
-    def __init__(self, client: ClientSide) -> None:
+    def __init__(self, client: ClientSide, place: Place) -> None:
         self._client = client
+        self._place: Place | None = place
+        self._unheard = not place.answered
         self._transport: asyncio.Transport | None = None
         self._held = False
         self._lingering: asyncio.TimerHandle | None = None
@@ -61,6 +64,8 @@ class BrokerSide(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Responses, or pieces of them."""
+        if self._unheard:
+            self._heard()
         self._client.broker_data(data)
         if self._lingering is not None:
             self.end_if_answered()
@@ -68,8 +73,33 @@ class BrokerSide(asyncio.Protocol):
     @guarded
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
-        self._client.broker_lost(exc)
+        self._client.broker_lost(Refused() if self._unheard and self._was_refused() else exc)
+        self._leave()
         self.end_lingering()
+
+    def _heard(self) -> None:
+        self._unheard = False
+        if self._place is not None:
+            self._place.heard()
+
+    def _was_refused(self) -> bool:
+        """Whether the broker has not let the connection in. It also closes one without a byte for a
+        request that has no response (acks=0)."""
+        place = self._place
+        if place is None or not place.is_new or self._client.session.unsettled:
+            return False
+        place.refused()
+        return True
+
+    def used(self) -> None:
+        """The connection was in use lately."""
+        if self._place is not None:
+            self._place.used()
+
+    def _leave(self) -> None:
+        place, self._place = self._place, None
+        if place is not None:
+            place.leave()
 
     @guarded
     def pause_writing(self) -> None:
@@ -96,6 +126,7 @@ class BrokerSide(asyncio.Protocol):
     def close(self) -> None:
         """Close the broker connection, unless it lingers."""
         if self._transport is not None and self._lingering is None:
+            self._leave()
             self._transport.close()
 
     @guarded
@@ -107,6 +138,7 @@ class BrokerSide(asyncio.Protocol):
 
     def abort(self) -> None:
         """Close it at once, lingering or not."""
+        self._leave()
         lingering, self._lingering = self._lingering, None
         transport, self._transport = self._transport, None
         if lingering is not None:
@@ -172,16 +204,10 @@ class Lingering:
         of the principal, or address, that has most of them."""
         self._clients[client] = None
         if len(self._clients) > self._most:
-            whose, _ = Counter(map(_whose, self._clients)).most_common(1)[0]
-            oldest = next(each for each in self._clients if _whose(each) == whose)
+            whose, _ = Counter(each.tenant for each in self._clients).most_common(1)[0]
+            oldest = next(each for each in self._clients if each.tenant == whose)
             oldest.reset(f"{TOO_MANY_LINGERING}: what the client has left behind may not be done")
 
     def ended(self, client: ClientSide) -> None:
         """Stop tracking a connection; does nothing if it was not tracked."""
         self._clients.pop(client, None)
-
-
-def _whose(client: ClientSide) -> tuple[str, str]:
-    """The principal of a client; without a login, which all share one, the address as well."""
-    principal = client.session.state.identity.principal
-    return principal, client.host if principal == ANONYMOUS.principal else ""

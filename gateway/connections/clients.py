@@ -17,6 +17,8 @@ from gateway.config.models import Config, Listener
 from gateway.config.reach import reach_addresses
 from gateway.connections.admission import Admission
 from gateway.connections.base import BaseConnection
+from gateway.connections.broker_room import Place
+from gateway.connections.broker_rooms import BrokerRooms, limits_of
 from gateway.connections.broker_sessions import BrokerSessions, open_broker
 from gateway.connections.broker_side import BrokerSide, Lingering
 from gateway.connections.closing import CloseLog, guard
@@ -80,6 +82,12 @@ class Clients:
             for name in self._listener_names
         }
         self._broker_sessions = BrokerSessions()
+        self.rooms = {
+            volume.path: BrokerRooms(
+                volume.cluster, limits_of(volume.config.clusters[0], config.workers)
+            )
+            for volume in volumes
+        }
         self._close_log = CloseLog(counts)
         self.admission = Admission(self, config, volumes, counts)
         self.logins = self.admission.logins
@@ -155,6 +163,10 @@ class Clients:
         """Close clients that never sent anything, and renew sessions at brokers. Called once a
         second."""
         self._silent.sweep(monotonic())
+        for connection in self.busy:
+            guard(connection, connection.used)
+        for rooms in self.rooms.values():
+            rooms.sweep(self._counts)
         self.listeners.reload()
         self._broker_sessions.sweep(monotonic())
 
@@ -248,23 +260,27 @@ class Clients:
     async def connect_broker(self, connection: Connection) -> None:
         """Connect a client to its broker. Raises OSError."""
         self._silent.remove(connection)  # from here on the broker's own idle limit holds
-        cluster = self.volumes.of(connection.session.state.worker).cluster
+        volume = self.volumes.of(connection.session.state.worker)
+        cluster, rooms = volume.cluster, self.rooms[volume.path]
 
-        def take_over(node_id: int) -> BrokerSide:
+        def take_over(node_id: int, place: Place) -> BrokerSide:
             connection.session.state.node_id = node_id
-            return BrokerSide(connection)
+            return BrokerSide(connection, place)
 
-        session_seconds = await open_broker(cluster, connection.node_id, take_over)
+        session_seconds = await open_broker(
+            cluster, connection.node_id, take_over, rooms, connection
+        )
         self._broker_sessions.opened(connection, cluster, session_seconds)
 
     async def connect_login(self, login: LoginConnection) -> None:
         """Connect a client that logs in to the broker that decides on it. Raises OSError."""
-        cluster = self.volumes.of_listener(login.listener).cluster
+        volume = self.volumes.of_listener(login.listener)
+        cluster, rooms = volume.cluster, self.rooms[volume.path]
 
-        def take_over(node_id: int) -> LoginBroker:
-            return LoginBroker(login, node_id)
+        def take_over(node_id: int, place: Place) -> LoginBroker:
+            return LoginBroker(login, node_id, place)
 
-        await open_broker(cluster, login.node_id, take_over, log_in_first=False)
+        await open_broker(cluster, login.node_id, take_over, rooms, login, log_in_first=False)
 
     def addresses(self, listener: str, path: str) -> ListenerAddresses:
         """The addresses of a listener for the brokers of a volume."""

@@ -35,6 +35,8 @@ TOO_MANY_OF_ONE: Final = "max.connections.per.ip"
 NO_PEER: Final = "certificate of no peer"
 TOO_MANY_OF_PEER: Final = "too many connections of one peer"
 TOO_MUCH_INCOMPLETE: Final = "too much of incomplete requests"
+NO_ROOM: Final = "no room at the broker"
+GAVE_WAY: Final = "gave way to others at a full broker"
 
 LOGGED_FEW_TIMES: Final = frozenset(
     {

@@ -15,8 +15,15 @@ from typing import Any, Final, Protocol, TypeAlias
 from gateway.brokers.errors import BrokerError
 from gateway.cluster.link import ClusterUnreachable
 from gateway.connections.base import BaseConnection, BaseHub
+from gateway.connections.broker_room import Refused, Tenant, tenant_of
 from gateway.connections.broker_side import LINGER_SECONDS, BrokerSide, Lingering
-from gateway.connections.closing import LEFT_TOO_LONG, NOT_ANY_MORE, SESSION_EXPIRED, guarded
+from gateway.connections.closing import (
+    LEFT_TOO_LONG,
+    NO_ROOM,
+    NOT_ANY_MORE,
+    SESSION_EXPIRED,
+    guarded,
+)
 from gateway.connections.transports import WRITE_HIGH, close, half_close, write
 from gateway.exchanges.exchange import (
     Exchange,
@@ -30,6 +37,7 @@ from gateway.exchanges.exchange import (
 from gateway.session import own_requests
 from gateway.session.deciding import Deciding
 from gateway.session.expiry import SessionExpired
+from gateway.session.naming import may_leave_behind
 from gateway.session.session import Session
 from gateway.slices import Slices, Turns, in_slices
 from gateway.views.access import Access
@@ -166,7 +174,8 @@ class Connection(BaseConnection):
         """Let the broker's side go on until it has carried out what the client has left behind, if
         it has: where there is no broker connection yet, once there is."""
         if self._broker is None:
-            unsent = self._early or self.session.to_broker or self.session.owing
+            early = may_leave_behind(self._early)
+            unsent = early or self.session.to_broker or self.session.owing
             if unsent and self._task is not None and self._left is None:
                 loop = asyncio.get_running_loop()
                 self._left = loop.call_later(LINGER_SECONDS, self.reset, LEFT_TOO_LONG)
@@ -255,6 +264,9 @@ class Connection(BaseConnection):
         reauth = self.session.state.reauth
         if reauth is not None and reauth.failed is not None:
             return  # a broker closes at once when it rejects a login; the client hears it later
+        if isinstance(exc, Refused):
+            self.close(f"{NO_ROOM}: {exc}", quietly=True)
+            return
         reason = f"broker connection failed: {exc}" if exc else "broker closed"
         self.close(reason, quietly=not exc and self.session.quiet)
 
@@ -303,6 +315,25 @@ class Connection(BaseConnection):
         """See ``Requests.prove``."""
         if self.session.prove():
             self._flush()
+
+    @property
+    def tenant(self) -> Tenant:
+        """Whose connection it is."""
+        return tenant_of(self.session.state.identity.principal, self.host)
+
+    @property
+    def idle(self) -> bool:
+        """Whether it may give way: nothing is under way, and nothing waits for the client."""
+        return self.session.idle and self._task is None and not self._client_full
+
+    def give_way(self, reason: str) -> None:
+        """Close it, so that others find room."""
+        self.close(reason, quietly=True)
+
+    def used(self) -> None:
+        """It was in use lately."""
+        if self._broker is not None:
+            self._broker.used()
 
     @property
     def read_slowly(self) -> bool:

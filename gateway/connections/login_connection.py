@@ -14,11 +14,13 @@ from typing import Protocol, cast
 
 from gateway.auth.login import Login
 from gateway.connections.base import BaseConnection, BaseHub
+from gateway.connections.broker_room import Place, Refused, Tenant, tenant_of
 from gateway.connections.broker_side import BrokerSide
-from gateway.connections.closing import guarded
+from gateway.connections.closing import NO_ROOM, guarded
 from gateway.connections.connection import Connection
 from gateway.connections.logins import Logins
 from gateway.connections.transports import close
+from gateway.identity import ANONYMOUS
 from protocol.errors import ProtocolError
 
 SHOWN_USER = 100
@@ -105,7 +107,10 @@ class LoginConnection(BaseConnection):
     def broker_lost(self, exc: Exception | None) -> None:
         """The broker went away during the login."""
         if self._late is None:
-            self.close(f"broker connection failed: {exc}" if exc else "broker closed")
+            if isinstance(exc, Refused):
+                self.close(f"{NO_ROOM}: {exc}", quietly=True)
+            else:
+                self.close(f"broker connection failed: {exc}" if exc else "broker closed")
 
     # -- both --------------------------------------------------------------------------------------
 
@@ -118,6 +123,16 @@ class LoginConnection(BaseConnection):
         close(transport)
         if self._broker is not None:
             self._broker.close()
+
+    @property
+    def tenant(self) -> Tenant:
+        """Whose connection it is, as far as that is known."""
+        return tenant_of(ANONYMOUS.principal, self.host)
+
+    @property
+    def idle(self) -> bool:
+        """A login is under way."""
+        return False
 
     def give_way(self, reason: str) -> None:
         """Close it, so that others find room."""
@@ -205,11 +220,12 @@ class LoginConnection(BaseConnection):
 class LoginBroker(asyncio.Protocol):
     """The broker's side while a broker decides on a login."""
 
-    __slots__ = ("_client", "_node_id", "_transport")
+    __slots__ = ("_client", "_node_id", "_place", "_transport")
 
-    def __init__(self, client: LoginConnection, node_id: int) -> None:
+    def __init__(self, client: LoginConnection, node_id: int, place: Place) -> None:
         self._client = client
         self._node_id = node_id
+        self._place = place
         self._transport: asyncio.Transport | None = None
 
     @guarded
@@ -221,12 +237,17 @@ class LoginBroker(asyncio.Protocol):
     @guarded
     def data_received(self, data: bytes) -> None:
         """Answers, or pieces of them."""
+        self._place.heard()
         self._client.broker_data(data)
 
     @guarded
     def connection_lost(self, exc: Exception | None) -> None:
         """The broker went away."""
-        self._transport = None
+        closed_here, self._transport = self._transport is None, None
+        if not closed_here and not self._place.answered and self._place.is_new:
+            self._place.refused()
+            exc = Refused()
+        self._place.leave()
         self._client.broker_lost(exc)
 
     def write(self, data: bytes) -> None:
@@ -238,10 +259,11 @@ class LoginBroker(asyncio.Protocol):
         """The login is over: the connection goes on with the broker."""
         transport, self._transport = self._transport, None
         connection.session.state.node_id = self._node_id
-        side = BrokerSide(connection)
+        side = BrokerSide(connection, self._place)
         if transport is None:
             connection.broker_lost(None)
             return
+        self._place.hand_over(connection)
         transport.set_protocol(side)
         side.connection_made(transport)
 

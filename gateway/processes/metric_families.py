@@ -38,6 +38,11 @@ COUNTERS: Mapping[str, Family] = {
     ),
     "connections": Family(("listener",), "Client connections accepted"),
     "closes": Family(("reason",), "Client connections ended"),
+    "broker_refusals": Family(
+        ("cluster", "reason"),
+        "Connections for clients that a broker closed before it answered, or that were beyond the"
+        " share of a principal",
+    ),
     "accept_delays": Family(
         ("listener", "reason"), "Times that a worker accepted no more clients for a while"
     ),
@@ -148,6 +153,16 @@ GAUGES: Mapping[str, Gauge] = {
     "catalog_lost": Gauge(
         max,
         "Whether the catalog's topic is gone or empty, and a worker has what was in it (0, 1)",
+        of_cluster=True,
+    ),
+    "refusing_brokers": Gauge(
+        max,
+        "Brokers that let in no new connection, by the worker that sees the most",
+        of_cluster=True,
+    ),
+    "locked_out": Gauge(
+        max,
+        "Whether no broker lets a new connection in while older ones work (0, 1)",
         of_cluster=True,
     ),
     "accepting": Gauge(

@@ -12,6 +12,15 @@ LOST: Final = (
     "the catalog's topic is gone or empty; do not restart the gateway, which has the catalog in"
     " memory: kafka-gateway catalog export --from-memory"
 )
+LOOK_AT: Final = (
+    "look at their max.connections.per.ip for this machine's address, max.connections, and"
+    " connection creation rates"
+)
+LOCKED_OUT: Final = (
+    f"new clients cannot get through, since no broker lets in new connections; older ones work;"
+    f" {LOOK_AT}"
+)
+REFUSE: Final = f"let in no new connections, while older ones work; {LOOK_AT}"
 STALE: Final = "the catalog could not be read within catalog.max_staleness"
 
 
@@ -26,10 +35,14 @@ class Readiness(NamedTuple):
 def readiness(clusters: Sequence[Cluster], metrics: Metrics) -> Readiness:
     """Readiness by the last reports of all workers: one usable cluster of a tree is enough."""
     if clusters[0].mount is None:
-        return Readiness(_problems(metrics, clusters[0].name, None))
+        name = clusters[0].name
+        return Readiness(_problems(metrics, name, None), _warnings(metrics, name, None))
     found = {each.name: _problems(metrics, each.name, each.name) for each in clusters}
     problems = [one for each in found.values() for one in each]
-    return Readiness(problems) if all(found.values()) else Readiness((), problems)
+    warnings = tuple(one for name in found for one in _warnings(metrics, name, name))
+    if all(found.values()):
+        return Readiness(problems, warnings)
+    return Readiness((), [*problems, *warnings])
 
 
 def _problems(metrics: Metrics, name: str, cluster: str | None) -> list[str]:
@@ -39,4 +52,14 @@ def _problems(metrics: Metrics, name: str, cluster: str | None) -> list[str]:
     if metrics.gauge("catalog_fresh", cluster) != 1:
         text = LOST if metrics.gauge("catalog_lost", cluster) else STALE
         problems.append(text if cluster is None else f"cluster '{name}': {text}")
+    if metrics.gauge("locked_out", cluster):
+        problems.append(f"cluster '{name}': {LOCKED_OUT}")
     return problems
+
+
+def _warnings(metrics: Metrics, name: str, cluster: str | None) -> tuple[str, ...]:
+    """Brokers that refuse new connections, while others do not."""
+    refusing = metrics.gauge("refusing_brokers", cluster)
+    if not refusing or metrics.gauge("locked_out", cluster):
+        return ()
+    return (f"cluster '{name}': {refusing:g} of its brokers {REFUSE}",)

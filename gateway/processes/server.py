@@ -292,19 +292,24 @@ class Server:
             connections=connections,
             certificates=certificates,
             gauges={
-                **({} if self._in_tree else self.served[0].gauges()),
+                **({} if self._in_tree else self._gauges(self.served[0])),
                 "accepting": int(self.clients.listeners.accepting),
                 "cut_off": int(self.cut_off.now),
                 "other_gateways_down": len(self.absence.down),
                 "audit_queued_events": self.audit.queued,
             },
-            clusters={each.cluster.name: each.gauges() for each in self.served if self._in_tree},
+            clusters={
+                each.cluster.name: self._gauges(each) for each in self.served if self._in_tree
+            },
             rows=[
                 *self._counts.take(),
                 *self.audit.take_rows(),
                 *(row for each in self.served for row in each.take_rows()),
             ],
         )
+
+    def _gauges(self, volume: ServedVolume) -> dict[str, int]:
+        return {**volume.gauges(), **self.clients.rooms[volume.volume.path].gauges()}
 
     def _denials_of(self, volume: ServedVolume) -> list[Denial]:
         state = volume.state

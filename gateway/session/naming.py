@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
+from struct import Struct
 from typing import Final
 
+from gateway.exchanges.api import APIS
 from gateway.exchanges.exchange import Exchange
-from gateway.rules.declaration import DELETE, DESCRIBE, NOTHING, Do
+from gateway.exchanges.framing import SIZE
+from gateway.rules.declaration import DELETE, DESCRIBE, NOTHING, Do, Effect, Needs
 from gateway.rules.rename import OF_ID
 from gateway.session.own_requests import Asked
 from protocol.entities import Kind, kind_of
@@ -16,6 +19,11 @@ from protocol.schema import FieldSpec, message_spec
 _NAMES_TOPICS: Final = frozenset({Kind.TOPIC_NAME, Kind.TOPIC_ID, Kind.RESOURCE_NAME})
 ANY_TOPIC: Final = b""
 """Stands for topics that are not known."""
+
+NO_NEEDS: Final = Needs()
+
+_HEAD: Final = Struct(">ih")
+"""Size and API key of a request frame."""
 
 ID_SIZE: Final = 16
 """Bytes of a topic id; a topic may have a name of as many."""
@@ -49,6 +57,20 @@ def leaves_behind(exchange: Exchange) -> bool:
     ):
         return True
     return needs.topic != DESCRIBE and names_topics(plan.name, plan.version)
+
+
+def may_leave_behind(sent: bytes) -> bool:
+    """Whether a broker may still change something for what a client has sent, of which nothing has
+    been decided yet, if the client is gone. It does not for ApiVersions, which is all that most
+    clients send before they know a broker."""
+    at = 0
+    while at + _HEAD.size <= len(sent):
+        size, api_key = _HEAD.unpack_from(sent, at)
+        api = APIS.get(api_key)
+        if size < 0 or api is None or api.effect is Effect.CHANGE or api.needs != NO_NEEDS:
+            return True
+        at += SIZE.size + size
+    return at != len(sent)
 
 
 def names_in(exchange: Exchange) -> Iterator[bytes]:

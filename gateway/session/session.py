@@ -64,6 +64,19 @@ class Session(Requests):
         return not queue or (not self._waits and all(map(_may_be_held_back, queue)))
 
     @property
+    def idle(self) -> bool:
+        """Whether nothing is under way or has arrived in part, so that the end of the connection
+        costs the client no more than another connection."""
+        return not (
+            self._stream_left
+            or self.waiting is not None
+            or self._in_flight.queue
+            or self._in_flight.silent is not None
+            or len(self._held)
+            or self.state.reauth is not None
+        )
+
+    @property
     def owing(self) -> bool:
         """Whether the broker still owes a response to a request that was forwarded whole and may
         change something, or one is still being decided, or is held behind its responses: when there

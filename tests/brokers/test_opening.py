@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any, cast
@@ -12,6 +13,7 @@ import pytest_asyncio
 
 from devkit.certificates import Authority
 from devkit.ports import free_port
+from gateway.brokers import opening
 from gateway.brokers.errors import BrokerError
 from gateway.brokers.messages import request_frame
 from gateway.brokers.opening import MAX_ANSWER, open_transport
@@ -201,6 +203,28 @@ async def test_a_broker_that_says_nothing(plain: TlsBroker, tmp_path: Path) -> N
         async with asyncio.timeout(0.2):
             await open_transport(security, HOST, plain.port, Taker, VERSIONS)
     await _all_closed(plain)
+
+
+async def test_a_login_takes_as_long_as_clients_wait(
+    plain: TlsBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain.silent = True
+    monkeypatch.setattr(opening, "LOGIN_SECONDS", 0.05)
+    with pytest.raises(BrokerError, match=r"no end of the login within 0\.05 s"):
+        await open_to(plain, security_of("SASL_PLAINTEXT", tmp_path))
+    await _all_closed(plain)
+
+
+async def test_a_connection_takes_as_long_as_clients_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The system has accepted, and the broker does not begin with TLS."""
+    monkeypatch.setattr(opening, "CONNECT_SECONDS", 0.05)
+    with socket.create_server((HOST, 0)) as listening:
+        port = listening.getsockname()[1]
+        security = security_of("SSL", tmp_path, verify_hostname=False)
+        with pytest.raises(BrokerError, match=r"no connection within 0\.05 s"):
+            await open_transport(security, HOST, port, Taker, VERSIONS)
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,7 @@ import pytest
 
 from devkit.certificates import Authority
 from devkit.ports import free_port
-from gateway.brokers.connection import NotSpoken
-from gateway.brokers.errors import BrokerError, LoginError
+from gateway.brokers.errors import BrokerError, LoginError, NotSpoken
 from gateway.brokers.spoken import Spoken, mismatch, spoken_at
 from tests.commands.init.fake_brokers import HOST, FakeBrokers
 

@@ -14,6 +14,7 @@ from gateway.exchanges.exchange import Refresh
 from gateway.session.session import Session
 from gateway.slices import Turns
 from tests.connections.fake_transport import FakeTransport
+from tests.connections.places import place_of
 from tests.session.pair import Pair
 
 
@@ -64,7 +65,7 @@ class FakeServer:
         return asyncio.get_running_loop().create_task(work)
 
     async def connect_broker(self, connection: Connection) -> None:
-        BrokerSide(connection).connection_made(self.broker)
+        BrokerSide(connection, place_of(connection)).connection_made(self.broker)
 
     async def perform(self, session: Session, work: Waiting) -> bytes | None:
         return await Clients.perform(cast(Clients, self), session, work)

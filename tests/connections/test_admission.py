@@ -28,6 +28,7 @@ from tests.changes.fake_broker import no_step
 from tests.changes.fakes import FakeCatalog, Log
 from tests.config import config_samples
 from tests.connections.fake_transport import FakeTransport
+from tests.connections.places import place_of
 from tests.session.pair import raw_frame, request_frame, response_frame
 from tests.session.producing import batch, produce
 
@@ -279,7 +280,7 @@ async def test_a_request_after_the_end_closes_the_connection(gate: Gate) -> None
     gate.server.clients.admission.identified(connection, alice)
     assert not transport.closed
     broker = FakeTransport()
-    BrokerSide(connection).connection_made(broker)
+    BrokerSide(connection, place_of(connection)).connection_made(broker)
     connection.data_received(request_frame("Produce", 9, produce({"orders": [batch(1)]})))
     assert broker.written == b""
     assert (transport.closed, broker.closed, broker.aborted) == (True, True, False)
@@ -291,7 +292,7 @@ async def test_a_response_under_way_is_written_before(gate: Gate) -> None:
     """And what comes behind it is not forwarded."""
     connection, transport = gate.inside()
     broker = FakeTransport()
-    BrokerSide(connection).connection_made(broker)
+    BrokerSide(connection, place_of(connection)).connection_made(broker)
     join = messages.build(messages.message_class("JoinGroupRequest", 5), group_id="app")
     connection.data_received(request_frame("JoinGroup", 5, join))
     assert broker.taken()

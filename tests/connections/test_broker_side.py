@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import cast
 
+from gateway.connections.broker_room import tenant_of
 from gateway.connections.broker_side import ClientSide, Lingering
-from gateway.identity import ANONYMOUS, Identity
+from gateway.identity import ANONYMOUS
 
 
 class Client:
@@ -14,8 +14,7 @@ class Client:
 
     def __init__(self, lingering: Lingering, principal: str, host: str = "10.0.0.1") -> None:
         self._lingering = lingering
-        self.host = host
-        self.session = SimpleNamespace(state=SimpleNamespace(identity=Identity(principal)))
+        self.tenant = tenant_of(principal, host)
         self.reasons: list[str] = []
         lingering.add(self.side)
 

@@ -96,6 +96,20 @@ async def test_the_broker_is_asked_whether_silent_requests_are_done() -> None:
     assert not slow.gone, "one of the gateway's own is behind it"
 
 
+async def test_a_client_that_has_only_asked_for_versions_leaves_nothing() -> None:
+    """Most clients send no more before they know their broker. One that gives up while it waits for
+    a full broker must not take a place there."""
+    slow = Slow()
+    request = messages.build(messages.message_class("ApiVersionsRequest", 0))
+    slow.sends(request_frame("ApiVersions", 0, request))
+    await asyncio.sleep(0)
+    slow.connection.connection_lost(None)
+    assert slow.gone
+    await slow.connected()
+    assert slow.written == b""
+    assert not slow.server.broker.closed, "there never was one"
+
+
 async def test_half_a_request_is_not_waited_for() -> None:
     slow = Slow()
     slow.sends(asked()[:-3])

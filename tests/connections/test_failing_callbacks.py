@@ -16,6 +16,7 @@ from gateway.session.session import Session
 from tests.connections import test_login_connection as logins
 from tests.connections.connected import FakeServer, connected, settled
 from tests.connections.fake_transport import FakeTransport
+from tests.connections.places import place_of
 from tests.session.pair import Pair
 from tests.session.test_session import heartbeat
 
@@ -152,7 +153,7 @@ async def test_a_login_ends(what: str) -> None:
     connection = LoginConnection(cast(LoginHub, server), "test", None, login, fails)
     client = FakeTransport()
     connection.connection_made(client)
-    broker, at_broker = LoginBroker(connection, 2), FakeTransport()
+    broker, at_broker = LoginBroker(connection, 2, place_of(connection)), FakeTransport()
     broker._transport = at_broker
     connection._broker = broker
     LOGIN_CALLBACKS[what](connection)

@@ -21,6 +21,7 @@ from gateway.processes.server import Server
 from gateway.virtual_brokers import Target
 from tests.config import config_samples
 from tests.connections.fake_transport import FakeTransport
+from tests.connections.places import place_of
 
 MIB = 2**20
 CREATE_TOPICS = (19).to_bytes(2, "big") + (5).to_bytes(2, "big") + bytes(8)
@@ -135,7 +136,7 @@ class Site:
         """A client that has its broker connection."""
         made = self.server.clients.admission.accept(self.listener, self.target)
         assert isinstance(made, Connection)
-        transport, side = FakeTransport(), BrokerSide(made)
+        transport, side = FakeTransport(), BrokerSide(made, place_of(made))
         made.connection_made(transport)
         side.connection_made(FakeTransport())
         self.transports.append(transport)

@@ -27,6 +27,7 @@ from tests.auth.logins import (
     login,
 )
 from tests.connections.fake_transport import FakeTransport
+from tests.connections.places import place_of
 from tests.waiting import eventually
 
 ONE, TOKEN, BAD = handshake("ONE"), authenticate(b"alice"), authenticate(b"bad")
@@ -37,6 +38,7 @@ class FakeConnection:
 
     def __init__(self) -> None:
         self.session = SimpleNamespace(state=SimpleNamespace(node_id=None))
+        self.tenant = ("User:alice", "")
         self.transport: asyncio.BaseTransport | None = None
         self.broker: object = None
         self.received = b""
@@ -102,7 +104,7 @@ class FakeServer:
     async def connect_login(self, connection: LoginConnection) -> None:
         if isinstance(self.broker, Exception):
             raise self.broker
-        LoginBroker(connection, 2).connection_made(self.broker)
+        LoginBroker(connection, 2, place_of(connection)).connection_made(self.broker)
 
 
 class Arrived:
@@ -373,7 +375,8 @@ async def test_a_client_that_goes_away_takes_the_broker_with_it() -> None:
 
 
 async def test_a_broker_that_has_gone_when_it_is_handed_over() -> None:
-    broker = LoginBroker(asking().connection, 2)
+    connection = asking().connection
+    broker = LoginBroker(connection, 2, place_of(connection))
     taken = FakeConnection()
     broker.hand_over(cast(Connection, taken))
     assert taken.lost

@@ -21,6 +21,7 @@ from protocol.messages import make
 from tests.cluster.scripted_broker import Answer, ClusterState, Fault, ScriptedBroker, send
 from tests.connections.connected import FakeServer
 from tests.connections.fake_transport import FakeTransport
+from tests.connections.places import place_of
 from tests.session.pair import Pair, frames, request_frame
 from tests.session.producing import batch, old_batch, produce, produced
 
@@ -39,7 +40,8 @@ class SocketServer(FakeServer):
 
     async def connect_broker(self, connection: Connection) -> None:
         loop = asyncio.get_running_loop()
-        await loop.create_connection(lambda: BrokerSide(connection), *self.address)
+        side = BrokerSide(connection, place_of(connection))
+        await loop.create_connection(lambda: side, *self.address)
 
 
 class Client:

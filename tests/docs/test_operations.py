@@ -8,8 +8,10 @@ from types import MappingProxyType
 
 from gateway.auth.mechanisms import USER_IS_GONE
 from gateway.connections.closing import (
+    GAVE_WAY,
     INTERNAL,
     LEFT_TOO_LONG,
+    NO_ROOM,
     NOT_ANY_MORE,
     OUT_OF_DATE,
     SESSION_EXPIRED,
@@ -133,6 +135,8 @@ def close_reasons() -> set[str]:
         SESSION_EXPIRED,
         TOO_MANY_OF_ONE,
         TOO_MUCH_INCOMPLETE,
+        NO_ROOM,
+        GAVE_WAY,
         NOT_ANY_MORE,
         OUT_OF_DATE,
         UNREAD,

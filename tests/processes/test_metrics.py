@@ -309,6 +309,37 @@ def test_without_a_tree_the_cluster_decides(tmp_path: Path) -> None:
     assert "--from-memory" in why
 
 
+def test_brokers_that_let_no_new_client_in(tmp_path: Path) -> None:
+    clusters = config_samples.config(tmp_path).clusters
+    metrics = Metrics("1", 9)
+    good = {"cluster_reachable": 1, "catalog_fresh": 1, "refusing_brokers": 0, "locked_out": 0}
+    some = {**good, "refusing_brokers": 2}
+    metrics.set_state(0, State({}, good, 1.0))
+    metrics.set_state(1, State({}, some, 1.0))
+    not_ready, (degraded,) = readiness(clusters, metrics)
+    assert not not_ready
+    assert degraded.startswith("cluster 'main': 2 of its brokers let in no new connections")
+    metrics.set_state(1, State({}, {**some, "locked_out": 1}, 1.0))
+    (why,), degraded_ones = readiness(clusters, metrics)
+    assert why.startswith("cluster 'main': new clients cannot get through")
+    assert "older ones work" in why and "max.connections.per.ip" in why
+    assert not degraded_ones
+
+
+def test_one_cluster_of_a_tree_that_lets_no_new_client_in(tmp_path: Path) -> None:
+    clusters = config_samples.tree(tmp_path).clusters
+    metrics = tree()
+    good = {"cluster_reachable": 1, "catalog_fresh": 1}
+    locked = {**good, "refusing_brokers": 1, "locked_out": 1}
+    some = {**good, "refusing_brokers": 1}
+    metrics.set_state(0, State({}, {}, 1.0, {"la": locked, "ny": good}))
+    metrics.set_state(1, State({}, {}, 1.0, {"la": good, "ny": some}))
+    not_ready, (la, ny) = readiness(clusters, metrics)
+    assert not not_ready
+    assert la.startswith("cluster 'la': new clients cannot get through")
+    assert ny.startswith("cluster 'ny': 1 of its brokers")
+
+
 def test_everything_that_a_server_reports_of_a_tree_is_known(tmp_path: Path) -> None:
     report = Server(config_samples.tree(tmp_path)).collect()
     own = {"accepting", "audit_queued_events", "cut_off", "other_gateways_down"}

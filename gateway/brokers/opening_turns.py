@@ -1,0 +1,99 @@
+"""Openings of connections to one broker, no faster than the broker accepts.
+
+A broker that is at a limit of its own (``max.connections``, ``max.connection.creation.rate``:
+KIP-402, KIP-612) leaves new connections in its backlog and answers none of them. To the broker they
+all come from one address, so a storm of one gateway's clients would stand there ahead of everyone.
+Instead openings wait here, in order: a client that gives up meanwhile has cost the broker nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+LEAST: Final = 4
+"""Openings under way at once to a broker that is slow to answer them."""
+
+MOST: Final = 32
+"""Openings under way at once to a broker that answers fast: enough for one that is far away."""
+
+SLOW_SECONDS: Final = 1.0
+"""Seconds that an opening takes at a broker that cannot keep up. Also the seconds without the end
+of any opening after which one more begins, so that those which hang do not stop all others."""
+
+
+class OpeningTurns:
+    """The turns of openings to one broker. All of it belongs to one event loop."""
+
+    __slots__ = ("_at_once", "_moved", "_timer", "_under_way", "_waiting")
+
+    def __init__(self) -> None:
+        self._at_once = LEAST
+        self._under_way = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()  # some of them cancelled
+        self._moved = 0.0  # when an opening began to wait first, began out of turn, or ended
+        self._timer: asyncio.TimerHandle | None = None
+
+    @asynccontextmanager
+    async def turn(self) -> AsyncIterator[None]:
+        """One opening: enter when its turn has come, leave when the broker has answered or the
+        opening is given up."""
+        loop = asyncio.get_running_loop()
+        if self._under_way >= self._at_once or self._waiting:
+            await self._wait(loop)
+        else:
+            self._under_way += 1
+        began = loop.time()
+        try:
+            yield
+        finally:
+            self._ended(loop.time(), began)
+
+    async def _wait(self, loop: asyncio.AbstractEventLoop) -> None:
+        mine: asyncio.Future[None] = loop.create_future()
+        self._waiting.append(mine)
+        if self._timer is None:
+            self._moved = loop.time()
+            self._timer = loop.call_at(self._moved + SLOW_SECONDS, self._look, loop)
+        try:
+            await mine
+        except asyncio.CancelledError:
+            if not mine.cancelled():  # the turn came in the same moment: another one takes it
+                self._under_way -= 1
+                self._go_on()
+            raise
+
+    def _ended(self, now: float, began: float) -> None:
+        """As many openings are under way as the broker answers within a second."""
+        self._moved = now
+        self._under_way -= 1
+        if now - began >= SLOW_SECONDS:
+            self._at_once = max(self._at_once - 1, LEAST)
+        elif self._at_once < MOST:
+            self._at_once += 1
+        self._go_on()
+
+    def _go_on(self) -> None:
+        while self._waiting and self._under_way < self._at_once:
+            self._begin_next()
+
+    def _begin_next(self) -> None:
+        """Begin the opening that has waited longest, if there is one."""
+        while self._waiting:
+            first = self._waiting.popleft()
+            if not first.cancelled():
+                self._under_way += 1
+                first.set_result(None)
+                return
+
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Begin one more opening if none has ended for a while; look again as long as any wait."""
+        self._timer = None
+        if loop.time() >= self._moved + SLOW_SECONDS:
+            self._moved = loop.time()
+            self._begin_next()
+        if self._waiting:
+            self._timer = loop.call_at(self._moved + SLOW_SECONDS, self._look, loop)

@@ -1,0 +1,73 @@
+"""The rooms at all brokers of one cluster, as one worker sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from time import monotonic
+from typing import Final
+
+from gateway.cluster.cluster import Cluster
+from gateway.cluster.listing import Address
+from gateway.config.models import Cluster as Settings
+from gateway.connections.broker_room import BrokerRoom, Limits
+from gateway.connections.refusals import Refusals
+from gateway.counts import Counts
+
+REFUSALS: Final = "broker_refusals"
+
+
+def limits_of(settings: Settings, workers: int) -> Limits:
+    """A worker's part of what the gateway may have."""
+    most = settings.max_connections_per_broker
+    return Limits(
+        most=None if most is None else max(1, most // workers),
+        share=settings.max_connections_share,
+    )
+
+
+class BrokerRooms:
+    """The rooms at the brokers of one cluster, by node id, and what operators are told of them."""
+
+    def __init__(
+        self, cluster: Cluster, limits: Limits, clock: Callable[[], float] = monotonic
+    ) -> None:
+        self._cluster = cluster
+        self._limits = limits
+        self._clock = clock
+        self._rooms: dict[int, BrokerRoom] = {}
+        self._refusals: dict[int, Refusals] = {}
+        cluster.security.on_unanswered.append(self.make_room_at)
+
+    def of(self, node_id: int) -> BrokerRoom:
+        """The room at a broker."""
+        room = self._rooms.get(node_id)
+        if room is None:
+            room = self._rooms[node_id] = BrokerRoom(self._limits, self._clock)
+            self._refusals[node_id] = Refusals(self._cluster.name, node_id, room)
+        return room
+
+    def make_room_at(self, address: Address) -> None:
+        """A connection of the gateway's own was closed there without a byte: it is tried again, and
+        finds room then."""
+        for node_id, listed in self._cluster.brokers.items():
+            if listed == address and node_id in self._rooms:
+                self._rooms[node_id].make_room()
+
+    def sweep(self, counts: Counts) -> None:
+        """Count and log what brokers did not let in. Called once a second."""
+        for node_id, refusals in list(self._refusals.items()):
+            grown = refusals.sweep()
+            counts.add(REFUSALS, (self._cluster.name, "closed"), grown.refused)
+            counts.add(REFUSALS, (self._cluster.name, "share"), grown.rejected)
+            if node_id not in self._cluster.brokers and not len(self._rooms[node_id]):
+                del self._rooms[node_id], self._refusals[node_id]
+
+    def gauges(self) -> Mapping[str, int]:
+        """How many brokers let no new connection in, and whether all of them do that while the
+        cluster is reachable, over older ones."""
+        locked = [node_id for node_id, one in self._refusals.items() if one.locked]
+        all_of_them = bool(locked) and self._cluster.brokers.keys() <= set(locked)
+        return {
+            "refusing_brokers": len(locked),
+            "locked_out": int(all_of_them and self._cluster.reachable),
+        }

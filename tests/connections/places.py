@@ -1,0 +1,9 @@
+"""A place at a broker that takes as many connections as come."""
+
+from __future__ import annotations
+
+from gateway.connections.broker_room import BrokerRoom, Limits, Place, RoomClient
+
+
+def place_of(client: RoomClient) -> Place:
+    return BrokerRoom(Limits()).enter(client)
