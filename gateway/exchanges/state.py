@@ -17,6 +17,7 @@ from gateway.rules.group_members import MemberKey
 from gateway.views.access import READ, Access
 from gateway.views.views import Listing
 from gateway.virtual_brokers import ListenerAddresses
+from protocol.pausing import FEW, eased
 from protocol.splice import Edit
 
 MAX_FLOWS: Final = 1_000
@@ -44,15 +45,17 @@ class FetchSession:
     ``spelled`` maps the flat names ever added to it to the client's spelling, and in a session
     ``by_id`` the broker's topic ids to those that the client uses: an incremental response names
     partitions that its own request did not.
-    ``lead`` is the flat name that its requests are counted under when they name none.
+    ``lead`` is the flat name that its requests are counted under when they name none. ``stale``:
+    the catalog has changed since its many names were looked up.
     """
 
-    __slots__ = ("by_id", "lead", "spelled")
+    __slots__ = ("by_id", "lead", "spelled", "stale")
 
     def __init__(self, spelled: dict[bytes, bytes], lead: bytes, by_id: bool) -> None:
         self.spelled = spelled
         self.lead = lead
         self.by_id = by_id
+        self.stale = False
 
 
 class ConnectionState:
@@ -252,22 +255,25 @@ class ConnectionState:
         """Go on with another access, hence another view: the catalog has changed.
 
         A fetch session in which a name or an id leads to another topic now, or to one that may not
-        be read any more, is closed.
+        be read any more, is closed; one of many names with the next Fetch, which looks them up.
         """
         self.access = access
         self.view = access.view
         for session_id, session in list((self.fetch_sessions or {}).items()):
-            if not self.still_reaches(READ, session.spelled.items(), by_id=session.by_id):
+            if len(session.spelled) > FEW:
+                session.stale = True
+            elif not self.still_reaches(READ, session.spelled.items(), by_id=session.by_id):
                 self.fetch_session_closed(session_id)
 
     def still_reaches(
         self, operation: int, spelled: Iterable[tuple[bytes, bytes]], *, by_id: bool
     ) -> bool:
         """Whether each name that a client requested still leads to the flat name before it, or
-        ``by_id`` to the broker's topic id, and ``operation`` (READ or WRITE) is allowed on all."""
+        ``by_id`` to the broker's topic id, and ``operation`` (READ or WRITE) is allowed on all. May
+        take several slices."""
         view, index = self.view, self.worker.cluster.index
         resolve = self.access.to_read if operation == READ else self.access.to_write
-        for led_to, asked in spelled:
+        for led_to, asked in eased([*spelled]):
             if by_id:
                 flat = view.flat_of_id(asked, index)
                 if flat is None or self.access.by_id(operation, flat, asked) is not None:

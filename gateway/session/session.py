@@ -27,7 +27,7 @@ from gateway.session.responses import Responses
 from gateway.session.silent import Silent
 from gateway.slices import SLICE_SECONDS
 from gateway.views.access import Access
-from protocol.pausing import pause_point
+from protocol.pausing import FEW, pause_point
 
 
 class Session(Requests):
@@ -171,7 +171,7 @@ class Session(Requests):
             return False
         ends = monotonic() + SLICE_SECONDS
         for exchange in under_way:
-            if exchange.long or monotonic() > ends:
+            if exchange.long or _has_many(exchange) or monotonic() > ends:
                 self.doubt(exchange)
             elif not may_go_on(self.state, exchange):
                 return False
@@ -188,6 +188,11 @@ class Session(Requests):
             if (in_flight or silent) and not may_go_on(self.state, exchange):
                 return False
         return True
+
+
+def _has_many(exchange: Exchange) -> bool:
+    """Whether a request is about many names, which a short Fetch of a long session is, too."""
+    return exchange.spelled is not None and len(exchange.spelled) > FEW
 
 
 def _may_be_held_back(exchange: Exchange) -> bool:

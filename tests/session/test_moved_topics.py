@@ -109,8 +109,18 @@ def test_offsets_by_the_id_of_an_alias_from_the_home_it_is_in() -> None:
     assert [topic.topic_id for topic in group.topics] == [topic_id(1)]
 
 
-def fetch(pair: Pair, topic: Any, version: int = 15, **values: Any) -> Any:
-    return pair.ask("Fetch", version, fetching.request(version, {topic: [0]}, **values))
+def fetch(pair: Pair, topic: Any, version: int = 15, others: int = 0, **values: Any) -> Any:
+    """Fetch a topic and so many others, those of :func:`beside`."""
+    numbers = range(100, others + 100)  # 77 is the moved topic's new id
+    more: list[Any] = [*numbers] if isinstance(topic, int) else [f"t{n}" for n in numbers]
+    asked = {key: [0] for key in [topic, *more]}
+    return pair.ask("Fetch", version, fetching.request(version, asked, **values))
+
+
+def beside(others: int) -> Pair:
+    """A topic, and others that do not move."""
+    numbers = range(2, others + 100) if others else ()
+    return Pair(topics=[FLAT, *(f"t{number}" for number in numbers)])
 
 
 @pytest.mark.parametrize("pieces", [1, 40, 10_000])
@@ -143,12 +153,15 @@ def test_both_ids_of_one_topic_in_one_fetch(aliased: Pair) -> None:
     assert errors == {VIRTUAL: [0], topic_id(1): [42]}
 
 
+@pytest.mark.parametrize("others", [0, 300])
 @pytest.mark.parametrize("version", [7, 12, 13, 15])
 @pytest.mark.parametrize("alias", [False, True])
-def test_a_move_ends_open_fetch_sessions_unless_an_alias_remains(version: int, alias: bool) -> None:
-    pair = Pair(topics=[FLAT])
+def test_a_move_ends_open_fetch_sessions_unless_an_alias_remains(
+    version: int, alias: bool, others: int
+) -> None:
+    pair = beside(others)
     by_id = version > 12
-    fetch(pair, 1 if by_id else "team-a:orders", version, session_epoch=0)
+    fetch(pair, 1 if by_id else "team-a:orders", version, others, session_epoch=0)
     answered: Any = 1 if by_id else FLAT
     pair.reply("Fetch", version, fetching.response(version, {answered: [b"records"]}, session_id=5))
     move(pair, alias=alias)
@@ -167,10 +180,12 @@ def test_a_move_ends_open_fetch_sessions_unless_an_alias_remains(version: int, a
 
 
 @pytest.mark.parametrize("version", [7, 12, 13, 15])
-@pytest.mark.parametrize("pieces", [3, 10_000])
-def test_a_fetch_in_flight_brings_nothing_of_a_topic_that_moved(version: int, pieces: int) -> None:
-    pair = Pair(topics=[FLAT])
-    fetch(pair, 1 if version > 12 else "team-a:orders", version, session_epoch=0)
+@pytest.mark.parametrize(("pieces", "others"), [(3, 0), (10_000, 0), (10_000, 300)])
+def test_a_fetch_in_flight_brings_nothing_of_a_topic_that_moved(
+    version: int, pieces: int, others: int
+) -> None:
+    pair = beside(others)
+    fetch(pair, 1 if version > 12 else "team-a:orders", version, others, session_epoch=0)
     move(pair)
     answered: Any = 1 if version > 12 else FLAT
     entity = fetching.response(version, {answered: [b"secret" * 50]}, session_id=5)

@@ -11,7 +11,7 @@ from protocol.messages import element_class, make
 from protocol.schema import api_key_of
 from tests.session.allowing import Allowing
 from tests.session.long_requests import TimedPair, best, longest_request
-from tests.session.pair import Pair, frames, raw_frame, request_frame
+from tests.session.pair import Pair, frames, raw_frame, request_frame, response_frame
 from tests.session.test_decided_late import on
 
 LONGEST_SECONDS = 0.05
@@ -164,6 +164,45 @@ def test_a_right_is_revoked_while_a_client_reads_no_responses(*, revoked: bool) 
         while not checking.done:
             pair.callback(checking.step)
         assert checking.result() is not revoked
+        return pair
+
+    pair = best(changed, LONGEST_SECONDS)
+    assert pair.longest < LONGEST_SECONDS
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("in_flight", [False, True])
+def test_a_change_of_the_catalog_while_a_client_has_a_long_fetch_session(
+    *, in_flight: bool
+) -> None:
+    """As MirrorMaker has, which replicates all topics of a cluster."""
+    asked = messages.message_class("FetchRequest", 12)
+    names = [f"t{number}" for number in range(10_000)]
+    topic = element_class(asked, "topics")
+    partition = make(element_class(topic, "partitions"), {"partition": 0})
+    topics = tuple(make(topic, {"topic": name, "partitions": (partition,)}) for name in names)
+    fetch = messages.build(asked, session_epoch=0, topics=topics)
+    answer = messages.build(messages.message_class("FetchResponse", 12), session_id=5)
+    again = messages.build(asked, session_id=5, session_epoch=1)
+
+    def changed() -> TimedPair:
+        pair = TimedPair(topics=names)
+        pair.send(request_frame("Fetch", 12, fetch))
+        pair.answered(response_frame("Fetch", 12, answer))
+        if in_flight:
+            pair.send(request_frame("Fetch", 12, again))
+        pair.longest = 0.0
+        pair.view = pair.view.successor(pair.catalog.snapshot)
+        access = pair.access()
+        pair.callback(lambda: pair.session.see(access))
+        if in_flight:
+            checking = Slices(pair.session.check_doubted)
+            while not checking.done:
+                pair.callback(checking.step)
+            assert checking.result()
+        else:
+            pair.send(request_frame("Fetch", 12, again))
+        assert len(pair.session.under_way) == 1
         return pair
 
     pair = best(changed, LONGEST_SECONDS)

@@ -29,7 +29,7 @@ from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Plan,
 from gateway.exchanges.fetch_stream import LAST_BY_NAME, NOT_ASKED
 from gateway.exchanges.fetched import count_partition, error_topics, fetched_flow, size_change
 from gateway.exchanges.kept import Kept
-from gateway.exchanges.state import ConnectionState
+from gateway.exchanges.state import ConnectionState, FetchSession
 from gateway.rules import partial
 from gateway.rules.declaration import KIB, Do, Needs, Records, Topics, TopicShape, Waits
 from gateway.rules.node_numbers import node_edits
@@ -98,7 +98,7 @@ def request(
         return generic.answer_error(exchange, buf[start:end], NO_REPLICA)
     to_read, flexible = state.access.to_read, plan.flexible
     session_id, epoch = _session_of(spans)
-    session = state.fetch_session(session_id)
+    session = _open_session(state, exchange, session_id)
     edits: list[Edit] = []
     if session_id and (session is None or len(session.spelled) > SESSION_NAMES):
         if epoch not in FULL_FETCHES:
@@ -127,6 +127,23 @@ def request(
     if session is not None and epoch in FULL_FETCHES:
         state.fetch_session_closed(session_id)
     return edits if _streams(exchange, spelled) else sorted(edits + _smaller(spans))
+
+
+def _open_session(
+    state: ConnectionState, exchange: Exchange, session_id: int
+) -> FetchSession | None:
+    """A session of this connection; None for any other id. If its names were looked up before the
+    catalog changed, it is closed if one of them leads elsewhere now: raises ManyItems then, because
+    they are many."""
+    session = state.fetch_session(session_id)
+    if session is None or not session.stale:
+        return session
+    generic.in_slices(exchange)
+    session.stale = False  # a change meanwhile sets it again
+    if not state.still_reaches(READ, session.spelled.items(), by_id=session.by_id):
+        state.fetch_session_closed(session_id)
+        return None
+    return session
 
 
 def response(
