@@ -38,6 +38,7 @@ LONGEST = (
     "tests/scenarios/test_scenarios.py",
     "tests/live/moves/test_move_crash.py",
     "tests/live/fleet/test_killed_gateways.py",
+    "tests/live/fleet/test_rolling_brokers.py",
     "tests/live/fuzz/test_differential_fuzz.py",
     "tests/live/oracle/test_acl_oracle_wire.py",
     "tests/live/oracle/test_acl_oracle_changes.py",
