@@ -6,7 +6,7 @@ import asyncio
 import gc
 import logging
 import os
-from collections.abc import Callable, Coroutine, Generator, Iterator
+from collections.abc import Callable, Coroutine, Generator, Iterator, Sequence
 from typing import Any, TypeAlias
 
 import pytest
@@ -38,6 +38,7 @@ LONGEST = (
     "tests/scenarios/test_scenarios.py",
     "tests/live/moves/test_move_crash.py",
     "tests/live/fleet/test_killed_gateways.py",
+    "tests/live/fleet/test_rolling_brokers.py",
     "tests/live/fuzz/test_differential_fuzz.py",
     "tests/live/oracle/test_acl_oracle_wire.py",
     "tests/live/oracle/test_acl_oracle_changes.py",
@@ -127,7 +128,31 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             file = nodeid.partition("::")[0]
             return places.get(file, file)
 
+        def add_node_collection(self, node: Any, collection: Sequence[str]) -> None:
+            super().add_node_collection(node, collection)
+            if node in self.registered_collections:
+                self.registered_collections[node] = Numbered(collection)
+
+        def _assign_work_unit(self, node: Any) -> None:
+            """Files that are done are looked through for each test that ends: they are left out."""
+            assigned = self.assigned_work.get(node, {})
+            for scope in [scope for scope, tests in assigned.items() if all(tests.values())]:
+                del assigned[scope]
+            super()._assign_work_unit(node)
+
     return Scheduling(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+class Numbered(list[str]):
+    """Tests of a process, whose numbers are known: xdist asks for that of each of 29,000."""
+
+    def __init__(self, tests: Sequence[str]) -> None:
+        super().__init__(tests)
+        self._numbers = {test: number for number, test in enumerate(tests)}
+
+    def index(self, test: str, *_: Any) -> int:
+        """The number of a test."""
+        return self._numbers[test]
 
 
 def pytest_collection_finish() -> None:

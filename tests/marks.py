@@ -17,6 +17,7 @@ LONG: Final = {
     "builds": "it compiles, or builds and installs wheels or programs",
     "kills": "it kills, hangs, restarts or outwaits processes, sessions or connections",
     "brokers": "it needs three brokers or more, or MirrorMaker, Connect or Spark beside Kafka",
+    "measures": "it lets the bench measure gateways, one load after the other",
     "searches": "it searches at random",
     "spark": "it makes Spark plan a whole report, or start anew",
 }

@@ -7,7 +7,7 @@ import pytest
 from bench import catalog_live
 from bench.catalog_live import measure_gateways
 
-pytestmark = [pytest.mark.live, pytest.mark.long("brokers")]
+pytestmark = [pytest.mark.live, pytest.mark.long("measures")]
 
 
 def test_gateways_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ import pytest
 from bench import long_listings
 from bench.long_listings import measure
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.long("measures")]
 
 
 def test_long_listings_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:

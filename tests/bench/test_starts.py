@@ -7,7 +7,7 @@ import pytest
 from bench import starts
 from bench.starts import measure_starts
 
-pytestmark = pytest.mark.live
+pytestmark = [pytest.mark.live, pytest.mark.long("measures")]
 
 
 def test_starts_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -137,7 +137,7 @@ def test_of_the_targets_asked_for_those_count_that_have_tls(
     assert [plan.targets for plan in plans] == [["haproxy-tls", "gateway-names-tls"]]
 
 
-@pytest.mark.long("brokers")
+@pytest.mark.long("measures")
 @pytest.mark.live
 def test_every_load_works_over_tls() -> None:
     plan = Plan(

@@ -8,7 +8,7 @@ from bench.bars import AFTER_BULK, IDLE
 from bench.results import rows
 from bench.wire import Plan, run
 
-pytestmark = [pytest.mark.live, pytest.mark.long("brokers")]
+pytestmark = [pytest.mark.live, pytest.mark.long("measures")]
 
 
 def test_every_load_works_directly_and_through_the_gateway() -> None:

@@ -14,6 +14,7 @@ import pytest
 from devkit.build_tree import CompileError, module_files, require_compiler
 from devkit.compiled import compiled_path
 from devkit.paths import PROJECT_ROOT
+from devkit.suite.stages import EXAMPLES, GATE_EXAMPLES
 from gateway.hot_path import MODULES
 
 pytestmark = pytest.mark.long("builds")
@@ -48,6 +49,7 @@ def run_compiled(path: Path, *arguments: str) -> str:
     """Run Python with the compiled packages in front of the sources; returns what it printed."""
     env = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     env["PYTHONPATH"] = os.pathsep.join([str(path), str(PROJECT_ROOT)])
+    env.setdefault(EXAMPLES, str(GATE_EXAMPLES))  # the pure form is tried with all of them
     done = subprocess.run(
         [sys.executable, "-P", *arguments],
         cwd=PROJECT_ROOT,

@@ -79,7 +79,7 @@ async def keep(page: Opened, name: str) -> bytes:
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
 async def test_everything_is_there(tmp_path: Path, size: tuple[int, int], scheme: str) -> None:
-    async with opened(tmp_path, size=size, scheme=scheme) as page:
+    async with opened(tmp_path, size=size, scheme=scheme, every=0.02) as page:
         await page.until("LIVE.history.points.length >= 15", "some figures")
         assert await page.text("#status-text") == "Live"
         assert await page.text("#gateway") == "gw"
@@ -128,7 +128,7 @@ async def test_requests_without_a_topic_are_shown_by_their_namespace(
 ) -> None:
     """As CreateTopics, DeleteTopics and CreateAcls are, which the gateway carries out itself."""
     rows = "[...document.querySelectorAll('#{} tbody tr')].map((r) => r.children[2].innerText)"
-    async with opened(tmp_path, size=(width, 900)) as page:
+    async with opened(tmp_path, size=(width, 900), every=0.02) as page:
         await page.until("LIVE.history.points.length >= 15", "some figures")
         if width == 390:
             await page.tab.run("document.querySelector('#clients .all').click()")

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -77,9 +78,18 @@ class Scenario:
     steps: dict[str, Any]
 
 
+@cache
+def documents() -> list[tuple[Path, Any]]:
+    """What stands in each file. libyaml reads all of them in the time in which Python reads one of
+    ten, and each process reads them when it imports this."""
+    return [
+        (path, yaml.load(path.read_text(), yaml.CSafeLoader))
+        for path in sorted(HERE.glob("*.yaml"))
+    ]
+
+
 def scenarios() -> Iterator[Any]:
-    for path in sorted(HERE.glob("*.yaml")):
-        document = yaml.safe_load(path.read_text())
+    for path, document in documents():
         api = document["api"]
         for steps in document["scenarios"]:
             unknown = steps.keys() - KEYS

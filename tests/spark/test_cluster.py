@@ -25,7 +25,7 @@ from tests.spark import all_kinds
 from tests.spark.drivers import Answers, answers, run_all_jobs, spark_submit
 from tests.spark.lines import finished_file
 
-pytestmark = [pytest.mark.live, pytest.mark.alone, pytest.mark.timeout(1800)]
+pytestmark = [pytest.mark.live, pytest.mark.long("spark"), pytest.mark.timeout(1800)]
 
 _TOPIC = "traffic-of-the-cluster"
 _LOCAL = "local[2]"

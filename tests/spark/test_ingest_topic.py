@@ -27,7 +27,7 @@ def _produce(kafka: KafkaCluster, lines: list[str]) -> None:
 
 
 @pytest.mark.live
-@pytest.mark.alone
+@pytest.mark.long("kills")
 @pytest.mark.timeout(1800)
 def test_every_record_of_a_topic_once(
     spark: SparkSession, kafka: KafkaCluster, tmp_path: Path

@@ -37,7 +37,7 @@ than one; when it was killed librdkafka may try dead nodes first, a second each.
 AGE_MS: Final = 300_000
 """metadata.max.age.ms as all clients have it."""
 
-TIMES: Final = int(os.environ.get("FLEET_TIMES", "2"))
+TIMES: Final = int(os.environ.get("FLEET_TIMES", "1"))
 """How often each gateway ends (``make fleet``: 5)."""
 
 MORE: Final = 100

@@ -125,9 +125,9 @@ class Fuzz:
         except (OSError, EOFError):
             self.sent.ended += 1
         if rude:
-            with suppress(OSError):  # the gateway may have ended it meanwhile
-                end = writer.get_extra_info("socket")
-                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, GONE)
+            with suppress(OSError):  # one that the gateway has reset is closed already
+                own = writer.get_extra_info("socket")
+                own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, GONE)
         writer.close()
         with suppress(OSError):
             await writer.wait_closed()

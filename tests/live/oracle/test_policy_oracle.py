@@ -38,6 +38,9 @@ from tests.live.oracle.policy_sides import (
     gateway_with_policy,
 )
 
+pytestmark = pytest.mark.long("brokers")
+"""Two of each side."""
+
 REQUESTS: Final = max(CASES // 16, 1)
 """Of all versions."""
 
@@ -122,7 +125,6 @@ def compare(
     return seen
 
 
-@pytest.mark.long("brokers")
 @pytest.mark.timeout(SECONDS)
 def test_every_version_is_answered_as_by_a_broker(kafka_s: Side, ours: Side) -> None:
     """Kafka 4 has no v0 and v1, so it is asked in v2; the answers of those are shorter."""
@@ -131,7 +133,6 @@ def test_every_version_is_answered_as_by_a_broker(kafka_s: Side, ours: Side) -> 
     assert {code for _, code in seen} == {NONE, POLICY_VIOLATION, *KAFKA_S_CODES}
 
 
-@pytest.mark.long("brokers")
 @pytest.mark.timeout(SECONDS)
 def test_v0_and_v1_are_answered_as_by_a_broker_that_has_them(ours: Side) -> None:
     """Kafka 3.9, natively. Where its messages are not those of Kafka 4.3 it is not by policy."""
