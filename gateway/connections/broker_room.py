@@ -79,6 +79,16 @@ class RoomClient(Protocol):
     def fail(self, error: Exception) -> None: ...
 
 
+class Wanted(NamedTuple):
+    """A tenant whose connection a broker has refused, with nobody here to give way: other workers
+    have the broker's connections. ``mine`` are those that it has here."""
+
+    cluster: str
+    node_id: int
+    tenant: Tenant
+    mine: int
+
+
 class Limits(NamedTuple):
     """``most`` are the connections to a broker that a worker may have for its clients; None: as
     many as the broker takes. ``share`` is the part of them that one tenant may have."""
@@ -147,8 +157,15 @@ class BrokerRoom:
     were ``rejected`` here, and of connections that ``gave_way``.
     """
 
-    def __init__(self, limits: Limits, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        clock: Callable[[], float] = monotonic,
+        ask_others: Callable[[Tenant, int], None] = lambda tenant, mine: None,
+    ) -> None:
+        """``ask_others`` lets other workers make room for a tenant with so many connections."""
         self.clock = clock
+        self._ask_others = ask_others
         self.accepted = self.refused = self.rejected = self.gave_way = 0
         self._limits = limits
         self._places: dict[Tenant, dict[Place, None]] = {}
@@ -211,8 +228,15 @@ class BrokerRoom:
         return max(1, int(limit * self._limits.share))
 
     def make_room(self) -> bool:
-        """Close an idle connection for one of the gateway's own, or of another worker."""
+        """Close an idle connection for one of the gateway's own."""
         return self._make_room(None, NONE_OF_MINE)
+
+    def make_room_for(self, tenant: Tenant, elsewhere: int) -> bool:
+        """Close an idle connection for a tenant at another worker, where it has some, too. The
+        broker has refused it with so many open from here."""
+        if self.open:
+            self._learned, self._learned_until = self.open, self.clock() + LEARNED_SECONDS
+        return self._make_room(tenant, elsewhere + len(self._places.get(tenant, ())))
 
     def _make_room(self, tenant: Tenant | None, mine: int) -> bool:
         """Close the longest idle connection of the tenant with the most, if it still has more then
@@ -246,12 +270,16 @@ class BrokerRoom:
     def note_refused(self, place: Place) -> bool:
         """The broker has closed a connection without a byte. True: another one is closed for it."""
         self.refused += 1
-        now = self.clock()
-        if now - place.since >= AT_ONCE_SECONDS or not self.open:
+        now, mine = self.clock(), len(self._places[place.tenant]) - 1
+        if now - place.since >= AT_ONCE_SECONDS:
             self._forget()
             return False
-        self._learned, self._learned_until = self.open, now + LEARNED_SECONDS
-        return self._make_room(place.tenant, len(self._places[place.tenant]) - 1)
+        if self.open:
+            self._learned, self._learned_until = self.open, now + LEARNED_SECONDS
+        if self._make_room(place.tenant, mine):
+            return True
+        self._ask_others(place.tenant, mine)
+        return False
 
     def _forget(self) -> None:
         self._learned = None

@@ -231,6 +231,21 @@ def test_room_for_the_gateway_itself() -> None:
     assert not broker.room.make_room()
 
 
+def test_other_workers_make_room() -> None:
+    """The broker's 40 connections are those of another worker, and its client keeps them."""
+    here, there, asked = Broker(most=0), Broker(most=40), list[tuple[Tenant, int]]()
+    here.room = BrokerRoom(Limits(), lambda: here.now, lambda *what: asked.append(what))
+    many = there.come("many", 40)
+    assert here.comes("few") is None
+    assert asked == [(("few", ""), 0)]
+    assert there.room.make_room_for(*asked[0])
+    assert many[0].reasons == [GAVE_WAY]
+    assert there.comes("many") is None, "others want in, and it has its share"
+    assert there.come("few", 1)
+    assert not there.room.make_room_for(("few", ""), 38), "it has as many, here and there"
+    assert not there.room.make_room_for(("many", ""), 0)
+
+
 def test_a_login_is_counted_for_who_it_is_at_last() -> None:
     broker = Broker(limits=Limits(most=4))
     client = Client(broker, tenant_of(ANONYMOUS.principal, "10.0.0.1"))
