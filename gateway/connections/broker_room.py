@@ -75,6 +75,11 @@ class RoomClient(Protocol):
         """Whether nothing is under way, so that it may be closed without harm."""
         ...
 
+    @property
+    def awaits_answer(self) -> bool:
+        """Whether a broker that has let it in would have answered something soon."""
+        ...
+
     def give_way(self, reason: str) -> None: ...
     def fail(self, error: Exception) -> None: ...
 
@@ -143,6 +148,11 @@ class Place:
         if room is not None:
             room.hand_over(self, client)
 
+    def ended(self) -> None:
+        """The broker has ended the connection that it had let in."""
+        if self.answered and self._room is not None:
+            self._room.note_ended()
+
     def leave(self) -> None:
         """The connection is closed; does nothing if it has left before."""
         room, self._room = self._room, None
@@ -186,8 +196,10 @@ class BrokerRoom:
     @property
     def waits_since(self) -> float | None:
         """Since when the broker has not answered the oldest connection that it has not let in."""
-        oldest = next(iter(self._opening), None)
-        return None if oldest is None else oldest.since
+        for place in islice(self._opening, LOOKED_AT):
+            if place.client.awaits_answer:
+                return place.since
+        return None
 
     @property
     def limit(self) -> int | None:
@@ -280,6 +292,11 @@ class BrokerRoom:
             return True
         self._ask_others(place.tenant, mine)
         return False
+
+    def note_ended(self) -> None:
+        """The broker ends what it had let in, as it does with all of it when it stops: then what it
+        refused just before is no limit."""
+        self._forget()
 
     def _forget(self) -> None:
         self._learned = None

@@ -29,7 +29,7 @@ class Client:
     def __init__(self, broker: Broker, tenant: Tenant) -> None:
         self.broker = broker
         self.tenant = tenant
-        self.idle = True
+        self.idle = self.awaits_answer = True
         self.reasons: list[str] = []
         self.place: Place | None = None
 
@@ -186,6 +186,17 @@ def test_a_rate_is_no_number() -> None:
     assert broker.room.limit is None
     assert broker.room.refused == 1
     assert not any(each.reasons for each in many), "there would be more connections to open"
+
+
+def test_a_broker_that_stops_has_no_limit() -> None:
+    """It refuses connections, perhaps, before it ends those that are open."""
+    broker = Broker(most=10)
+    many = broker.come("many", 10)
+    assert broker.comes("few") is not None
+    assert broker.room.limit == 10
+    assert many[-1].place is not None
+    many[-1].place.ended()
+    assert broker.room.limit is None
 
 
 def test_a_broker_that_lets_nobody_in_teaches_nothing() -> None:

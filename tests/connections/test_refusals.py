@@ -18,6 +18,7 @@ LOGGER = "gateway.connections.refusals"
 class Client:
     tenant = ("User:alice", "")
     idle = False
+    awaits_answer = True
 
     def give_way(self, reason: str) -> None:
         raise AssertionError(reason)
@@ -146,6 +147,16 @@ def test_a_broker_that_does_not_answer(caplog: pytest.LogCaptureFixture) -> None
     )
     waiting.heard()
     assert worker.look() == OPEN
+
+
+def test_a_broker_that_holds_a_response_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first request of a connection may be a JoinGroup that waits for other members."""
+    worker = Worker()
+    worker.accepted(1)
+    worker.opens(1)
+    monkeypatch.setattr(Client, "awaits_answer", False)
+    for _ in range(20):
+        assert worker.look() == OPEN
 
 
 def test_a_broker_that_answers_late_but_always_one(caplog: pytest.LogCaptureFixture) -> None:
