@@ -31,6 +31,8 @@ _MEANING: Final = {
 MOST_ASKED: Final = 32
 """Brokers of one cluster are configured alike, mostly."""
 
+OF_CLUSTER: Final = "max_connections_per_broker of this cluster"
+
 _BROKER: Final = 4
 _SHOWN: Final = 8
 
@@ -60,6 +62,8 @@ def _judged(config: Config, key: str, limit: int, nodes: Sequence[int]) -> Itera
     cluster = config.clusters[0]
     mine = [one for one in config.listeners if one.volume in (None, cluster.mount)]
     let_in = sum(_let_in(one, key) for one in mine) * config.workers
+    if key in AT_ONCE and cluster.max_connections_per_broker is not None:
+        let_in = min(let_in, cluster.max_connections_per_broker)
     if limit >= min(let_in, UNLIMITED):
         return
     brokers, accept = f"brokers {shortened(map(str, nodes), _SHOWN)}", "accept"
@@ -69,7 +73,7 @@ def _judged(config: Config, key: str, limit: int, nodes: Sequence[int]) -> Itera
         config.cluster_key,
         f"{brokers} {accept} {limit:,} {_MEANING[key]} ({key}), which all clients and the gateway"
         " itself share, and the listeners let more in; ask who runs the brokers for more, or set"
-        f" {A_SECOND if key == A_SECOND else AT_ONCE[0]} of the listeners below it",
+        f" {A_SECOND + ' of the listeners' if key == A_SECOND else OF_CLUSTER} below it",
     )
 
 

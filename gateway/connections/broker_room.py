@@ -75,8 +75,23 @@ class RoomClient(Protocol):
         """Whether nothing is under way, so that it may be closed without harm."""
         ...
 
+    @property
+    def awaits_answer(self) -> bool:
+        """Whether a broker that has let it in would have answered something soon."""
+        ...
+
     def give_way(self, reason: str) -> None: ...
     def fail(self, error: Exception) -> None: ...
+
+
+class Wanted(NamedTuple):
+    """A tenant whose connection a broker has refused, with nobody here to give way: other workers
+    have the broker's connections. ``mine`` are those that it has here."""
+
+    cluster: str
+    node_id: int
+    tenant: Tenant
+    mine: int
 
 
 class Limits(NamedTuple):
@@ -133,6 +148,11 @@ class Place:
         if room is not None:
             room.hand_over(self, client)
 
+    def ended(self) -> None:
+        """The broker has ended the connection that it had let in."""
+        if self.answered and self._room is not None:
+            self._room.note_ended()
+
     def leave(self) -> None:
         """The connection is closed; does nothing if it has left before."""
         room, self._room = self._room, None
@@ -147,8 +167,15 @@ class BrokerRoom:
     were ``rejected`` here, and of connections that ``gave_way``.
     """
 
-    def __init__(self, limits: Limits, clock: Callable[[], float] = monotonic) -> None:
+    def __init__(
+        self,
+        limits: Limits,
+        clock: Callable[[], float] = monotonic,
+        ask_others: Callable[[Tenant, int], None] = lambda tenant, mine: None,
+    ) -> None:
+        """``ask_others`` lets other workers make room for a tenant with so many connections."""
         self.clock = clock
+        self._ask_others = ask_others
         self.accepted = self.refused = self.rejected = self.gave_way = 0
         self._limits = limits
         self._places: dict[Tenant, dict[Place, None]] = {}
@@ -169,8 +196,10 @@ class BrokerRoom:
     @property
     def waits_since(self) -> float | None:
         """Since when the broker has not answered the oldest connection that it has not let in."""
-        oldest = next(iter(self._opening), None)
-        return None if oldest is None else oldest.since
+        for place in islice(self._opening, LOOKED_AT):
+            if place.client.awaits_answer:
+                return place.since
+        return None
 
     @property
     def limit(self) -> int | None:
@@ -211,8 +240,15 @@ class BrokerRoom:
         return max(1, int(limit * self._limits.share))
 
     def make_room(self) -> bool:
-        """Close an idle connection for one of the gateway's own, or of another worker."""
+        """Close an idle connection for one of the gateway's own."""
         return self._make_room(None, NONE_OF_MINE)
+
+    def make_room_for(self, tenant: Tenant, elsewhere: int) -> bool:
+        """Close an idle connection for a tenant at another worker, where it has some, too. The
+        broker has refused it with so many open from here."""
+        if self.open:
+            self._learned, self._learned_until = self.open, self.clock() + LEARNED_SECONDS
+        return self._make_room(tenant, elsewhere + len(self._places.get(tenant, ())))
 
     def _make_room(self, tenant: Tenant | None, mine: int) -> bool:
         """Close the longest idle connection of the tenant with the most, if it still has more then
@@ -246,12 +282,21 @@ class BrokerRoom:
     def note_refused(self, place: Place) -> bool:
         """The broker has closed a connection without a byte. True: another one is closed for it."""
         self.refused += 1
-        now = self.clock()
-        if now - place.since >= AT_ONCE_SECONDS or not self.open:
+        now, mine = self.clock(), len(self._places[place.tenant]) - 1
+        if now - place.since >= AT_ONCE_SECONDS:
             self._forget()
             return False
-        self._learned, self._learned_until = self.open, now + LEARNED_SECONDS
-        return self._make_room(place.tenant, len(self._places[place.tenant]) - 1)
+        if self.open:
+            self._learned, self._learned_until = self.open, now + LEARNED_SECONDS
+        if self._make_room(place.tenant, mine):
+            return True
+        self._ask_others(place.tenant, mine)
+        return False
+
+    def note_ended(self) -> None:
+        """The broker ends what it had let in, as it does with all of it when it stops: then what it
+        refused just before is no limit."""
+        self._forget()
 
     def _forget(self) -> None:
         self._learned = None

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from time import monotonic
 from typing import Final
 
 from gateway.cluster.cluster import Cluster
 from gateway.cluster.listing import Address
 from gateway.config.models import Cluster as Settings
-from gateway.connections.broker_room import BrokerRoom, Limits
+from gateway.connections.broker_room import BrokerRoom, Limits, Tenant, Wanted
 from gateway.connections.refusals import Refusals
 from gateway.counts import Counts
+
+ASK_SECONDS: Final = 0.2
+"""Seconds between two times that other workers are asked for room at a broker: all of them give a
+connection up each time."""
 
 REFUSALS: Final = "broker_refusals"
 
@@ -29,9 +34,16 @@ class BrokerRooms:
     """The rooms at the brokers of one cluster, by node id, and what operators are told of them."""
 
     def __init__(
-        self, cluster: Cluster, limits: Limits, clock: Callable[[], float] = monotonic
+        self,
+        cluster: Cluster,
+        limits: Limits,
+        clock: Callable[[], float] = monotonic,
+        ask_others: Callable[[Wanted], None] = lambda wanted: None,
     ) -> None:
-        self._cluster = cluster
+        """``ask_others`` lets the other workers make room (:meth:`make_room_for`)."""
+        self._ask_others = ask_others
+        self._asked_at: dict[int, float] = {}
+        self.cluster = cluster
         self._limits = limits
         self._clock = clock
         self._rooms: dict[int, BrokerRoom] = {}
@@ -42,32 +54,46 @@ class BrokerRooms:
         """The room at a broker."""
         room = self._rooms.get(node_id)
         if room is None:
-            room = self._rooms[node_id] = BrokerRoom(self._limits, self._clock)
-            self._refusals[node_id] = Refusals(self._cluster.name, node_id, room)
+            room = BrokerRoom(self._limits, self._clock, partial(self._ask, node_id))
+            self._rooms[node_id] = room
+            self._refusals[node_id] = Refusals(self.cluster.name, node_id, room)
         return room
 
     def make_room_at(self, address: Address) -> None:
         """A connection of the gateway's own was closed there without a byte: it is tried again, and
         finds room then."""
-        for node_id, listed in self._cluster.brokers.items():
+        for node_id, listed in self.cluster.brokers.items():
             if listed == address and node_id in self._rooms:
                 self._rooms[node_id].make_room()
+
+    def make_room_for(self, wanted: Wanted) -> None:
+        """Make room at a broker for a client of another worker, which will connect again."""
+        room = self._rooms.get(wanted.node_id)
+        if room is not None:
+            room.make_room_for(wanted.tenant, wanted.mine)
+
+    def _ask(self, node_id: int, tenant: Tenant, mine: int) -> None:
+        now = self._clock()
+        if now >= self._asked_at.get(node_id, float("-inf")) + ASK_SECONDS:
+            self._asked_at[node_id] = now
+            self._ask_others(Wanted(self.cluster.name, node_id, tenant, mine))
 
     def sweep(self, counts: Counts) -> None:
         """Count and log what brokers did not let in. Called once a second."""
         for node_id, refusals in list(self._refusals.items()):
             grown = refusals.sweep()
-            counts.add(REFUSALS, (self._cluster.name, "closed"), grown.refused)
-            counts.add(REFUSALS, (self._cluster.name, "share"), grown.rejected)
-            if node_id not in self._cluster.brokers and not len(self._rooms[node_id]):
+            counts.add(REFUSALS, (self.cluster.name, "closed"), grown.refused)
+            counts.add(REFUSALS, (self.cluster.name, "share"), grown.rejected)
+            if node_id not in self.cluster.brokers and not len(self._rooms[node_id]):
                 del self._rooms[node_id], self._refusals[node_id]
+                self._asked_at.pop(node_id, None)
 
     def gauges(self) -> Mapping[str, int]:
         """How many brokers let no new connection in, and whether all of them do that while the
         cluster is reachable, over older ones."""
         locked = [node_id for node_id, one in self._refusals.items() if one.locked]
-        all_of_them = bool(locked) and self._cluster.brokers.keys() <= set(locked)
+        all_of_them = bool(locked) and self.cluster.brokers.keys() <= set(locked)
         return {
             "refusing_brokers": len(locked),
-            "locked_out": int(all_of_them and self._cluster.reachable),
+            "locked_out": int(all_of_them and self.cluster.reachable),
         }

@@ -73,7 +73,11 @@ class BrokerSide(asyncio.Protocol):
     @guarded
     def connection_lost(self, exc: Exception | None) -> None:
         self._transport = None
-        self._client.broker_lost(Refused() if self._unheard and self._was_refused() else exc)
+        if self._unheard and self._was_refused():
+            exc = Refused()
+        elif self._place is not None:
+            self._place.ended()
+        self._client.broker_lost(exc)
         self._leave()
         self.end_lingering()
 

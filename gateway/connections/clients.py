@@ -17,7 +17,7 @@ from gateway.config.models import Config, Listener
 from gateway.config.reach import reach_addresses
 from gateway.connections.admission import Admission
 from gateway.connections.base import BaseConnection
-from gateway.connections.broker_room import Place
+from gateway.connections.broker_room import Place, Wanted
 from gateway.connections.broker_rooms import BrokerRooms, limits_of
 from gateway.connections.broker_sessions import BrokerSessions, open_broker
 from gateway.connections.broker_side import BrokerSide, Lingering
@@ -82,9 +82,12 @@ class Clients:
             for name in self._listener_names
         }
         self._broker_sessions = BrokerSessions()
+        self.ask_others: Callable[[Wanted], None] = lambda wanted: None
         self.rooms = {
             volume.path: BrokerRooms(
-                volume.cluster, limits_of(volume.config.clusters[0], config.workers)
+                volume.cluster,
+                limits_of(volume.config.clusters[0], config.workers),
+                ask_others=lambda wanted: self.ask_others(wanted),
             )
             for volume in volumes
         }
@@ -271,6 +274,12 @@ class Clients:
             cluster, connection.node_id, take_over, rooms, connection
         )
         self._broker_sessions.opened(connection, cluster, session_seconds)
+
+    def make_room_for(self, wanted: Wanted) -> None:
+        """Make room at a broker for a client of another worker."""
+        for rooms in self.rooms.values():
+            if rooms.cluster.name == wanted.cluster:
+                rooms.make_room_for(wanted)
 
     async def connect_login(self, login: LoginConnection) -> None:
         """Connect a client that logs in to the broker that decides on it. Raises OSError."""

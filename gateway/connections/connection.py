@@ -326,6 +326,12 @@ class Connection(BaseConnection):
         """Whether it may give way: nothing is under way, and nothing waits for the client."""
         return self.session.idle and self._task is None and not self._client_full
 
+    @property
+    def awaits_answer(self) -> bool:
+        """Whether it has no broker connection yet, or a request is under way that brokers answer as
+        soon as they read it."""
+        return self._broker is None or self.session.awaits_answer
+
     def give_way(self, reason: str) -> None:
         """Close it, so that others find room."""
         self.close(reason, quietly=True)

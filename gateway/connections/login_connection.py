@@ -134,6 +134,11 @@ class LoginConnection(BaseConnection):
         """A login is under way."""
         return False
 
+    @property
+    def awaits_answer(self) -> bool:
+        """Brokers answer each step of a login at once."""
+        return True
+
     def give_way(self, reason: str) -> None:
         """Close it, so that others find room."""
         self.close(reason)

@@ -33,6 +33,7 @@ from gateway.processes.start_texts import ready_text, start_text
 from gateway.processes.worker_messages import (
     Failed,
     Increments,
+    MakeRoom,
     Message,
     Prepared,
     Ready,
@@ -289,6 +290,10 @@ class Supervisor:
                 slot.prepared(message)
             case Observed():
                 self._page.received(slot.worker_id, message)
+            case MakeRoom():
+                for other in self._slots:
+                    if other is not slot and other.process is not None:
+                        other.process.send(message)
 
     def _note_ready(self) -> None:
         self._ever_ready = True

@@ -35,6 +35,7 @@ from gateway.catalog.members import FormatRejected, NumberRejected
 from gateway.catalog.source import CatalogUnavailable
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Config
+from gateway.connections.broker_room import Wanted
 from gateway.foreign_text import raised_text
 from gateway.policies.instance import PolicyError
 from gateway.processes.held_catalogs import HeldCatalogs
@@ -44,6 +45,7 @@ from gateway.processes.server import MountedTwice, Server
 from gateway.processes.worker_channel import WorkerChannel, receive_config
 from gateway.processes.worker_messages import (
     Failed,
+    MakeRoom,
     Ready,
     WorkerReport,
 )
@@ -229,7 +231,17 @@ def _made(
         return None
     clusters = [one.described(lambda: server.absence.down) for one in server.served]
     observing = Observing(clusters, link.observe)
-    link.on_line = OrderTaker(server.policies, link.send, observing.take)
+    link.on_line = OrderTaker(
+        server.policies,
+        link.send,
+        observing.take,
+        lambda order: server.clients.make_room_for(
+            Wanted(order.cluster, order.node_id, (order.principal, order.host), order.mine)
+        ),
+    )
+    server.clients.ask_others = lambda wanted: link.send(
+        MakeRoom(wanted.cluster, wanted.node_id, *wanted.tenant, wanted.mine)
+    )
     held = HeldCatalogs(config, worker_id, {one.cluster.name: one.catalog for one in server.served})
     return Worker(server, traffic_log, link, stopping, observing), held
 

@@ -17,6 +17,7 @@ from gateway.counts import Counts
 from gateway.page.observed import Observed
 from gateway.processes.worker_messages import (
     Failed,
+    MakeRoom,
     Prepared,
     Ready,
     State,
@@ -100,8 +101,8 @@ class WorkerChannel(asyncio.Protocol):
         """The supervisor has caught up."""
         self.full = False
 
-    def send(self, message: Ready | Failed | Prepared) -> None:
-        """Send the result of the start, or of an order."""
+    def send(self, message: Ready | Failed | Prepared | MakeRoom) -> None:
+        """Send the result of the start, or of an order, or what other workers are to do."""
         if self._transport is not None:
             self._transport.write(encode_message(message))
 

@@ -118,7 +118,19 @@ class Observe:
     clusters: bool = False
 
 
-Order: TypeAlias = Prepare | Commit | Abort | Observe
+@dataclass(frozen=True, slots=True)
+class MakeRoom:
+    """Close an idle connection to a broker for a client of another worker, which has found it full
+    and tells the supervisor so; see ``Wanted`` in gateway/connections/broker_room.py."""
+
+    cluster: str
+    node_id: int
+    principal: str
+    host: str
+    mine: int
+
+
+Order: TypeAlias = Prepare | Commit | Abort | Observe | MakeRoom
 """What the supervisor sends."""
 
 Told: TypeAlias = Ready | Failed | State | Increments | Prepared | Observed
@@ -175,6 +187,13 @@ def _order_content(order: Order) -> dict[str, object]:
             return {"commit": number}
         case Abort():
             return {"abort": True}
+        case MakeRoom(cluster, node_id, principal, host, mine):
+            return {
+                "make_room": [principal, host],
+                "cluster": cluster,
+                "node": node_id,
+                "mine": mine,
+            }
         case Observe(seconds, clusters_too):
             return {"observe": seconds, "clusters_too": clusters_too}
 
@@ -230,6 +249,13 @@ def _order(content: object) -> Order | None:
             return Commit(number)
         case {"abort": True}:
             return Abort()
+        case {
+            "make_room": [str(principal), str(host)],
+            "cluster": str(cluster),
+            "node": int(node_id),
+            "mine": int(mine),
+        }:
+            return MakeRoom(cluster, node_id, principal, host, mine)
         case {"observe": int() | float() as seconds, "clusters_too": bool(clusters_too)}:
             return Observe(float(seconds), clusters_too)
     return None

@@ -21,6 +21,7 @@ from gateway.policies.tree import Policies
 from gateway.processes.worker_messages import (
     Abort,
     Commit,
+    MakeRoom,
     Observe,
     Prepare,
     Prepared,
@@ -157,17 +158,20 @@ class VolumePolicies:
 
 class OrderTaker:
     """Does what the supervisor orders; ``answer`` sends to it, ``observe`` takes the orders for the
-    page. A new order about policies ends the one before."""
+    page, ``make_room`` those for clients of other workers. A new order about policies ends the one
+    before."""
 
     def __init__(
         self,
         policies: VolumePolicies,
         answer: Callable[[Prepared], None],
         observe: Callable[[Observe], None] = lambda _: None,
+        make_room: Callable[[MakeRoom], None] = lambda _: None,
     ) -> None:
         self._policies = policies
         self._answer = answer
         self._observe = observe
+        self._make_room = make_room
         self._task: asyncio.Task[None] | None = None
         self._prepared: int | None = None
 
@@ -181,6 +185,8 @@ class OrderTaker:
         match order:
             case Observe():
                 self._observe(order)
+            case MakeRoom():
+                self._make_room(order)
             case Commit(number):
                 if number == self._prepared:
                     self._prepared = None

@@ -59,6 +59,12 @@ def leaves_behind(exchange: Exchange) -> bool:
     return needs.topic != DESCRIBE and names_topics(plan.name, plan.version)
 
 
+def answered_at_once(exchange: Exchange) -> bool:
+    """Whether a broker answers a request without waiting for records, members, replicas or the
+    controller."""
+    return not exchange.plan.waits and exchange.plan.api.effect is not Effect.CHANGE
+
+
 def may_leave_behind(sent: bytes) -> bool:
     """Whether a broker may still change something for what a client has sent, of which nothing has
     been decided yet, if the client is gone. It does not for ApiVersions, which is all that most

@@ -20,7 +20,7 @@ from gateway.exchanges.state import ConnectionState
 from gateway.flows import Flow
 from gateway.session.deciding import Deciding, Restoring
 from gateway.session.in_flight import MAX_IN_FLIGHT, InFlight
-from gateway.session.naming import leaves_behind
+from gateway.session.naming import answered_at_once, leaves_behind
 from gateway.session.rechecking import may_be_written, may_go_on
 from gateway.session.requests import Requests
 from gateway.session.responses import Responses
@@ -75,6 +75,12 @@ class Session(Requests):
             or len(self._held)
             or self.state.reauth is not None
         )
+
+    @property
+    def awaits_answer(self) -> bool:
+        """Whether a broker has a request that it need not wait for anything to answer."""
+        first = self.first
+        return first is not None and answered_at_once(first)
 
     @property
     def owing(self) -> bool:

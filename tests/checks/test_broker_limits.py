@@ -59,9 +59,13 @@ Configured = Callable[..., Config]
 def configured(tmp_path: Path) -> Configured:
     """A configuration with these keys of its one listener."""
 
-    def made(workers: int = 1, **listener: Any) -> Config:
-        listeners = [{**config_samples.values()["listeners"][0], **listener}]
-        return config_samples.config(tmp_path, workers=workers, listeners=listeners)
+    def made(workers: int = 1, most: int | None = None, **listener: Any) -> Config:
+        values = config_samples.values()
+        listeners = [{**values["listeners"][0], **listener}]
+        clusters = [{**values["clusters"][0], "max_connections_per_broker": most}]
+        return config_samples.config(
+            tmp_path, workers=workers, listeners=listeners, clusters=clusters
+        )
 
     return made
 
@@ -90,6 +94,15 @@ async def test_each_worker_lets_as_many_in(configured: Configured) -> None:
     few = {"max.connections": 100}
     assert await warned(configured(4, **few), brokers) == []
     assert len(await warned(configured(5, **few), brokers)) == 1
+
+
+async def test_what_the_gateway_opens_at_most_counts(configured: Configured) -> None:
+    brokers = Brokers(b1={"max.connections.per.ip": "400"})
+    assert await warned(configured(most=400), brokers) == []
+    (text,) = await warned(configured(most=401), brokers)
+    assert text.endswith("or set max_connections_per_broker of this cluster below it")
+    rate = Brokers(b1={"max.connection.creation.rate": "10"})
+    assert len(await warned(configured(most=5), rate)) == 1
 
 
 async def test_a_rate_is_compared_with_the_rate(configured: Configured) -> None:

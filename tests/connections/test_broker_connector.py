@@ -30,6 +30,7 @@ class Client:
 
     tenant = ("User:alice", "")
     idle = False
+    awaits_answer = True
 
     def give_way(self, reason: str) -> None:
         raise AssertionError(reason)

@@ -29,7 +29,7 @@ class Client:
     def __init__(self, broker: Broker, tenant: Tenant) -> None:
         self.broker = broker
         self.tenant = tenant
-        self.idle = True
+        self.idle = self.awaits_answer = True
         self.reasons: list[str] = []
         self.place: Place | None = None
 
@@ -188,6 +188,17 @@ def test_a_rate_is_no_number() -> None:
     assert not any(each.reasons for each in many), "there would be more connections to open"
 
 
+def test_a_broker_that_stops_has_no_limit() -> None:
+    """It refuses connections, perhaps, before it ends those that are open."""
+    broker = Broker(most=10)
+    many = broker.come("many", 10)
+    assert broker.comes("few") is not None
+    assert broker.room.limit == 10
+    assert many[-1].place is not None
+    many[-1].place.ended()
+    assert broker.room.limit is None
+
+
 def test_a_broker_that_lets_nobody_in_teaches_nothing() -> None:
     broker = Broker(most=0)
     broker.come("many", 5)
@@ -229,6 +240,21 @@ def test_room_for_the_gateway_itself() -> None:
     assert broker.room.make_room()
     assert only.reasons == [GAVE_WAY]
     assert not broker.room.make_room()
+
+
+def test_other_workers_make_room() -> None:
+    """The broker's 40 connections are those of another worker, and its client keeps them."""
+    here, there, asked = Broker(most=0), Broker(most=40), list[tuple[Tenant, int]]()
+    here.room = BrokerRoom(Limits(), lambda: here.now, lambda *what: asked.append(what))
+    many = there.come("many", 40)
+    assert here.comes("few") is None
+    assert asked == [(("few", ""), 0)]
+    assert there.room.make_room_for(*asked[0])
+    assert many[0].reasons == [GAVE_WAY]
+    assert there.comes("many") is None, "others want in, and it has its share"
+    assert there.come("few", 1)
+    assert not there.room.make_room_for(("few", ""), 38), "it has as many, here and there"
+    assert not there.room.make_room_for(("many", ""), 0)
 
 
 def test_a_login_is_counted_for_who_it_is_at_last() -> None:

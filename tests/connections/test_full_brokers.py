@@ -29,6 +29,7 @@ from tests.brokers.tls_broker import HOST, TlsBroker
 from tests.connections.connected import FakeServer
 from tests.connections.fake_transport import FakeTransport
 from tests.session.pair import Pair, request_frame
+from tests.session.producing import batch, produce
 from tests.waiting import eventually
 
 MOST = 4
@@ -57,7 +58,7 @@ class FullBroker(TlsBroker):
 class Client:
     """A client of a gateway in front of that broker."""
 
-    def __init__(self, gateway: Gateway, name: str) -> None:
+    def __init__(self, gateway: Gateway, name: str, request: bytes | None = None) -> None:
         self.server = FakeServer()
         self.server.connect_broker = gateway.connect  # type: ignore[method-assign]
         self.transport = FakeTransport()
@@ -65,17 +66,22 @@ class Client:
         session.state.identity = Identity(f"User:{name}")
         self.connection = Connection(cast(Hub, self.server), "test", None, session)
         self.connection.connection_made(self.transport)
-        request = messages.build(
-            messages.message_class("ApiVersionsRequest", 4),
-            client_software_name="test",
-            client_software_version="1",
-        )
-        self.connection.data_received(request_frame("ApiVersions", 4, request))
+        self.connection.data_received(request or api_versions())
 
     async def got_through(self) -> bool:
         """Whether the broker has answered, or the client was closed."""
         await eventually(lambda: self.transport.written or self.transport.closed, "an end")
         return bool(self.transport.written)
+
+
+def api_versions() -> bytes:
+    """With what clients begin."""
+    request = messages.build(
+        messages.message_class("ApiVersionsRequest", 4),
+        client_software_name="test",
+        client_software_version="1",
+    )
+    return request_frame("ApiVersions", 4, request)
 
 
 class Gateway:
@@ -221,4 +227,25 @@ async def test_a_setting_is_kept_whatever_the_broker_takes(broker: FullBroker) -
     with pytest.raises(NoRoom):
         gateway.rooms.of(1).enter(Client(gateway, "many").connection)
     assert broker.connections == 2
+    gateway.close()
+
+
+async def test_only_what_brokers_answer_at_once_is_awaited(broker: FullBroker) -> None:
+    """A JoinGroup that waits for members, or a Produce for replicas, says nothing of its broker."""
+    gateway = Gateway(broker)
+    broker.silent = True
+    versions = Client(gateway, "one").connection
+    assert versions.awaits_answer, "there is no connection yet"
+    await eventually(lambda: broker.open == 1, "the connection")
+    await eventually(lambda: versions.session.first, "the request")
+    assert versions.awaits_answer
+    for name, request in (
+        ("Produce", produce({"orders": [batch(1)]})),
+        ("JoinGroup", messages.build(messages.message_class("JoinGroupRequest", 9), group_id="a")),
+    ):
+        client = Client(gateway, "other", request_frame(name, 9, request))
+        await eventually(lambda: client.connection.session.first, name)  # noqa: B023
+        assert not client.connection.awaits_answer
+        gateway.clients.append(client)
+    versions.close("the test is over")
     gateway.close()

@@ -7,8 +7,8 @@ import logging
 import pytest
 
 from gateway.cluster.cluster import Cluster
-from gateway.connections.broker_room import Limits, NoRoom, Place
-from gateway.connections.broker_rooms import BrokerRooms
+from gateway.connections.broker_room import Limits, NoRoom, Place, Wanted
+from gateway.connections.broker_rooms import ASK_SECONDS, BrokerRooms
 from gateway.connections.refusals import LOCKED_SECONDS, OVER_SECONDS, UNTRIED_SECONDS
 from gateway.counts import Counts
 
@@ -18,6 +18,7 @@ LOGGER = "gateway.connections.refusals"
 class Client:
     tenant = ("User:alice", "")
     idle = False
+    awaits_answer = True
 
     def give_way(self, reason: str) -> None:
         raise AssertionError(reason)
@@ -148,6 +149,16 @@ def test_a_broker_that_does_not_answer(caplog: pytest.LogCaptureFixture) -> None
     assert worker.look() == OPEN
 
 
+def test_a_broker_that_holds_a_response_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first request of a connection may be a JoinGroup that waits for other members."""
+    worker = Worker()
+    worker.accepted(1)
+    worker.opens(1)
+    monkeypatch.setattr(Client, "awaits_answer", False)
+    for _ in range(20):
+        assert worker.look() == OPEN
+
+
 def test_a_broker_that_answers_late_but_always_one(caplog: pytest.LogCaptureFixture) -> None:
     worker = Worker()
     waiting = [worker.opens(1) for _ in range(20)]
@@ -166,6 +177,20 @@ def test_shares_of_a_setting(caplog: pytest.LogCaptureFixture) -> None:
     (line,) = caplog.messages
     assert line.startswith("broker 1 of cluster 'main' gets no more connections of principals that")
     assert list(worker.counts.take()) == [("broker_refusals", ("main", "share"), 1)]
+
+
+def test_other_workers_are_asked_not_too_often() -> None:
+    worker, asked = Worker(), list[Wanted]()
+    worker.rooms = BrokerRooms(worker.cluster, Limits(), lambda: worker.now, asked.append)
+    for _ in range(3):
+        worker.refused(1)
+    worker.refused(2)
+    assert asked == [Wanted("main", node_id, Client.tenant, 0) for node_id in (1, 2)]
+    worker.now += ASK_SECONDS
+    worker.refused(1)
+    assert len(asked) == 3
+    worker.rooms.make_room_for(asked[0])
+    worker.rooms.make_room_for(Wanted("main", 7, Client.tenant, 0))
 
 
 def test_a_broker_that_has_left_is_forgotten() -> None:

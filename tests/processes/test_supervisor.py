@@ -21,6 +21,7 @@ from gateway import exit_codes
 from gateway.config.models import Config
 from gateway.processes.silence import LOOKS
 from gateway.processes.supervisor import StartError, Supervisor, Timing
+from gateway.processes.worker_messages import MakeRoom, decode_message
 from gateway.processes.worker_process import WorkerCommand, WorkerProcess, worker_command
 from tests.config import config_samples
 from tests.processes import fake_worker
@@ -426,3 +427,14 @@ def test_the_command_line_of_such_a_worker() -> None:
     line = worker_command(1, 7, ["la", "ny"])
     assert [word for word in line if "catalog" in word] == ["--new-catalog=la", "--new-catalog=ny"]
     assert not [word for word in worker_command(1, 7) if "catalog" in word]
+
+
+async def test_a_worker_that_wants_room_at_a_broker_is_heard_by_the_others(tmp_path: Path) -> None:
+    wants = MakeRoom("main", 3, "User:alice", "", 2)
+    async with running(tmp_path, "obeys", workers=3) as run:
+        await run.until_ready()
+        run.supervisor._received(run.supervisor._slots[1], wants)
+        orders = [tmp_path / f"orders-{worker_id}-1" for worker_id in range(3)]
+        await run.until(lambda: orders[0].exists() and orders[2].exists(), "the order")
+        assert [decode_message(orders[n].read_bytes()) for n in (0, 2)] == [wants, wants]
+        assert not orders[1].exists()

@@ -13,6 +13,7 @@ from gateway.policies.instance import PolicyError
 from gateway.processes.worker_messages import (
     Abort,
     Commit,
+    MakeRoom,
     Observe,
     Order,
     Prepare,
@@ -33,6 +34,9 @@ SETTINGS = PolicySettings.model_validate(
 )
 
 
+ROOM = MakeRoom("main", 3, "User:alice", "", 2)
+
+
 @pytest.mark.parametrize(
     "order",
     [
@@ -42,6 +46,7 @@ SETTINGS = PolicySettings.model_validate(
         Abort(),
         Observe(3.0),
         Observe(0.5, clusters=True),
+        ROOM,
     ],
 )
 def test_orders_survive(order: Order) -> None:
@@ -64,6 +69,8 @@ def test_orders_survive(order: Order) -> None:
         b'{"abort": false}',
         b'{"observe": "3", "clusters_too": true}',
         b'{"observe": 3.0}',
+        b'{"make_room": ["User:alice"], "cluster": "main", "node": 3, "mine": 2}',
+        b'{"make_room": ["User:alice", ""], "cluster": "main", "node": "3", "mine": 2}',
     ],
 )
 def test_what_is_no_order(line: bytes) -> None:
@@ -109,8 +116,12 @@ class Bench:
         self.policies = FakePolicies()
         self.answers: list[Prepared] = []
         self.observed: list[Observe] = []
+        self.rooms: list[MakeRoom] = []
         self.taker = OrderTaker(
-            cast(VolumePolicies, self.policies), self.answers.append, self.observed.append
+            cast(VolumePolicies, self.policies),
+            self.answers.append,
+            self.observed.append,
+            self.rooms.append,
         )
 
     def order(self, order: Order) -> None:
@@ -127,7 +138,9 @@ async def test_looking_is_no_matter_of_policies() -> None:
     bench.order(Prepare(1, SETTINGS))
     await eventually(lambda: bench.policies.did == ["prepare"], "the beginning")
     bench.order(Observe(3.0, clusters=True))
+    bench.order(ROOM)
     assert bench.observed == [Observe(3.0, clusters=True)]
+    assert bench.rooms == [ROOM]
     bench.policies.may.set()
     assert await bench.answer() == Prepared(1)
 
