@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from time import monotonic, time
+from uuid import UUID
 
 import pytest
 
@@ -13,7 +14,7 @@ from gateway.identity import Identity
 from gateway.session.expiry import NEVER, SessionExpired, end_of
 from protocol import messages
 from tests.auth.logins import Accepts
-from tests.session.pair import Pair, frames, request_frame
+from tests.session.pair import Pair, frames, raw_frame, request_frame
 from tests.session.producing import batch, produce
 from tests.session.test_sasl import ALICE, token
 from tests.session.test_session import (
@@ -262,3 +263,19 @@ def test_what_a_broker_is_at(pair: Pair) -> None:
     pair.send(STREAMED[-10:])
     assert session.first is not None
     assert session.first.correlation_id == 2
+
+
+def test_one_that_is_sent_on_leaves_nothing_to_the_request_behind_it(pair: Pair) -> None:
+    """It was to be decided again, and was answered without: the next one had not come before."""
+    topic = {"topic_id": UUID(int=99), "partition_data": [{"index": 0, "records": batch(1)}]}
+    pair.session.client_data(
+        raw_frame(0, 13, messages.made("ProduceRequest", 13, {"acks": 1, "topic_data": [topic]}), 1)
+    )
+    assert pair.session.waiting is not None
+    pair.session.leave()
+    expire(pair)
+    pair.resume()
+    assert correlation_ids(pair.to_client()) == [1]
+    with pytest.raises(SessionExpired):
+        pair.send(heartbeat(2))
+    assert pair.to_broker() == b""
