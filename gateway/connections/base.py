@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol, cast
 
 from gateway.cluster.link import ClusterUnreachable
-from gateway.connections.broker_room import NoRoom, Refused
 from gateway.connections.closing import NO_ROOM, Guarded, close_failed
+from gateway.connections.tenants import NoRoom, Refused
 from gateway.peers import address_text, host_text
 
 

@@ -17,10 +17,10 @@ from collections.abc import Callable
 from functools import partial
 from itertools import islice
 from time import monotonic
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from gateway.connections.closing import GAVE_WAY, guard
-from gateway.identity import ANONYMOUS
+from gateway.connections.tenants import NoRoom, RoomClient, Tenant
 
 LEARNED_SECONDS: Final = 60.0
 """How long a limit is taken for true after the broker refused a connection."""
@@ -43,55 +43,6 @@ LOOKED_AT: Final = 256
 """Connections of a tenant that are looked at for one that is idle."""
 
 NONE_OF_MINE: Final = -1
-
-Tenant = tuple[str, str]
-"""A principal and, without a login, which all share one, the client's address."""
-
-
-def tenant_of(principal: str, host: str) -> Tenant:
-    """Whose connections are counted together."""
-    return principal, host if principal == ANONYMOUS.principal else ""
-
-
-class NoRoom(ConnectionRefusedError):
-    """A tenant has its share of a broker's connections, or nobody can give way."""
-
-
-class Refused(ConnectionResetError):
-    """A broker has closed a new connection without a byte."""
-
-    def __init__(self, text: str = "the broker closed it before it answered") -> None:
-        super().__init__(text)
-
-
-class RoomClient(Protocol):
-    """A client's connection that has a broker connection, or is about to."""
-
-    @property
-    def tenant(self) -> Tenant: ...
-
-    @property
-    def idle(self) -> bool:
-        """Whether nothing is under way, so that it may be closed without harm."""
-        ...
-
-    @property
-    def awaits_answer(self) -> bool:
-        """Whether a broker that has let it in would have answered something soon."""
-        ...
-
-    def give_way(self, reason: str) -> None: ...
-    def fail(self, error: Exception) -> None: ...
-
-
-class Wanted(NamedTuple):
-    """A tenant whose connection a broker has refused, with nobody here to give way: other workers
-    have the broker's connections. ``mine`` are those that it has here."""
-
-    cluster: str
-    node_id: int
-    tenant: Tenant
-    mine: int
 
 
 class Limits(NamedTuple):

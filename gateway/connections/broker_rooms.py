@@ -10,8 +10,9 @@ from typing import Final
 from gateway.cluster.cluster import Cluster
 from gateway.cluster.listing import Address
 from gateway.config.models import Cluster as Settings
-from gateway.connections.broker_room import BrokerRoom, Limits, Tenant, Wanted
+from gateway.connections.broker_room import BrokerRoom, Limits
 from gateway.connections.refusals import Refusals
+from gateway.connections.tenants import Tenant, Wanted
 from gateway.counts import Counts
 
 ASK_SECONDS: Final = 0.2

@@ -21,9 +21,10 @@ from gateway.brokers.security import SESSION_USE
 from gateway.cluster.cluster import Cluster
 from gateway.cluster.listing import Address
 from gateway.cluster.locating import locate, located_elsewhere
-from gateway.connections.broker_room import ROOM_SECONDS, Place, Refused, RoomClient
+from gateway.connections.broker_room import ROOM_SECONDS, Place
 from gateway.connections.broker_rooms import BrokerRooms
 from gateway.connections.connection import Connection
+from gateway.connections.tenants import Refused, RoomClient
 from gateway.session.own_requests import ask
 
 SLOW_SECONDS: Final = 10.0

@@ -7,8 +7,9 @@ from collections import Counter
 from typing import Final, Protocol, cast
 
 from gateway.brokers.resets import reset
-from gateway.connections.broker_room import Place, Refused, Tenant
+from gateway.connections.broker_room import Place
 from gateway.connections.closing import TOO_MANY_LINGERING, guarded
+from gateway.connections.tenants import Refused, Tenant
 from gateway.connections.transports import WRITE_HIGH, write
 from gateway.exchanges.framing import Buffer
 from gateway.session.session import Session

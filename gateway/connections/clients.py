@@ -17,7 +17,7 @@ from gateway.config.models import Config, Listener
 from gateway.config.reach import reach_addresses
 from gateway.connections.admission import Admission
 from gateway.connections.base import BaseConnection
-from gateway.connections.broker_room import Place, Wanted
+from gateway.connections.broker_room import Place
 from gateway.connections.broker_rooms import BrokerRooms, limits_of
 from gateway.connections.broker_sessions import BrokerSessions, open_broker
 from gateway.connections.broker_side import BrokerSide, Lingering
@@ -27,6 +27,7 @@ from gateway.connections.incomplete import IncompleteBytes
 from gateway.connections.listeners import Listeners
 from gateway.connections.login_connection import LoginBroker, LoginConnection
 from gateway.connections.tasks import Tasks
+from gateway.connections.tenants import Wanted
 from gateway.connections.under_way import UnderWay
 from gateway.connections.volumes import Volumes
 from gateway.connections.waiting_clients import SilentClients

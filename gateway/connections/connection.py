@@ -15,7 +15,6 @@ from typing import Any, Final, Protocol, TypeAlias
 from gateway.brokers.errors import BrokerError
 from gateway.cluster.link import ClusterUnreachable
 from gateway.connections.base import BaseConnection, BaseHub
-from gateway.connections.broker_room import Refused, Tenant, tenant_of
 from gateway.connections.broker_side import LINGER_SECONDS, BrokerSide, Lingering
 from gateway.connections.closing import (
     LEFT_TOO_LONG,
@@ -24,6 +23,7 @@ from gateway.connections.closing import (
     SESSION_EXPIRED,
     guarded,
 )
+from gateway.connections.tenants import Refused, Tenant, tenant_of
 from gateway.connections.transports import WRITE_HIGH, close, half_close, write
 from gateway.exchanges.exchange import (
     Exchange,

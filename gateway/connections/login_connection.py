@@ -14,11 +14,12 @@ from typing import Protocol, cast
 
 from gateway.auth.login import Login
 from gateway.connections.base import BaseConnection, BaseHub
-from gateway.connections.broker_room import Place, Refused, Tenant, tenant_of
+from gateway.connections.broker_room import Place
 from gateway.connections.broker_side import BrokerSide
 from gateway.connections.closing import NO_ROOM, guarded
 from gateway.connections.connection import Connection
 from gateway.connections.logins import Logins
+from gateway.connections.tenants import Refused, Tenant, tenant_of
 from gateway.connections.transports import close
 from gateway.identity import ANONYMOUS
 from protocol.errors import ProtocolError

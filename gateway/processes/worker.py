@@ -35,7 +35,7 @@ from gateway.catalog.members import FormatRejected, NumberRejected
 from gateway.catalog.source import CatalogUnavailable
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Config
-from gateway.connections.broker_room import Wanted
+from gateway.connections.tenants import Wanted
 from gateway.foreign_text import raised_text
 from gateway.policies.instance import PolicyError
 from gateway.processes.held_catalogs import HeldCatalogs

@@ -121,7 +121,7 @@ class Observe:
 @dataclass(frozen=True, slots=True)
 class MakeRoom:
     """Close an idle connection to a broker for a client of another worker, which has found it full
-    and tells the supervisor so; see ``Wanted`` in gateway/connections/broker_room.py."""
+    and tells the supervisor so; see ``Wanted`` in gateway/connections/tenants.py."""
 
     cluster: str
     node_id: int

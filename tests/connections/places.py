@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from gateway.connections.broker_room import BrokerRoom, Limits, Place, RoomClient
+from gateway.connections.broker_room import BrokerRoom, Limits, Place
+from gateway.connections.tenants import RoomClient
 
 
 def place_of(client: RoomClient) -> Place:

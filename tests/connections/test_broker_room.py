@@ -14,12 +14,10 @@ from gateway.connections.broker_room import (
     LEARNED_SECONDS,
     BrokerRoom,
     Limits,
-    NoRoom,
     Place,
-    Tenant,
-    tenant_of,
 )
 from gateway.connections.closing import GAVE_WAY
+from gateway.connections.tenants import NoRoom, Tenant, tenant_of
 from gateway.identity import ANONYMOUS
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import cast
 
-from gateway.connections.broker_room import tenant_of
 from gateway.connections.broker_side import ClientSide, Lingering
+from gateway.connections.tenants import tenant_of
 from gateway.identity import ANONYMOUS
 
 

@@ -15,12 +15,13 @@ from gateway.brokers.errors import Unanswered
 from gateway.brokers.security import BrokerSecurity
 from gateway.cluster.cluster import Cluster
 from gateway.connections import broker_room
-from gateway.connections.broker_room import Limits, NoRoom, Place, Refused
+from gateway.connections.broker_room import Limits, Place
 from gateway.connections.broker_rooms import BrokerRooms
 from gateway.connections.broker_sessions import open_broker
 from gateway.connections.broker_side import BrokerSide
 from gateway.connections.closing import GAVE_WAY, NO_ROOM
 from gateway.connections.connection import Connection, Hub
+from gateway.connections.tenants import NoRoom, Refused
 from gateway.identity import Identity
 from protocol import messages
 from tests.auth.sasl_broker import SaslBroker

@@ -7,9 +7,10 @@ import logging
 import pytest
 
 from gateway.cluster.cluster import Cluster
-from gateway.connections.broker_room import Limits, NoRoom, Place, Wanted
+from gateway.connections.broker_room import Limits, Place
 from gateway.connections.broker_rooms import ASK_SECONDS, BrokerRooms
 from gateway.connections.refusals import LOCKED_SECONDS, OVER_SECONDS, UNTRIED_SECONDS
+from gateway.connections.tenants import NoRoom, Wanted
 from gateway.counts import Counts
 
 LOGGER = "gateway.connections.refusals"
