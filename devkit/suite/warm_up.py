@@ -10,6 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -38,13 +39,20 @@ def import_tests(root: Path) -> None:
     pytest.main(["--collect-only", "-qq", "-p", "no:cacheprovider", "tests"])
 
 
-def main() -> None:
-    """Import the tests, fetch Java's archives, and make the broker's class data. Raises MavenError
-    or BrokerError."""
-    import_tests(PROJECT_ROOT)
+def fetch_archives() -> None:
+    """Make a broker's class data, before tests of a stage take ports, and fetch the other archives
+    of Java. Raises MavenError or BrokerError."""
+    class_archive.main()
     for name in ENDPOINTS:
         jars(name)
-    class_archive.main()
+
+
+def main() -> None:
+    """Do both side by side: what is fetched is waited for."""
+    with ThreadPoolExecutor(1) as pool:
+        fetching = pool.submit(fetch_archives)
+        import_tests(PROJECT_ROOT)
+        fetching.result()
 
 
 if __name__ == "__main__":
