@@ -17,6 +17,7 @@ from gateway.commands.output import shortened
 from gateway.config.errors import Problem
 from gateway.config.models import Config, Listener
 from gateway.config.values import UNLIMITED
+from protocol.errors import ProtocolError
 
 AT_ONCE: Final = ("max.connections", "max.connections.per.ip")
 A_SECOND: Final = "max.connection.creation.rate"
@@ -41,12 +42,13 @@ async def limit_warnings(
     config: Config, admin: CoordinatorAdmin, brokers: Mapping[int, Address]
 ) -> list[Problem]:
     """A warning for each limit of brokers below what this gateway lets in. Brokers are left out
-    that are not reached, or do not tell their configs (DescribeConfigs on the cluster)."""
+    that are not reached, make no sense, or do not tell their configs (DescribeConfigs on the
+    cluster)."""
     found: dict[tuple[str, int], list[int]] = {}
     for node_id, address in islice(sorted(brokers.items()), MOST_ASKED):
         keys = (*AT_ONCE, A_SECOND)
         request = describe_configs([str(node_id)], keys, resource_type=_BROKER)
-        with suppress(OSError):
+        with suppress(OSError, ProtocolError):
             answer = await admin.ask_at(address, request)
             for one in (each for result in answer.results for each in result.configs or ()):
                 if str(one.value or "").isdecimal():

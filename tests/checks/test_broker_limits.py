@@ -11,6 +11,7 @@ import pytest
 from gateway.checks.broker_limits import limit_warnings
 from gateway.config.models import Config
 from protocol import messages
+from protocol.errors import ProtocolError
 from protocol.messages import Request
 from protocol.schema import field_type
 from tests.config import config_samples
@@ -113,3 +114,17 @@ async def test_a_rate_is_compared_with_the_rate(configured: Configured) -> None:
 
 async def test_those_that_do_not_tell(configured: Configured) -> None:
     assert await warned(configured(), Brokers(b1=None)) == []
+
+
+class Nonsense(Brokers):
+    """Brokers whose answers are no Kafka."""
+
+    async def ask_at(
+        self, address: tuple[str, int], request: Request, *, within: float | None = None
+    ) -> Any:
+        raise ProtocolError("the response ends too early")
+
+
+async def test_those_that_make_no_sense(configured: Configured) -> None:
+    brokers = Nonsense(b1={"max.connections": "10"})
+    assert await limit_warnings(configured(), brokers, brokers.addresses) == []
