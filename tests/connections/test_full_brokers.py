@@ -14,6 +14,7 @@ from gateway.brokers.connection import BrokerConnection
 from gateway.brokers.errors import Unanswered
 from gateway.brokers.security import BrokerSecurity
 from gateway.cluster.cluster import Cluster
+from gateway.config.reach import reach_addresses
 from gateway.connections import broker_room
 from gateway.connections.broker_room import Limits, Place
 from gateway.connections.broker_rooms import BrokerRooms
@@ -23,10 +24,13 @@ from gateway.connections.closing import GAVE_WAY, NO_ROOM
 from gateway.connections.connection import Connection, Hub
 from gateway.connections.tenants import NoRoom, Refused
 from gateway.identity import Identity
+from gateway.processes.server import Server
+from gateway.virtual_brokers import Target
 from protocol import messages
 from tests.auth.sasl_broker import SaslBroker
 from tests.brokers.test_opening import security_of
 from tests.brokers.tls_broker import HOST, TlsBroker
+from tests.config import config_samples
 from tests.connections.connected import FakeServer
 from tests.connections.fake_transport import FakeTransport
 from tests.session.pair import Pair, request_frame
@@ -250,3 +254,50 @@ async def test_only_what_brokers_answer_at_once_is_awaited(broker: FullBroker) -
         gateway.clients.append(client)
     versions.close("the test is over")
     gateway.close()
+
+
+class Worker:
+    """A whole worker, whose clients come to a listener without a login: an address is a tenant."""
+
+    def __init__(self, directory: Path, broker: FullBroker) -> None:
+        config = config_samples.config(directory)
+        self.server = Server(config)
+        cluster = self.server.served[0].cluster
+        cluster.brokers, cluster.reachable = {1: (HOST, broker.port)}, True
+        self._listener = config.listeners[0]
+        self._target = Target("", reach_addresses(config, self._listener).bootstrap.addresses, None)
+
+    async def comes(self, host: str) -> FakeTransport:
+        """A client that gets through, or is closed."""
+        made = self.server.clients.admission.accept(self._listener, self._target)
+        assert isinstance(made, Connection)
+        client = FakeTransport()
+        client._extra["peername"] = (host, 5_000)  # type: ignore[attr-defined]
+        made.connection_made(client)
+        made.data_received(api_versions())
+        await eventually(lambda: client.written or client.closed, "an end")
+        return client
+
+
+async def test_a_whole_worker(
+    broker: FullBroker, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker = Worker(tmp_path, broker)
+    idle = [await worker.comes("10.0.0.1") for _ in range(MOST)]
+    assert not any(client.closed for client in idle)
+    broker.most = 0
+    assert (await worker.comes("10.0.0.2")).closed
+    assert idle[0].closed
+    report = worker.server.collect()
+    assert ("broker_refusals", ("main", "closed"), 1) in report.rows
+    assert ("closes", (NO_ROOM,), 1) in report.rows
+    assert ("closes", (GAVE_WAY,), 1) in report.rows
+    assert (report.gauges["refusing_brokers"], report.gauges["locked_out"]) == (0, 0)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    broker.most = MOST
+    await eventually(lambda: broker.open < MOST, "the end of the one that gave way")
+    assert not (await worker.comes("10.0.0.2")).closed
+    assert worker.server.collect().gauges["locked_out"] == 0
+    await worker.server.clients.stop()
+    await eventually(lambda: not broker.open, "the end of all")
+    assert len(worker.server.clients.rooms[""].of(1)) == 0
