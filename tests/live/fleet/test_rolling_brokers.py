@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -183,23 +182,18 @@ def test_clients_meet_no_error_that_they_do_not_meet_directly(
                 site.kafka.restart_broker(node_id, jar_set=jar_set)
                 _await_progress(running, topics, f"broker {node_id} is {jar_set}")
         site.await_in_sync()
-        every = [one for each in running.values() for one in each]
-        for one in every:  # each takes a second or two to close, so they do it side by side
-            one.stopping.set()
-        for one in every:
-            one.stop()
+        for each in running.values():
+            for one in each:
+                one.stop()
     for start in LIBRARIES:
         direct = _problems(running["direct", start])
         for name in site.kinds:
             problems = _problems(running[name, start])
             print(f"{start.__name__} at {name}: {len(problems)} problems")
             assert len(problems) <= len(direct), (name, start.__name__, problems, direct)
-    servers = site.kafka.bootstrap_servers
-    with ThreadPoolExecutor(8) as pool:  # a consumer waits most of its time
-        reading = {key: pool.submit(_stored, servers, flat[key]) for key in topics}
     for key, topic in topics.items():
         acked = {value for one in running[key] for value in one.acked[topic]}
-        stored = reading[key].result()
+        stored = _stored(site.kafka.bootstrap_servers, flat[key])
         assert acked <= {*stored}, (topic, "acknowledged, and lost")
         if key[1] is not kafka_python:  # whose producer is not idempotent by itself
             steady.once_each(stored)
@@ -212,8 +206,9 @@ def _await_progress(
     topics: Mapping[tuple[str, Start], str],
     what: str,
 ) -> None:
-    all_of_them = [(one, topics[key]) for key, each in running.items() for one in each]
-    steady.await_progress_of(all_of_them, what)
+    for key, each in running.items():
+        for one in each:
+            one.await_progress(what, topics[key])
 
 
 def _problems(clients_of_one: Sequence[Steady]) -> list[str]:
