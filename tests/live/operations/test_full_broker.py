@@ -1,0 +1,229 @@
+"""A broker at its limits of connections: to it all clients of a gateway come from one address."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+from typing import Final
+
+import pytest
+from confluent_kafka.admin import (
+    AlterConfigOpType,
+    ConfigEntry,
+    ConfigResource,
+    ResourceType,
+)
+
+from devkit.broker import KafkaCluster
+from devkit.gateway_config import Listener
+from devkit.gateway_process import GatewayProcess
+from devkit.waiting import wait_until
+from tests.live.support import clients
+from tests.live.support.secured_brokers import PASSWORDS, SecuredBrokers
+from tests.live.support.wire import ConnectionEnded, Wire
+
+pytestmark = pytest.mark.long("kills")
+
+LIMIT: Final = 40
+IDLE: Final = 60
+OTHERS: Final = 5
+
+RATE: Final = 5
+AT_ONCE: Final = 120
+PATIENCE: Final = 10.0
+"""Seconds that each of them waits, for all that it does."""
+
+QUOTA_SECONDS: Final = 12.0
+"""For Kafka to forget what was connected: ``quota.window.num`` windows of a second."""
+
+SPARED: Final = 10
+"""How many fewer may get through the gateway: what it has begun to open when its client leaves has
+spent the broker's rate, and the gateway has connections of its own."""
+
+
+@pytest.fixture(scope="module")
+def full() -> Iterator[KafkaCluster]:
+    with KafkaCluster(overrides={"max.connections.per.ip": str(LIMIT)}) as kafka:
+        yield kafka
+
+
+def served(wire: Wire) -> bool:
+    """Whether a client's request gets to a broker and back."""
+    try:
+        return bool(wire.ask("Metadata", 4, topics=()).brokers)
+    except (ConnectionEnded, OSError):
+        return False
+
+
+def count(gateway: GatewayProcess, metric: str) -> float:
+    found = re.findall(rf"^kafka_gateway_{metric}(?:{{[^}}]*}})? (\S+)$", gateway.metrics(), re.M)
+    return sum(map(float, found))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_one_client_does_not_lock_the_others_out(full: KafkaCluster, workers: int) -> None:
+    """Addresses are who they are here: there is no login."""
+    listener = Listener("all", "every namespace")
+    with (
+        GatewayProcess(full.bootstrap_servers, [listener], ["team-a"], workers=workers) as gateway,
+        ExitStack() as stack,
+    ):
+        servers = gateway.bootstrap_servers("all")
+
+        def connect(source: str) -> Wire:
+            return stack.enter_context(Wire(servers, source=source))
+
+        def is_let_in(source: str) -> bool:
+            return served(connect(source))
+
+        idle = [wire for wire in (connect("127.0.0.1") for _ in range(IDLE)) if served(wire)]
+        assert LIMIT / 4 < len(idle) <= LIMIT, "the broker's limit, less the gateway's own"
+
+        for number in range(OTHERS):
+            comes = partial(is_let_in, f"127.0.0.{number + 2}")
+            wait_until(comes, "another client is served", clients.SECONDS)
+        stayed = sum(map(served, idle))
+        assert len(idle) - stayed <= OTHERS + workers, "no more gave way than were needed"
+
+        assert gateway.get("/readyz")[0] == 200
+        wait_until(
+            lambda: count(gateway, "broker_refusals_total") >= IDLE - LIMIT,
+            "the count of refused ones",
+            clients.SECONDS,
+        )
+        assert count(gateway, "locked_out") == 0
+        log = gateway.log()
+        told = log.count("closes new connections before it answers")
+        assert 1 <= told <= workers, "one line, not one for each client"
+        assert "max.connections.per.ip" in log
+        assert len(re.findall(r"\bWARNING\b.* gateway\.connections", log)) == told
+
+
+def test_new_clients_that_cannot_get_through_are_told_apart(full: KafkaCluster) -> None:
+    """Another program on the gateway's machine has all of them, so nobody can give way."""
+    listener = Listener("all", "every namespace")
+    with (
+        GatewayProcess(full.bootstrap_servers, [listener], ["team-a"]) as gateway,
+        ExitStack() as stack,
+    ):
+        servers = gateway.bootstrap_servers("all")
+        old = stack.enter_context(Wire(servers))
+        assert served(old)
+        others: list[Wire] = []
+
+        def locked_out() -> bool:
+            while served(other := stack.enter_context(Wire(full.bootstrap_servers))):
+                others.append(other)  # the gateway may have closed one that it started with
+            with Wire(servers, source="127.0.0.2") as new:
+                return not served(new) and gateway.get("/readyz")[0] == 503
+
+        wait_until(locked_out, "readiness", clients.SECONDS)
+        _, text = gateway.get("/readyz")
+        assert "new clients cannot get through" in text
+        assert "max.connections.per.ip" in text
+        assert count(gateway, "locked_out") == 1
+        assert served(old), "older ones work"
+
+        for other in others:
+            other.close()
+
+        def ready() -> bool:
+            with Wire(servers, source="127.0.0.2") as new:
+                return served(new) and gateway.get("/readyz")[0] == 200
+
+        wait_until(ready, "readiness again", clients.SECONDS)
+
+
+def test_a_gateway_that_starts_at_a_full_broker_says_so(full: KafkaCluster) -> None:
+    listener = Listener("all", "every namespace")
+    with ExitStack() as stack:
+        while served(stack.enter_context(Wire(full.bootstrap_servers))):
+            pass
+        gateway = GatewayProcess(full.bootstrap_servers, [listener], ["team-a"])
+        with ThreadPoolExecutor() as pool:
+            started = pool.submit(gateway.start)
+            try:
+                wait_until(
+                    lambda: "max.connections.per.ip" in _log_of(gateway),
+                    "what is wrong",
+                    clients.SECONDS,
+                )
+                assert "clusters[0].security.protocol" in gateway.log()
+            finally:
+                stack.close()
+                started.result()
+                gateway.stop()
+
+
+def _log_of(gateway: GatewayProcess) -> str:
+    try:
+        return gateway.log()
+    except (AssertionError, OSError, RuntimeError):
+        return ""  # it has not been started yet
+
+
+def set_rate(brokers: SecuredBrokers, rate: int | None) -> None:
+    """New connections a second that the broker accepts, on all listeners together (KIP-612)."""
+    kind = AlterConfigOpType.DELETE if rate is None else AlterConfigOpType.SET
+    entry = ConfigEntry("max.connection.creation.rate", str(rate or ""), incremental_operation=kind)
+    resource = ConfigResource(ResourceType.BROKER, "1", incremental_configs=[entry])
+    admin = clients.admin(brokers.kafka.bootstrap_servers)
+    for changed in admin.incremental_alter_configs([resource]).values():
+        changed.result(clients.SECONDS)
+
+
+def log_in(wire: Wire, user: str) -> None:
+    assert not wire.ask("SaslHandshake", 1, mechanism="PLAIN").error_code
+    token = f"\0{user}\0{PASSWORDS[user]}".encode()
+    assert not wire.ask("SaslAuthenticate", 2, auth_bytes=token).error_code
+
+
+def crowd(address: str, user: str | None = None) -> int:
+    """How many of the clients that connect at once get through before they have waited enough.
+    They stay until all have."""
+
+    def come(deadline: float) -> Wire | None:
+        try:
+            wire = Wire(address, seconds=PATIENCE)
+        except OSError:
+            return None
+        try:
+            wire.until(max(deadline - time.monotonic(), 0.01))
+            if user is not None:
+                log_in(wire, user)
+            if wire.ask("Metadata", 4, topics=()).brokers:
+                return wire
+        except (ConnectionEnded, OSError):
+            pass
+        wire.close()
+        return None
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        deadline = time.monotonic() + PATIENCE
+        through = [wire for wire in pool.map(come, [deadline] * AT_ONCE) if wire is not None]
+    for wire in through:
+        wire.close()
+    return len(through)
+
+
+def test_as_many_get_through_as_directly() -> None:
+    """120 clients at once at a broker that accepts 5 connections a second, each of which waits."""
+    with SecuredBrokers() as brokers:
+        security = brokers.identity("SASL_PLAINTEXT", "PLAIN")
+        with brokers.gateway(security) as gateway:
+            servers = gateway.bootstrap_servers("all")
+            assert crowd(servers) == AT_ONCE, "without a rate all do"
+            set_rate(brokers, RATE)
+            time.sleep(QUOTA_SECONDS)
+            directly = crowd(brokers.kafka.servers("SASL_PLAINTEXT"), "gateway")
+            assert directly < AT_ONCE
+            time.sleep(QUOTA_SECONDS)
+            through = crowd(servers)
+            assert through >= directly - SPARED
+            assert gateway.get("/readyz")[0] == 200
+            set_rate(brokers, None)
+            assert crowd(servers) == AT_ONCE
