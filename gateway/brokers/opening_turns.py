@@ -39,8 +39,8 @@ class OpeningTurns:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """One opening: enter when its turn has come, leave when the broker has answered or the
-        opening is given up."""
+        """The turn of one opening: it begins when others have made room, and ends when the broker
+        has answered or the opening is given up."""
         loop = asyncio.get_running_loop()
         if self._under_way >= self._at_once or self._waiting:
             await self._wait(loop)
@@ -67,7 +67,8 @@ class OpeningTurns:
             raise
 
     def _ended(self, now: float, began: float) -> None:
-        """As many openings are under way as the broker answers within a second."""
+        """Note that an opening has ended, and let as many be under way as the broker answers within
+        a second."""
         self._moved = now
         self._under_way -= 1
         if now - began >= SLOW_SECONDS:

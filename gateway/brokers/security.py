@@ -124,7 +124,7 @@ class BrokerSecurity:
 
     @property
     def hint_for_unanswered(self) -> str:
-        """What to look at where a broker closed a connection without a byte."""
+        """The settings and limits to look at if a broker closes a connection without a byte."""
         return f"is {self.key}.protocol what it speaks there? {_OR_FULL}"
 
     def lost(self, error: Exception) -> str:

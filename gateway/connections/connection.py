@@ -337,7 +337,7 @@ class Connection(BaseConnection):
         self.close(reason, quietly=True)
 
     def used(self) -> None:
-        """It was in use lately."""
+        """Note that the connection was in use lately."""
         if self._broker is not None:
             self._broker.used()
 

@@ -49,7 +49,8 @@ class Seen(NamedTuple):
 
 
 class Refusals:
-    """What becomes of new connections to one broker. Times are of the clock of its room."""
+    """The new connections to one broker that it let in or refused. Times are of the clock of its
+    room."""
 
     def __init__(self, cluster: str, node_id: int, room: BrokerRoom) -> None:
         self._cluster = cluster
