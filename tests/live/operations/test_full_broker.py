@@ -138,34 +138,6 @@ def test_new_clients_that_cannot_get_through_are_told_apart(full: KafkaCluster) 
         wait_until(ready, "readiness again", clients.SECONDS)
 
 
-def test_a_gateway_that_starts_at_a_full_broker_says_so(full: KafkaCluster) -> None:
-    listener = Listener("all", "every namespace")
-    with ExitStack() as stack:
-        while served(stack.enter_context(Wire(full.bootstrap_servers))):
-            pass
-        gateway = GatewayProcess(full.bootstrap_servers, [listener], ["team-a"])
-        with ThreadPoolExecutor() as pool:
-            started = pool.submit(gateway.start)
-            try:
-                wait_until(
-                    lambda: "max.connections.per.ip" in _log_of(gateway),
-                    "what is wrong",
-                    clients.SECONDS,
-                )
-                assert "clusters[0].security.protocol" in gateway.log()
-            finally:
-                stack.close()
-                started.result()
-                gateway.stop()
-
-
-def _log_of(gateway: GatewayProcess) -> str:
-    try:
-        return gateway.log()
-    except (AssertionError, OSError, RuntimeError):
-        return ""  # it has not been started yet
-
-
 def set_rate(brokers: SecuredBrokers, rate: int | None) -> None:
     """New connections a second that the broker accepts, on all listeners together (KIP-612)."""
     kind = AlterConfigOpType.DELETE if rate is None else AlterConfigOpType.SET
