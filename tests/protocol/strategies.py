@@ -13,7 +13,13 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from kio.static.primitive import Records, TZAware, i32Timedelta, i64Timedelta
 
-from protocol.schema import field_type, message_class, message_names, message_versions
+from protocol.schema import (
+    OPEN_TIMES,
+    field_type,
+    message_class,
+    message_names,
+    message_versions,
+)
 
 PROFILE: Final = settings.get_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
@@ -82,7 +88,7 @@ def _values(field: Field[Any], annotation: object) -> st.SearchStrategy[Any]:
     if nullable and (field.metadata.get("tag") is None or field.default is None):
         values = st.none() | values
     if field.default is not MISSING:
-        values = st.just(field.default) | values
+        values = st.just(OPEN_TIMES.get(field.name, field.default)) | values
     return values
 
 

@@ -1,7 +1,8 @@
 """A search for the bytes that take a worker the most of its time in one go.
 
-Clients choose what they send: which array of which request is how long, and how many requests one
-read holds. From random choices the search goes on with those that took longest.
+Clients choose what they send: which array of which request is how long, whether its text is UTF-8,
+and how many requests one read holds. Meanwhile the catalog may change, and the gateway may stop.
+From random choices the search goes on with those that took longest.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from time import monotonic
 
 from gateway.apis.table import APIS
 from gateway.exchanges.exchange import Unanswerable
+from gateway.slices import Slices
 from protocol.errors import ProtocolError
 from tests.session.allowing import Allowing
 from tests.session.long_requests import TimedPair, longest_request, ways
@@ -25,6 +27,9 @@ READ = 256 * 1024
 ITEMS = (1, 3, 10, 30, 100, 300, 1_000, 1_000, 3_000, 3_000, 10_000, 10_000, 30_000, 99_000)
 NAMES = ("x:", "team-a:t", "t", "", "no such:")
 """What the names begin with: of no namespace, of topics that exist, of none, not valid."""
+
+MARK = "\x7f"
+"""Stands for a byte that is in no UTF-8 text."""
 
 KNOWN = 300
 """Topics that exist."""
@@ -44,6 +49,12 @@ class Shape:
     frames: int
     name: str
     allowed: bool
+    malformed: bool = False
+    """Whether the names are no UTF-8."""
+    leaving: bool = False
+    """Whether the client is sent on to another gateway."""
+    changing: bool = False
+    """Whether the catalog changes while the requests are in flight."""
 
 
 def ways_of_all() -> Sequence[tuple[str, int, str]]:
@@ -59,19 +70,36 @@ def ways_of_all() -> Sequence[tuple[str, int, str]]:
 def seconds(shape: Shape) -> float:
     """CPU of the longest callback that such a read leads to."""
     key = next(row.key for row in APIS.values() if row.name == shape.api)
-    body = longest_request(shape.api, shape.version, shape.way, shape.items, shape.name)
+    name = shape.name + MARK if shape.malformed else shape.name
+    body = longest_request(shape.api, shape.version, shape.way, shape.items, name)
+    if shape.malformed:
+        body = body.replace(MARK.encode(), b"\x80")
     frame = raw_frame(key, shape.version, body)
     topics = [f"team-a..t{number}" for number in range(KNOWN)]
     pair = TimedPair(topics=topics, authorizer=None if shape.allowed else Allowing([]))
+    if shape.leaving:
+        pair.session.leave()
     try:
         read = frame * max(min(shape.frames, READ // len(frame)), 1)
         for start in range(0, len(read), READ):
             pair.send(read[start : start + READ])
+        if shape.changing:
+            _change(pair)
         while pair.session.under_way:
             pair.let_answer()
     except (ProtocolError, Unanswerable):
         pass  # the connection ends; what it took counts
     return pair.longest
+
+
+def _change(pair: TimedPair) -> None:
+    """The catalog changes, in something else than what the requests name."""
+    pair.view = pair.view.successor(pair.catalog.snapshot)
+    access = pair.access()
+    pair.callback(lambda: pair.session.see(access))
+    checking = Slices(pair.session.check_doubted)
+    while pair.session.doubted and not checking.done:
+        pair.callback(checking.step)
 
 
 def steady(shape: Shape, bound: float) -> float:
@@ -122,6 +150,7 @@ class Search:
                 choose((1, 4, 1_000, 10_000)),
                 choose(NAMES),
                 self._random.random() < 0.5,
+                *(self._random.random() < 0.2 for _ in range(3)),
             )
         _, shape = choose(self.worst)
         changes = choose(
@@ -130,6 +159,9 @@ class Search:
                 {"frames": max(shape.frames * 4 // choose((1, 8, 16)), 1)},
                 {"name": choose(NAMES)},
                 {"allowed": not shape.allowed},
+                {"malformed": not shape.malformed},
+                {"leaving": not shape.leaving},
+                {"changing": not shape.changing},
                 {
                     "version": choose(
                         [v for a, v, w in self._ways if (a, w) == (shape.api, shape.way)]

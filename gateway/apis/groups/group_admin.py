@@ -36,7 +36,7 @@ from gateway.rules.declaration import (
 from gateway.rules.restore import ResponseRenamer
 from protocol import messages
 from protocol.messages import make
-from protocol.pausing import paced
+from protocol.pausing import eased, paced
 from protocol.splice import Edit
 
 _MESSAGE: Final = "The group has described topic(s) that the client is not authorized to describe."
@@ -113,7 +113,7 @@ def _shown(group: Any, hidden: Callable[[bytes], bool]) -> Any:
         for assignment in (member.assignment, member.target_assignment)
         for topic in assignment.topic_partitions
     }
-    if not any(hidden(name.encode()) for name in topics):
+    if not any(hidden(name.encode()) for name in eased([*topics])):
         return group
     values = {"group_id": group.group_id, "authorized_operations": NOT_ASKED}
     error = {"error_code": TOPIC_AUTHORIZATION_FAILED, "error_message": _MESSAGE}

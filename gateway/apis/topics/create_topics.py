@@ -106,11 +106,12 @@ def request(
         concerns_namespaces(state, name)
         or may_be_captured(name.decode(errors="replace"))
         or is_judged(state, name)
-        for name in names
+        for name in eased(names)
     ):
         return change(state, exchange, state.worker.changes.create_topics, left)
     remaining = set(names)
-    rejections = _rejections(state, [t for t in requested.topics if t.name.encode() in remaining])
+    left_over = [t for t in eased(requested.topics) if t.name.encode() in remaining]
+    rejections = _rejections(state, left_over)
     again = generic.look_again(exchange, rejections)
     if again is not None:
         return again
@@ -171,7 +172,7 @@ def _rejections(state: ConnectionState, topics: Sequence[Any]) -> Rejections:
     two contradict each other an error for both."""
     rejections = Rejections()
     firsts: dict[bytes, Any] = {}
-    for topic in topics:
+    for topic in eased(topics):
         name = topic.name.encode()
         denied = check_creation(state.view, topic.name)
         if denied is not None:

@@ -152,7 +152,7 @@ def _is_forbidden_to_broker(state: ConnectionState, names: Sequence[bytes]) -> b
     policies = state.worker.judge.policies
     enforced = policies.judges and any(p.block.mode == "enforce" for p in policies.of(""))
     # Of two topics one cannot be forbidden alone.
-    return enforced or any(_may_be_of_namespace(state, name) for name in names)
+    return enforced or any(_may_be_of_namespace(state, name) for name in eased(names))
 
 
 def _may_be_of_namespace(state: ConnectionState, spelled: bytes) -> bool:
