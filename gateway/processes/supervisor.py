@@ -85,6 +85,10 @@ class Supervisor:
     ) -> None:
         in_tree = config.clusters[0].mount is not None
         self.metrics = Metrics(version(), config.metrics.max_namespaces, in_tree=in_tree)
+        for cluster in config.clusters:
+            for reason in ("closed", "share"):
+                # A rate needs a value from before the first refusal.
+                self.metrics.count("broker_refusals", (cluster.name, reason), 0)
         self._config = config
         self._manager = manager or ServiceManager()
         self._command = command
