@@ -10,7 +10,7 @@ from collections.abc import Callable
 from struct import calcsize
 from typing import Final, TypeAlias
 
-from protocol.pausing import paced
+from protocol.pausing import joined, paced
 from protocol.primitives import (
     compact_string,
     legacy_string,
@@ -148,7 +148,7 @@ def without_unknown_tags(buf: bytes, spec: StructSpec) -> bytes:
     """
     parts: list[Piece] = []
     _known_struct(buf, 0, spec, None, parts)
-    return b"".join(parts)
+    return joined(parts)
 
 
 Read = Callable[[bytes], bytes]
@@ -183,7 +183,7 @@ def _known_struct(
         if tag in known:
             inside: list[Piece] = []
             _known_field(buf, pos, known[tag], True, read, inside)
-            content = b"".join(inside)
+            content = joined(inside)
             tagged.append(write_uvarint(tag) + write_uvarint(len(content)) + content)
         pos += size
     parts.append(write_uvarint(len(tagged)))

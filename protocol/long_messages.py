@@ -2,20 +2,21 @@
 
 kio reads and writes a message in one go, which takes 20 ms for a thousand topics, or for 100,000
 names. Here whatever holds long arrays is cut: its elements are kio's, one at a time, and so is what
-is left of it with these arrays empty. Bytes must have passed the message's validator, as for kio.
+is left of it with these arrays empty. Long records, which kio would copy, are views of the bytes
+that they are read from. Bytes must have passed the message's validator, as for kio.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from io import BytesIO
 from typing import Any, Final, get_type_hints
 
-from protocol.kio_types import Entity, entity_reader, entity_writer, readers, writers
+from protocol.kio_types import Entity, Records, entity_reader, entity_writer, readers, writers
 from protocol.layout import FEW_PLAIN, field_end, read_count, write_count
-from protocol.pausing import paced
+from protocol.pausing import paced, write_long
 from protocol.schema import (
     StructSpec,
     field_type,
@@ -44,16 +45,30 @@ _PLAIN: Final[dict[tuple[str, bool], tuple[Reader, Writer]]] = {
 flexible. There are no arrays of others."""
 
 
+_RECORDS: Final = "records"
+_NO_RECORDS: Final = Records(b"")
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """A struct with arrays: kio's class, its spec, a walker to its ``end``, the ``parts`` that are
-    elements of its arrays of structs, by attribute, and readers of its ``plain`` arrays."""
+    """A struct, and how its long fields are read."""
 
     cls: Any
+    """kio's class."""
     spec: StructSpec
     end: Walker
+    """Finds the struct's end."""
     parts: dict[str, _Part]
+    """The elements of its arrays of structs, by attribute."""
     plain: dict[str, Reader]
+    """Readers of the elements of its other arrays, by attribute."""
+    records: frozenset[str]
+    """The attributes that hold records."""
+
+    @property
+    def is_short(self) -> bool:
+        """Whether nothing in the struct can be long but its strings."""
+        return not (self.parts or self.plain or self.records)
 
 
 @cache
@@ -74,7 +89,8 @@ def _make(message: str, version: int, cls: Any, spec: StructSpec) -> _Part:
         for field in spec.fields
         if field.array and (field.type, spec.flexible) in _PLAIN
     }
-    return _Part(cls, spec, struct_walker(message, version, spec), parts, plain)
+    records = frozenset(field.name for field in spec.fields if field.type == _RECORDS)
+    return _Part(cls, spec, struct_walker(message, version, spec), parts, plain, records)
 
 
 def read(message: str, version: int, body: bytes) -> Any:
@@ -84,19 +100,24 @@ def read(message: str, version: int, body: bytes) -> Any:
 
 def _read(part: _Part, buf: bytes, pos: int) -> tuple[Any, int]:
     end = part.end(buf, pos, len(buf), [])
-    if end - pos <= SHORT or not (part.parts or part.plain):
+    if end - pos <= SHORT or part.is_short:
         if end - pos == len(buf):
             return entity_reader(part.cls)(buf, pos)
         return entity_reader(part.cls)(buf[pos:end], 0)[0], end
     rest: list[bytes] = []
-    arrays: dict[str, tuple[Any, ...]] = {}
+    long: dict[str, tuple[Any, ...] | memoryview] = {}
     flexible = part.spec.flexible
     for field in part.spec.fields:
         start = pos
         element, read_plain = part.parts.get(field.name), part.plain.get(field.name)
         if element is None and read_plain is None:
             pos = field_end(buf, pos, field, flexible)
-            rest.append(buf[start:pos])
+            if field.name in part.records and pos - start > SHORT:
+                size, begin = read_count(buf, start, flexible)
+                long[field.name] = memoryview(buf)[begin : begin + size]
+                rest.append(write_count(0, flexible))
+            else:
+                rest.append(buf[start:pos])
             continue
         count, pos = read_count(buf, pos, flexible)
         if count < 0:
@@ -112,11 +133,11 @@ def _read(part: _Part, buf: bytes, pos: int) -> tuple[Any, int]:
                 value, size = read_plain(buf, pos)
                 found.append(value)
                 pos += size
-        arrays[field.name] = tuple(found)
+        long[field.name] = tuple(found)
         rest.append(write_count(0, flexible))
     rest.append(buf[pos:end])
     outer, _ = entity_reader(part.cls)(b"".join(rest), 0)
-    return replace(outer, **arrays), end
+    return replace(outer, **long), end
 
 
 def write(entity: Any, out: BytesIO) -> None:
@@ -127,9 +148,9 @@ def write(entity: Any, out: BytesIO) -> None:
 
 @cache
 def _writer(cls: type[Entity]) -> Writer:
-    """A writer of entities of a class: kio's, but for long arrays."""
-    plain = _plain_of(cls)
-    names = (*_arrays_of(cls), *plain)
+    """A writer of entities of a class: kio's, but for long arrays and long records."""
+    plain, records = _plain_of(cls), _records_of(cls)
+    names = (*_arrays_of(cls), *plain, *records)
     at_once: Any = entity_writer(cls)
     if not names:
         return at_once  # type: ignore[no-any-return]
@@ -137,28 +158,31 @@ def _writer(cls: type[Entity]) -> Writer:
     spec = struct_spec(cls)
 
     def write_entity(out: BytesIO, entity: Any) -> None:
-        arrays = {name: getattr(entity, name) for name in names}
-        if not any(_are_many(array, name in plain) for name, array in arrays.items()):
+        if not _is_long(entity):
             at_once(out, entity)
             return
+        values = {name: getattr(entity, name) for name in names}
         outer = BytesIO()
-        at_once(outer, replace(entity, **{name: () for name, array in arrays.items() if array}))
+        empty_of = {name: _NO_RECORDS if name in records else () for name in names if values[name]}
+        at_once(outer, replace(entity, **empty_of))
         rest, done = outer.getvalue(), 0
         for name, place in _array_starts(rest, spec, names).items():
-            array = arrays[name]
-            if not array:
+            value = values[name]
+            if not value:
                 continue
             empty = write_count(0, flexible)
             out.write(rest[done:place])
-            out.write(write_count(len(array), flexible))
+            out.write(write_count(len(value), flexible))
             write_plain = plain.get(name)
-            if write_plain is None:
-                element_class: Any = type(array[0])
+            if name in records:
+                write_long(out, value)
+            elif write_plain is None:
+                element_class: Any = type(value[0])
                 write_element = _writer(element_class)
-                for element in paced(array):
+                for element in paced(value):
                     write_element(out, element)
             else:
-                for element in paced(array, FEW_PLAIN):
+                for element in paced(value, FEW_PLAIN):
                     write_plain(out, element)
             done = place + len(empty)
         out.write(rest[done:])
@@ -166,16 +190,25 @@ def _writer(cls: type[Entity]) -> Writer:
     return write_entity
 
 
-def _are_many(elements: Sequence[Any] | None, plain: bool) -> bool:
-    """Whether an array, or one in its elements, is longer than kio writes in one go."""
-    if not elements:
-        return False
-    if plain or len(elements) > FEW:
-        return len(elements) > (FEW_PLAIN if plain else FEW)
-    element_class: Any = type(elements[0])
-    names = ((name, False) for name in _arrays_of(element_class))
-    both = (*names, *((name, True) for name in _plain_of(element_class)))
-    return any(_are_many(getattr(each, name), lists) for each in elements for name, lists in both)
+def _is_long(entity: Any) -> bool:
+    """Whether a field of an entity, or of one in it, is longer than kio writes in one go."""
+    cls: Any = type(entity)
+    for name, most in _most_of(cls).items():
+        value = getattr(entity, name)
+        if value and (len(value) > most or (most == FEW and any(map(_is_long, value)))):
+            return True
+    return False
+
+
+@cache
+def _most_of(cls: type[Entity]) -> dict[str, int]:
+    """The length up to which kio writes a field in one go, by attribute, of those that may be
+    longer."""
+    return {
+        **dict.fromkeys(_arrays_of(cls), FEW),
+        **dict.fromkeys(_plain_of(cls), FEW_PLAIN),
+        **dict.fromkeys(_records_of(cls), SHORT),
+    }
 
 
 @cache
@@ -189,6 +222,12 @@ def _arrays_of(cls: type[Entity]) -> tuple[str, ...]:
         and field_type(hints[field.name])[2]
         and hasattr(field_type(hints[field.name])[0], "__flexible__")
     )
+
+
+@cache
+def _records_of(cls: type[Entity]) -> tuple[str, ...]:
+    """The attributes that hold records."""
+    return tuple(each.name for each in fields(cls) if each.metadata.get("kafka_type") == _RECORDS)
 
 
 @cache

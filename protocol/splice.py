@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from itertools import accumulate
 
-from protocol.pausing import FEW, paced
+from protocol.pausing import FEW, LONG, joined, paced
 from protocol.primitives import write_uvarint
 
 Edit = tuple[int, int, bytes]
@@ -31,14 +31,14 @@ def splice(
     """
     if sized:
         edits = sorted([*edits, *_size_edits(edits, sized)])
-    parts: list[bytes] = []
-    pos = start
+    parts: list[bytes | memoryview] = []
+    pos, source = start, buf if end - start <= LONG else memoryview(buf)
     for at, stop, new in edits if len(edits) <= FEW else paced(edits):
-        parts.append(buf[pos:at])
+        parts.append(source[pos:at])
         parts.append(new)
         pos = stop
-    parts.append(buf[pos:end])
-    return b"".join(parts)
+    parts.append(source[pos:end])
+    return joined(parts)
 
 
 def _size_edits(edits: Sequence[Edit], sized: Sequence[tuple[int, int, int]]) -> list[Edit]:

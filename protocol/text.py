@@ -14,6 +14,7 @@ from typing import Final
 
 from protocol.errors import ProtocolError
 from protocol.layout import Piece, with_texts
+from protocol.pausing import joined
 from protocol.primitives import MAX_INT16
 from protocol.schema import message_spec
 from protocol.walkers import validator
@@ -36,7 +37,7 @@ def as_brokers_read(text: bytes) -> bytes:
 
 def readable(message: str, version: int, body: bytes) -> bytes:
     """A request's body with each of its texts as a broker reads it; see :func:`readable_pieces`."""
-    return b"".join(readable_pieces(message, version, body, 0, len(body)))
+    return joined(readable_pieces(message, version, body, 0, len(body)))
 
 
 def readable_pieces(message: str, version: int, buf: bytes, start: int, stop: int) -> list[Piece]:

@@ -382,7 +382,7 @@ def look_again(exchange: Exchange, rejections: Rejections) -> Refresh | None:
         return None
     if rejections.unknown_ids:
         return Refresh.TOPICS
-    if any(denied.rule == NAMESPACE_RULE for denied in rejections.topics.values()):
+    if any(denied.rule == NAMESPACE_RULE for denied in eased(rejections.topics.values())):
         return Refresh.CATALOG
     return None
 
@@ -394,7 +394,7 @@ def forward_renamed(state: ConnectionState, exchange: Exchange, body: bytes) -> 
     # "All topics" was expanded to names, however many there are.
     spans = request_spans(exchange.plan, body, 0, len(body), most=math.inf)
     if exchange.plan.key == _METADATA_V0:
-        spans = [span for span in spans if span[3] != _NO_TOPIC_AT_ALL]
+        spans = [span for span in eased(spans) if span[3] != _NO_TOPIC_AT_ALL]
     renamer.add(spans)
     if renamer.rejections is not None:
         raise ProtocolError(f"{exchange.plan.name}: a denied item was left in the request")

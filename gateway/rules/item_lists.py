@@ -17,7 +17,7 @@ from gateway.rules.declaration import Declaration, ItemShape
 from gateway.rules.topic_entries import SPELLING
 from protocol import messages
 from protocol.messages import element_class, make
-from protocol.pausing import pause_point
+from protocol.pausing import eased, pause_point
 
 Key = TypeVar("Key", bound=Hashable)
 """The key of an item: its id as raw bytes, or a number and raw bytes."""
@@ -70,7 +70,7 @@ def split_items(
     shape = _shape(api, version)
     request = messages.parse(f"{api.name}Request", version, body)
     entries = getattr(request, shape.asked)
-    keys: list[Key] = [_key(entry, shape.asked_by) for entry in entries]
+    keys: list[Key] = [_key(entry, shape.asked_by) for entry in eased(entries)]
     by_key = dict(zip(keys, entries, strict=True))
     left, items = [], []
     for key, entry in zip(keys, entries, strict=True):
@@ -104,8 +104,10 @@ def reject_all_items(api: Declaration, version: int, body: bytes, why: Denied) -
     """The response that answers every item of a request with ``why``. Raises as ``split_items``."""
     shape = _shape(api, version)
     request = messages.parse(f"{api.name}Request", version, body)
-    keys: list[Hashable] = [_key(entry, shape.asked_by) for entry in getattr(request, shape.asked)]
-    items = tuple(RequestedItem(key, key, why) for key in keys)
+    keys: list[Hashable] = [
+        _key(entry, shape.asked_by) for entry in eased(getattr(request, shape.asked))
+    ]
+    items = tuple(RequestedItem(key, key, why) for key in eased(keys))
     return merge_items(KeptItems(api, shape, version, items), None)
 
 
@@ -124,7 +126,7 @@ def merge_items(kept: KeptItems[Key], body: bytes | None) -> bytes:
     answers: dict[Any, list[Any]] = {}
     for entry in getattr(response, shape.answered):
         answers.setdefault(_key(entry, shape.answered_by), []).append(entry)
-    firsts = {key: entries[0] for key, entries in answers.items()}
+    firsts = {key: entries[0] for key, entries in eased(answers.items())}
     merged = []
     for item in kept.items:
         if item.denied is not None:
@@ -134,7 +136,7 @@ def merge_items(kept: KeptItems[Key], body: bytes | None) -> bytes:
                 merged.append(replace(entry, **_names(shape.answered_by, item.key)))
         elif entries := answers.get(item.key):
             merged.append(entries.pop(0))
-    merged += [entry for entries in answers.values() for entry in entries]
+    merged += [entry for entries in eased(answers.values()) for entry in entries]
     return messages.write(replace(response, **{shape.answered: tuple(merged)}))
 
 

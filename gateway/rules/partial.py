@@ -24,7 +24,7 @@ from gateway.rules.topic_entries import (
 )
 from protocol import messages
 from protocol.messages import changed, element_class, has_field, make
-from protocol.pausing import paced
+from protocol.pausing import eased, paced
 
 ACKS_NONE = 0
 
@@ -196,10 +196,10 @@ def _split(api: Declaration, version: int, body: bytes, rejection: Rejection) ->
         lists: tuple[TopicList, ...] = (asked,)
         nothing_left = getattr(request, shape.request.array) == ()
     else:
-        divided = [_split_list(g, g.group_id, rejection) for g in getattr(request, groups)]
-        request = replace(request, **{groups: tuple(group for group, _ in divided)})
-        lists = tuple(asked for _, asked in divided)
-        nothing_left = all(getattr(g, shape.request.array) == () for g, _ in divided)
+        divided = [_split_list(g, g.group_id, rejection) for g in eased(getattr(request, groups))]
+        request = replace(request, **{groups: tuple(group for group, _ in eased(divided))})
+        lists = tuple(asked for _, asked in eased(divided))
+        nothing_left = all(getattr(g, shape.request.array) == () for g, _ in eased(divided))
     kept = KeptTopics(api, shape, version, lists, getattr(request, "acks", None) != ACKS_NONE)
     if shape.adjusted is not None:
         request = shape.adjusted(request, rejection.has, rejection.first_spelling)
@@ -236,7 +236,7 @@ def _merge_groups(kept: KeptTopics, groups: str, response: Any) -> tuple[Any, ..
             merged.append(found)  # no topic is answered
             continue
         merged.append(merge_topics(kept.shape, asked.topics, found))
-    return (*merged, *(group for left in answered.values() for group in left))
+    return (*merged, *(group for left in eased(answered.values()) for group in left))
 
 
 def _without(holder: Any, path: tuple[str, ...], hidden: Collection[bytes]) -> Any:

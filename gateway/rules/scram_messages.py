@@ -23,7 +23,7 @@ from gateway.error_codes import (
     UNSUPPORTED_SASL_MECHANISM,
 )
 from protocol.messages import made
-from protocol.pausing import paced
+from protocol.pausing import eased, paced
 
 MIN_ITERATIONS: Final = 4_096
 MAX_ITERATIONS: Final = 16_384
@@ -70,8 +70,8 @@ def alter(snapshot: Snapshot, request: Any) -> Alteration:
     denied: dict[str, Denied] = {}
     seen: set[tuple[str, int]] = set()
     decisions: list[tuple[Any, Callable[[Snapshot, Any], Change | Denied | None]]] = [
-        *((deletion, _deleted) for deletion in request.deletions),
-        *((upsertion, _upserted) for upsertion in request.upsertions),
+        *((deletion, _deleted) for deletion in eased(request.deletions)),
+        *((upsertion, _upserted) for upsertion in eased(request.upsertions)),
     ]
     for item, decide in paced(decisions):
         user = item.name
@@ -97,7 +97,7 @@ def users_of(request: Any) -> list[str]:
 
 def alteration_response(version: int, answers: Mapping[str, Denied | None]) -> bytes:
     """AlterUserScramCredentialsResponse: a result for each user."""
-    results = [{"user": user, **_error(why)} for user, why in answers.items()]
+    results = [{"user": user, **_error(why)} for user, why in eased(answers.items())]
     return made("AlterUserScramCredentialsResponse", version, {"results": results})
 
 
@@ -117,7 +117,7 @@ def description_response(version: int, snapshot: Snapshot, users: Sequence[str])
         ]
         return {"credential_infos": infos} if infos else _error(_unknown(user))
 
-    results = [{"user": user, **values(user, times)} for user, times in times_named.items()]
+    results = [{"user": user, **values(user, times)} for user, times in eased(times_named.items())]
     return made("DescribeUserScramCredentialsResponse", version, {"results": results})
 
 
@@ -126,7 +126,7 @@ def description_error(
 ) -> bytes:
     """DescribeUserScramCredentialsResponse with an error, the same for each user that was named;
     ``whole``: and for the request."""
-    results = [{"user": user, **_error(why)} for user in dict.fromkeys(users)]
+    results = [{"user": user, **_error(why)} for user in eased(dict.fromkeys(users))]
     values = {"results": results, **(_error(why) if whole else {})}
     return made("DescribeUserScramCredentialsResponse", version, values)
 

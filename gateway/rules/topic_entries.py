@@ -22,7 +22,7 @@ from gateway.error_codes import (
 )
 from gateway.rules.declaration import TOPIC_ID, Topics, TopicShape
 from protocol.messages import element_class, make
-from protocol.pausing import paced, pause_point
+from protocol.pausing import eased, paced, pause_point
 
 NO_ALIASES: Mapping[bytes, bytes] = MappingProxyType({})
 
@@ -108,8 +108,8 @@ def divide(
     A second spelling is forwarded as a part of the first one's entry.
     """
     topics = rejection.shape.request
-    requested = [_requested(entry, topics, rejection) for entry in entries]
-    if rejection.shape.all_or_nothing and any(topic.denied for topic in requested):
+    requested = [_requested(entry, topics, rejection) for entry in eased(entries)]
+    if rejection.shape.all_or_nothing and any(topic.denied for topic in eased(requested)):
         requested = [
             replace(topic, denied=topic.denied or NOT_ATTEMPTED) for topic in paced(requested)
         ]
@@ -160,7 +160,7 @@ def _joined(
     there, more = partitions_of(first, topics), partitions_of(second, topics)
     rejected = {
         index: conflict
-        for index, partition in more.items()
+        for index, partition in eased(more.items())
         if there.get(index, partition) != partition
     }
     union = tuple((there | more | there).values())
@@ -237,7 +237,7 @@ class _Answers:
 
     def left(self) -> tuple[Any, ...]:
         """The entries that were not requested."""
-        return tuple(e for place, e in enumerate(self._entries) if place not in self._taken)
+        return tuple(e for place, e in enumerate(eased(self._entries)) if place not in self._taken)
 
 
 def _error_entry(shape: TopicShape, topic_class: type, topic: RequestedTopic, why: Denied) -> Any:
@@ -247,7 +247,7 @@ def _error_entry(shape: TopicShape, topic_class: type, topic: RequestedTopic, wh
         return make(topic_class, values | _error(shape, why))
     partition_class = element_class(topic_class, topics.partitions)
     values[topics.partitions] = tuple(
-        _error_partition(shape, partition_class, index, why) for index in topic.partitions
+        _error_partition(shape, partition_class, index, why) for index in eased(topic.partitions)
     )
     return make(topic_class, values)
 
@@ -278,6 +278,6 @@ def _entry_of_spelling(
     ]
     wanted += [
         _error_partition(shape, partition_class, index, why)
-        for index, why in topic.rejected.items()
+        for index, why in eased(topic.rejected.items())
     ]
     return replace(entry, **{topics.partitions: tuple(wanted)})

@@ -33,7 +33,7 @@ from gateway.rules.division import Item, Names, Parts
 from gateway.rules.volume_items import answered_keys, with_all_else
 from protocol import messages
 from protocol.messages import element_class, has_field, make
-from protocol.pausing import paced
+from protocol.pausing import eased, paced
 
 
 def divide(api: Declaration, version: int, body: bytes, names: Names) -> Parts | None:
@@ -72,7 +72,7 @@ def divide(api: Declaration, version: int, body: bytes, names: Names) -> Parts |
         return Parts(version, {only: body}, names.own, items, only)
     bodies = {
         volume: messages.write(replace(request, **{array: tuple(its)}))
-        for volume, its in by_volume.items()
+        for volume, its in eased(by_volume.items())
     }
     return Parts(version, bodies, names.own, items)
 

@@ -25,6 +25,7 @@ from gateway.exchanges.state import ConnectionState
 from gateway.slices import Slices
 from gateway.views.access import Access
 from protocol.errors import NotUtf8
+from protocol.pausing import joined, size_of
 from protocol.splice import splice
 from protocol.text import readable_pieces
 
@@ -153,8 +154,8 @@ def readable_frame(
     where its body begins, which was ``start``. Raises ProtocolError."""
     body = readable_pieces(f"{plan.name}Request", plan.version, buf, start, end)
     header = buf[position + SIZE.size : start]
-    size = len(header) + sum(map(len, body))
-    return b"".join((SIZE.pack(size), header, *body)), SIZE.size + len(header)
+    body[:0] = (SIZE.pack(len(header) + size_of(body)), header)
+    return joined(body), SIZE.size + len(header)
 
 
 def note_decision(exchange: Exchange, buf: bytes, start: int, end: int, outcome: Outcome) -> None:

@@ -30,6 +30,7 @@ from gateway.session.rechecking import may_go_on
 from gateway.session.responses import response_payload
 from protocol.errors import NotUtf8, ProtocolError, TruncatedError
 from protocol.headers import read_request_header
+from protocol.pausing import size_of
 from protocol.primitives import legacy_string
 
 _monotonic: Final = monotonic
@@ -411,7 +412,7 @@ class Requests(Holding):
         header[2:4] = forward.plan.version.to_bytes(2, "big")
         if forward.plan.request_header_flexible > exchange.client_plan.request_header_flexible:
             header += NO_TAGS
-        self.to_broker.append(SIZE.pack(len(header) + sum(map(len, forward.pieces))))
+        self.to_broker.append(SIZE.pack(len(header) + size_of(forward.pieces)))
         self.to_broker.append(bytes(header))
         self.to_broker += forward.pieces
 

@@ -8,6 +8,7 @@ from typing import Final
 from gateway.apis.records.produce import may_write
 from gateway.exchanges.exchange import Exchange
 from gateway.exchanges.state import ConnectionState
+from protocol.pausing import eased
 
 MAX_SILENT: Final = 1_000
 """Names, and transactional ids, of such requests at which the broker is asked first whether it has
@@ -62,8 +63,8 @@ class Silent:
 
     def topics(self) -> Iterator[bytes]:
         """The topics that they reach, by flat name or the broker's id."""
-        yield from (flat for flat, _ in self.names)
-        yield from (own for own, _ in self.ids)
+        yield from (flat for flat, _ in eased(self.names))
+        yield from (own for own, _ in eased(self.ids))
 
     def left(self, exchange: Exchange) -> bool:
         """A request has been answered; whether that shows that all of these were carried out: the

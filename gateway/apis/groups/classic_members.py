@@ -28,6 +28,7 @@ from gateway.rules.rename import CONSUMER
 from protocol import messages
 from protocol.entities import Kind
 from protocol.messages import changed
+from protocol.pausing import eased
 from protocol.splice import Edit
 from protocol.walkers import Span
 
@@ -120,7 +121,7 @@ def response(
     """Restore names as this client subscribed to them. The members of a group have one protocol
     type, so the request's holds, whatever the response says."""
     spans = generic.response_spans(exchange.plan, buf, start, end)
-    spans = [span for span in spans if span[0] != PROTOCOL_TYPE]
+    spans = [span for span in eased(spans) if span[0] != PROTOCOL_TYPE]
     exchange.spelled = state.spelled
     assert isinstance(exchange.kept, MemberOf)
     if exchange.kept.joins is not None:
@@ -168,7 +169,7 @@ def _remember_type(state: ConnectionState, kept: MemberOf, version: int, body: b
 
 def _value(spans: list[Span], kind: int, default: bytes) -> bytes:
     """The value of the first span of a kind."""
-    found: bytes = next((span[3] for span in spans if span[0] == kind), default)
+    found: bytes = next((span[3] for span in eased(spans) if span[0] == kind), default)
     return found
 
 

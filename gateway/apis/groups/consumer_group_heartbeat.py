@@ -135,7 +135,7 @@ def _hidden_ids(state: ConnectionState, spans: list[Span]) -> set[bytes]:
         return set()
     index = state.worker.cluster.index
     ids = {value: index.name_of(value) for kind, _, _, value in eased(spans) if kind == TOPIC_ID}
-    return {value for value, flat in ids.items() if flat and not state.view.reaches(flat)}
+    return {value for value, flat in eased(ids.items()) if flat and not state.view.reaches(flat)}
 
 
 def _forbidden(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied] | None:

@@ -30,6 +30,7 @@ from protocol import messages
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
 from protocol.messages import changed, element_class, has_field
+from protocol.pausing import eased
 from protocol.splice import Edit
 from protocol.walkers import Span
 
@@ -56,7 +57,7 @@ def request(
     plan = exchange.plan
     spans = generic.request_spans(plan, buf, start, end)
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
-    key_type = next((span[3] for span in spans if span[0] == KEY_TYPE), GROUP_KEY)
+    key_type = next((span[3] for span in eased(spans) if span[0] == KEY_TYPE), GROUP_KEY)
     if key_type not in (GROUP_KEY, TRANSACTION_KEY):
         denied = Denied(
             INVALID_REQUEST, f"Coordinators of key type {key_type} are not served here.", "access"
@@ -86,7 +87,8 @@ def _typed(spans: list[Span], key_type: int) -> list[Span]:
     """The spans with coordinator keys as group or transactional ids."""
     kind = TRANSACTIONAL_ID if key_type == TRANSACTION_KEY else GROUP_ID
     return [
-        (kind, span[1], span[2], span[3]) if span[0] == COORDINATOR_KEY else span for span in spans
+        (kind, span[1], span[2], span[3]) if span[0] == COORDINATOR_KEY else span
+        for span in eased(spans)
     ]
 
 
@@ -94,7 +96,7 @@ def hide_nodes(version: int, body: bytes, hidden_node_ids: Collection[int]) -> b
     """A FindCoordinatorResponse in which these brokers coordinate nothing. Raises ProtocolError."""
     response = messages.parse("FindCoordinatorResponse", version, body)
     if has_field(type(response), "coordinators"):
-        shown = tuple(_shown(entry, hidden_node_ids) for entry in response.coordinators)
+        shown = tuple(_shown(entry, hidden_node_ids) for entry in eased(response.coordinators))
         return messages.write(replace(response, coordinators=shown))
     return messages.write(_shown(response, hidden_node_ids))
 

@@ -50,7 +50,7 @@ def list_response(
     spans = generic.response_spans(plan, buf, start, end)
     hidden = {
         value
-        for kind, _, _, value in spans
+        for kind, _, _, value in eased(spans)
         if kind == GROUP_ID
         and (access.view.id_to_client(value) is None or not access.lists_group(value))
     }
@@ -102,7 +102,7 @@ def withhold(version: int, body: bytes, hidden: Callable[[bytes], bool]) -> byte
     ``hidden`` topic have TOPIC_AUTHORIZATION_FAILED and nothing else, as in KafkaApis. Raises
     ProtocolError."""
     response = messages.parse("ConsumerGroupDescribeResponse", version, body)
-    groups = tuple(_shown(group, hidden) for group in response.groups)
+    groups = tuple(_shown(group, hidden) for group in eased(response.groups))
     return messages.write(replace(response, groups=groups))
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from protocol import messages
 from protocol.messages import changed
+from protocol.pausing import eased
 
 
 def without_names(version: int, body: bytes, unknown: Callable[[str], bool]) -> bytes:
@@ -16,7 +17,7 @@ def without_names(version: int, body: bytes, unknown: Callable[[str], bool]) -> 
     connection has joined meanwhile subscribes to nothing more. Raises ProtocolError."""
     request = messages.parse("ConsumerGroupHeartbeatRequest", version, body)
     names = request.subscribed_topic_names or ()
-    known = tuple(name for name in names if not unknown(name))
+    known = tuple(name for name in eased(names) if not unknown(name))
     values: dict[str, object] = {}
     if len(known) != len(names):
         values["subscribed_topic_names"] = known

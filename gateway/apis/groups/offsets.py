@@ -33,6 +33,7 @@ from gateway.rules.declaration import (
 )
 from gateway.rules.partial import drop
 from gateway.rules.shadows import Far, is_shadow
+from protocol.pausing import eased
 from protocol.splice import Edit
 
 
@@ -47,7 +48,7 @@ def response(
     requested = exchange.spelled_ids or {}
     hidden = {
         value
-        for kind, _, _, value in spans
+        for kind, _, _, value in eased(spans)
         if kind == TOPIC_ID
         and value not in requested
         and ((flat := index.name_of(value)) is None or _hides(state, far, flat))

@@ -40,7 +40,7 @@ from protocol import messages
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
 from protocol.messages import changed, make
-from protocol.pausing import FEW, paced
+from protocol.pausing import FEW, eased, paced
 from protocol.splice import Edit, splice
 from protocol.walkers import Span
 
@@ -287,7 +287,7 @@ def _reject(
             renamer.spelled = dict(session.spelled)
     renamer.add(spans)
     rejections, body = renamer.rejections or Rejections(), buf[start:end]
-    if any(kind == TOPIC_NAME and not value for kind, _, _, value in spans):
+    if any(kind == TOPIC_NAME and not value for kind, _, _, value in eased(spans)):
         rejections.topics[b""] = NO_NAME
     exchange.flow = state.flow(FETCH, exchange.plan.version, next(iter(renamer.spelled), b""))
     again = generic.look_again(exchange, rejections)

@@ -32,7 +32,7 @@ from gateway.rules.rename import wire_string
 from gateway.views.access import WRITE
 from protocol.entities import Kind
 from protocol.errors import ProtocolError, TruncatedError
-from protocol.pausing import FEW, may_pause, paced
+from protocol.pausing import FEW, eased, may_pause, paced
 from protocol.records import BATCH_HEADER_SIZE, batch_facts
 from protocol.splice import Edit
 from protocol.walkers import Span
@@ -247,8 +247,8 @@ def _told_apart(
                 for topic, start, stop in batches:
                     by_flat.setdefault(topic, []).append((start, stop))
             mine = by_flat.get(flat, ())
-            facts = [batch_facts(buf, start, min(end, stop)) for start, stop in mine]
-            if any(fact is None or fact[1] for fact in facts):
+            facts = [batch_facts(buf, start, min(end, stop)) for start, stop in eased(mine)]
+            if any(fact is None or fact[1] for fact in eased(facts)):
                 return False
     return True
 

@@ -30,7 +30,7 @@ from gateway.views.access import WRITE
 from gateway.views.authorized_access import ACL_RULE
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
-from protocol.pausing import eased
+from protocol.pausing import copied, eased
 from protocol.primitives import legacy_string
 from protocol.records import batch_facts
 from protocol.splice import Edit, splice
@@ -64,7 +64,7 @@ def reject(
     Raises Unanswerable with acks=0, which has no response to carry them.
     """
     exchange.flow = state.flow(PRODUCE, exchange.plan.version, b"")
-    named = next((span[3] for span in spans if span[0] == TRANSACTIONAL_ID), None)
+    named = next((span[3] for span in eased(spans) if span[0] == TRANSACTIONAL_ID), None)
     renamer = generic.renamer_for(state, exchange)
     renamer.add(spans)
     rejections = renamer.rejections
@@ -83,7 +83,7 @@ def reject(
     if rejected:
         rejections = rejections or Rejections()
         rejections.topics |= rejected
-    body = buf[start:end]
+    body = copied(buf, start, end)
     if rejections is None:
         # An empty name or id names nothing: it is left to the broker to reject it.
         rest = Forward(exchange.plan, splice(buf, start, end, renamer.edits))
@@ -94,7 +94,7 @@ def reject(
     for what, flats in counts.items():
         flows = [state.flow(PRODUCE, exchange.plan.version, flat) for flat in flats]
         guarantee.count_rejected(flows, what)
-    if any(kind == ACKS and value == ACKS_NONE for kind, _, _, value in spans):
+    if any(kind == ACKS and value == ACKS_NONE for kind, _, _, value in eased(spans)):
         first = next(iter((rejections.topics | rejections.ids).values()), None)
         why = first.message if first else "two spellings of one topic"
         # As Kafka does, so that the producer notices at all.
@@ -171,7 +171,7 @@ def _second_names(
     why = "This producer wrote to the topic under another name or id before; use a new producer."
     return {
         requested: Denied(INVALID_REQUEST, why, "spelling")
-        for requested, flat in _flat_names(state, renamer).items()
+        for requested, flat in eased(_flat_names(state, renamer).items())
         if requested in numbered and state.produced_as(flat, requested) != requested
     }
 
@@ -204,7 +204,7 @@ def _unmarked_topics(
     """Denials for the topics of idempotent producers whose ids may be another's here."""
     flats = _flat_names(state, renamer)
     unmarked = guarantee.unmarked(buf, end, _batches(spans, flats)[1])
-    return {name: guarantee.UNMARKED for name, flat in flats.items() if flat in unmarked}
+    return {name: guarantee.UNMARKED for name, flat in eased(flats.items()) if flat in unmarked}
 
 
 def _raise_acks_of_rest(state: ConnectionState, exchange: Exchange, rest: Forward) -> Forward:
@@ -212,14 +212,16 @@ def _raise_acks_of_rest(state: ConnectionState, exchange: Exchange, rest: Forwar
     requires it, and with a timeout_ms that is not too long."""
     body, index = rest.body, state.worker.cluster.index
     spans = generic.request_spans(rest.plan, body, 0, len(body), most=math.inf)
-    flats = {name: name for kind, _, _, name in spans if kind == TOPIC_NAME}
-    flats |= {own: index.name_of(own) or b"" for kind, _, _, own in spans if kind == TOPIC_ID}
+    flats = {name: name for kind, _, _, name in eased(spans) if kind == TOPIC_NAME}
+    flats |= {
+        own: index.name_of(own) or b"" for kind, _, _, own in eased(spans) if kind == TOPIC_ID
+    }
     acks, batches = _batches(spans, flats)
     exchange.upgraded = acks in guarantee.WEAK_ACKS and any(
-        state.view.guarantee_of(flat) & UPGRADE_ACKS for flat in flats.values()
+        state.view.guarantee_of(flat) & UPGRADE_ACKS for flat in eased(flats.values())
     )
     guarantee.count_request(state, exchange, body, len(body), batches, acks)
-    at = next(span[1] for span in spans if span[0] == ACKS)
+    at = next(span[1] for span in eased(spans) if span[0] == ACKS)
     edits: list[Edit] = []
     if exchange.upgraded:
         edits.append((at, at + RAISED_SIZE, guarantee.raised(body, at)))
@@ -231,8 +233,8 @@ def _raise_acks_of_rest(state: ConnectionState, exchange: Exchange, rest: Forwar
 def _flat_names(state: ConnectionState, renamer: RequestRenamer) -> dict[bytes, bytes]:
     """The names and ids in a request, as the client wrote them, to flat names."""
     name_of = state.worker.cluster.index.name_of
-    flats = {requested: flat for flat, requested in renamer.spelled.items()}
-    return flats | {name: name_of(own) or b"" for own, name in renamer.spelled_ids.items()}
+    flats = {requested: flat for flat, requested in eased(renamer.spelled.items())}
+    return flats | {name: name_of(own) or b"" for own, name in eased(renamer.spelled_ids.items())}
 
 
 def _batches(spans: list[Span], flats: dict[bytes, bytes]) -> tuple[int, list[Batch]]:

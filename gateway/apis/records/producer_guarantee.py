@@ -29,6 +29,7 @@ from gateway.policies.tree import (
 )
 from gateway.views.view import View
 from protocol.errors import TruncatedError
+from protocol.pausing import paced
 from protocol.records import (
     BATCH_HEADER_SIZE,
     batch_facts,
@@ -221,7 +222,7 @@ def has_older_format(buf: bytes, end: int, flat: bytes, batches: Iterable[Batch]
     """Whether a topic has a batch of a format before KIP-98."""
     return any(
         topic == flat and is_older_format(buf, start, min(end, stop))
-        for topic, start, stop in batches
+        for topic, start, stop in paced(batches)
     )
 
 

@@ -21,6 +21,7 @@ from gateway.exchanges.exchange import Answer, Exchange
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.partial import error_response, reject_all
 from protocol import messages
+from protocol.pausing import copied
 
 ELSEWHERE: Final = Denied(
     NOT_LEADER_OR_FOLLOWER,
@@ -35,7 +36,7 @@ def turned_away(
     """The response that sends a client on; None: the request is decided as always, as all others
     are, and those that have no response (acks=0)."""
     plan = exchange.plan
-    body = buf[start:end]
+    body = copied(buf, start, end)
     code = NOT_LEADER_OR_FOLLOWER
     if plan.api_key == PRODUCE:
         response = reject_all(plan.api, plan.version, body, ELSEWHERE)

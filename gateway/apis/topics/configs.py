@@ -83,7 +83,7 @@ def request(
         }[plan.name]
         return change(state, exchange, carry_out, body)
     denied, aliases = _resource_rejections(state, spans, NO_NAME[plan.name])
-    topics = {name: why for (_, name), why in denied.items()}
+    topics = {name: why for (_, name), why in eased(denied.items())}
     again = generic.look_again(exchange, Rejections(topics=topics))
     if again is not None:
         return again

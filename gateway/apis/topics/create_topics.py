@@ -143,7 +143,7 @@ def hide_configs(version: int, body: bytes, access: Access) -> bytes:
     Raises ProtocolError.
     """
     response = messages.parse("CreateTopicsResponse", version, body)
-    topics = tuple(_shown(topic, access) for topic in response.topics)
+    topics = tuple(_shown(topic, access) for topic in eased(response.topics))
     return messages.write(replace(response, topics=topics))
 
 
@@ -187,7 +187,7 @@ def _rejections(state: ConnectionState, topics: Sequence[Any]) -> Rejections:
         if are_alike(first, topic) and spelled not in rejections.topics:
             rejections.aliases[name] = spelled
             continue
-        alike = [twin for twin, one in rejections.aliases.items() if one == spelled]
+        alike = [twin for twin, one in eased(rejections.aliases.items()) if one == spelled]
         for twin in alike:
             del rejections.aliases[twin]
         why = contradiction(first.name, topic.name)

@@ -51,7 +51,7 @@ def request(
     names = [value for kind, _, _, value in eased(spans) if kind == TOPIC_NAME and value]
     forbidden = admin_rights.deletions(state.access, names, state.worker.cluster.index.names())
     by_id = _denied_ids(state, spans)
-    shown = {topic_id: name for topic_id in by_id if (name := _shown(state, topic_id))}
+    shown = {topic_id: name for topic_id in eased(by_id) if (name := _shown(state, topic_id))}
     if shown:
         exchange.then(lambda answer: _with_names(exchange.client_plan.version, answer, shown))
     left = without_denied(state, exchange, buf[start:end], forbidden | by_id)
@@ -142,7 +142,7 @@ def _with_names(version: int, body: bytes, shown: dict[bytes, str]) -> bytes:
         topic
         if topic.topic_id is None
         else replace(topic, name=shown.get(topic.topic_id.bytes, topic.name))
-        for topic in response.responses
+        for topic in eased(response.responses)
     )
     return messages.write(replace(response, responses=topics))
 
@@ -159,13 +159,16 @@ def _id_concerns_namespaces(state: ConnectionState, topic_id: bytes) -> bool:
 
 def _translated(request: Any, before: int, after: int, where: str) -> Mapping[str, object]:
     if before < FIRST_WITH_IDS <= after:
-        return {"topics": [{"name": name} for name in request.topic_names], "topic_names": ()}
+        return {
+            "topics": [{"name": name} for name in eased(request.topic_names)],
+            "topic_names": (),
+        }
     if before < FIRST_WITH_IDS or after >= FIRST_WITH_IDS:
         return {}
     for topic in request.topics:
         if topic.topic_id is not None or topic.name is None:
             raise not_expressible(where, f"topic_id={topic.topic_id}")
-    return {"topic_names": [topic.name for topic in request.topics], "topics": ()}
+    return {"topic_names": [topic.name for topic in eased(request.topics)], "topics": ()}
 
 
 API = Api(

@@ -35,7 +35,7 @@ from gateway.rules.declaration import (
 )
 from protocol import messages
 from protocol.messages import element_class, make
-from protocol.pausing import in_order, paced
+from protocol.pausing import eased, in_order, paced
 from protocol.splice import Edit
 
 _REQUEST = "DescribeTopicPartitionsRequest"
@@ -87,7 +87,7 @@ def request(
             return Refresh.CATALOG
         if found.existing:
             count_first_topic(state, exchange, spans)
-            names = [name for name in page(requested).order if name not in found.existing]
+            names = [name for name in eased(page(requested).order) if name not in found.existing]
             return _describe(state, exchange, requested, names, found.existing)
     return generic.request(state, exchange, buf, start, end)
 
@@ -96,7 +96,10 @@ def _is_elsewhere(state: ConnectionState, requested: Any) -> bool:
     """Whether the cursor is no topic that is requested. A broker rejects that request; where the
     cursor is a name that no topic can have here, there is none to forward."""
     cursor = requested.cursor
-    if cursor is None or cursor.topic_name in {"", *(topic.name for topic in requested.topics)}:
+    if cursor is None or cursor.topic_name in {
+        "",
+        *(topic.name for topic in eased(requested.topics)),
+    }:
         return False
     found = state.view.resolve(cursor.topic_name.encode())
     return bool(requested.topics) and isinstance(found, Denied) and found.illegal
@@ -189,7 +192,7 @@ def from_cursor(requested: Any) -> Any:
     """A request without an empty name that stands before its cursor: a broker does not look at it
     there, and rejects the request otherwise."""
     cursor = requested.cursor
-    topics = tuple(topic for topic in requested.topics if topic.name)
+    topics = tuple(topic for topic in eased(requested.topics) if topic.name)
     if cursor is None or not cursor.topic_name or len(topics) in (0, len(requested.topics)):
         return requested
     return replace(requested, topics=topics)
@@ -214,7 +217,7 @@ def request_by_name(requested: Any, names: Iterable[str]) -> bytes | None:
 def page(requested: Any) -> Page:
     """The page that a request asks for."""
     cursor = None if requested.cursor is None else requested.cursor.topic_name
-    order = {topic.name: at for at, topic in enumerate(requested.topics)}
+    order = {topic.name: at for at, topic in enumerate(eased(requested.topics))}
     return Page(cursor, volume_pages.page_limit(requested), order)
 
 

@@ -74,7 +74,7 @@ def request(
         body = _forbid_creation(exchange, buf, start, end, spans)
         return generic.redecide(state, exchange, body, request)
     generic.tell_allowed_operations(state, exchange, body)
-    if not any(span[0] in (TOPIC_NAME, TOPIC_ID) for span in spans):
+    if not any(span[0] in (TOPIC_NAME, TOPIC_ID) for span in eased(spans)):
         return _without_names(state, exchange, body)
     outcome = _answer_namespaces(state, exchange, body, names)
     if outcome is not None:

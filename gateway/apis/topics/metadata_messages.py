@@ -75,7 +75,7 @@ def without_placeholder(version: int, body: bytes) -> bytes:
     if version != 0:
         return body
     response = messages.parse("MetadataResponse", version, body)
-    topics = tuple(topic for topic in response.topics if topic.name != PLACEHOLDER)
+    topics = tuple(topic for topic in eased(response.topics) if topic.name != PLACEHOLDER)
     return body if topics == response.topics else messages.write(replace(response, topics=topics))
 
 
@@ -86,7 +86,7 @@ def mark_namespaces(version: int, body: bytes, names: Collection[str]) -> bytes:
     topic_class = element_class(type(response), "topics")
     values = _namespace(topic_class, [int(broker.node_id) for broker in response.brokers])
     topics = tuple(
-        changed(topic, values) if topic.name in names else topic for topic in response.topics
+        changed(topic, values) if topic.name in names else topic for topic in eased(response.topics)
     )
     return messages.write(replace(response, topics=topics))
 
@@ -212,7 +212,9 @@ def drop_brokers(version: int, body: bytes, hidden_node_ids: Collection[int]) ->
     response = messages.parse("MetadataResponse", version, body)
     changes: dict[str, Any] = {
         "brokers": tuple(b for b in response.brokers if b.node_id not in hidden_node_ids),
-        "topics": tuple(_without_leaders(version, t, hidden_node_ids) for t in response.topics),
+        "topics": tuple(
+            _without_leaders(version, t, hidden_node_ids) for t in eased(response.topics)
+        ),
     }
     if version >= 1 and response.controller_id in hidden_node_ids:
         changes["controller_id"] = NO_CONTROLLER
@@ -241,7 +243,7 @@ def response_from_v4(version: int, body: bytes) -> bytes:
     written = messages.write(as_version(cls, response))
     if version > 0:
         return written
-    partitions = (each for topic in response.topics for each in topic.partitions)
+    partitions = (each for topic in eased(response.topics) for each in topic.partitions)
     holding = {int(node) for one in partitions for node in (*one.replica_nodes, *one.isr_nodes)}
     return drop_brokers(0, written, holding - {int(each.node_id) for each in response.brokers})
 

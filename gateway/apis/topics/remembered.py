@@ -7,7 +7,7 @@ forget the partitions, and a group leader rebalances.) A topic never seen is LEA
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -15,13 +15,14 @@ from gateway.apis.namespace_listing import NO_LEADER
 from gateway.error_codes import LEADER_NOT_AVAILABLE
 from gateway.rules.declaration import TOPIC_ID
 from gateway.rules.division import Recall, Remembered
+from protocol.pausing import eased
 
 
-def recalled(topics: Iterable[Any], recall: Recall) -> Mapping[str, Remembered]:
+def recalled(topics: Collection[Any], recall: Recall) -> Mapping[str, Remembered]:
     """What is remembered of the topics that a request names, by name or by id."""
-    by_id = [each for each in topics if getattr(each, TOPIC_ID, None) is not None]
-    names = [each.name for each in topics if getattr(each, TOPIC_ID, None) is None]
-    return recall(names, [each.topic_id.bytes for each in by_id])
+    by_id = [each for each in eased(topics) if getattr(each, TOPIC_ID, None) is not None]
+    names = [each.name for each in eased(topics) if getattr(each, TOPIC_ID, None) is None]
+    return recall(names, [each.topic_id.bytes for each in eased(by_id)])
 
 
 def entry_of(

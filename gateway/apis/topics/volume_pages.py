@@ -28,7 +28,7 @@ from gateway.rules.far_answers import NotBelieved, check_all, check_keys, shown_
 from gateway.rules.volume_items import with_all_else
 from protocol import messages
 from protocol.messages import element_class, made, make
-from protocol.pausing import paced
+from protocol.pausing import eased, paced
 
 _REQUEST: Final = "DescribeTopicPartitionsRequest"
 _RESPONSE: Final = "DescribeTopicPartitionsResponse"
@@ -120,7 +120,7 @@ def check(request: Any, response: Any, wanted: Requested) -> None:
     cannot be."""
     cursor = response.next_cursor
     if request.topics:
-        names = {each.name for each in request.topics}
+        names = {each.name for each in eased(request.topics)}
         check_keys(sorted(names), response.topics, wanted)
         if cursor is not None and cursor.topic_name not in names:
             raise NotBelieved(
@@ -134,7 +134,7 @@ def check(request: Any, response: Any, wanted: Requested) -> None:
         raise NotBelieved(f"goes on at partition {cursor.partition_index}")
     if cursor is not None and cursor == request.cursor:
         raise NotBelieved("goes on where it began")
-    partitions = sum(len(topic.partitions) for topic in response.topics)
+    partitions = sum(len(topic.partitions) for topic in eased(response.topics))
     # Each spelling of one topic has all that fits.
     if partitions > page_limit(request) * max(len(response.topics), 1):
         raise NotBelieved(f"has {partitions} partitions on one page")
