@@ -193,22 +193,12 @@ def _writer(cls: type[Entity]) -> Writer:
 def _is_long(entity: Any) -> bool:
     """Whether a field of an entity, or of one in it, is longer than kio writes in one go."""
     cls: Any = type(entity)
-    for name, most in _most_of(cls).items():
-        value = getattr(entity, name)
-        if value and (len(value) > most or (most == FEW and any(map(_is_long, value)))):
+    for name in _arrays_of(cls):
+        elements = getattr(entity, name)
+        if elements and (len(elements) > FEW or any(map(_is_long, elements))):
             return True
-    return False
-
-
-@cache
-def _most_of(cls: type[Entity]) -> dict[str, int]:
-    """The length up to which kio writes a field in one go, by attribute, of those that may be
-    longer."""
-    return {
-        **dict.fromkeys(_arrays_of(cls), FEW),
-        **dict.fromkeys(_plain_of(cls), FEW_PLAIN),
-        **dict.fromkeys(_records_of(cls), SHORT),
-    }
+    plain = (len(getattr(entity, name) or ()) > FEW_PLAIN for name in _plain_of(cls))
+    return any(plain) or any(len(getattr(entity, name) or b"") > SHORT for name in _records_of(cls))
 
 
 @cache

@@ -11,6 +11,7 @@ import pytest
 
 from protocol import long_messages, messages, pausing
 from protocol.errors import ProtocolError
+from protocol.kio_types import Records
 from protocol.schema import message_class
 from tests.session.pair import topic_id
 from tests.session.samples import decided, request, response
@@ -88,3 +89,27 @@ def test_bytes_that_end_early(cut: int, pauses: list[int]) -> None:
     body = messages.write(repeated(request("OffsetCommit", 8, "t", topic_id(1)), 5))
     with pytest.raises(ProtocolError):
         messages.parse("OffsetCommitRequest", 8, body[:-cut])
+
+
+RECORDS = [b"", b"r", b"r" * 39, b"r" * 40, b"r" * 41, b"r" * 300_000]
+
+
+@pytest.mark.parametrize("version", [3, 8, 9, 13])
+@pytest.mark.parametrize("content", [*RECORDS, None], ids=lambda one: str(one and len(one)))
+def test_records_as_kio_has_them(version: int, content: bytes | None, pauses: list[int]) -> None:
+    """Long ones are views of the bytes that they were read from: they are not copied."""
+    sample = request("Produce", version, "t", topic_id(1))
+    partition = sample.topic_data[0].partition_data[0]
+    records = None if content is None else Records(content)
+    filled = [replace(partition, records=each) for each in (records, Records(b"other"), records)]
+    topic = replace(sample.topic_data[0], partition_data=tuple(filled))
+    entity = replace(sample, topic_data=(topic, topic))
+    pausing.on_pause(None)
+    written = messages.write(entity)
+    pausing.on_pause(lambda: pauses.append(1))
+    read = messages.parse("ProduceRequest", version, written)
+    assert (read, messages.write(read), messages.write(entity)) == (entity, written, written)
+    if content is not None and len(content) > 300:
+        view = read.topic_data[1].partition_data[2].records
+        assert isinstance(view, memoryview)
+        assert view.obj is written

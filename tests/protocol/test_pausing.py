@@ -3,11 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from io import BytesIO
 
 import pytest
 
 from protocol import pausing
-from protocol.pausing import EVERY, FEW, MANY, eased, in_order, let_go, paced, pause_point
+from protocol.pausing import (
+    EVERY,
+    FEW,
+    LONG,
+    MANY,
+    copied,
+    eased,
+    in_order,
+    joined,
+    let_go,
+    paced,
+    pause_point,
+    size_of,
+    write_long,
+)
 
 
 @pytest.fixture
@@ -47,3 +62,39 @@ def test_many_texts_are_sorted_run_by_run(pauses: list[str]) -> None:
     assert in_order(set(texts)) == sorted(set(texts))
     assert len(pauses) == 4
     assert in_order(["b", "a"]) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("sizes", "least_pauses"),
+    [
+        ([], 0),
+        ([1, 0, 2], 0),
+        ([3] * (FEW + 1), 1),
+        ([3] * (3 * MANY + 1), 4),
+        ([LONG + 1], 2),
+        ([7, 3 * LONG, 0, LONG, 1], 4),
+        ([1] * MANY + [2 * LONG] + [1] * MANY, 4),
+    ],
+)
+def test_pieces_are_joined_some_at_a_time(
+    sizes: list[int], least_pauses: int, pauses: list[str]
+) -> None:
+    pieces: list[bytes | memoryview] = [
+        bytes([at % 251]) * size if at % 2 else memoryview(bytes([at % 251]) * size)
+        for at, size in enumerate(sizes)
+    ]
+    whole = b"".join(pieces)
+    assert size_of(pieces) == len(whole)
+    pauses.clear()
+    assert joined(pieces) == whole
+    assert len(pauses) >= least_pauses
+
+
+def test_a_long_content_is_copied_some_at_a_time(pauses: list[str]) -> None:
+    content = bytes(range(256)) * 4 * 2048 + b"end"
+    out = BytesIO()
+    write_long(out, content)
+    assert out.getvalue() == content
+    assert len(pauses) == len(content) // LONG + 1
+    assert copied(content, 5, len(content) - 2) == content[5:-2]
+    assert copied(content, 5, 9) == content[5:9]

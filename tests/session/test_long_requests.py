@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from gateway import slices
+from gateway.apis.counting import PRODUCE
 from gateway.apis.records import produce
 from gateway.apis.table import APIS
 from gateway.catalog.entities import Member, TopicEntry
@@ -371,3 +372,39 @@ def test_a_fetch_of_what_moves_while_it_is_decided_brings_no_records(
     pair.answered(response_frame("Fetch", 12, fetching.response(12, records)))
     told = pair.answer("Fetch", 12)
     assert (told.error_code, told.responses) == (FETCH_SESSION_ID_NOT_FOUND, ())
+
+
+LARGE = 45 * 1024 * 1024
+"""Bytes of records of one partition."""
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("version", [3, 9, 12])
+@pytest.mark.parametrize(
+    ("second", "forwarded"),
+    [("missing:t", True), ("team-a:t\x7f", True), ("team-a:t1", True), (None, False)],
+    ids=["denied", "not UTF-8", "allowed", "all denied"],
+)
+def test_records_are_not_copied_in_one_go(
+    version: int, second: str | None, forwarded: bool
+) -> None:
+    """Whatever is decided of the topics of a large request, and also if its names are not UTF-8."""
+    records = producing.batch(3) + bytes(LARGE - 100)
+    names = ["team-a:t0", second] if second else ["missing:t", "missing:u"]
+    entity = producing.produce({name: [records] for name in names}, version)
+    frame = raw_frame(PRODUCE, version, messages.write(entity).replace(b"\x7f", b"\x80"))
+
+    def sent() -> TimedPair:
+        pair = TimedPair(topics=["team-a..t0", "team-a..t1"])
+        reached: list[bytes | memoryview] = []
+        for start in range(0, len(frame), 256 * 1024):
+            pair.send(frame[start : start + 256 * 1024])
+            reached += pair.session.to_broker
+            pair.session.to_broker.clear()
+        topics = 2 if second == "team-a:t1" else 1
+        assert sum(map(len, reached)) // LARGE == (topics if forwarded else 0)
+        assert b"".join(reached).count(bytes(LARGE - 100)) == (topics if forwarded else 0)
+        assert bool(pair.to_client()) is not forwarded
+        return pair
+
+    assert best(sent, LONGEST_SECONDS).longest < LONGEST_SECONDS
