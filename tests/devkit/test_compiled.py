@@ -20,9 +20,11 @@ from gateway.hot_path import MODULES
 pytestmark = pytest.mark.long("builds")
 
 FUZZ = "tests/session/test_fuzz.py"
+NOT_ALONE = ("-m", "not alone")
 SUITES = (
-    (FUZZ,),
+    (*NOT_ALONE, FUZZ),
     (
+        *NOT_ALONE,
         "tests/session",
         f"--ignore={FUZZ}",
         "tests/scenarios",
@@ -37,6 +39,8 @@ SUITES = (
     ),
 )
 """Run at the same time, each in a process of its own."""
+ALONE = ("-m", "alone", "tests/session", "tests/scenarios")
+"""Run behind them: it measures what callbacks take."""
 
 ORIGINS = """
 import importlib, sys
@@ -81,6 +85,7 @@ def test_the_compiled_gateway_passes_the_tests_of_the_pure_one() -> None:
         runs = [pool.submit(run_compiled, path, "-m", "pytest", *options, *of) for of in SUITES]
         for run in runs:
             run.result()
+    run_compiled(path, "-m", "pytest", *options, *ALONE)
     assert compiled_path() == path
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from importlib.machinery import ModuleSpec
 
 import pytest
 import uvloop.loop
 
-from gateway import hot_path
+from gateway import hot_path, names
 from gateway.hot_path import Form, running_form
 
 PURE = "gateway.names"
@@ -37,7 +36,7 @@ def test_what_is_imported_counts(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hot_path, "MODULES", {PURE: ""})
     assert uvloop.loop.__spec__ is not None
     elsewhere = ModuleSpec(PURE, None, origin=uvloop.loop.__spec__.origin)
-    monkeypatch.setattr(sys.modules[PURE], "__spec__", elsewhere)
+    monkeypatch.setattr(names, "__spec__", elsewhere)
     assert running_form() == Form(1, 1)
 
 
