@@ -32,7 +32,12 @@ def as_brokers_read(text: bytes) -> bytes:
     >>> as_brokers_read(b"orders" + bytes([0x80])) == "orders\\ufffd".encode()
     True
     """
-    return _SURROGATE.sub(_MALFORMED, text).decode(errors="replace").encode()
+    return text_of(text).encode()
+
+
+def text_of(text: bytes) -> str:
+    """The text that a broker makes of bytes, and shows."""
+    return _SURROGATE.sub(_MALFORMED, text).decode(errors="replace")
 
 
 def readable(message: str, version: int, body: bytes) -> bytes:

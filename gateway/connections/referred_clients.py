@@ -19,6 +19,7 @@ from gateway.identity import Identity
 from gateway.names import DELIMITER
 from gateway.peers import PEERS, address_by_peer
 from gateway.referrals.questions import Question
+from protocol.text import text_of
 
 MAX_CLIENT_ID: Final = 10_000
 """Bytes of a client id that are kept: in UTF-8, with a mark of three bytes for each that is not,
@@ -104,7 +105,7 @@ class ReferredClients:
         return flows
 
     def _answering(self, client: ReferredClient, client_id: bytes | None) -> _Answering:
-        shown = (client_id or b"")[:MAX_CLIENT_ID].decode(errors="replace")
+        shown = text_of((client_id or b"")[:MAX_CLIENT_ID])
         path = client.volume.path
         key = (client.peer, client.listener.name, path, client.principal, client.host, shown)
         found = self._known.get(key)

@@ -19,6 +19,7 @@ from gateway.views.views import Listing
 from gateway.virtual_brokers import ListenerAddresses
 from protocol.pausing import FEW, eased
 from protocol.splice import Edit
+from protocol.text import text_of
 
 MAX_FLOWS: Final = 1_000
 """Flows per connection between two collections; further topics are counted under no topic."""
@@ -151,7 +152,7 @@ class ConnectionState:
         if client_id == self._client_id or len(self.earlier or ()) >= EARLIER_FLOWS:
             return
         self._client_id = client_id
-        shown = client_id.decode(errors="replace") if client_id else ""
+        shown = text_of(client_id) if client_id else ""
         self._become(replace(self.source, client_id=shown))
 
     def note_software(self, name: str, version: str) -> None:
