@@ -31,14 +31,17 @@ def splice(
     """
     if sized:
         edits = sorted([*edits, *_size_edits(edits, sized)])
+    many = len(edits) > FEW
+    long = end - start > LONG
+    source = memoryview(buf) if long else buf
     parts: list[bytes | memoryview] = []
-    pos, source = start, buf if end - start <= LONG else memoryview(buf)
-    for at, stop, new in edits if len(edits) <= FEW else paced(edits):
+    pos = start
+    for at, stop, new in paced(edits) if many else edits:
         parts.append(source[pos:at])
         parts.append(new)
         pos = stop
     parts.append(source[pos:end])
-    return joined(parts)
+    return joined(parts) if many or long else b"".join(parts)
 
 
 def _size_edits(edits: Sequence[Edit], sized: Sequence[tuple[int, int, int]]) -> list[Edit]:
