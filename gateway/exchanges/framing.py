@@ -111,6 +111,11 @@ def slice_of(buf: bytes, start: int, stop: int) -> Buffer:
     return buf[start:stop] if stop - start <= SMALL else memoryview(buf)[start:stop]
 
 
+def rest_of(buf: bytes, position: int) -> bytes:
+    """``buf[position:]``, without a copy of the whole of it, which compiled code would make."""
+    return buf[position:] if position else buf
+
+
 def write_frame(
     out: list[Buffer], buf: bytes, start: int, limit: int, end: int, edits: Sequence[Edit]
 ) -> int:

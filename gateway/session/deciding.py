@@ -77,10 +77,11 @@ class Deciding:
         self.stale = self.outdated = self.leaving = self.sent_on = False
         self.slices: Slices[Outcome] = Slices(self._decide)
 
-    @property
-    def frame(self) -> bytes:
-        """The whole request, size and all."""
-        return self.buf[self.position : self.end]
+    def before(self, rest: bytes) -> bytes:
+        """The whole request, size and all, with what came behind it. It is copied only if there is
+        something behind it, because it may be of 100 MiB."""
+        frame = self.buf[self.position : self.end]
+        return frame + rest if rest else frame
 
     def _decide(self) -> Outcome:
         """Decide by one state of the catalog; if it has changed meanwhile, decide again."""

@@ -20,7 +20,7 @@ from gateway.exchanges.exchange import (
     Refresh,
     Work,
 )
-from gateway.exchanges.framing import ALL, SIZE, bad_size, slice_of, write_frame
+from gateway.exchanges.framing import ALL, SIZE, bad_size, rest_of, slice_of, write_frame
 from gateway.exchanges.state import ConnectionState
 from gateway.session.deciding import Deciding, readable_frame
 from gateway.session.expiry import NEVER, SessionExpired, end_of, prolongs
@@ -131,9 +131,9 @@ class Requests(Holding):
             if self._finishing:  # nothing behind it is begun
                 held = b""
             if not self._is_known(_monotonic()):
-                held = done.frame + held  # it was decided by what is too old by now
+                held = done.before(held)  # it was decided by what is too old by now
             elif not self._decided(done, done.slices.result()):
-                self._hold(done.frame + held)
+                self._hold(done.before(held))
                 return
         elif exchange is not None:
             assert body is not None
@@ -216,7 +216,7 @@ class Requests(Holding):
                 wanted = ALL
                 break
         if position < limit:
-            self._held.keep(buf[position:], wanted)
+            self._held.keep(rest_of(buf, position), wanted)
         self._in_flight.sent()
 
     def _is_known(self, now: float) -> bool:
