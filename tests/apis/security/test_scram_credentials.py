@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gateway.changes.acls.scram_credentials import (
+from gateway.apis.security.scram_credentials import (
     alter_user_scram_credentials,
     describe_user_scram_credentials,
 )

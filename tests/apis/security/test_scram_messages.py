@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.apis.security import scram_messages
+from gateway.apis.security.scram_messages import MECHANISMS
 from gateway.catalog.entities import Removal, ScramCredential
 from gateway.catalog.snapshot import Snapshot
 from gateway.decision import Denied
-from gateway.rules import scram_messages
-from gateway.rules.scram_messages import MECHANISMS
 from protocol import messages
 from protocol.messages import element_class, make
 

@@ -18,16 +18,7 @@ from gateway.acl_model import (
     Permission,
     ResourcePattern,
 )
-from gateway.catalog.entities import Change, Removal, ResourceAcls, key_of
-from gateway.catalog.log.records import encode_value
-from gateway.catalog.snapshot import Snapshot
-from gateway.changes.acls.acl_limits import AclLimits, is_held
-from gateway.changes.acls.acl_rights import CLUSTER, AclRights, admit_to_acls, commit
-from gateway.changes.base.catalog_limits import CatalogLimits
-from gateway.changes.base.context import Answered, Batch, Context
-from gateway.decision import Denied
-from gateway.error_codes import POLICY_VIOLATION
-from gateway.rules.acl_messages import (
+from gateway.apis.security.acl_messages import (
     binding_of,
     creation_response,
     deletion_response,
@@ -36,6 +27,14 @@ from gateway.rules.acl_messages import (
     filter_of,
     matches_nothing,
 )
+from gateway.catalog.entities import Change, Removal, ResourceAcls, key_of
+from gateway.catalog.snapshot import Snapshot
+from gateway.changes.acls.acl_limits import MAX_ENTRIES, AclLimits, is_held, is_too_large
+from gateway.changes.acls.acl_rights import CLUSTER, AclRights, admit_to_acls, commit
+from gateway.changes.base.catalog_limits import CatalogLimits
+from gateway.changes.base.context import Answered, Batch, Context
+from gateway.decision import Denied
+from gateway.error_codes import POLICY_VIOLATION
 from gateway.rules.acl_names import ResolvedFilter
 from gateway.views.access import Access
 from gateway.views.view import View
@@ -46,12 +45,6 @@ log = logging.getLogger(__name__)
 
 MAX_CREATIONS: Final = 10_000
 """ACLs in one request, as in Kafka (QuorumController.MAX_RECORDS_PER_USER_OP)."""
-
-MAX_ENTRIES: Final = 5_000
-"""ACLs of one pattern: they are one record."""
-
-MAX_RECORD_BYTES: Final = 900_000
-"""A record's value; a broker takes 1 MiB with what is around it (message.max.bytes)."""
 
 MAX_DELETIONS: Final = 10_000
 """ACLs that one request deletes, as in Kafka (AclControlManager)."""
@@ -207,17 +200,6 @@ def _creation(
             fits = one.pattern not in full or one.entry in full[one.pattern]
             batch.answer(number, None if fits else _FULL)
     return changes
-
-
-def is_too_large(acls: ResourceAcls) -> bool:
-    """Whether a pattern has more entries than one record can hold."""
-    if len(acls.entries) > MAX_ENTRIES:
-        return True
-    # Only long names make it worth while to look: an entry takes 60 bytes besides.
-    longest = max(len(one.principal) + len(one.host) for one in acls.entries)
-    if len(acls.entries) * (60 + 12 * longest) <= MAX_RECORD_BYTES:
-        return False
-    return len(encode_value(acls) or b"") > MAX_RECORD_BYTES
 
 
 def _warn_of_deprecated(context: Context, access: Access, made: Sequence[AclBinding]) -> None:

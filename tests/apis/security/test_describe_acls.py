@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gateway.acl_model import PatternType, ResourceType
-from gateway.changes.acls import acl_requests as module
+from gateway.apis.security import acl_requests as module
 from gateway.views.access import Access
 from tests.changes.acl_requests import access, describe, filtering, put
 from tests.changes.fakes import FakeGateway, World

@@ -7,9 +7,11 @@ import logging
 import pytest
 
 from gateway.acl_model import AclEntry, Operation, Permission, pattern_of
+from gateway.apis.security import acl_requests as module
+from gateway.apis.security.acl_requests import create_acls
 from gateway.catalog.entities import ResourceAcls
-from gateway.changes.acls import acl_requests as module
-from gateway.changes.acls.acl_requests import create_acls, is_too_large
+from gateway.changes.acls import acl_limits
+from gateway.changes.acls.acl_limits import is_too_large
 from gateway.views.access import Access
 from protocol import messages
 from tests.changes.acl_requests import (
@@ -183,7 +185,7 @@ async def test_an_unavailable_catalog(world: World, gateway: FakeGateway) -> Non
 async def test_entries_of_a_pattern(
     world: World, gateway: FakeGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MAX_ENTRIES", 2)
+    monkeypatch.setattr(acl_limits, "MAX_ENTRIES", 2)
     users = [f"ALLOW READ User:{n} TOPIC:LITERAL:org:x" for n in range(3)]
     admin = access(gateway)
     answers = await create(gateway, admin, *users, "ALLOW READ User:0 TOPIC:LITERAL:org:y")

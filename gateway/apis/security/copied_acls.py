@@ -18,11 +18,11 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 from gateway.acl_model import PatternType, ResourceType
+from gateway.apis.security.acl_messages import creation_error
 from gateway.changes.base.context import Answered
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST
 from gateway.names import InvalidName
-from gateway.rules.acl_messages import creation_error
 from gateway.views.access import Access
 from gateway.views.view import View
 from protocol import messages

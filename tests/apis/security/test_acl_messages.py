@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from gateway.acl_model import AclBinding, AclEntry, Operation, Permission
+from gateway.apis.security import acl_messages
 from gateway.catalog.snapshot import Snapshot
 from gateway.decision import Denied
-from gateway.rules import acl_messages
 from gateway.rules.acl_names import ResolvedFilter
 from gateway.views.view import View, ViewSettings
 from protocol import messages

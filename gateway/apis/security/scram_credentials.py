@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from gateway.acl_model import Operation
+from gateway.apis.security import scram_messages
 from gateway.catalog.entities import Change
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acls.acl_rights import CLUSTER, admit, commit
@@ -15,7 +16,6 @@ from gateway.changes.base.context import Answered, Batch, Context
 from gateway.changes.base.rejected import MAX_CHANGES, TOO_MANY_CHANGES
 from gateway.decision import Denied
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
-from gateway.rules import scram_messages
 from gateway.views.access import Access
 from protocol import messages
 from protocol.pausing import paced
