@@ -111,11 +111,7 @@ def listed(access: Access) -> dict[str, str]:
     every = paced(snapshot.below(settings.home))
     paths = [path for path in every if not snapshot.deleting_tier(path)]
     if not settings.list_subtree:
-        paths = [
-            path
-            for path in paths
-            if DELIMITER not in (below(path, settings.home) or "") or view.mirror_of(path)
-        ]
+        paths = [path for path in paths if DELIMITER not in (below(path, settings.home) or "")]
     return mounts | {
         shown: path
         for path in paced(paths)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from gateway.brokers.throttling import OneClientsAdmin
-from gateway.changes.acls.acl_requests import create_acls, delete_acls, describe_acls
-from gateway.changes.acls.scram_credentials import (
-    alter_user_scram_credentials,
-    describe_user_scram_credentials,
-)
-from gateway.changes.base.context import Answered, Context
+from gateway.changes.base.context import Answered, Context, RequestChange
 from gateway.changes.configs.alter_configs import alter_configs, incremental_alter_configs
 from gateway.changes.configs.describe_configs import describe_configs
 from gateway.changes.jobs.namespace_deletion import deletion_task
@@ -23,10 +18,8 @@ from gateway.changes.topics.create_topics import create_topics
 from gateway.changes.topics.delete_topics import delete_topics
 from gateway.views.access import Access
 
-Change = Callable[[Context, Access, int, bytes], Coroutine[Any, Any, Answered]]
 
-
-def _bound(change: Change) -> Callable[[NamespaceChanges, Access, int, bytes], Any]:
+def _bound(change: RequestChange) -> Callable[[NamespaceChanges, Access, int, bytes], Any]:
     return lambda self, access, version, body: self.carry_out(change, access, version, body)
 
 
@@ -43,11 +36,6 @@ class NamespaceChanges:
     describe_configs = _bound(describe_configs)
     alter_configs = _bound(alter_configs)
     incremental_alter_configs = _bound(incremental_alter_configs)
-    describe_acls = _bound(describe_acls)
-    create_acls = _bound(create_acls)
-    delete_acls = _bound(delete_acls)
-    describe_user_scram_credentials = _bound(describe_user_scram_credentials)
-    alter_user_scram_credentials = _bound(alter_user_scram_credentials)
 
     async def delete_topics(self, access: Access, version: int, body: bytes) -> Answered:
         """DeleteTopics; the deletion of the namespaces that it marks begins at once."""
@@ -55,7 +43,7 @@ class NamespaceChanges:
         return await self.carry_out(change, access, version, body)
 
     async def carry_out(
-        self, change: Change, access: Access, version: int, body: bytes
+        self, change: RequestChange, access: Access, version: int, body: bytes
     ) -> Answered:
         """A change, with the throttle time of what it asks of brokers."""
         admin = OneClientsAdmin(self.context.admin)

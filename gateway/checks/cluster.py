@@ -200,7 +200,6 @@ async def ask_cluster(config: Config, *, dry_run: bool = False) -> ClusterFindin
                 opened.admin, flats, snapshot, policies, config.key_of("policies")
             )
             found.warnings += homes_not_there(config, snapshot)
-            found.warnings += mirrors_not_there(config, snapshot)
             if dry_run:
                 # Imported with its flag: it takes the declarations of all APIs.
                 from gateway.checks.lock_out import find_lock_out
@@ -278,26 +277,6 @@ def homes_not_there(config: Config, snapshot: Snapshot) -> Iterator[Problem]:
                 f"the catalog gives {principal} the home '{home}', and namespace '{missing}' does"
                 " not exist, so it reaches nothing; create it, or give it another home",
             )
-
-
-def mirrors_not_there(config: Config, snapshot: Snapshot) -> Iterator[Problem]:
-    """Namespaces of mirrors that the file does not create and the catalog does not have."""
-    seeded = {tier for namespace in config.namespaces for tier in parents(namespace)}
-    new = seeded - {tier for path in snapshot.seeded for tier in parents(path)}
-    cluster, first = config.clusters[0], config.whole.clusters[0]
-    for index, listener in enumerate(config.listeners):
-        volume = first.mount if listener.volume is None else listener.volume
-        if volume != cluster.mount:
-            continue
-        for alias, namespace in listener.mirrors.items():
-            missing = snapshot.missing_tier(namespace)
-            if missing is not None and namespace not in new:
-                yield Problem(
-                    ("listeners", index, "mirrors", alias),
-                    f"namespace '{missing}' does not exist, so no name that begins"
-                    f" '{alias}{listener.mirror_separator}' reaches a topic; create it, or carry it"
-                    f" over with kafka-gateway catalog import --under {namespace}",
-                )
 
 
 async def hollow_topics(

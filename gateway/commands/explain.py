@@ -24,13 +24,11 @@ from gateway.config.models import Config, Listener
 from gateway.config.reach import mounts_of
 from gateway.config_file.loading import load_config
 from gateway.identity import ANONYMOUS, InvalidPrincipal, check_principal
-from gateway.names import InvalidName
 from gateway.policies.applied import MIN_ISR, applied_rules, is_hollow
 from gateway.policies.applied_text import AppliedRule
 from gateway.policies.tree import BUILT_IN, Policies
 from gateway.views.authorized_access import AuthorizedAccess
-from gateway.views.mirrors import Mirror
-from gateway.views.spelling import volume_of, with_colons
+from gateway.views.spelling import volume_of
 from gateway.views.trust import trusted
 from gateway.views.view import View
 
@@ -97,7 +95,6 @@ async def _explain(whole: Config, options: argparse.Namespace) -> Output:
         "cluster": config.clusters[0].name,
         **({} if way is None else way.as_json()),
         **explained.as_json(),
-        **_mirror_json(view, options.name),
         "home": view.settings.home or None,
         "permissions": None if permitted is None else [one._asdict() for one in permitted],
         "policies": policies_json(policies),
@@ -110,7 +107,6 @@ async def _explain(whole: Config, options: argparse.Namespace) -> Output:
         ("home", view.settings.home or "none"),
         ("cluster", config.clusters[0].name),
         *(() if way is None else way.rows()),
-        *_mirror_rows(view, options.name),
         *explained.rows(),
     ]
     parts = [explained.answer(config.clusters[0].name), table(facts)]
@@ -134,29 +130,6 @@ def _config_parts(explained: Explained, *, everything: bool) -> list[str]:
     if left_out:
         parts.append(f"{counted(left_out, 'config')} at Kafka's default, shown by --all")
     return parts
-
-
-def mirror_named(view: View, name: str) -> Mirror | None:
-    """The mirror that a name comes by at its listener; None: by none."""
-    mirrors = view.settings.mirrors
-    try:
-        return None if mirrors is None else mirrors.of(with_colons(view.settings, name))
-    except InvalidName:
-        return None
-
-
-def _mirror_rows(view: View, name: str) -> list[tuple[str, str]]:
-    mirror = mirror_named(view, name)
-    return [] if mirror is None else [("mirror", str(mirror))]
-
-
-def _mirror_json(view: View, name: str) -> dict[str, object]:
-    if view.settings.mirrors is None:
-        return {}
-    mirror = mirror_named(view, name)
-    if mirror is None:
-        return {"mirror": None}
-    return {"mirror": {"alias": mirror.alias, "namespace": mirror.namespace}}
 
 
 def _with_file(row: AppliedRule, config: Config, file: Path) -> AppliedRule:

@@ -64,9 +64,7 @@ def _in_far_volume(settings: ViewSettings, owner: Mount, spelled: str) -> FarNam
     """The catalog there is not known here, so a relative name in legal spelling is a topic's."""
     home = settings.home or settings.home_elsewhere
     homes = (home, "") if owner.path == settings.listener_volume else ("", home)
-    there = replace(
-        settings, volume=owner.path, home=homes[0], home_elsewhere=homes[1], mirrors=None
-    )
+    there = replace(settings, volume=owner.path, home=homes[0], home_elsewhere=homes[1])
     view = View(there, Snapshot())
     try:
         namespace = view.namespace_named(spelled)

@@ -17,6 +17,16 @@ _ANY_NAME: Final = "*"
 _OF_A_NAME = "[key]"  # what pydantic puts behind a name that is rejected itself
 
 
+_REMOVED: Final[dict[Key, str]] = {
+    ("listeners", "mirrors"): (
+        "was removed; take it out: A.team-a:orders is the topic orders of a namespace A.team-a now,"
+        " so create that and move the copies there (CHANGELOG.md; docs/mirrormaker.md)"
+    ),
+    ("listeners", "mirror_separator"): "was removed with mirrors; take it out",
+}
+"""Keys that a configuration had once, without indices of lists, and what to do instead."""
+
+
 def problems_of(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
     """What pydantic found, in the words of this project: no more than anybody reads."""
     known = dict(_keys_of(model, ()))
@@ -85,11 +95,15 @@ _SENTENCES: dict[str, Callable[[str, dict[str, Any]], str]] = {
 def _unknown_key(key: Key, known: dict[Key, list[str]]) -> str:
     *path, last = key
     name = str(last)
-    here = _keys_at(tuple(part for part in path if isinstance(part, str)), known)
+    where = tuple(part for part in path if isinstance(part, str))
+    removed = _REMOVED.get((*where, name))
+    if removed is not None:
+        return removed
+    here = _keys_at(where, known)
     near = nearest(name, here)
     if near is not None:
         return f"unknown key '{name}'; did you mean '{near}'?"
-    elsewhere = [key_text((*where, name)) for where, names in known.items() if name in names]
+    elsewhere = [key_text((*place, name)) for place, names in known.items() if name in names]
     if elsewhere:
         return f"unknown key '{name}' here; did you mean '{elsewhere[0]}'?"
     return f"unknown key '{name}'; the keys here are {', '.join(here)}"

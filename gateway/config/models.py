@@ -52,8 +52,6 @@ from gateway.config.values import (
 
 MAX_LISTENERS = 1_000
 MAX_CLUSTERS = 1_000
-MAX_MIRRORS = 1_000
-"""Of mirrors at one listener. Rules compare each with each, or each listener with each cluster."""
 
 _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9._-]")
 
@@ -138,8 +136,6 @@ class Listener(StrictModel):
     In a tree ``volume`` is the mount of the cluster that relative names are in, ``reach`` are the
     mounts whose brokers its clients see (None: all), in the order of their ports, and
     ``list_tree`` makes listings hold the mounts.
-    ``mirrors`` maps MirrorMaker 2's aliases of source clusters to namespaces, whose names begin
-    with the alias and ``mirror_separator`` here.
     """
 
     name: Name
@@ -155,8 +151,6 @@ class Listener(StrictModel):
     volume: Mount | None = None
     reach: Annotated[tuple[Mount, ...], Field(min_length=1, max_length=MAX_CLUSTERS)] | None = None
     list_tree: bool = False
-    mirrors: dict[str, Namespace] = Field(default_factory=dict, max_length=MAX_MIRRORS)
-    mirror_separator: str = "."
     security_protocol: SecurityProtocol = "PLAINTEXT"
     tls: ListenerTls | None = None
     sasl: ListenerSasl | None = None

@@ -18,7 +18,7 @@ from gateway.mounts import Mount, Mounts
 from gateway.names import DELIMITER
 from gateway.tls.contexts import TlsError, client_context
 
-_OF_ITS_VOLUME: Final = ("home", "escape", "mirrors")
+_OF_ITS_VOLUME: Final = ("home", "escape")
 """Keys of listeners about namespaces of the listener's volume."""
 
 _Found: TypeAlias = Iterator[tuple[Key, str]]

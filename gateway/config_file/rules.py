@@ -13,7 +13,6 @@ from gateway.config.addresses import MAX_PORT
 from gateway.config.errors import Key, Problem, nearest
 from gateway.config.models import Listener
 from gateway.config.security import AUDIT_TOPIC, TRAFFIC_TOPIC
-from gateway.config_file.mirror_rules import mirror_problems
 from gateway.config_file.page_rules import page_problems
 from gateway.config_file.parts import Parts
 from gateway.config_file.peer_rules import peer_problems
@@ -59,7 +58,6 @@ def cross_problems(parts: Parts) -> list[Problem]:
         *peer_problems(parts),
         *_repeated_names(parts.listeners),
         *_homes(parts),
-        *mirror_problems(parts),
         *_advertised(parts.listeners),
         *_ports(parts),
         *_record_topics(parts),

@@ -11,7 +11,7 @@ from gateway.auth.login import Accepts
 from gateway.auth.pass_through import PassThrough
 from gateway.catalog.source import Actor, Catalog
 from gateway.catalog.validity import Validity
-from gateway.changes.base.context import Answered
+from gateway.changes.base.context import Answered, RequestChange
 from gateway.counts import Labels, Row
 from gateway.exchanges.descriptions import Descriptions
 from gateway.exchanges.kept_answers import KeptAnswers
@@ -82,15 +82,11 @@ class Changes(Protocol):
     async def incremental_alter_configs(
         self, access: Access, version: int, body: bytes
     ) -> Answered: ...
-    async def describe_acls(self, access: Access, version: int, body: bytes) -> Answered: ...
-    async def create_acls(self, access: Access, version: int, body: bytes) -> Answered: ...
-    async def delete_acls(self, access: Access, version: int, body: bytes) -> Answered: ...
-    async def describe_user_scram_credentials(
-        self, access: Access, version: int, body: bytes
-    ) -> Answered: ...
-    async def alter_user_scram_credentials(
-        self, access: Access, version: int, body: bytes
-    ) -> Answered: ...
+    async def carry_out(
+        self, change: RequestChange, access: Access, version: int, body: bytes
+    ) -> Answered:
+        """Do what an API's own slice executes."""
+        ...
 
 
 class AutoCreation(Protocol):

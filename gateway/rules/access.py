@@ -16,8 +16,6 @@ from gateway.names import (
     LogicalName,
     decode,
 )
-from gateway.views.mirrors import advice, reads_as_namespace
-from gateway.views.spelling import with_colons
 from gateway.views.view import View
 
 TOPIC_RESOURCE = 2
@@ -52,7 +50,7 @@ def check_creation(view: View, spelled: str) -> Denied | None:
         )
     if view.settings.namespace_like:
         return None
-    return _namespace_like(view, spelled, name) or _like_one_in_a_mirror(view, spelled, name)
+    return _namespace_like(view, spelled, name)
 
 
 def collision(spelled: str) -> Denied:
@@ -81,23 +79,6 @@ def _namespace_like(view: View, spelled: str, name: LogicalName) -> Denied | Non
         f"'{meant.namespace}', which does not exist. Create the namespace first: kafka-topics "
         f"--create --topic {from_root}{meant.namespace}{DELIMITER} (with your --bootstrap-server). "
         f"If a topic outside of namespaces is meant, its name here is '{DELIMITER}{name.topic}'.",
-        "namespace",
-    )
-
-
-def _like_one_in_a_mirror(view: View, spelled: str, name: LogicalName) -> Denied | None:
-    """The denial of a legal spelling that begins with a mirror's alias and reads as a topic of a
-    namespace that does not exist; None for another one."""
-    mirrors, mirror = view.settings.mirrors, view.mirror_of(name.namespace)
-    if mirrors is None or mirror is None or view.snapshot.entry_of(name) is not None:
-        return None
-    meant = reads_as_namespace(mirrors, with_colons(view.settings, spelled), name)
-    if meant is None:
-        return None
-    return Denied(
-        INVALID_TOPIC_EXCEPTION,
-        f"InvalidNamespaceException: '{spelled}' reads as topic '{meant.topic}' of namespace "
-        f"'{meant.namespace}', which does not exist. {advice(mirror)}.",
         "namespace",
     )
 

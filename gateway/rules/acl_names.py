@@ -31,7 +31,6 @@ from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, INVALID_REQUEST
 from gateway.names import DELIMITER, END_OF_NAMESPACE, InvalidName, check_namespace
 from gateway.rules.acl_spellings import spellings
 from gateway.views import absolute
-from gateway.views.mirrors import parse_text
 from gateway.views.spelling import MAX_SPELLED, id_owner, parse_absolute, with_colons
 from gateway.views.view import MAX_ID_BYTES, View
 
@@ -65,10 +64,7 @@ def pattern_named(
     if pattern_type is PatternType.PREFIXED and at_all and view.is_own_mount(name):
         return ResourcePattern(kind, PatternType.LITERAL, WILDCARD)
     try:
-        if kind is ResourceType.TOPIC:
-            text = _topic(view, name, prefixed=pattern_type is PatternType.PREFIXED)
-        else:
-            text = _id(view, name)
+        text = _topic(view, name) if kind is ResourceType.TOPIC else _id(view, name)
     except InvalidName as error:
         message = str(error)
         return Denied(INVALID_REQUEST, f"{message[:1].upper()}{message[1:]}.", "names")
@@ -106,7 +102,7 @@ def home_wildcard(view: View, kind: ResourceType) -> ResourcePattern | None:
 # -- names that are read ---------------------------------------------------------------------------
 
 
-def _topic(view: View, name: str, *, prefixed: bool) -> str:
+def _topic(view: View, name: str) -> str:
     """The catalog's text for a topic's or namespace's name, or the beginning of one.
 
     Raises InvalidName.
@@ -126,11 +122,7 @@ def _topic(view: View, name: str, *, prefixed: bool) -> str:
         raise InvalidName(f"'{DELIMITER}' names no namespace; '{WILDCARD}' stands for every topic")
     from_root = view.settings.mounts is None and name.startswith(DELIMITER)
     outside = view.settings.mounts is None and home and name.startswith(END_OF_NAMESPACE)
-    mirrors = view.settings.mirrors
-    mirror = None if mirrors is None or from_root or outside else mirrors.of(name)
-    if mirror is not None:
-        text = parse_text(mirror, view.snapshot, name, written, prefixed=prefixed)
-    elif not from_root and not outside:
+    if not from_root and not outside:
         text = _under(home, name) if home else _spelled(view, name)
     elif home and not escape:
         raise InvalidName(f"'{written}' is outside namespace '{home}', the home here")

@@ -5,25 +5,11 @@ from __future__ import annotations
 from gateway.acl_model import NAMESPACED, AclFilter, ResourcePattern, ResourceType
 from gateway.names import DELIMITER, END_OF_NAMESPACE, flat_prefix
 from gateway.views import absolute
-from gateway.views.mirrors import spell_text
 from gateway.views.view import View
 
 
 def spellings(view: View, pattern: ResourcePattern) -> list[str]:
     """The spellings of a pattern's name in this view, the listener's own first."""
-    settings, name, mirrors = view.settings, pattern.name, view.settings.mirrors
-    if pattern.type is not ResourceType.TOPIC or mirrors is None:
-        return _own_spellings(view, pattern)
-    legal = settings.spelling == "legal"
-    mirrored = [absolute.shown_as(settings, one) for one in spell_text(mirrors, name, legal=legal)]
-    from_root = [DELIMITER + name] if settings.escape and settings.mounts is None else []
-    if settings.escape and settings.mounts is not None:
-        from_root = absolute.spell_text(settings, name)
-    return [*mirrored, *_own_spellings(view, pattern), *from_root]
-
-
-def _own_spellings(view: View, pattern: ResourcePattern) -> list[str]:
-    """The spellings of a pattern's name at a listener without mirrors."""
     settings, name = view.settings, pattern.name
     if pattern.type not in NAMESPACED:
         return [name]

@@ -31,7 +31,6 @@ from gateway.error_codes import (
 from gateway.names import DELIMITER, LogicalName, below
 from gateway.views import absolute
 from gateway.views.access import ALTER, DESCRIBE, NOT_BY_LINK, READ, WRITE, Access, own_name
-from gateway.views.mirrors import spell_resource
 from gateway.views.names_of_view import NAMESPACE_RULE
 from gateway.views.spelling import MAX_SPELLED
 from gateway.views.view import CACHE_LIMIT, View
@@ -271,11 +270,6 @@ class AuthorizedAccess(Access):
             return None
         settings = self.view.settings
         why = denied(self.principal, operation, named, verdict, settings.home)
-        if settings.mirrors is not None and named.type is ResourceType.TOPIC:
-            mirrored = spell_resource(settings.mirrors, named.text)
-            if mirrored is not None:
-                told = _sentence(self.principal, operation.name, named.type.name, mirrored)
-                return replace(why, message=told)
         if settings.is_relative or named is CLUSTER:
             return why
         shown = absolute.spell_text(settings, named.text)[0]

@@ -25,7 +25,7 @@ class FarNames:
     def __init__(self, settings: ViewSettings, path: str) -> None:
         """``settings`` are the listener's, in any volume."""
         home = settings.home or settings.home_elsewhere
-        self._settings = replace(settings, volume=path, home="", home_elsewhere=home, mirrors=None)
+        self._settings = replace(settings, volume=path, home="", home_elsewhere=home)
 
     def parse(self, spelled: str) -> LogicalName | None:
         """The name inside the volume that a spelling stands for; None: no topic of it."""

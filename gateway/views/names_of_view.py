@@ -28,7 +28,6 @@ from gateway.names import (
     is_reserved_id,
 )
 from gateway.views import absolute, spelling
-from gateway.views.mirrors import Mirror
 from gateway.views.spelling import MAX_SPELLED, ViewSettings
 
 CACHE_LIMIT: Final = 100_000
@@ -122,12 +121,6 @@ class Names:
     def spell_namespace(self, path: str) -> str | None:
         """A namespace as :meth:`namespace_named` reads it; None where it is not in this view."""
         return spelling.spell_namespace(self.settings, path)
-
-    def mirror_of(self, namespace: str) -> Mirror | None:
-        """The mirror that a namespace is in at this listener; None: in none."""
-        mirrors = self.settings.mirrors
-        found = None if mirrors is None else mirrors.holding(namespace)
-        return None if found is None else found[0]
 
     # -- volumes of a tree ----------------------------------------------------------------------
 

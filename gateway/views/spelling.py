@@ -5,7 +5,6 @@ Pure functions of a listener's settings and a catalog snapshot; ``view`` caches 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Final
 
 from gateway.catalog.snapshot import Snapshot
@@ -24,7 +23,7 @@ from gateway.names import (
     is_reserved_name,
     owner_of_id,
 )
-from gateway.views import absolute, mirrors
+from gateway.views import absolute
 from gateway.views.absolute import hidden_by
 from gateway.views.view_settings import Spelling, ViewSettings
 
@@ -56,9 +55,6 @@ def parse(settings: ViewSettings, snapshot: Snapshot, spelled: str) -> LogicalNa
             rest = spelled.removeprefix(DELIMITER)
             return LogicalName(*_split(rest)) if DELIMITER in rest else LogicalName("", rest)
         return _from_root(snapshot, spelled.removeprefix(END_OF_NAMESPACE))
-    mirror = None if settings.mirrors is None else settings.mirrors.of(spelled)
-    if mirror is not None:
-        return mirrors.parse_topic(mirror, snapshot, spelled, written)
     if not home:
         return _from_root(snapshot, spelled)
     namespace, topic = _split(spelled)
@@ -107,9 +103,6 @@ def _from_home(settings: ViewSettings, path: str, written: str) -> str:
         if home and not settings.escape:
             raise _outside(home, written.removesuffix(DELIMITER))
         return path.removeprefix(DELIMITER)
-    mirror = None if settings.mirrors is None else settings.mirrors.of(path + DELIMITER)
-    if mirror is not None:
-        return mirrors.parse_path(mirror, path, written)
     return f"{home}{DELIMITER}{path}" if home else path
 
 
@@ -190,39 +183,11 @@ def spell_name(settings: ViewSettings, snapshot: Snapshot, name: LogicalName) ->
         return None
     if snapshot.missing_tier(name.namespace) is not None:
         return None
-    if settings.mirrors is None:
-        return _spell_own(settings, snapshot, name)
-    for shown in _spellings(settings, settings.mirrors, snapshot, name):
-        try:
-            if shown is not None and parse(settings, snapshot, shown) == name:
-                return shown
-        except InvalidName:
-            continue
-    return None
+    return spell_anywhere(settings, snapshot, name)
 
 
 def spell_anywhere(settings: ViewSettings, snapshot: Snapshot, name: LogicalName) -> str | None:
     """A topic's name in the listener's spelling, whether or not its namespace exists."""
-    return _spell_own(settings, snapshot, name)
-
-
-def _spellings(
-    settings: ViewSettings, at_listener: mirrors.Mirrors, snapshot: Snapshot, name: LogicalName
-) -> Iterator[str | None]:
-    """The names of a topic at a listener with mirrors, its own ones after that by mirror: a name
-    that begins as a mirror's is one of the mirror, and so not that of another topic."""
-    legal = settings.spelling == "legal"
-    for shown in mirrors.spell_text(at_listener, str(name), legal=legal):
-        yield absolute.shown_as(settings, shown)
-    yield _spell_own(settings, snapshot, name)
-    if not settings.home or settings.escape:
-        if settings.mounts is not None:
-            yield absolute.spell_topic(settings, settings.mounts, name)
-        else:
-            yield absolute.shown_as(settings, DELIMITER + str(name))
-
-
-def _spell_own(settings: ViewSettings, snapshot: Snapshot, name: LogicalName) -> str | None:
     if not settings.is_relative:
         return _spell_from_root(settings, name)
     home = settings.home
@@ -263,24 +228,6 @@ def spell_namespace(settings: ViewSettings, path: str) -> str | None:
     None where the view does not reach it."""
     if settings.shut:
         return None
-    at_listener = settings.mirrors
-    if at_listener is None:
-        return _spell_own_namespace(settings, path)
-    legal = settings.spelling == "legal"
-    mirrored = mirrors.spell_namespace(at_listener, path, legal=legal)
-    if mirrored is not None:
-        return absolute.shown_as(settings, mirrored)
-    shown = _spell_own_namespace(settings, path)
-    if shown is None or at_listener.of(with_colons(settings, shown)) is None:
-        return shown
-    if settings.home and not settings.escape:
-        return None
-    if settings.mounts is not None:
-        return absolute.spell_namespace(settings, settings.mounts, path)
-    return absolute.shown_as(settings, f"{DELIMITER}{path}{DELIMITER}")
-
-
-def _spell_own_namespace(settings: ViewSettings, path: str) -> str | None:
     home = settings.home
     if home:
         inside = below(path, home)

@@ -29,7 +29,7 @@ from gateway.names import (
 )
 from gateway.policies.tree import NO_POLICIES, Policies
 from gateway.topic_ids import TopicIndex
-from gateway.views import mirrors, spelling
+from gateway.views import spelling
 from gateway.views.names_of_view import CACHE_LIMIT, MAX_ID_BYTES, NAMESPACE_RULE, Names
 from gateway.views.spelling import MAX_SPELLED, Spelling, ViewSettings
 from protocol.pausing import pause_point
@@ -101,8 +101,6 @@ class View(Names):
                 for flat, shown in kept.items()
                 if not flat.startswith(prefixes) and flat not in held
             }
-            if self.settings.mirrors is not None:
-                kept = {}  # a topic of a mirror may be spelled like one of a new namespace
         view._spelled = kept
         return view
 
@@ -162,7 +160,7 @@ class View(Names):
         settings = self.settings
         if settings.list_subtree:
             return below(namespace, settings.home) is not None
-        return namespace == settings.home or self.mirror_of(namespace) is not None
+        return namespace == settings.home
 
     # -- topic ids ------------------------------------------------------------------------------
 
@@ -247,8 +245,6 @@ class View(Names):
             or (confined and below(name.namespace, settings.home) is None)
         ):
             return False
-        if settings.mirrors is not None and self.spell_name(name) is None:
-            return False
         return self.snapshot.missing_tier(name.namespace) is None
 
     def _resolve(self, spelled: bytes) -> Resolved | Denied:
@@ -275,10 +271,7 @@ class View(Names):
         if missing is not None:
             deleting = missing in snapshot.namespaces
             state = "is being deleted" if deleting else "does not exist"
-            mirror = self.mirror_of(name.namespace)
             advice = "" if deleting else "; create the namespace first"
-            if mirror is not None and not deleting:
-                advice += f". {mirrors.advice(mirror)}"
             return _unknown(
                 f"InvalidNamespaceException: namespace '{missing}' {state}, "
                 f"so topic '{text}' cannot be used{advice}.",

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from gateway.mounts import Mounts
-from gateway.views.mirrors import Mirrors
 
 Spelling = Literal["colon", "legal", "slash"]
 
@@ -26,7 +25,6 @@ class ViewSettings:
     ``home_elsewhere``: the home in the listener's volume, in a view of another one, which has none
     of its own: without ``escape`` its clients reach nothing there.
     ``list_tree``: listings hold the mounts in the listener's reach.
-    ``mirrors``: the namespaces of this volume that are shown by a source cluster's alias, or None.
     """
 
     listener: str
@@ -41,7 +39,6 @@ class ViewSettings:
     listener_volume: str = ""
     home_elsewhere: str = ""
     list_tree: bool = False
-    mirrors: Mirrors | None = None
 
     @property
     def shut(self) -> bool:

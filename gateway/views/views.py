@@ -23,7 +23,6 @@ from gateway.topic_ids import TopicIndex
 from gateway.views.access import DESCRIBE, Access
 from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.closed_view import ClosedView
-from gateway.views.mirrors import Mirrors
 from gateway.views.spelling import ViewSettings
 from gateway.views.view import View
 from protocol.pausing import in_order, paced
@@ -139,7 +138,6 @@ def view_settings(
         not home if subtree is None else subtree,
         listener.list_namespaces,
         cluster.allow_namespace_like_topics,
-        mirrors=Mirrors.of_aliases(listener.mirrors.items(), listener.mirror_separator),
     )
     if mounts is None:
         return settings
@@ -163,13 +161,11 @@ def settings_of(settings: ViewSettings, home: str | None) -> ViewSettings:
         return _elsewhere(settings, home) if home else settings
     if home is None or not below(home, settings.home):
         return settings
-    mirrors = None if settings.mirrors is None else settings.mirrors.within(home)
-    return replace(settings, home=home, list_subtree=False, mirrors=mirrors)
+    return replace(settings, home=home, list_subtree=False)
 
 
 def _elsewhere(settings: ViewSettings, home: str) -> ViewSettings:
     """The settings in a volume that is not the listener's, for clients with a home in that one."""
-    settings = replace(settings, mirrors=None)
     return replace(settings, home="", home_elsewhere=home) if home else settings
 
 

@@ -16,9 +16,9 @@ from gateway.acl_model import (
     pattern_of,
 )
 from gateway.acls.standard import StandardAuthorizer
+from gateway.apis.security.acl_requests import create_acls, delete_acls, describe_acls
 from gateway.catalog.entities import ResourceAcls
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.acls.acl_requests import create_acls, delete_acls, describe_acls
 from gateway.views.access import Access
 from gateway.views.authorized_access import AuthorizedAccess
 from protocol import messages

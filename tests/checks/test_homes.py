@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from devkit.ports import free_ports
 from gateway.catalog.entities import Change, Namespace, PrincipalHome, Seeds
 from gateway.catalog.snapshot import Snapshot
 from gateway.checks.check import homes_not_seeded
-from gateway.checks.cluster import homes_not_there, mirrors_not_there
+from gateway.checks.cluster import homes_not_there
 from gateway.config.errors import key_text
 from gateway.config.models import Config
 from tests.config import config_samples
@@ -57,14 +56,3 @@ def test_homes_in_the_catalog(tmp_path: Path) -> None:
     assert text.startswith("the catalog gives User:bob the home 'gone'")
     # The configuration's word counts.
     assert told(tmp_path, "team-a", PrincipalHome("User:alice", "gone")) == []
-
-
-def test_the_namespaces_of_mirrors(tmp_path: Path) -> None:
-    (port,) = free_ports(1)
-    listener = {"name": "mm2", "port": port, "mirrors": {"A": "team-a:sub", "B": "team-b"}}
-    made = config_samples.config(tmp_path, namespaces=["team-a", "team-b"], listeners=[listener])
-    (problem,) = mirrors_not_there(made, Snapshot())
-    assert key_text(problem.key) == "listeners[0].mirrors.A"
-    assert "so no name that begins 'A.' reaches a topic" in problem.text
-    assert "catalog import --under team-a:sub" in problem.text
-    assert list(mirrors_not_there(made, Snapshot.of(["team-a:sub", "team-b"]))) == []

@@ -367,19 +367,6 @@ async def test_acks_all_that_one_replica_answers(config: str) -> None:
         assert "warning" not in (await explain(config, name)).out
 
 
-async def test_the_mirror_that_a_name_comes_by(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    listeners = [{"name": "mm2", "port": free_ports(4)[0], "mirrors": {"A": "org"}}]
-    FakeBackend(CATALOG, TOPICS).take_place(monkeypatch)
-    config = str(config_samples.write(tmp_path, namespaces=["org"], listeners=listeners))
-    found = (await explain(config, "A.apache:orders", "--json")).json
-    assert found["mirror"] == {"alias": "A", "namespace": "org"}
-    assert found["logical_name"] == "org:apache:orders"
-    assert (await explain(config, "org:apache:orders", "--json")).json["mirror"] is None
-    assert "A. is namespace org" in (await explain(config, "A.plain")).out
-
-
 async def test_what_mirrormaker_makes_of_it(config: str) -> None:
     said = await explain(config, "orders.internal")
     shown = "to MirrorMaker  a user's topic, replicated since Kafka 4.0 (KIP-1074), not before"

@@ -53,8 +53,6 @@ def test_everything_can_be_set(tmp_path: Path) -> None:
     escape: true
     list_namespaces: true
     list_subtree: false
-    mirrors: {A: org:apache}
-    mirror_separator: _
     gateway_port: 9400
     max.connections: 1000
     max.connections.per.ip: 0
@@ -111,8 +109,6 @@ log: {format: json}
         "volume": None,
         "reach": None,
         "list_tree": False,
-        "mirrors": {"A": "org:apache"},
-        "mirror_separator": "_",
         "security_protocol": "PLAINTEXT",
         "tls": None,
         "sasl": None,
@@ -186,6 +182,19 @@ metrics:
         "18: metrics.port: the metrics port (9192) and the bootstrap port of listener 'a' (9192) "
         "overlap; move one of them",
     ]
+
+
+def test_keys_that_were_removed_say_what_to_do_instead(tmp_path: Path) -> None:
+    text = MINIMAL + "    mirrors: {B: from-b}\n    mirror_separator: _\n"
+    line = MINIMAL.count("\n") + 1
+    assert rejections(tmp_path, text) == [
+        f"{line}: listeners[0].mirrors: was removed; take it out: A.team-a:orders is the topic"
+        " orders of a namespace A.team-a now, so create that and move the copies there"
+        " (CHANGELOG.md; docs/mirrormaker.md)",
+        f"{line + 1}: listeners[0].mirror_separator: was removed with mirrors; take it out",
+    ]
+    # Elsewhere they were never keys.
+    assert "unknown key 'mirrors'" in rejections(tmp_path, MINIMAL + "mirrors: {}\n")[0]
 
 
 def test_a_file_without_anything_needed(tmp_path: Path) -> None:

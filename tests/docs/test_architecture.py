@@ -1,32 +1,73 @@
-"""ARCHITECTURE.md names modules and folders that exist, and every folder of the product."""
+"""ARCHITECTURE.md and docs/decisions: their size, their index, and that all they name exists."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.docs import markdown
 
 PAGE = markdown.read("ARCHITECTURE.md")
+RECORDS = sorted(path for path in markdown.DECISIONS.glob("*.md") if path.name != "README.md")
+PAGES = [markdown.ROOT / "ARCHITECTURE.md", *RECORDS]
 ROOTS = [markdown.ROOT / root for root in (".", "gateway", "tests", "spark")]
 
+MOST_BYTES = 20_480
+MOST_LINES = 40
 
-def test_files_exist() -> None:
-    files = {
-        span
-        for span in markdown.spans(PAGE)
-        if re.fullmatch(r"[a-z_]+(/[a-z_]+)*/[a-z_]+\.py", span)
-    }
-    assert len(files) > 20
-    assert [one for one in sorted(files) if not any((root / one).is_file() for root in ROOTS)] == []
+_PATH = re.compile(r"[a-z_/]+(\.py|/)")
+_NAME = re.compile(r"[A-Za-z_]\w*(\.\w+)*(\(\))?")
+"""A name of the code, such as `ConnectionState.flow_of`, or of a package or topic."""
+
+_SOURCES = ("gateway", "protocol", "spark", "devkit", "bench", "dashboards", "tests")
 
 
-def test_the_file_map_has_every_folder() -> None:
-    _, _, rest = PAGE.partition("## File map")
-    spans = set(markdown.spans(rest.partition("## Spark")[0]))
+def test_it_stays_short() -> None:
+    assert len(PAGE.encode()) <= MOST_BYTES
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.stem)
+def test_paths_exist(page: Path) -> None:
+    paths = [span for span in markdown.spans(page.read_text()) if _PATH.fullmatch(span)]
+    assert [path for path in paths if not any((root / path).exists() for root in ROOTS)] == []
+
+
+def test_names_exist() -> None:
+    """Each part of a dotted name is a word of the sources, so that a renamed function is found."""
+    words: set[str] = set()
+    for source in _SOURCES:
+        for path in (markdown.ROOT / source).rglob("*.py"):
+            words.update(re.findall(r"\w+", path.read_text()))
+    cited = {span for page in PAGES for span in markdown.spans(page.read_text())}
+    names = sorted(span for span in cited if _NAME.fullmatch(span))
+    assert len(names) > 50
+    assert [name for name in names if not words.issuperset(re.findall(r"\w+", name))] == []
+
+
+def test_every_decision_is_in_the_index_once() -> None:
+    index = markdown.links((markdown.DECISIONS / "README.md").read_text())
+    assert sorted(link for link in index if "/" not in link) == [path.name for path in RECORDS]
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=lambda path: path.stem)
+def test_a_decision_is_dated_and_one_page(record: Path) -> None:
+    lines = record.read_text().splitlines()
+    title, date = lines[0].removeprefix("# "), re.match(r"Date: (\d{4}-\d\d-\d\d)\b", lines[2])
+    assert date is not None
+    assert len(lines) <= MOST_LINES
+    assert any(line.startswith("**Decision.**") for line in lines)
+    entry = f"- [{title}]({record.name}) ({date[1]})"
+    assert entry in (markdown.DECISIONS / "README.md").read_text().splitlines()
+
+
+def test_the_rooms_are_those_of_the_product() -> None:
+    rooms = [row[0] for row in markdown.table(PAGE, "room of `gateway/`")]
+    named = [span.rstrip("/") for room in rooms for span in markdown.spans(room)]
     folders = [path.name for path in (markdown.ROOT / "gateway").iterdir() if _is_package(path)]
     assert len(folders) > 20
-    assert [name for name in sorted(folders) if f"{name}/" not in spans] == []
+    assert sorted(named) == sorted(folders)
 
 
 def test_a_produce_request_takes_ten_files_at_most() -> None:

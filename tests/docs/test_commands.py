@@ -13,6 +13,7 @@ from tests.docs import markdown
 
 PAGES = ["README.md", "CONTRIBUTING.md", "ARCHITECTURE.md"]
 PAGES += [f"docs/{path.name}" for path in sorted(markdown.DOCS.glob("*.md"))]
+PAGES += [f"docs/decisions/{path.name}" for path in sorted(markdown.DECISIONS.glob("*.md"))]
 
 PROGRAMS = {"curl", "git", "kafka-gateway", "make", "pip", "python", "python3"}
 PROGRAMS |= {"docker", "helm", "install", "kubectl", "pipx", "podman", "systemctl", "useradd"}

@@ -35,7 +35,6 @@ COMPUTED = {
     "listeners[].advertised_host": "`bind`",
     "listeners[].broker_base_port": "`port` + 1",
     "listeners[].sasl.oauthbearer.required_claims": "`{}`",
-    "listeners[].mirrors": "`{}`",
     "listeners[].max.connections.per.ip.overrides": "`{}`",
     "authorization.configs": "`{}`",
     "policies.namespaces": "`{}`",

@@ -33,9 +33,6 @@ WRITTEN = {
     # The envelope in which gateways ask each other.
     "referrals/envelope.py": 2,
     "referrals/peer_wire.py": 1,
-    # Responses of what the gateway carries out itself: not in a slice yet.
-    "rules/acl_messages.py": 5,
-    "rules/scram_messages.py": 3,
 }
 """How often a module outside the slices has such a name."""
 

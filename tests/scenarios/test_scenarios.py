@@ -46,7 +46,6 @@ VIEW_KEYS = (
     "escape",
     "list_namespaces",
     "list_subtree",
-    "mirrors",
     "namespaces",
     "topics",
     "node_ids",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Generator, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Coroutine, Generator, Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -28,7 +28,6 @@ from gateway.topic_ids import TopicIndex
 from gateway.views.access import Access
 from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.closed_view import ClosedView
-from gateway.views.mirrors import Mirrors
 from gateway.views.view import Spelling, View, ViewSettings
 from gateway.virtual_brokers import ListenerAddresses
 from protocol import messages
@@ -171,7 +170,6 @@ class Pair:
         node_ids: Iterable[str] = ("1-3",),
         authorizer: Authorizer | None = None,
         policies: Policies = NO_POLICIES,
-        mirrors: Mapping[str, str] | None = None,
     ) -> None:
         self.authorizer = authorizer
         self.log = Log(Snapshot.of(namespaces, topics=entries))
@@ -189,7 +187,6 @@ class Pair:
         self.worker.turn_seconds = 3600.0  # on a busy machine, too, what comes at once is decided
         subtree = not home if list_subtree is None else list_subtree
         settings = ViewSettings("test", spelling, home, escape, subtree, list_namespaces)
-        settings = replace(settings, mirrors=Mirrors.of_aliases((mirrors or {}).items(), "."))
         self.view = View(settings, self.catalog.snapshot, policies)
         self._work: Coroutine[Any, Any, bytes] | None = None
         self._question: Question | None = None

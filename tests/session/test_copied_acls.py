@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.changes.acls.copied_acls import copies_acls
+from gateway.apis.security.copied_acls import copies_acls
 from tests.changes.acl_requests import filtering, held
 from tests.session.pair import Pair, request_frame
 from tests.session.test_acls import CLUSTER, READ_X, asking, creating, pair

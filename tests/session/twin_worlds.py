@@ -146,6 +146,5 @@ SETTINGS: Final[tuple[dict[str, Any], ...]] = (
     {"home": "team-a"},
     {"home": "team-a", "escape": True},
     {"list_namespaces": True},
-    {"mirrors": {"A": "hid"}},
 )
 """Of the asker's listener."""

@@ -10,27 +10,32 @@ empty, for principals with DESCRIBE_CONFIGS on the cluster.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from gateway.acl_model import Operation
 from gateway.apis.own_changes import Change, answered_by
-from gateway.changes.acls.acl_rights import CLUSTER
-from gateway.changes.acls.copied_acls import (
+from gateway.apis.security.acl_requests import create_acls, delete_acls, describe_acls
+from gateway.apis.security.copied_acls import (
     copies_acls,
     creating_none_of_namespaces,
     describing_none_of_namespaces,
 )
-from gateway.changes.base.context import Answered
+from gateway.apis.security.scram_credentials import (
+    alter_user_scram_credentials,
+    describe_user_scram_credentials,
+)
+from gateway.apis.security.scram_messages import alteration_response, users_of
+from gateway.changes.acls.acl_rights import CLUSTER
+from gateway.changes.base.context import Answered, RequestChange
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, UNSUPPORTED_VERSION
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome, RequestHandler
 from gateway.exchanges.state import ConnectionState
-from gateway.exchanges.worker_state import Changes
 from gateway.rules.declaration import Do, Effect
 from gateway.rules.division import Division, Item, Names, Requested
 from gateway.rules.far_answers import check_count, check_patterns
-from gateway.rules.scram_messages import alteration_response, users_of
 from gateway.rules.volume_items import of_filter
 from gateway.views.access import Access
 from protocol import messages
@@ -79,7 +84,7 @@ def _unknown_quota(request: Any) -> Denied | None:
 def _api(
     name: str,
     span: tuple[int, int],
-    change_of: Callable[[Changes], Change],
+    change: RequestChange,
     null: Do = Do.ABSENT,
     copied: Callable[[Change], Change] | None = None,
     *,
@@ -87,9 +92,10 @@ def _api(
     effect: Effect = Effect.CHANGE,
 ) -> Api:
     """``copied``: what the change is for MirrorMaker's admin clients, which copy ACLs."""
-    request = answered_by(change_of)
+    request = answered_by(lambda changes: partial(changes.carry_out, change))
     if copied is not None:
-        request = _or_copying(request, answered_by(lambda changes: copied(change_of(changes))))
+        copying = answered_by(lambda changes: copied(partial(changes.carry_out, change)))
+        request = _or_copying(request, copying)
     return Api(
         name,
         span,
@@ -144,7 +150,7 @@ def _no_user_altered(version: int, part_body: bytes, code: int, message: str) ->
 DESCRIBE_ACLS = _api(
     "DescribeAcls",
     (1, 3),
-    lambda changes: changes.describe_acls,
+    describe_acls,
     Do.ANSWER,
     describing_none_of_namespaces,
     effect=Effect.DESCRIPTION,
@@ -153,14 +159,14 @@ DESCRIBE_ACLS = _api(
 CREATE_ACLS = _api(
     "CreateAcls",
     (1, 3),
-    lambda changes: changes.create_acls,
+    create_acls,
     copied=creating_none_of_namespaces,
     division=Division(item=_created, positions=("creations", "results")),
 )
 DELETE_ACLS = _api(
     "DeleteAcls",
     (1, 3),
-    lambda changes: changes.delete_acls,
+    delete_acls,
     Do.ANSWER,
     division=Division(
         item=_deleted, positions=("filters", "filter_results"), believed=_check_deleted
@@ -169,7 +175,7 @@ DELETE_ACLS = _api(
 DESCRIBE_USER_SCRAM_CREDENTIALS = _api(
     "DescribeUserScramCredentials",
     (0, 0),
-    lambda changes: changes.describe_user_scram_credentials,
+    describe_user_scram_credentials,
     Do.ANSWER,
     effect=Effect.DESCRIPTION,
     division=_OF_LISTENER,
@@ -177,7 +183,7 @@ DESCRIBE_USER_SCRAM_CREDENTIALS = _api(
 ALTER_USER_SCRAM_CREDENTIALS = _api(
     "AlterUserScramCredentials",
     (0, 0),
-    lambda changes: changes.alter_user_scram_credentials,
+    alter_user_scram_credentials,
     division=Division(failed=_no_user_altered),
 )
 DESCRIBE_CLIENT_QUOTAS = Api(

@@ -1,13 +1,14 @@
-"""Limits on ACLs, for the CreateAcls requests of one client: each pattern's new ACLs are allowed or
-rejected together, in the order of the request."""
+"""Limits on ACLs: those of one record, and those of policies for the CreateAcls requests of one
+client, in which each pattern's new ACLs are allowed or rejected together, in their order."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from gateway.acl_model import AclBinding, ResourcePattern, namespace_of
 from gateway.catalog.entities import ResourceAcls
+from gateway.catalog.log.records import encode_value
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.tallies import Grown
 from gateway.changes.base.catalog_limits import CatalogLimits
@@ -17,11 +18,28 @@ from gateway.decision import Denied
 from gateway.policies.violation import Violation, enforced
 from protocol.pausing import paced
 
+MAX_ENTRIES: Final = 5_000
+"""ACLs of one pattern: they are one record."""
+
+MAX_RECORD_BYTES: Final = 900_000
+"""A record's value; a broker takes 1 MiB with what is around it (message.max.bytes)."""
+
 
 def is_held(snapshot: Snapshot, binding: AclBinding) -> bool:
     """Whether the catalog has an ACL already."""
     known = snapshot.acls.get(binding.pattern)
     return known is not None and binding.entry in known.entries
+
+
+def is_too_large(acls: ResourceAcls) -> bool:
+    """Whether a pattern has more entries than one record can hold."""
+    if len(acls.entries) > MAX_ENTRIES:
+        return True
+    # Only long names make it worth while to look: an entry takes 60 bytes besides.
+    longest = max(len(one.principal) + len(one.host) for one in acls.entries)
+    if len(acls.entries) * (60 + 12 * longest) <= MAX_RECORD_BYTES:
+        return False
+    return len(encode_value(acls) or b"") > MAX_RECORD_BYTES
 
 
 class AclLimits:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from gateway.acl_model import AclEntry, PatternType, ResourcePattern, ResourceType, namespace_of
 from gateway.catalog.entities import Change, Removal, ResourceAcls, key_of
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.acls.acl_requests import is_too_large
+from gateway.changes.acls.acl_limits import is_too_large
 from gateway.changes.base.rejected import Rejected
 from gateway.error_codes import POLICY_VIOLATION
 from gateway.names import LogicalName, parents

@@ -8,6 +8,7 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
+    Coroutine,
     Hashable,
     Iterable,
     Iterator,
@@ -16,7 +17,7 @@ from collections.abc import (
 )
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Generic, Protocol, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
 
 from gateway.brokers.messages import CoordinatorAdmin
 from gateway.catalog.entities import Change, TopicEntry
@@ -171,6 +172,10 @@ class Answered:
     body: bytes
     denied: Sequence[tuple[str, Denied]] = ()
     throttle_ms: int = 0
+
+
+RequestChange: TypeAlias = Callable[[Context, Access, int, bytes], Coroutine[Any, Any, Answered]]
+"""Executes one request: (context, access, version, body in the client's names) -> the response."""
 
 
 @dataclass(slots=True)

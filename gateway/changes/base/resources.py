@@ -136,12 +136,6 @@ def relative_path(view: View, path: str) -> str | None:
     the listener's; None where this view does not reach."""
     settings = view.settings
     home, escape = settings.home, settings.escape
-    if settings.mirrors is not None:
-        inside = below(path, home)
-        if inside is not None and settings.mirrors.of(inside + DELIMITER) is not None:
-            # It would read as one in a mirror.
-            root = DELIMITER.join(tier for tier in (settings.volume, path) if tier)
-            return DELIMITER + root if escape or not home else None
     if settings.mounts is not None and not (settings.is_relative and not home):
         inside = below(path, home) if settings.is_relative else None
         if inside is not None:

@@ -18,7 +18,7 @@ from gateway.catalog.entities import (
     TopicEntry,
 )
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.acls import acl_requests as create_acls
+from gateway.changes.acls import acl_limits
 from gateway.changes.acls.acl_moves import carried, carrying, inside, without
 from gateway.changes.base.rejected import Rejected
 from gateway.changes.base.virtual_configs import Move, Release
@@ -106,7 +106,7 @@ async def test_acls_that_are_there_before_the_topic(world: World) -> None:
 
 
 async def test_too_many_for_one_name(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(create_acls, "MAX_ENTRIES", 2)
+    monkeypatch.setattr(acl_limits, "MAX_ENTRIES", 2)
     put(world, *on("org:x", "a", "b"), *on("team:x", "c"))
     with pytest.raises(Rejected, match="are too many for one name") as caught:
         await move(world, "org:x", Move("team"))

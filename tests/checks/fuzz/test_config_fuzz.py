@@ -52,7 +52,6 @@ SAMPLES: Final = samples()
 
 AUTHORIZER: Final = ("authorization", "authorizer.class.name")
 POLICY: Final = ("policies", "everywhere", "create.topic.policy.class.name")
-MIRRORS: Final = ("listeners", 1, "mirrors")
 REACH: Final = ("listeners", 0, "reach")
 HOMELESS: Final = [{"name": f"l{n}", "port": n + 1, "home": f"team-x{n}"} for n in range(1_000)]
 KEYS: Final = ("listeners", 0, "sasl", "oauthbearer", "jwks")
@@ -265,7 +264,6 @@ REJECTED: Final[dict[str, tuple[str, Key, Any]]] = {
         ("listeners",),
         [{"name": "x", "port": 1}] * 9_000,
     ),
-    "mirrors of one namespace": ("config", MIRRORS, {f"a{n}": "team-a" for n in range(1_000)}),
     "a longer reach than there are clusters": ("config", REACH, [f"a:{n}" for n in range(20_000)]),
     "homes that are not there": ("config", ("listeners",), HOMELESS),
     "a node id beyond all": ("config", ("clusters", 0, "node_ids"), ["0-16777216"]),

@@ -73,10 +73,6 @@ listeners:
         required_claims: {scope: kafka}
         clock_skew_seconds: 5
         refresh_seconds: 60
-  - name: mirrors
-    port: 9500
-    mirrors: {A: team-a}
-    mirror_separator: _
 authorization:
   authorizer.class.name: tests.acls.custom.ListAuthorizer
   super.users: ["User:root"]

@@ -18,7 +18,7 @@ CONFIGS: Final = Path(__file__).parents[3] / "config"
 def listeners(file: str) -> tuple[Mapping[str, Any], list[Listener]]:
     """An example configuration, and its listeners as it has them."""
     values = yaml.safe_load((CONFIGS / file).read_text())
-    keys = ("home", "list_subtree", "mirrors", "volume")
+    keys = ("home", "list_subtree", "volume")
     found = [
         Listener(one["name"], file, security={key: one[key] for key in keys if key in one})
         for one in values["listeners"]

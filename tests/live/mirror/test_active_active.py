@@ -1,5 +1,5 @@
-"""Two sites that both write: each has the other's topics as ``A.…`` and ``B.…``; nothing goes in
-circles.
+"""Two sites that both write: each has the other's topics, named ``A.…`` and ``B.…``, in namespaces
+below ``A`` and ``B``; nothing goes in circles.
 
 MIRROR_SECONDS=N: so long both sites are written to (``make mirror``: half an hour).
 """
@@ -28,7 +28,7 @@ from tests.live.support.clients import SECONDS
 pytestmark = pytest.mark.long("brokers")
 
 WRITE_SECONDS: Final = float(os.environ.get("MIRROR_SECONDS", "10"))
-TOPICS: Final = ("team-a:orders", "clicks", "clicks.internal", "team-a:x-internal")
+TOPICS: Final = ("team-a..orders", "clicks", "clicks.internal", "team-a..x-internal")
 PARTITIONS: Final = 2
 AT_ONCE: Final = 200
 STILL_SECONDS: Final = 5.0
@@ -38,12 +38,14 @@ looks for topics once a second."""
 
 @dataclass(frozen=True)
 class Site:
-    """One of the two, called ``name``; ``first`` is the number of the first record written here."""
+    """One of the two, called ``name``. MirrorMaker connects to ``servers``, applications to
+    ``colon``; ``first`` is the number of the first record written here."""
 
     name: str
     other: str
     kafka: KafkaCluster
     servers: str
+    colon: str
     first: int
 
     @property
@@ -54,17 +56,18 @@ class Site:
 
 @pytest.fixture(scope="module")
 def both(a: KafkaCluster, b: KafkaCluster) -> Iterator[tuple[Site, Site]]:
-    """Both sites, each behind a gateway with mirrors of the other."""
+    """Both sites, each behind a gateway with a legal listener."""
     found = []
     gateways = []
     for name, other, kafka, first in (("A", "B", a, 0), ("B", "A", b, 1_000_000)):
-        namespace = f"mirror:{other.lower()}"
-        listener = Listener("mirrors", "all", security={"mirrors": {other: namespace}})
-        gateway = GatewayProcess(
-            kafka.bootstrap_servers, [listener], ["team-a", f"{namespace}:team-a"]
-        )
+        listeners = [
+            Listener("legal", "MirrorMaker", spelling="legal"),
+            Listener("colon", "applications"),
+        ]
+        gateway = GatewayProcess(kafka.bootstrap_servers, listeners, ["team-a", f"{other}:team-a"])
         gateways.append(gateway.start())
-        found.append(Site(name, other, kafka, gateway.bootstrap_servers("mirrors"), first))
+        at_legal, at_colon = map(gateway.bootstrap_servers, ("legal", "colon"))
+        found.append(Site(name, other, kafka, at_legal, at_colon, first))
     yield found[0], found[1]
     for gateway in gateways:
         gateway.stop()
@@ -137,25 +140,20 @@ def _is_own(name: str) -> bool:
 
 
 def _expected(site: Site) -> set[str]:
-    """The flat names of what MirrorMaker makes at a site: copies in their namespace, its own topics
-    beside it."""
-    other, prefix = site.other, f"mirror.{site.other.lower()}"
+    """The flat names of what MirrorMaker makes at a site: copies, those in namespaces below the
+    other site's, and its own topics."""
+    other = site.other
     own = {f"mm2-{what}.{other}.internal" for what in ("configs", "offsets", "status")}
     own |= {f"mm2-offset-syncs.{other}.internal", f"{other}.checkpoints.internal", "heartbeats"}
-    copies = {"team-a..orders", "team-a..x-internal"}
-    return (
-        own
-        | {f"{prefix}.{name}" for name in copies}
-        | {f"{prefix}..{name}" for name in ("clicks", "clicks.internal", "heartbeats")}
-    )
+    return own | {f"{other}.{name}" for name in (*TOPICS, "heartbeats")}
 
 
 def _check_group_reads_everything(site: Site, written: dict[str, int]) -> None:
     """A group that subscribes to both sites' topics, as active/active asks for, reads each record
     once."""
     count = written["A"] + written["B"]
-    topics = ["team-a:orders", f"{site.other}.team-a:orders"]
-    found = sites.read(site.servers, f"both-{site.name}", topics, count)
+    topics = ["team-a:orders", f"{site.other}:team-a:orders"]
+    found = sites.read(site.colon, f"both-{site.name}", topics, count)
     values = Counter(found.values())
     first = {"A": 0, "B": 1_000_000}
     expected = Counter(

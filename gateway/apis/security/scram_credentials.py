@@ -1,0 +1,77 @@
+"""The SCRAM credentials of users (KIP-554): described, and altered on the catalog's newest state.
+
+Users are the whole gateway's, so they are not managed from a home namespace.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from gateway.acl_model import Operation
+from gateway.apis.security import scram_messages
+from gateway.catalog.entities import Change
+from gateway.catalog.snapshot import Snapshot
+from gateway.changes.acls.acl_rights import CLUSTER, admit, commit
+from gateway.changes.base.context import Answered, Batch, Context
+from gateway.changes.base.rejected import MAX_CHANGES, TOO_MANY_CHANGES
+from gateway.decision import Denied
+from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED
+from gateway.views.access import Access
+from protocol import messages
+from protocol.pausing import paced
+
+
+async def describe_user_scram_credentials(
+    context: Context, access: Access, version: int, body: bytes
+) -> Answered:
+    """Whole bodies in the client's names, in and out. Raises ProtocolError."""
+    request = messages.parse("DescribeUserScramCredentialsRequest", version, body)
+    users = [user.name for user in paced(request.users or ())]
+    batch = Batch[str, None, None](context, access, (CLUSTER,))
+    why = await admit(batch, _denial(Operation.DESCRIBE))
+    if why is not None and why.code == CLUSTER_AUTHORIZATION_FAILED and access.view.settings.home:
+        # There are no users. An error of the whole request ends every client of librdkafka (2.x: an
+        # assertion fails), so only those that are named get it.
+        told = scram_messages.description_error(version, why, users, whole=False)
+        return Answered(told, [(user, why) for user in dict.fromkeys(users)])
+    if why is not None:
+        return batch.answered(scram_messages.description_error(version, why, users))
+    return Answered(scram_messages.description_response(version, batch.view.snapshot, users))
+
+
+async def alter_user_scram_credentials(
+    context: Context, access: Access, version: int, body: bytes
+) -> Answered:
+    """Whole bodies in the client's names, in and out. Raises ProtocolError."""
+    request = messages.parse("AlterUserScramCredentialsRequest", version, body)
+    batch = Batch[str, None, None](context, access, scram_messages.users_of(request))
+
+    def decide(snapshot: Snapshot) -> Sequence[Change]:
+        batch.restart()
+        alteration = scram_messages.alter(snapshot, request)
+        if len(alteration.changes) > MAX_CHANGES:
+            batch.reject(TOO_MANY_CHANGES)
+            return ()
+        batch.answers.update(alteration.answers)
+        return alteration.changes
+
+    if await admit(batch, _denial(Operation.ALTER)) is None:
+        await commit(batch, decide)
+    answers = dict(batch.results())
+    return batch.answered(scram_messages.alteration_response(version, answers))
+
+
+def _denial(operation: Operation) -> Callable[[Access], Denied | None]:
+    """Why an operation on users is denied, by the access of the request; None: it is not."""
+
+    def denial(access: Access) -> Denied | None:
+        home = access.view.settings.home
+        if not home:
+            return access.cluster(operation)
+        text = (
+            "Users are the whole gateway's; they are managed where no home namespace is in force,"
+            f" and '{home}' is here."
+        )
+        return Denied(CLUSTER_AUTHORIZATION_FAILED, text, "access")
+
+    return denial
