@@ -32,11 +32,11 @@ ITEMS = [
 
 OWN_HANDLERS = {
     "ApiVersions": "answers everyone",
-    "CreateTopics": "CREATE on the topic or the cluster (changes/admin_rights.py)",
-    "DeleteTopics": "DELETE, also of all that a namespace holds (changes/admin_rights.py)",
-    "DescribeConfigs": "by resource (changes/admin_rights.py)",
-    "AlterConfigs": "by resource (changes/admin_rights.py)",
-    "IncrementalAlterConfigs": "by resource, and moves (changes/admin_rights.py)",
+    "CreateTopics": "CREATE on the topic or the cluster (changes/base/admin_rights.py)",
+    "DeleteTopics": "DELETE, also of all that a namespace holds (changes/base/admin_rights.py)",
+    "DescribeConfigs": "by resource (changes/base/admin_rights.py)",
+    "AlterConfigs": "by resource (changes/base/admin_rights.py)",
+    "IncrementalAlterConfigs": "by resource, and moves (changes/base/admin_rights.py)",
     "DescribeCluster": "only what it tells of operations (rules/authorized_operations.py)",
     "DescribeLogDirs": "DESCRIBE on the cluster, or the home (apis/cluster/describe_log_dirs.py)",
     "ListGroups": "lists what may be described (apis/groups/group_admin.py)",
