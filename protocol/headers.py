@@ -28,8 +28,8 @@ _CORRELATION_ID: Final = Struct(">i")
 
 
 MAX_HEADER_TAGS: Final = 4 * 1024
-"""Bytes of tagged fields in a request header, which Kafka knows none of: millions of empty ones
-would be skipped before anything is decided, all in one go."""
+"""Bytes of tagged fields in a header, which Kafka knows none of: millions of empty ones would be
+skipped before anything is decided, all in one go."""
 
 
 def frame(*parts: bytes) -> bytes:
@@ -78,7 +78,7 @@ def read_request_header(buf: bytes, pos: int, end: int) -> tuple[int, int, int, 
         if pos < end and not buf[pos]:
             pos += 1
         else:
-            pos = skip_tags(buf, pos, min(end, pos + MAX_HEADER_TAGS))
+            pos = _skip_header_tags(buf, pos, end)
     return api_key, version, correlation_id, client_id, pos
 
 
@@ -89,7 +89,22 @@ def response_body_pos(buf: bytes, pos: int, end: int, header_version: int) -> in
         raise TruncatedError("a response ends inside its header")
     if not header_version:
         return pos
-    return pos + 1 if pos < end and not buf[pos] else skip_tags(buf, pos, end)
+    return pos + 1 if pos < end and not buf[pos] else _skip_header_tags(buf, pos, end)
+
+
+def _skip_header_tags(buf: bytes, pos: int, end: int) -> int:
+    """The position behind a header's tagged fields.
+
+    Raises TruncatedError if they may go on behind ``end``, ProtocolError if they are too long: then
+    it is of no use to wait for more of them.
+    """
+    try:
+        return skip_tags(buf, pos, min(end, pos + MAX_HEADER_TAGS))
+    except TruncatedError:
+        if end - pos >= MAX_HEADER_TAGS:
+            why = f"the tagged fields of a header take more than {MAX_HEADER_TAGS} bytes"
+            raise ProtocolError(why) from None
+        raise
 
 
 def response_header(correlation_id: int, header_version: int) -> bytes:

@@ -147,9 +147,8 @@ class ConnectionState:
         return self._client_id
 
     def note_client_id(self, client_id: bytes | None) -> None:
-        """Count from here on under this client id; of a client that changes it all the time, under
-        the last of ``EARLIER_FLOWS``."""
-        if client_id == self._client_id or len(self.earlier or ()) >= EARLIER_FLOWS:
+        """Count from here on under this client id."""
+        if client_id == self._client_id or not self._may_become():
             return
         self._client_id = client_id
         shown = text_of(client_id) if client_id else ""
@@ -157,7 +156,13 @@ class ConnectionState:
 
     def note_software(self, name: str, version: str) -> None:
         """Count from here on under this client software (KIP-511)."""
-        self._become(replace(self.source, software_name=name, software_version=version))
+        if self._may_become():
+            self._become(replace(self.source, software_name=name, software_version=version))
+
+    def _may_become(self) -> bool:
+        """Whether there is room for another source: a client that changes its name all the time is
+        counted under the last of ``EARLIER_FLOWS``."""
+        return len(self.earlier or ()) < EARLIER_FLOWS
 
     def _become(self, source: FlowSource) -> None:
         """Count for another source; the flows so far are put aside, since a flow belongs to one."""

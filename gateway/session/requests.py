@@ -61,6 +61,12 @@ HEAD_LIMIT: Final = 64 * 1024
 """Bytes of a Produce request that are looked at for its head before it is collected."""
 
 
+def _more(have: int, whole: int) -> int:
+    """The bytes of a Produce request that make another look for its head worthwhile: a part more
+    than it has, since what is there is walked again each time, even if bytes come one by one."""
+    return min(have + 1 + (have >> 3), whole) if have < HEAD_LIMIT else whole
+
+
 class Requests(Holding):
     """The client's side of a session.
 
@@ -371,7 +377,7 @@ class Requests(Holding):
         except NotUtf8:
             return end - position  # it is decided whole, as a broker reads it
         except TruncatedError:
-            return limit - position + 1 if limit - position < HEAD_LIMIT else end - position
+            return _more(limit - position, end - position)
         if edits is None:
             return end - position
         self._stream_left = end - limit
