@@ -11,7 +11,8 @@ PIP_COMPILE := .cache/lock-venv/bin/pip-compile
 # No flag that would write an index's address into a lock file.
 LOCK_FLAGS := --quiet --generate-hashes --strip-extras --allow-unsafe --no-header --no-annotate \
 	--no-emit-index-url --no-emit-trusted-host --no-emit-find-links
-PIP := $(BIN)/python -m pip install --disable-pip-version-check
+# Python compiles what is imported, beside make check; pip would compile all, of which most is never.
+PIP := $(BIN)/python -m pip install --disable-pip-version-check --no-compile
 PYTEST := $(BIN)/python -m pytest
 CASES ?= 100000
 REQUESTS ?= 1000000

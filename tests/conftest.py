@@ -16,6 +16,7 @@ from hypothesis import HealthCheck, settings
 from devkit import ports
 from devkit.process import outputs
 from devkit.suite.stages import EXAMPLES, MOST_EXAMPLES
+from tests import property_seeds
 from tests.marks import check_marks
 from tests.pace import Pace
 
@@ -162,8 +163,9 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """Processes that test side by side take ports of their own (pytest-xdist)."""
+    config.pluginmanager.register(property_seeds)
     number = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
     ports.keep_to(int(number), int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
 

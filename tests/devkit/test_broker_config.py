@@ -27,6 +27,13 @@ def test_another_node_is_a_broker_alone_and_knows_the_controller() -> None:
     assert properties["offsets.topic.replication.factor"] == "3"
 
 
+def test_a_controller_of_one_broker_writes_nothing_while_nothing_changes() -> None:
+    """Others learn by these records what is committed."""
+    interval = "metadata.max.idle.interval.ms"
+    assert server_properties(_CONTROLLER, [_CONTROLLER], 1, {})[interval] == "0"
+    assert interval not in server_properties(_CONTROLLER, [_CONTROLLER], 3, {})
+
+
 def test_overrides_come_first() -> None:
     properties = server_properties(_BROKER, [_CONTROLLER], 1, {"num.partitions": "4"})
     assert "num.partitions=4\n" in properties_text(properties)

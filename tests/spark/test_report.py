@@ -73,6 +73,7 @@ def volume(of: list[samples.Row]) -> tuple[int, ...]:
     return tuple(sum(row[field] or 0 for row in of) for field in _FIELDS)
 
 
+@pytest.mark.long("spark")
 def test_every_section_has_the_jobs_rows(spark: SparkSession, tmp_path: Path) -> None:
     catalog = tmp_path / "catalog.json"
     catalog.write_text(json.dumps(_CATALOG))
