@@ -66,7 +66,7 @@ UNIT: Final = Stage(
 JOBS: Final = Stage("Spark", ("spark",), ("live", *_LONG), ("tests/spark",), 2, ("-v",))
 # Three on two processors: a test waits for brokers and clients half of its time.
 LIVE: Final = Stage(
-    "on a real Kafka", ("live",), _LONG, ("tests/live", "tests/devkit", "tests/bench"), 3, ("-v",)
+    "on a real Kafka", ("live",), _LONG, ("tests/live", "tests/devkit", "tests/bench"), 4, ("-v",)
 )
 GATE: Final = (UNIT, JOBS, LIVE)
 
