@@ -36,11 +36,12 @@ from gateway.catalog.source import CatalogUnavailable
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Config
 from gateway.connections.tenants import Wanted
+from gateway.flows import Flow
 from gateway.foreign_text import raised_text
 from gateway.policies.instance import PolicyError
 from gateway.processes.held_catalogs import HeldCatalogs
 from gateway.processes.logs import set_up_logging
-from gateway.processes.observing import Observing
+from gateway.processes.observing import PIECE, Observing
 from gateway.processes.server import MountedTwice, Server
 from gateway.processes.worker_channel import WorkerChannel, receive_config
 from gateway.processes.worker_messages import (
@@ -114,7 +115,7 @@ class Worker:
         last = self._collect()
         if self._traffic_log is not None:
             await self._traffic_log.stop()
-        self._report(last)
+        self._report(last, last.flows)
         return exit_codes.OK
 
     async def _start(self) -> int | None:
@@ -151,7 +152,7 @@ class Worker:
 
     async def _report_until(self, done: asyncio.Task[object], seconds: float) -> None:
         while not done.done():
-            self._report(self._collect())
+            self._report(await self._collect_in_pieces(), ())
             await asyncio.wait([done], timeout=seconds)
 
     def _collect(self) -> WorkerReport:
@@ -161,13 +162,28 @@ class Worker:
             self._traffic_log.add(report.flows, report.denials, report.policies, report.acls)
         return report
 
-    def _report(self, report: WorkerReport) -> None:
+    async def _collect_in_pieces(self) -> WorkerReport:
+        """The same, but clients do not wait for it: the flows, of which each of them may have a
+        thousand, are added up some at a time. The supervisor's are added up here, too."""
+        report, log = self._server.collect(), self._traffic_log
+        for start in range(0, len(report.flows), PIECE):
+            flows = report.flows[start : start + PIECE]
+            self._channel.count(flows)
+            if log is not None:
+                log.add(flows, ())
+            await asyncio.sleep(0)
+        if log is not None:
+            log.add((), report.denials, report.policies, report.acls)
+        return report
+
+    def _report(self, report: WorkerReport, uncounted: Sequence[Flow]) -> None:
+        """Send a report. ``uncounted`` are its flows that the channel has not added up yet."""
         gauges = {**report.gauges, **process_gauges()}
         rows = list(report.rows)
         if self._traffic_log is not None:
             gauges["traffic_log_queued_records"] = self._traffic_log.queued
             rows += self._traffic_log.take_rows()
-        self._channel.report(replace(report, gauges=gauges, rows=rows))
+        self._channel.report(replace(report, flows=uncounted, gauges=gauges, rows=rows))
         self._observing.see(report)
 
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import asyncio
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import cast
 
 from gateway.counts import Counts
+from gateway.flows import Flow
 from gateway.page.observed import Observed
 from gateway.processes.worker_messages import (
     Failed,
@@ -106,9 +107,13 @@ class WorkerChannel(asyncio.Protocol):
         if self._transport is not None:
             self._transport.write(encode_message(message))
 
+    def count(self, flows: Sequence[Flow]) -> None:
+        """Add flows to what is sent with the next report."""
+        self._counts.add_flows(flows)
+
     def report(self, report: WorkerReport) -> None:
         """Send what was counted, or add it to what is sent when the supervisor reads again."""
-        self._counts.add_flows(report.flows)
+        self.count(report.flows)
         self._counts.add_rows(report.rows)
         if self._transport is None or self.full:
             return

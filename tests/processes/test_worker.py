@@ -24,6 +24,7 @@ from gateway.auth.exchange import CredentialsError
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import TrafficLogSettings
 from gateway.policies.instance import PolicyError
+from gateway.processes.observing import PIECE
 from gateway.processes.server import Server
 from gateway.processes.worker import Worker, process_gauges, raise_file_limit
 from gateway.processes.worker_channel import WorkerChannel
@@ -57,6 +58,7 @@ class FakeServer:
         self.error: Exception | None = None
         self.did: list[str] = []
         self.collected = 0
+        self.flows = 1
 
     async def start(self) -> None:
         self.did.append("start")
@@ -77,7 +79,9 @@ class FakeServer:
 
     def collect(self) -> WorkerReport:
         self.collected += 1
-        return WorkerReport([flow(led=1)], [denial()], {"colon": 1}, {"topics": 4})
+        return WorkerReport(
+            [flow(led=1) for _ in range(self.flows)], [denial()], {"colon": 1}, {"topics": 4}
+        )
 
 
 class Bench:
@@ -170,6 +174,30 @@ async def test_reports_come_again_and_again_also_while_draining(bench: Bench) ->
     bench.server.drained.set()
     assert await bench.end_of(task) == exit_codes.OK
     assert bench.requests() == bench.server.collected
+
+
+async def test_clients_are_served_while_many_flows_are_added_up(
+    bench: Bench, tmp_path: Path
+) -> None:
+    bench.server.flows = 100 * PIECE
+    rounds: list[int] = []
+
+    def turn() -> None:
+        """Once in each round of the event loop."""
+        if bench.server.collected and not bench.requests():
+            rounds.append(1)
+        asyncio.get_running_loop().call_soon(turn)
+
+    task = bench.start(log_in(tmp_path))
+    turn()
+    await eventually(bench.requests, "the first report")
+    assert len(rounds) >= 100
+    bench.stopping.set()
+    assert await bench.end_of(task) == exit_codes.OK
+    assert bench.requests() == bench.server.collected * 100 * PIECE
+    (path,) = tmp_path.iterdir()
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    assert sum(r["led_requests"] for r in records if r["kind"] == "flow") == bench.requests()
 
 
 async def test_told_to_stop_while_starting(bench: Bench, tmp_path: Path) -> None:
