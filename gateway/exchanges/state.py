@@ -17,7 +17,7 @@ from gateway.rules.group_members import MemberKey
 from gateway.views.access import READ, Access
 from gateway.views.views import Listing
 from gateway.virtual_brokers import ListenerAddresses
-from protocol.pausing import FEW, eased
+from protocol.pausing import eased
 from protocol.splice import Edit
 from protocol.text import text_of
 
@@ -47,7 +47,7 @@ class FetchSession:
     ``by_id`` the broker's topic ids to those that the client uses: an incremental response names
     partitions that its own request did not.
     ``lead`` is the flat name that its requests are counted under when they name none. ``stale``:
-    the catalog has changed since its many names were looked up.
+    the catalog has changed since its names were looked up.
     """
 
     __slots__ = ("by_id", "lead", "spelled", "stale")
@@ -261,15 +261,13 @@ class ConnectionState:
         """Go on with another access, hence another view: the catalog has changed.
 
         A fetch session in which a name or an id leads to another topic now, or to one that may not
-        be read any more, is closed; one of many names with the next Fetch, which looks them up.
+        be read any more, is closed with the next Fetch, which looks them up: all names of all
+        connections together are too many for one turn.
         """
         self.access = access
         self.view = access.view
-        for session_id, session in list((self.fetch_sessions or {}).items()):
-            if len(session.spelled) > FEW:
-                session.stale = True
-            elif not self.still_reaches(READ, session.spelled.items(), by_id=session.by_id):
-                self.fetch_session_closed(session_id)
+        for session in (self.fetch_sessions or {}).values():
+            session.stale = True
 
     def still_reaches(
         self, operation: int, spelled: Iterable[tuple[bytes, bytes]], *, by_id: bool

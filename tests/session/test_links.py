@@ -20,7 +20,7 @@ FLAT, LINK_ID = "team-a..orders", UUID(int=78)
 LINK = LogicalName("team-b", "shared")
 ENTRY = TopicEntry(FLAT, LogicalName("team-a", "orders"))
 LINKED = Link(LINK, FLAT, LINK_ID.bytes)
-INVALID_REQUEST, UNKNOWN_TOPIC = 42, 3
+INVALID_REQUEST, UNKNOWN_TOPIC, FETCH_SESSION_ID_NOT_FOUND = 42, 3, 70
 TOPIC_DENIED = 29
 
 
@@ -189,7 +189,8 @@ def test_a_link_that_is_removed_ends_what_it_was_used_for() -> None:
     assert one.session.state.fetch_session(5) is not None
     one.log.append([Removal(key_of(LINKED))])
     one.catalog_changed()
-    assert one.session.state.fetch_session(5) is None
+    one.ask("Fetch", 13, fetching.request(13, {}, session_id=5, session_epoch=1))
+    assert one.answer("Fetch", 13).error_code == FETCH_SESSION_ID_NOT_FOUND
     assert metadata(one, "team-b:shared", "plain")["team-b:shared"][0] == UNKNOWN_TOPIC
 
 

@@ -133,12 +133,13 @@ def _open_session(
     state: ConnectionState, exchange: Exchange, session_id: int
 ) -> FetchSession | None:
     """A session of this connection; None for any other id. If its names were looked up before the
-    catalog changed, it is closed if one of them leads elsewhere now: raises ManyItems then, because
-    they are many."""
+    catalog changed, it is closed if one of them leads elsewhere now. Raises ManyItems if they are
+    many, and the request is not decided in slices."""
     session = state.fetch_session(session_id)
     if session is None or not session.stale:
         return session
-    generic.in_slices(exchange)
+    if len(session.spelled) > FEW:
+        generic.in_slices(exchange)
     session.stale = False  # a change meanwhile sets it again
     if not state.still_reaches(READ, session.spelled.items(), by_id=session.by_id):
         state.fetch_session_closed(session_id)
