@@ -60,11 +60,17 @@ LEAVING: Final = 2
 HEAD_LIMIT: Final = 64 * 1024
 """Bytes of a Produce request that are looked at for its head before it is collected."""
 
+SHORT_HEAD: Final = 1024
+"""Bytes of a Produce request up to which each further one is worth a look."""
+
 
 def _more(have: int, whole: int) -> int:
-    """The bytes of a Produce request that make another look for its head worthwhile: a part more
-    than it has, since what is there is walked again each time, even if bytes come one by one."""
-    return min(have + 1 + (have >> 3), whole) if have < HEAD_LIMIT else whole
+    """The bytes of a Produce request that make another look for its head worthwhile. All that is
+    there is walked again each time, so of a long head there must be an eighth more, lest a client
+    send it byte by byte."""
+    if have >= HEAD_LIMIT:
+        return whole
+    return min(have + 1 + (have >> 3 if have > SHORT_HEAD else 0), whole)
 
 
 class Requests(Holding):
