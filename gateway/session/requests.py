@@ -60,7 +60,7 @@ LEAVING: Final = 2
 HEAD_LIMIT: Final = 64 * 1024
 """Bytes of a Produce request that are looked at for its head before it is collected."""
 
-SHORT_HEAD: Final = 1024
+SHORT_HEAD: Final = 256
 """Bytes of a Produce request up to which each further one is worth a look."""
 
 
