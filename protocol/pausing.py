@@ -67,13 +67,12 @@ def in_order(texts: Iterable[str]) -> list[str]:
     every = list(texts)
     if len(every) <= MANY:
         return sorted(every)
-    runs: list[str] = []
-    for start in range(0, len(every), MANY):
-        pause_point()
-        runs += sorted(every[start : start + MANY])
+    merged: list[str] = []
+    for run in runs(every):
+        merged += sorted(run)
     pause_point()
-    runs.sort()
-    return runs
+    merged.sort()
+    return merged
 
 
 def runs(items: Sequence[T]) -> Iterator[Sequence[T]]:

@@ -163,8 +163,9 @@ class Worker:
         return report
 
     async def _collect_in_pieces(self) -> WorkerReport:
-        """The same, but clients do not wait for it: the flows, of which each of them may have a
-        thousand, are added up some at a time. The supervisor's are added up here, too."""
+        """The counts since the last call, which the traffic log and the channel have then. Flows
+        are added up some at a time, because clients wait meanwhile, and each may have a thousand.
+        """
         report, log = self._server.collect(), self._traffic_log
         for start in range(0, len(report.flows), PIECE):
             flows = report.flows[start : start + PIECE]
