@@ -166,15 +166,15 @@ class Worker:
         """The counts since the last call, which the traffic log and the channel have then. Flows
         are added up some at a time, because clients wait meanwhile, and each may have a thousand.
         """
-        report, log = self._server.collect(), self._traffic_log
+        report, traffic_log = self._server.collect(), self._traffic_log
         for start in range(0, len(report.flows), PIECE):
             flows = report.flows[start : start + PIECE]
             self._channel.count(flows)
-            if log is not None:
-                log.add(flows, ())
+            if traffic_log is not None:
+                traffic_log.add(flows, ())
             await asyncio.sleep(0)
-        if log is not None:
-            log.add((), report.denials, report.policies, report.acls)
+        if traffic_log is not None:
+            traffic_log.add((), report.denials, report.policies, report.acls)
         return report
 
     def _report(self, report: WorkerReport, uncounted: Sequence[Flow]) -> None:
