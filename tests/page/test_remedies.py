@@ -293,7 +293,7 @@ def test_a_principal_that_is_more_than_one(config: Config, principal: str) -> No
 )
 def test_a_listener_with_a_home_names_what_is_in_it(tmp_path: Path, named: str) -> None:
     """There ``*`` is everything in the home, and ``other:orders`` is another name."""
-    listeners = [{"name": "team", "port": 19_200, "home": "team-a"}]
+    listeners = [{"name": "team", "port": 9_200, "home": "team-a"}]
     denial = {
         "rule": "acl",
         "principal": "User:a",
@@ -319,8 +319,8 @@ def test_whatever_a_name_is_the_command_is_about_it_alone(config: Config, name: 
 def test_the_listener_of_the_command(tmp_path: Path) -> None:
     """One where names are whole, if there is one: the client's may have a home."""
     listeners = [
-        {"name": "team", "port": 19_200, "home": "team-a", "advertised_host": "team.example"},
-        {"name": "all", "port": 19_300, "advertised_host": "all.example"},
+        {"name": "team", "port": 9_200, "home": "team-a", "advertised_host": "team.example"},
+        {"name": "all", "port": 9_300, "advertised_host": "all.example"},
     ]
     denial = {
         "rule": "acl",
@@ -333,12 +333,12 @@ def test_the_listener_of_the_command(tmp_path: Path) -> None:
     }
     both = config_samples.config(tmp_path, listeners=listeners)
     assert remedy(denial, both).commands == [
-        "kafka-gateway acls --bootstrap-server all.example:19300 --add --allow-principal User:a"
+        "kafka-gateway acls --bootstrap-server all.example:9300 --add --allow-principal User:a"
         " --operation Read --topic team-a:orders"
     ]
     only_home = config_samples.config(tmp_path, listeners=listeners[:1])
     assert remedy(denial, only_home).commands == [
-        "kafka-gateway acls --bootstrap-server team.example:19200 --add --allow-principal User:a"
+        "kafka-gateway acls --bootstrap-server team.example:9200 --add --allow-principal User:a"
         " --operation Read --topic orders"
     ]
 
