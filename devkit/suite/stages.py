@@ -64,9 +64,9 @@ UNIT: Final = Stage(
 )
 # Two at a time, each with a Spark that its tests share: planning takes one processor.
 JOBS: Final = Stage("Spark", ("spark",), ("live", *_LONG), ("tests/spark",), 2, ("-v",))
-# Four on two processors: a test waits for brokers and clients half of its time.
+# Three on two processors: a test waits for brokers and clients half of its time. Four took longer.
 LIVE: Final = Stage(
-    "on a real Kafka", ("live",), _LONG, ("tests/live", "tests/devkit", "tests/bench"), 4, ("-v",)
+    "on a real Kafka", ("live",), _LONG, ("tests/live", "tests/devkit", "tests/bench"), 3, ("-v",)
 )
 GATE: Final = (UNIT, JOBS, LIVE)
 
