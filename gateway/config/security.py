@@ -204,8 +204,9 @@ class Unauthenticated(StrictModel):
 
 
 class IncompleteRequests(StrictModel):
-    """Bytes of requests over 16 KiB that have not arrived whole, in each worker: ``max_bytes`` of a
-    listener, ``max_bytes_per_ip`` of one address at it. One request always has room."""
+    """Bytes of requests over 16 KiB that have not arrived whole, or wait to be decided, in each
+    worker: ``max_bytes`` of a listener, ``max_bytes_per_ip`` of one address at it. One request
+    always has room."""
 
     max_bytes: Annotated[int, Field(ge=1_048_576)] = 512 * 1024 * 1024
     max_bytes_per_ip: Annotated[int, Field(ge=1_048_576)] = 256 * 1024 * 1024

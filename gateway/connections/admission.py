@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
+from time import monotonic
 from typing import Any, Final, Protocol
 
 from gateway.apis.table import APIS, DIVIDED
@@ -13,6 +14,7 @@ from gateway.auth.unknown_users import Credentials
 from gateway.config.models import Config, Listener
 from gateway.connections.closing import SESSION_EXPIRED, guard
 from gateway.connections.connection import Connection, Hub
+from gateway.connections.doubts import Doubts
 from gateway.connections.lanes import NOTHING_SERVED, LaneHub, Lanes
 from gateway.connections.login_connection import LoginConnection, LoginHub
 from gateway.connections.logins import Logins
@@ -23,6 +25,7 @@ from gateway.flows import FlowSource
 from gateway.identity import ANONYMOUS, Identity
 from gateway.rules import api_versions
 from gateway.session.session import Session
+from gateway.slices import SLICE_SECONDS
 from gateway.views.access import Access
 from gateway.virtual_brokers import Target
 
@@ -36,6 +39,7 @@ class AdmittingHub(Hub, LoginHub, LaneHub, Protocol):
     """The worker that clients are admitted to (``clients.Clients``)."""
 
     connections: set[Connection]
+    doubts: Doubts
 
 
 class EarlyVersions:
@@ -176,15 +180,17 @@ class Admission:
 
     def review(self) -> None:
         """Close every connection whose right to stay has ended; give the others their access of
-        now."""
+        now. What they have in flight is checked for ``SLICE_SECONDS`` of all of them together, and
+        the rest of it in slices."""
+        until = monotonic() + SLICE_SECONDS
         for connection in list(self._hub.connections):
-            guard(connection, partial(self._review, connection))
+            guard(connection, partial(self._review, connection, until))
         for lane in list(self._hub.under_way.lanes):
-            guard(lane, lane.see)
+            guard(lane, partial(lane.see, until))
             if lane.sent and lane.session.doubted:
-                self._hub.spawn(lane, lane.check_doubted(self._hub.turns))
+                self._hub.doubts.add(lane, lane.session, lane.end)
 
-    def _review(self, connection: Connection) -> None:
+    def _review(self, connection: Connection, until: float) -> None:
         state = connection.session.state
         why = self.logins.why_not(connection.listener, state.identity)
         if why is not None:
@@ -194,7 +200,7 @@ class Admission:
         if access.view.settings.home != state.view.settings.home:
             self.revoke(connection, HOME_CHANGED)
         elif state.access is not access:
-            connection.see(access)
+            connection.see(access, until)
 
     def revoke(self, connection: Connection, reason: str) -> None:
         """Close a connection whose right to stay has ended."""

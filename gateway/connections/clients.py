@@ -23,6 +23,7 @@ from gateway.connections.broker_sessions import BrokerSessions, open_broker
 from gateway.connections.broker_side import BrokerSide, Lingering
 from gateway.connections.closing import CloseLog, guard
 from gateway.connections.connection import DRAINED, Connection, Waiting
+from gateway.connections.doubts import Doubts
 from gateway.connections.incomplete import IncompleteBytes
 from gateway.connections.listeners import Listeners
 from gateway.connections.login_connection import LoginBroker, LoginConnection
@@ -75,10 +76,11 @@ class Clients:
         self._listener_names = [listener.name for listener in config.listeners]
         self.turns = turns
         self.spawn = tasks.spawn
+        self.doubts = Doubts(turns, tasks)
         self.busy: set[Connection] = set()
         self.connections: set[Connection] = set()
         self.broker_heard = False
-        self.under_way = UnderWay(self.connections)
+        self.under_way = UnderWay(self.connections, turns, tasks)
         self.lingering = Lingering()
         self._silent = SilentClients()
         self._incomplete = {

@@ -23,6 +23,7 @@ from gateway.connections.closing import (
     SESSION_EXPIRED,
     guarded,
 )
+from gateway.connections.doubts import Doubts
 from gateway.connections.tenants import Refused, Tenant, tenant_of
 from gateway.connections.transports import WRITE_HIGH, close, half_close, write
 from gateway.exchanges.exchange import (
@@ -39,7 +40,7 @@ from gateway.session.deciding import Deciding
 from gateway.session.expiry import SessionExpired
 from gateway.session.naming import may_leave_behind
 from gateway.session.session import Session
-from gateway.slices import Slices, Turns, in_slices
+from gateway.slices import Turns, in_slices
 from gateway.views.access import Access
 from protocol.errors import ProtocolError
 
@@ -54,6 +55,7 @@ class Hub(BaseHub, Protocol):
     collection, ``broker_heard`` is True once a broker has sent anything."""
 
     turns: Turns
+    doubts: Doubts
     lingering: Lingering
     busy: set[Connection]
     broker_heard: bool
@@ -119,6 +121,7 @@ class Connection(BaseConnection):
             if self._broker is None:
                 if self.session.state.tree is None:
                     self._early += data
+                    self._hub.holds_more(self, len(data))
                     self._begin_connecting()
                     return
                 self._hub.heard(self)
@@ -224,6 +227,7 @@ class Connection(BaseConnection):
         if not self._connects_to_ask:
             self._task = None
         early, self._early = self._early, b""
+        self._hub.holds_more(self, -len(early))
         if self._transport is None and not self._left:
             broker.close()
         elif early:
@@ -298,17 +302,20 @@ class Connection(BaseConnection):
         self._flush()
 
     @guarded
-    def see(self, access: Access) -> None:
+    def see(self, access: Access, until: float) -> None:
         """Go on with another access: the catalog has changed. If something in flight is not allowed
-        any more the connection ends before the broker does it, as far as it has not begun."""
-        if not self.session.see(access):
-            self.reset(NOT_ANY_MORE)
+        any more the connection ends before the broker does it, as far as it has not begun. What is
+        not checked ``until`` then (monotonic seconds) is checked later."""
+        if not self.session.see(access, until):
+            self._end_denied()
         elif self.session.doubted:
-            self._hub.spawn(self, self._check_doubted())
+            self._doubt()
 
-    async def _check_doubted(self) -> None:
-        if not await in_slices(self._hub.turns, Slices(self.session.check_doubted)):
-            self.reset(NOT_ANY_MORE)
+    def _doubt(self) -> None:
+        self._hub.doubts.add(self, self.session, self._end_denied)
+
+    def _end_denied(self) -> None:
+        self.reset(NOT_ANY_MORE)
 
     @guarded
     def prove(self) -> None:
@@ -538,7 +545,7 @@ class Connection(BaseConnection):
         if self.session.state.reauth is not None:
             self._hub.reauthenticated(self)
         if self.session.doubted:
-            self._hub.spawn(self, self._check_doubted())
+            self._doubt()
         if lingering is not None:
             lingering.end_if_answered()
         if self._left:

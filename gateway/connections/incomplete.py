@@ -1,5 +1,5 @@
-"""The memory of requests that have not arrived whole, of one listener: one budget for all of its
-connections, and one for each address.
+"""The memory of requests that have not arrived whole, or wait to be decided, of one listener: one
+budget for all of its connections, and one for each address.
 
 A client may announce a request of ``socket.request.max.bytes`` and never send its end, on as many
 connections as it has. What is beyond a budget is given back by closing the connection that holds

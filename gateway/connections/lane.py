@@ -59,11 +59,12 @@ class Lane:
         """The broker has answered, or never will: other requests may be on the connection now."""
         self._connection = None
 
-    def see(self) -> None:
+    def see(self, until: float | None = None) -> None:
         """Go on with the access of now. What is not allowed any more is kept from being done, as
-        far as the broker has not begun; an answer that only tells something is not given."""
+        far as the broker has not begun; an answer that only tells something is not given. What is
+        not checked ``until`` then (see :meth:`Session.see`) is doubted."""
         access = self._look_up()
-        if access is not self.session.state.access and not self.session.see(access):
+        if access is not self.session.state.access and not self.session.see(access, until):
             self.end()
 
     async def check_doubted(self, turns: Turns) -> None:

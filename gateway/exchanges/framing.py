@@ -41,8 +41,9 @@ class Held:
 
     ``wanted`` is how many bytes make it worth another look, counted from the first held one.
     Growing costs no more than the bytes added, however small the pieces. ``watcher`` hears of
-    the bytes that are held more, or less, of a frame that needs more than :data:`SMALL`; it is an
-    object, since a bound method would take 64 bytes of each connection.
+    the bytes that are held more, or less, of a frame that needs more than :data:`SMALL`, and of
+    frames that wait to be decided once they are more than that; it is an object, since a bound
+    method would take 64 bytes of each connection.
     """
 
     __slots__ = ("_bytes", "_counted", "wanted", "watcher")
@@ -80,13 +81,15 @@ class Held:
             return self.take()
         if self._counted:
             self._count(len(data))
+        elif self.wanted == ALL and length > SMALL:
+            self._count(length)
         return None
 
     def keep(self, rest: bytes, wanted: int) -> None:
         """Hold ``rest`` until ``wanted`` bytes are there."""
         self._bytes = rest
         self.wanted = wanted if rest else 0
-        if SMALL < wanted < ALL:
+        if wanted > SMALL and (wanted < ALL or len(rest) > SMALL):
             self._count(len(rest))
 
     def take(self) -> bytes:

@@ -128,11 +128,14 @@ class TakingPart:
         self._awake.set()
 
     def here(self, freeze_id: str) -> Sequence[str] | None:
-        """What holds a freeze up in this process; None: it has not read it."""
+        """What holds a freeze up in this process; None: it has not read it, or not yet what was
+        under way then."""
         found = self._watches.get(freeze_id)
         if found is None:
             return None
         watch, concerns = found
+        if not watch.is_ready:
+            return None
         holders = watch.holders()
         if self.at_work.concerns(concerns):
             return [*holders, "a change that a broker has not answered"]

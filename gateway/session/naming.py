@@ -14,6 +14,7 @@ from gateway.rules.declaration import DELETE, DESCRIBE, NOTHING, Do, Effect, Nee
 from gateway.rules.rename import OF_ID
 from gateway.session.own_requests import Asked
 from protocol.entities import Kind, kind_of
+from protocol.pausing import eased
 from protocol.schema import FieldSpec, message_spec
 
 _NAMES_TOPICS: Final = frozenset({Kind.TOPIC_NAME, Kind.TOPIC_ID, Kind.RESOURCE_NAME})
@@ -81,15 +82,16 @@ def may_leave_behind(sent: bytes) -> bool:
 
 def names_in(exchange: Exchange) -> Iterator[bytes]:
     """The topics that a forwarded request names, by flat name or the broker's id, and the groups
-    and transactional ids, behind ``OF_ID``; :data:`ANY_TOPIC`: the topics were not read."""
-    for own in exchange.ids or ():
+    and transactional ids, behind ``OF_ID``; :data:`ANY_TOPIC`: the topics were not read. Many may
+    take several slices."""
+    for own in eased(exchange.ids or ()):
         yield OF_ID + own
     if not names_topics(exchange.plan.name, exchange.plan.version):
         return
     if not (exchange.spelled or exchange.spelled_ids) and _may_mean_all(exchange):
         yield ANY_TOPIC
-    yield from exchange.spelled or ()
-    for name in exchange.spelled_ids or ():
+    yield from eased(exchange.spelled or ())
+    for name in eased(exchange.spelled_ids or ()):
         if len(name) == ID_SIZE:  # others are groups
             yield name
 

@@ -28,6 +28,7 @@ from gateway.session.holding import Holding
 from gateway.session.in_flight import InFlight
 from gateway.session.rechecking import may_go_on
 from gateway.session.responses import response_payload
+from gateway.session.silent import Silent
 from protocol.errors import NotUtf8, ProtocolError, TruncatedError
 from protocol.headers import read_request_header
 from protocol.pausing import size_of
@@ -76,7 +77,7 @@ def _more(have: int, whole: int) -> int:
 class Requests(Holding):
     """The client's side of a session.
 
-    ``doubted`` are long requests in flight that have to be checked again, in slices.
+    ``doubted`` is what has to be checked again, in slices, of what is in flight.
     ``left`` is when its client was first sent on, ``ends`` when its login ends (seconds of
     ``monotonic``).
     """
@@ -107,7 +108,7 @@ class Requests(Holding):
         self.left: float | None = None
         self.ends: float = NEVER
         self._waits = True
-        self.doubted: list[Exchange] | None = None
+        self.doubted: list[Exchange | Silent] | None = None
 
     def client_data(self, data: bytes) -> None:
         """Take bytes from the client. Raises ProtocolError for what no client may send."""
@@ -331,8 +332,8 @@ class Requests(Holding):
             self.doubt(exchange)
         return over
 
-    def doubt(self, exchange: Exchange) -> None:
-        """A long request in flight has to be checked again."""
+    def doubt(self, exchange: Exchange | Silent) -> None:
+        """A long request in flight, or those without a response, has to be checked again."""
         if self.doubted is None:  # made at first use: most connections have none
             self.doubted = []
         self.doubted.append(exchange)

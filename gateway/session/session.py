@@ -157,13 +157,14 @@ class Session(Requests):
         self.waiting = None
         self._in_flight.sent()
 
-    def see(self, access: Access) -> bool:
+    def see(self, access: Access, until: float | None = None) -> bool:
         """Go on with another access: the catalog has changed.
 
         A Fetch in flight that asks for what the client may not reach any more, or not by that name,
         is answered as one of a session that is gone. False: something else that is in flight, or
         whose end has still to arrive, is not allowed any more, so the connection to the broker has
-        to be reset. Long requests are ``doubted``, and so is what is left after ``SLICE_SECONDS``.
+        to be reset. Long requests are ``doubted``, and so is what is not checked ``until`` then
+        (monotonic seconds; None: ``SLICE_SECONDS`` from now).
         """
         self.state.see(access)
         silent, under_way = self._in_flight.silent, [*(self._in_flight.queue or ())]
@@ -173,25 +174,39 @@ class Session(Requests):
             streamed = self.streamed
             silent = None
             under_way = [one for one in under_way if one is streamed or one.plan.waits_for_records]
-        if silent is not None and not may_be_written(self.state, silent):
-            return False
-        ends = monotonic() + SLICE_SECONDS
-        for exchange in under_way:
-            if exchange.long or _has_many(exchange) or monotonic() > ends:
+        ends = monotonic() + SLICE_SECONDS if until is None else until
+        # Others that were doubted before are in flight still, and so are looked at again.
+        self.doubted = [one for one in self.doubted or () if _is_silent(one)] or None
+        if silent is not None:
+            if silent.has_many or monotonic() > ends:
+                self.doubt(silent)
+            elif not may_be_written(self.state, silent):
+                return False
+        for at, exchange in enumerate(under_way):
+            if monotonic() > ends:
+                self.doubted = [*(self.doubted or ()), *under_way[at:]]
+                break
+            if exchange.long or _has_many(exchange):
                 self.doubt(exchange)
             elif not may_go_on(self.state, exchange):
                 return False
         return True
 
     def check_doubted(self) -> bool:
-        """Check the long requests again that are still in flight; False as of :meth:`see`. May take
-        several slices."""
+        """Check the requests again that are doubted and still in flight; False as of :meth:`see`.
+        May take several slices."""
+        in_flight = self._in_flight
         while self.doubted:
             pause_point()
-            exchange = self.doubted.pop()
-            in_flight = exchange in (self._in_flight.queue or ())
-            silent = exchange.silent and self._in_flight.silent is not None
-            if (in_flight or silent) and not may_go_on(self.state, exchange):
+            doubted = self.doubted.pop()
+            if isinstance(doubted, Silent):
+                if in_flight.silent is doubted and not may_be_written(self.state, doubted):
+                    return False
+                continue
+            silent = doubted.silent and in_flight.silent is not None
+            if (silent or doubted in (in_flight.queue or ())) and not may_go_on(
+                self.state, doubted
+            ):
                 return False
         return True
 
@@ -199,6 +214,10 @@ class Session(Requests):
 def _has_many(exchange: Exchange) -> bool:
     """Whether a request is about many names, which a short Fetch of a long session is, too."""
     return exchange.spelled is not None and len(exchange.spelled) > FEW
+
+
+def _is_silent(doubted: Exchange | Silent) -> bool:
+    return isinstance(doubted, Silent) or doubted.silent
 
 
 def _may_be_held_back(exchange: Exchange) -> bool:

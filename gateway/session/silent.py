@@ -8,7 +8,7 @@ from typing import Final
 from gateway.apis.records.produce import may_write
 from gateway.exchanges.exchange import Exchange
 from gateway.exchanges.state import ConnectionState
-from protocol.pausing import eased
+from protocol.pausing import FEW, eased
 
 MAX_SILENT: Final = 1_000
 """Names, and transactional ids, of such requests at which the broker is asked first whether it has
@@ -59,12 +59,21 @@ class Silent:
     @property
     def full(self) -> bool:
         """Whether no more should be remembered."""
-        return len(self.names) + len(self.ids) + len(self.transactional_ids) >= MAX_SILENT
+        return self._size() >= MAX_SILENT
+
+    @property
+    def has_many(self) -> bool:
+        """Whether they are about many names together."""
+        return self._size() > FEW
+
+    def _size(self) -> int:
+        return len(self.names) + len(self.ids) + len(self.transactional_ids)
 
     def topics(self) -> Iterator[bytes]:
         """The topics that they reach, by flat name or the broker's id."""
-        yield from (flat for flat, _ in eased(self.names))
-        yield from (own for own, _ in eased(self.ids))
+        # Copied, since more may be sent during a pause.
+        yield from (flat for flat, _ in eased([*self.names]))
+        yield from (own for own, _ in eased([*self.ids]))
 
     def left(self, exchange: Exchange) -> bool:
         """A request has been answered; whether that shows that all of these were carried out: the

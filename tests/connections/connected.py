@@ -10,6 +10,8 @@ from gateway.connections.broker_side import BrokerSide, Lingering
 from gateway.connections.clients import Clients
 from gateway.connections.closing import Guarded
 from gateway.connections.connection import Connection, Hub, Waiting
+from gateway.connections.doubts import Doubts
+from gateway.connections.tasks import Tasks
 from gateway.exchanges.exchange import Refresh
 from gateway.session.session import Session
 from gateway.slices import Turns
@@ -32,6 +34,8 @@ class FakeServer:
         self.broker_heard = False
         self.lingering = Lingering(most=1)
         self.turns = Turns()
+        self.doubts = Doubts(self.turns, Tasks())
+        self.held = 0
         self.reauthentications: list[tuple[Connection, bool]] = []
         self.expired: list[Connection] = []
 
@@ -42,6 +46,9 @@ class FakeServer:
 
     def session_expired(self, connection: Connection) -> None:
         self.expired.append(connection)
+
+    def holds_more(self, connection: Connection, change: int) -> None:
+        self.held += change
 
     def opened(self, connection: Connection, transport: asyncio.BaseTransport) -> None:
         pass

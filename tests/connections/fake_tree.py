@@ -15,6 +15,7 @@ from gateway.cluster.admin import Ready
 from gateway.config.models import Listener
 from gateway.connections.clients import Clients
 from gateway.connections.lanes import LaneHub, Lanes
+from gateway.connections.tasks import Tasks
 from gateway.connections.under_way import UnderWay
 from gateway.connections.volumes import Volume, Volumes
 from gateway.exchanges.state import ConnectionState
@@ -152,7 +153,7 @@ class FakeTree:
         gateways = None if others is None else others.gateways
         self.volumes = Volumes(volumes, [self.listener], gateways)
         self.turns = Turns()
-        self.under_way = UnderWay(())
+        self.under_way = UnderWay((), Turns(), Tasks())
         self.connect(node)
 
     def connect(self, node: str, identity: Identity = ANONYMOUS, host: str = "") -> None:

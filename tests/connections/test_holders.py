@@ -8,10 +8,12 @@ import pytest
 
 from gateway.catalog.entities import Freeze, Namespace
 from gateway.connections.closing import UNREAD
+from gateway.connections.tasks import Tasks
 from gateway.connections.under_way import UnderWay
 from gateway.exchanges.exchange import Refresh, Turn
 from gateway.processes.taking_part import _concerns
 from gateway.session.deciding import Deciding
+from gateway.slices import Turns
 from tests.connections.connected import FakeServer, connected, settled
 from tests.connections.test_under_way import ORDERS, OTHER, PLAIN, Watched, metadata
 from tests.session import samples
@@ -153,7 +155,7 @@ async def test_groups_and_transactions_of_a_namespace_that_goes(api: str) -> Non
     assert b"team-a.." in server.broker.written
     for path, count in (("team-a", 1), ("team-b", 0)):
         concerns = _concerns(pair.catalog.snapshot, Freeze("f", "run", 9, (), (path,)), pair.worker)
-        watch = UnderWay({connection}).watch(pair.worker, concerns)
+        watch = UnderWay({connection}, Turns(), Tasks()).watch(pair.worker, concerns)
         assert len(watch.holders()) == count
 
 

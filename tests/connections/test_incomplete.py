@@ -22,6 +22,8 @@ from gateway.virtual_brokers import Target
 from tests.config import config_samples
 from tests.connections.fake_transport import FakeTransport
 from tests.connections.places import place_of
+from tests.session import fetching
+from tests.session.pair import request_frame
 
 MIB = 2**20
 CREATE_TOPICS = (19).to_bytes(2, "big") + (5).to_bytes(2, "big") + bytes(8)
@@ -132,13 +134,14 @@ class Site:
         self.target = Target("", reach_addresses(config, self.listener).bootstrap.addresses, None)
         self.transports: list[FakeTransport] = []
 
-    def connect(self) -> Connection:
-        """A client that has its broker connection."""
+    def connect(self, *, to_broker: bool = True) -> Connection:
+        """A client; it has its broker connection unless it is not ``to_broker``."""
         made = self.server.clients.admission.accept(self.listener, self.target)
         assert isinstance(made, Connection)
-        transport, side = FakeTransport(), BrokerSide(made, place_of(made))
+        transport = FakeTransport()
         made.connection_made(transport)
-        side.connection_made(FakeTransport())
+        if to_broker:
+            BrokerSide(made, place_of(made)).connection_made(FakeTransport())
         self.transports.append(transport)
         return made
 
@@ -180,6 +183,35 @@ async def test_what_arrives_whole_gives_its_room_back(site: Site) -> None:
     client.data_received(bytes(30_000))
     assert site.held == 80_000
     client.data_received(bytes(20_004))
+    assert site.held == 0
+
+
+def fetch() -> bytes:
+    entity = fetching.request(12, {}, max_wait_ms=60_000)
+    return request_frame("Fetch", 12, entity)
+
+
+async def test_what_waits_behind_a_fetch_is_counted(site: Site) -> None:
+    """A broker holds the Fetch back for as long as its client likes."""
+    clients = [site.connect() for _ in range(20)]
+    for client in clients:
+        client.data_received(fetch() + begun(2 * MIB, 250_000))
+        assert site.held <= 4 * MIB
+        await asyncio.sleep(0)
+    assert site.held > 3 * MIB
+    assert sum(each.closed for each in site.transports) == len(clients) - 4 * MIB // 250_000
+    for client in clients:
+        client.connection_lost(None)
+    assert site.held == 0
+
+
+async def test_what_waits_for_a_broker_connection_is_counted(site: Site) -> None:
+    client = site.connect(to_broker=False)
+    client.data_received(begun(MIB, 250_000))
+    assert site.held == 250_000
+    BrokerSide(client, place_of(client)).connection_made(FakeTransport())
+    assert site.held == 250_000, "of a request that has not arrived whole"
+    client.connection_lost(None)
     assert site.held == 0
 
 

@@ -8,8 +8,10 @@ import pytest
 
 from gateway.connections.closing import UNREAD
 from gateway.connections.connection import Connection
+from gateway.connections.tasks import Tasks
 from gateway.connections.under_way import UnderWay, Watch
 from gateway.session.deciding import Deciding
+from gateway.slices import Turns
 from protocol import messages
 from protocol.headers import read_request_header
 from protocol.messages import element_class, make
@@ -28,7 +30,7 @@ class Watched:
         self.pair = Pair(topics=[ORDERS.decode(), OTHER.decode(), PLAIN.decode()])
         self.connection, self.server, _ = connected(self.pair)
         self.open: set[Connection] = {self.connection}
-        self.under_way = UnderWay(self.open)
+        self.under_way = UnderWay(self.open, Turns(), Tasks())
 
     async def produces(self, acks: int = -1) -> None:
         asked = produce({"team-a:orders": [batch(1)]}, acks=acks)

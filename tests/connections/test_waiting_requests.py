@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
 
 from gateway.connections.closing import NOT_ANY_MORE
@@ -82,7 +84,7 @@ async def test_a_change_resets_the_connection_of_what_it_does_not_allow() -> Non
     connection, server, client = connected(one)
     connection.data_received(request_frame("Produce", 9, produce({NAME: [batch(1)]})))
     await settled()
-    connection.see(without_rights(one))  # type: ignore[arg-type]
+    connection.see(without_rights(one), inf)  # type: ignore[arg-type]
     assert server.broker.reset
     assert (client.closed, server.reasons) == (True, [NOT_ANY_MORE])
 
@@ -93,7 +95,7 @@ async def test_a_change_resets_what_lingers() -> None:
     connection.data_received(fetch(1) + unacknowledged(2))
     await settled()
     connection.connection_lost(None)
-    connection.see(without_rights(one))  # type: ignore[arg-type]
+    connection.see(without_rights(one), inf)  # type: ignore[arg-type]
     connection._broker.data_received(fetched(1))  # type: ignore[union-attr]
     assert len(frames(server.broker.written)) == 1
     assert server.gone == [connection]
@@ -117,7 +119,7 @@ async def test_a_long_request_is_checked_again_in_slices() -> None:
     connection.data_received(frame)
     await settled()
     assert frames(server.broker.written)
-    connection.see(without_rights(one))  # type: ignore[arg-type]
+    connection.see(without_rights(one), inf)  # type: ignore[arg-type]
     assert not server.broker.reset
     await settled()
     assert server.broker.reset

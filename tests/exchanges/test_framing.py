@@ -50,7 +50,7 @@ def test_long_parts_between_edits_are_not_copied() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "counted"), [(SMALL, False), (SMALL + 1, True), (LONG + 100, True), (ALL, False)]
+    ("wanted", "counted"), [(SMALL, False), (SMALL + 1, True), (LONG + 100, True)]
 )
 def test_what_is_held_of_a_long_frame_is_told(wanted: int, counted: bool) -> None:
     held = Held()
@@ -66,3 +66,20 @@ def test_what_is_held_of_a_long_frame_is_told(wanted: int, counted: bool) -> Non
     held.take()
     assert sum(changes) == 0
     assert changes == ([5, 6, -11, 5, -5] if counted else [])
+
+
+@pytest.mark.parametrize("first", [b"first", bytes(SMALL + 1)])
+def test_what_waits_to_be_decided_is_told_once_it_is_long(first: bytes) -> None:
+    held = Held()
+    changes: list[int] = []
+    held.watcher = SimpleNamespace(holds_more=changes.append)
+    held.keep(first, ALL)
+    assert sum(changes) == (0 if len(first) <= SMALL else len(first))
+    held.join(b"second")
+    assert sum(changes) == (0 if len(held) <= SMALL else len(held))
+    held.join(bytes(SMALL))
+    assert sum(changes) == len(held) == len(first) + 6 + SMALL
+    held.join(b"third")
+    assert sum(changes) == len(held)
+    held.take()
+    assert sum(changes) == 0

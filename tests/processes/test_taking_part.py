@@ -12,8 +12,10 @@ from gateway.catalog.entities import CatalogFormat, Freeze, Removal, Worker
 from gateway.catalog.freezes import freezes_in, workers_in
 from gateway.catalog.schema.table import FREEZE_FORMAT
 from gateway.connections.connection import Connection
+from gateway.connections.tasks import Tasks
 from gateway.connections.under_way import UnderWay
 from gateway.processes.taking_part import TakingPart
+from gateway.slices import Turns
 from tests.connections.connected import connected, settled
 from tests.session.pair import Pair, request_frame, response_frame
 from tests.session.producing import batch, produce, produced
@@ -32,7 +34,7 @@ class Part:
         self.open: set[Connection] = {self.connection}
         self.log = self.pair.log
         self.part = TakingPart(self.pair.catalog, "gw-1", 1, 2, clock=lambda: NOW)
-        self.part.watch(UnderWay(self.open), self.pair.worker)
+        self.part.watch(UnderWay(self.open, Turns(), Tasks()), self.pair.worker)
         self.pair.catalog.subscribe(self.part.changed)
 
     @property

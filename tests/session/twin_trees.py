@@ -23,6 +23,7 @@ from gateway.config.tree import Peer
 from gateway.connections.far_lanes import OtherGateways
 from gateway.connections.lanes import LaneHub, Lanes
 from gateway.connections.referred import Referred
+from gateway.connections.tasks import Tasks
 from gateway.connections.under_way import UnderWay
 from gateway.connections.volumes import Volume, Volumes
 from gateway.exchanges.state import ConnectionState
@@ -167,7 +168,7 @@ class TwinTree(FakeTree):
             others = OtherGateways(self, FarVolumes(None), [SF], 16, self, lambda *_: None)
         self.volumes = Volumes(volumes, [self.listener], others)
         self.turns = Turns()
-        self.under_way = UnderWay(())
+        self.under_way = UnderWay((), Turns(), Tasks())
         clusters = [
             Cluster.model_construct(name=path, mount=path, number=MOUNTS.at(path).number)  # type: ignore[union-attr]
             for path in paths

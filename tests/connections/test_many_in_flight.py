@@ -1,0 +1,276 @@
+"""What the clients of a worker have in flight together, when the catalog changes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from math import inf
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from gateway.catalog.entities import Freeze
+from gateway.connections.closing import NOT_ANY_MORE
+from gateway.connections.connection import Connection
+from gateway.connections.doubts import Doubts
+from gateway.connections.tasks import Tasks
+from gateway.connections.under_way import UnderWay, Watch
+from gateway.processes.taking_part import _concerns
+from gateway.session.session import Session
+from gateway.slices import Turns
+from protocol.pausing import FEW
+from tests.connections.connected import FakeServer, connected, settled
+from tests.connections.rounds import longest_round
+from tests.connections.test_admission import Gate
+from tests.connections.test_drain import clients
+from tests.session import fetching
+from tests.session.allowing import Allowing
+from tests.session.long_requests import TRIES
+from tests.session.pair import Pair, frames, request_frame, topic_id
+from tests.session.producing import batch, produce
+from tests.session.test_decided_late import on
+
+LONGEST_SECONDS = 0.05
+LONG_AGO = -inf
+SECONDS = 60
+
+NAMES = [f"t{number}" for number in range(250)]
+"""As many as a short request may have."""
+
+LAST = "last"
+
+MANY = [f"t{number}" for number in range(2 * FEW)]
+
+
+def fetch(names: Sequence[str]) -> bytes:
+    return request_frame("Fetch", 12, fetching.request(12, {name: [0] for name in names}))
+
+
+def silent(names: Sequence[str]) -> bytes:
+    return request_frame("Produce", 9, produce({name: [batch(1)] for name in names}, acks=0))
+
+
+FETCH = fetch(NAMES)
+
+
+async def client(pair: Pair, *sent: bytes) -> tuple[Connection, FakeServer]:
+    connection, server, _ = connected(pair)
+    for one in sent:
+        connection.data_received(one)
+    await settled()
+    assert len(frames(server.broker.written)) == len(sent)
+    return connection, server
+
+
+def may_not(pair: Pair, names: Sequence[str]) -> None:
+    """Take every right on the last of these names."""
+    pair.authorizer = Allowing(on(*names[:-1]))
+
+
+@pytest.mark.parametrize("sent", [FETCH, silent(NAMES), silent(MANY)])
+async def test_what_there_is_no_time_for_is_checked_later(sent: bytes) -> None:
+    pair = Pair(topics=MANY, authorizer=Allowing(on(*MANY)))
+    connection, server = await client(pair, sent)
+    pair.authorizer = Allowing([])
+    connection.see(pair.access(), LONG_AGO)
+    assert not server.broker.reset
+    await settled()
+    # A Fetch that may not be answered any more is answered as one of a session that is gone.
+    assert server.reasons == ([] if sent is FETCH else [NOT_ANY_MORE])
+
+
+async def test_requests_without_a_response_that_are_about_many_names_are_checked_later() -> None:
+    pair = Pair(topics=MANY, authorizer=Allowing(on(*MANY)))
+    connection, server = await client(pair, silent(MANY))
+    may_not(pair, MANY)
+    connection.see(pair.access(), inf)
+    assert not server.broker.reset
+    await settled()
+    assert server.broker.reset
+
+
+async def test_what_is_allowed_goes_on() -> None:
+    pair = Pair(topics=MANY, authorizer=Allowing(on(*MANY)))
+    connection, server = await client(pair, silent(MANY))
+    pair.authorizer = Allowing(on(*MANY))
+    connection.see(pair.access(), LONG_AGO)
+    await settled()
+    assert not server.broker.reset
+    assert not connection.session.doubted
+
+
+async def test_a_second_change_doubts_nothing_twice() -> None:
+    pair = Pair(topics=NAMES, authorizer=Allowing(on(*NAMES)))
+    connection, _ = await client(pair, fetch(NAMES), fetch(NAMES))
+    for _ in range(3):
+        pair.authorizer = Allowing(on(*NAMES))
+        connection.see(pair.access(), LONG_AGO)
+        assert len(connection.session.doubted or ()) == 2
+
+
+class Owner:
+    """Of a session whose check fails, or which is not allowed to go on."""
+
+    def __init__(self, *, fails: bool) -> None:
+        self.fails = fails
+        self.failed: list[Exception] = []
+        self.ended = False
+
+    def check_doubted(self) -> bool:
+        if self.fails:
+            raise RuntimeError
+        return False
+
+    def end(self) -> None:
+        self.ended = True
+
+    def fail(self, error: Exception) -> None:
+        self.failed.append(error)
+
+
+async def test_a_check_that_fails_ends_its_connection_alone() -> None:
+    doubts = Doubts(Turns(), Tasks())
+    failing, other = Owner(fails=True), Owner(fails=False)
+    for owner in (failing, other):
+        doubts.add(owner, cast(Session, owner), owner.end)
+    await settled()
+    assert (len(failing.failed), failing.ended) == (1, False)
+    assert (other.failed, other.ended) == ([], True)
+    doubts.add(failing, cast(Session, failing), failing.end)
+    await settled()
+    assert len(failing.failed) == 2
+
+
+async def shortest(measure: Callable[[], Awaitable[float]]) -> float:
+    """The least of a few longest rounds: see ``long_requests.best``."""
+    longest = inf
+    for _ in range(TRIES):
+        longest = min(longest, await measure())
+        if longest < LONGEST_SECONDS:
+            break
+    return longest
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize("sent", [FETCH, silent(NAMES)])
+async def test_a_change_while_many_clients_have_requests_in_flight(
+    sent: bytes, tmp_path: Path
+) -> None:
+    gate = Gate(tmp_path)
+    volume = gate.server.served[0]
+    index = [(name.encode(), topic_id(number).bytes) for number, name in enumerate(NAMES, 1)]
+    volume.cluster.index.replace(index)
+    made = clients(gate, 500)
+    for connection in made:
+        connection.data_received(sent)
+        await settled()
+        session = connection.session
+        assert session.under_way or session.silent is not None
+
+    def done() -> bool:
+        return not any(connection.session.doubted for connection in made)
+
+    async def measure() -> float:
+        return await longest_round(volume.catalog_changed, done)
+
+    assert await shortest(measure) < LONGEST_SECONDS
+    assert all(connection.session.silent or connection.session.under_way for connection in made)
+
+
+def produce_all(names: Sequence[str]) -> bytes:
+    return request_frame("Produce", 9, produce({name: [batch(1)] for name in names}))
+
+
+async def under_way(names: Sequence[str], requests: int) -> tuple[Pair, Connection, UnderWay]:
+    """A client with so many Produce requests in flight, each of these topics."""
+    pair = Pair(topics=[*names, LAST])
+    connection, _ = await client(pair)
+    for number in range(requests):
+        connection.data_received(produce_all(names))
+        async with asyncio.timeout(SECONDS):
+            while len(connection.session.under_way) <= number:
+                await settled()
+    return pair, connection, UnderWay({connection}, Turns(), Tasks())
+
+
+THOUSANDS = [f"topic-{number}" for number in range(10_000)]
+
+
+@pytest.fixture
+def pausing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work pauses wherever it may."""
+    monkeypatch.setattr("gateway.slices.FIRST_SECONDS", 0.0)
+    monkeypatch.setattr("gateway.slices.SLICE_SECONDS", 0.0)
+
+
+@pytest.mark.usefixtures("pausing")
+async def test_a_freeze_is_read_once_the_names_under_way_have_been() -> None:
+    pair, _, names_under_way = await under_way(MANY, 2)
+    looked = 0
+
+    def concerns(name: bytes) -> bool:
+        nonlocal looked
+        looked += 1
+        return name == MANY[-1].encode()
+
+    watch = names_under_way.watch(pair.worker, concerns)
+    assert not watch.is_ready
+    while not watch.is_ready:
+        assert looked < 2 * len(MANY)
+        await asyncio.sleep(0)
+    assert len(watch.holders()) == 1
+
+
+@pytest.mark.usefixtures("pausing")
+async def test_what_two_connections_left_behind_is_kept_of_both() -> None:
+    """And concerns every freeze until its names have been read."""
+    pair, connection, names_under_way = await under_way(MANY, 1)
+    pair.session = pair.another_session(connection.session.state.addresses)
+    second, _ = await client(pair, produce_all([LAST]))
+    assert len(second.session.under_way) == 1
+
+    def left_behind(topic: bytes) -> bool:
+        return names_under_way.left_behind(pair.worker, lambda name: name == topic)
+
+    names_under_way.ended(connection)
+    names_under_way.ended(second)
+    assert left_behind(b"another")
+    assert names_under_way.is_unsure(pair.worker)
+    pair.facts.index.replace([])  # what the cluster does not have is kept, too
+    while left_behind(b"another"):
+        await asyncio.sleep(0)
+    assert left_behind(MANY[-1].encode())
+    assert left_behind(LAST.encode())
+
+
+@pytest.mark.alone
+async def test_a_freeze_while_a_client_has_very_many_names_under_way() -> None:
+    pair, _, names_under_way = await under_way(THOUSANDS, 20)
+    frozen = Freeze("f", "run", 9, ("team-a:x",), ("team-b",))
+
+    async def measure() -> float:
+        watches: list[Watch] = []
+
+        def read() -> None:
+            concerns = _concerns(pair.catalog.snapshot, frozen, pair.worker)
+            watches.append(names_under_way.watch(pair.worker, concerns))
+
+        longest = await longest_round(read, lambda: watches[0].is_ready)
+        assert watches[0].holders() == []
+        return longest
+
+    assert await shortest(measure) < LONGEST_SECONDS
+
+
+@pytest.mark.alone
+async def test_a_connection_that_ends_with_very_many_names_under_way() -> None:
+    pair, connection, names_under_way = await under_way(THOUSANDS, 20)
+
+    async def measure() -> float:
+        return await longest_round(
+            lambda: names_under_way.ended(connection),
+            lambda: not names_under_way.left_behind(pair.worker, lambda name: False),
+        )
+
+    assert await shortest(measure) < LONGEST_SECONDS
