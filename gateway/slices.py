@@ -36,6 +36,9 @@ pause points, and no client waits longer than a few of them."""
 FIRST_SECONDS: Final = 0.002
 """The same for the first slice, which waits for no turn: most work is done in it."""
 
+FEW_PIECES: Final = 16
+"""Short pieces of work that are done in one go whatever time they take: each takes up to 0.3 ms."""
+
 MAX_AT_ONCE: Final = 8
 """Pieces of long work of one worker that are under way together, some 100 MB each at worst; the
 rest have done their first slice and wait."""
@@ -198,6 +201,22 @@ def _pause() -> None:
         parent = getcurrent().parent
         assert parent is not None
         parent.switch()
+
+
+class Budget:
+    """The time for many short pieces of work in one go, ``seconds`` from now. The first few pieces
+    are done in any case: little work is done at once, however busy the machine is."""
+
+    __slots__ = ("_ends", "_left")
+
+    def __init__(self, seconds: float = SLICE_SECONDS, pieces: int = FEW_PIECES) -> None:
+        self._ends = monotonic() + seconds
+        self._left = pieces
+
+    def is_spent(self) -> bool:
+        """Whether the next piece has to wait for another go."""
+        self._left -= 1
+        return self._left < 0 and monotonic() > self._ends
 
 
 class Turns:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from time import monotonic
 from typing import Any, Final, Protocol
 
 from gateway.apis.table import APIS, DIVIDED
@@ -25,7 +24,7 @@ from gateway.flows import FlowSource
 from gateway.identity import ANONYMOUS, Identity
 from gateway.rules import api_versions
 from gateway.session.session import Session
-from gateway.slices import SLICE_SECONDS
+from gateway.slices import Budget
 from gateway.views.access import Access
 from gateway.virtual_brokers import Target
 
@@ -180,17 +179,17 @@ class Admission:
 
     def review(self) -> None:
         """Close every connection whose right to stay has ended; give the others their access of
-        now. What they have in flight is checked for ``SLICE_SECONDS`` of all of them together, and
-        the rest of it in slices."""
-        until = monotonic() + SLICE_SECONDS
+        now. What they have in flight is checked within one budget of all of them together, and the
+        rest of it in slices."""
+        budget = Budget()
         for connection in list(self._hub.connections):
-            guard(connection, partial(self._review, connection, until))
+            guard(connection, partial(self._review, connection, budget))
         for lane in list(self._hub.under_way.lanes):
-            guard(lane, partial(lane.see, until))
+            guard(lane, partial(lane.see, budget))
             if lane.sent and lane.session.doubted:
                 self._hub.doubts.add(lane, lane.session, lane.end)
 
-    def _review(self, connection: Connection, until: float) -> None:
+    def _review(self, connection: Connection, budget: Budget) -> None:
         state = connection.session.state
         why = self.logins.why_not(connection.listener, state.identity)
         if why is not None:
@@ -200,7 +199,7 @@ class Admission:
         if access.view.settings.home != state.view.settings.home:
             self.revoke(connection, HOME_CHANGED)
         elif state.access is not access:
-            connection.see(access, until)
+            connection.see(access, budget)
 
     def revoke(self, connection: Connection, reason: str) -> None:
         """Close a connection whose right to stay has ended."""

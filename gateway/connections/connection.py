@@ -40,7 +40,7 @@ from gateway.session.deciding import Deciding
 from gateway.session.expiry import SessionExpired
 from gateway.session.naming import may_leave_behind
 from gateway.session.session import Session
-from gateway.slices import Turns, in_slices
+from gateway.slices import Budget, Turns, in_slices
 from gateway.views.access import Access
 from protocol.errors import ProtocolError
 
@@ -302,11 +302,11 @@ class Connection(BaseConnection):
         self._flush()
 
     @guarded
-    def see(self, access: Access, until: float) -> None:
+    def see(self, access: Access, budget: Budget) -> None:
         """Go on with another access: the catalog has changed. If something in flight is not allowed
-        any more the connection ends before the broker does it, as far as it has not begun. What is
-        not checked ``until`` then (monotonic seconds) is checked later."""
-        if not self.session.see(access, until):
+        any more the connection ends before the broker does it, as far as it has not begun. What
+        the ``budget`` has no time for is checked later."""
+        if not self.session.see(access, budget):
             self._end_denied()
         elif self.session.doubted:
             self._doubt()

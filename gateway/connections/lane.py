@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from gateway.brokers.connection import BrokerConnection
 from gateway.session.session import Session
-from gateway.slices import Slices, Turns, in_slices
+from gateway.slices import Budget, Slices, Turns, in_slices
 from gateway.views.access import Access
 
 log = logging.getLogger(__name__)
@@ -59,12 +59,12 @@ class Lane:
         """The broker has answered, or never will: other requests may be on the connection now."""
         self._connection = None
 
-    def see(self, until: float | None = None) -> None:
+    def see(self, budget: Budget | None = None) -> None:
         """Go on with the access of now. What is not allowed any more is kept from being done, as
-        far as the broker has not begun; an answer that only tells something is not given. What is
-        not checked ``until`` then (see :meth:`Session.see`) is doubted."""
+        far as the broker has not begun; an answer that only tells something is not given. What the
+        ``budget`` has no time for is doubted."""
         access = self._look_up()
-        if access is not self.session.state.access and not self.session.see(access, until):
+        if access is not self.session.state.access and not self.session.see(access, budget):
             self.end()
 
     async def check_doubted(self, turns: Turns) -> None:

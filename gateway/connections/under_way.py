@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import islice
 from time import monotonic
 from typing import Final
 
 from gateway.catalog.freezes import UNDER_WAY
-from gateway.connections.closing import UNREAD, UNSENT
 from gateway.connections.connection import Connection
 from gateway.connections.lane import Lane
+from gateway.connections.noted import Held, Noted, are_few
 from gateway.connections.tasks import Tasks
 from gateway.exchanges.exchange import Exchange
 from gateway.exchanges.worker_state import WorkerState
 from gateway.session.deciding import Deciding
-from gateway.session.naming import ANY_TOPIC, Concerns, leaves_behind, may_concern, names_in
+from gateway.session.naming import ANY_TOPIC, Concerns, leaves_behind, names_in
 from gateway.session.session import Session
 from gateway.session.silent import Silent
 from gateway.slices import Slices, Turns, in_slices
@@ -27,107 +26,6 @@ from protocol.pausing import FEW, paced, pause_point
 MAX_UNKNOWN: Final = 10_000
 """Topics that the brokers do not have, and ids, of connections that ended unanswered: more of them
 are not kept."""
-
-TO_READ: Final = 2.0
-"""Seconds for a client to read what it has asked for, so that the broker is read on."""
-
-TO_SEND: Final = 5.0
-"""Seconds for a client to send the rest of a request. Nothing of it is done before that."""
-
-
-class _Held:
-    """Something of a client that a change waits for, and the ``connection`` or lane it is on."""
-
-    def __init__(self, connection: Connection | Lane) -> None:
-        self.connection = connection
-
-    def is_over(self) -> bool:
-        """Whether it is done before that has ended; a request of a lane is not."""
-        return False
-
-
-class _OfConnection(_Held):
-    """Something of a client's connection."""
-
-    connection: Connection
-
-    def __init__(self, connection: Connection) -> None:
-        super().__init__(connection)
-        self._unread_at: float | None = None
-
-    def is_over(self) -> bool:
-        """As of the base; ends a client that does not read, which would hold it up for ever: the
-        response may be there."""
-        if self._is_done():
-            return True
-        if self._unread_at is None and self.connection.read_slowly:
-            self._unread_at = monotonic()
-        elif self._unread_at is not None and monotonic() - self._unread_at >= TO_READ:
-            self.connection.drop_client(UNREAD)
-        return False
-
-    def _is_done(self) -> bool:
-        raise NotImplementedError
-
-
-class _Request(_OfConnection):
-    """A request that its broker has not answered, or that the client has not wholly sent."""
-
-    def __init__(self, connection: Connection, request: Exchange) -> None:
-        super().__init__(connection)
-        self._request = request
-        self._since = monotonic()
-
-    def _is_done(self) -> bool:
-        session = self.connection.session
-        if self._request is session.streamed:
-            if monotonic() - self._since >= TO_SEND:
-                self.connection.reset(UNSENT)
-            return False
-        return self._request not in session.under_way
-
-
-class _Silent(_OfConnection):
-    """Requests without a response (acks=0), behind which the gateway sends one of its own."""
-
-    def __init__(self, connection: Connection, silent: Silent) -> None:
-        super().__init__(connection)
-        self._silent = silent
-
-    def _is_done(self) -> bool:
-        if self.connection.session.silent is not self._silent:
-            return True
-        self.connection.prove()
-        return False
-
-
-@dataclass(frozen=True, slots=True)
-class _Noted:
-    """What a session has under way, of which no name was read yet."""
-
-    owner: Connection | Lane
-    requests: Sequence[Exchange]
-    silent: Silent | None
-
-    @classmethod
-    def of(cls, owner: Connection | Lane) -> _Noted | None:
-        """What a client's connection, or a lane, has under way; None: nothing."""
-        session = owner.session
-        requests, silent = session.under_way, session.silent
-        if isinstance(owner, Connection) and session.streamed is not None:
-            requests = [*requests, session.streamed]
-        return cls(owner, requests, silent) if requests or silent is not None else None
-
-    def concerning(self, concerns: Concerns) -> Iterator[_Held]:
-        """What of it may name these topics. May take several slices."""
-        owner, silent = self.owner, self.silent
-        concerning = (one for one in paced(self.requests) if may_concern(one, concerns))
-        if isinstance(owner, Lane):
-            yield from (_Held(owner) for _ in islice(concerning, 1))
-            return
-        yield from (_Request(owner, one) for one in concerning)
-        if silent is not None and any(map(concerns, silent.topics())):
-            yield _Silent(owner, silent)
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +51,7 @@ class UnderWay:
     was left behind that ended unanswered: brokers may be at work on that for a while.
 
     What is under way is noted at once, and its names, which may be very many, are read in slices:
-    until then a freeze is not known to have been read, and what was left behind concerns it.
+    until then a freeze is not known to have been read.
     """
 
     def __init__(self, connections: Collection[Connection], turns: Turns, tasks: Tasks) -> None:
@@ -167,7 +65,7 @@ class UnderWay:
 
     def watch(self, state: WorkerState, concerns: Concerns) -> Watch:
         """What is under way now, at the brokers of one volume, and may name these topics."""
-        noted = []
+        noted: list[Noted] = []
         owners: list[Connection | Lane] = [*self._connections, *self.lanes]
         for owner in owners:
             session = owner.session
@@ -176,9 +74,13 @@ class UnderWay:
             if isinstance(session.waiting, Deciding):
                 # It is decided once more, by what is known now, and so is not waited for.
                 session.waiting.outdated = True
-            noted.append(_Noted.of(owner))
-        watch = Watch(self, state, concerns)
-        self._in_slices(partial(watch.read, list(filter(None, noted))))
+            if one := Noted.of(owner):
+                noted.append(one)
+        watch = Watch(self, concerns)
+        left = [one for one in self._left if one.worker is state]
+        kept = self._ended.get(state.mount, {})  # replaced as a whole
+        few = not left and len(kept) <= FEW and are_few(noted)
+        self._read(partial(watch.read, noted, left, kept), few=few)
         return watch
 
     def is_open(self, connection: Connection | Lane) -> bool:
@@ -200,35 +102,28 @@ class UnderWay:
             self._left.append(_Left(session.state.worker, requests, silent, until))
             if not self._keeping:
                 self._keeping = True
-                self._in_slices(self._keep_left)
-
-    def left_behind(self, state: WorkerState, concerns: Concerns) -> bool:
-        """Whether a broker may be at work on what an ended connection had sent to these topics."""
-        now = monotonic()
-        if any(left.worker is state and left.until > now for left in self._left):
-            return True  # its names are not all read yet
-        kept = self._ended.get(state.mount, {})
-        return any(
-            until > now and (name == ANY_TOPIC or concerns(name)) for name, until in kept.items()
-        )
+                kept = self._ended.get(session.state.worker.mount, ())
+                few = len(kept) <= FEW and are_few([Noted(connection, requests, None, silent)])
+                self._read(self._keep_left, few=few)
 
     def is_unsure(self, state: WorkerState) -> bool:
         """Whether brokers may be at work on anything once this process has ended."""
         if any(one.unsettled for one in self._sessions() if one.state.worker is state):
             return True
-        return self.left_behind(state, lambda name: True)
+        left = (one.until for one in self._left if one.worker is state)
+        kept = self._ended.get(state.mount, {}).values()
+        return max((*left, *kept), default=0.0) > monotonic()
 
     def _sessions(self) -> Iterator[Session]:
         yield from (connection.session for connection in self._connections)
         yield from (lane.session for lane in self.lanes)
 
-    def _in_slices(self, work: Callable[[], None]) -> None:
-        """Do work over names: mostly at once."""
-        slices = Slices(work)
-        if slices.step():
-            slices.result()
+    def _read(self, read: Callable[[], None], *, few: bool) -> None:
+        """Read names: at once if they are few, else in slices."""
+        if few:
+            read()
         else:
-            self._tasks.run(in_slices(self._turns, slices))
+            self._tasks.run(in_slices(self._turns, Slices(read)))
 
     def _keep_left(self) -> None:
         """Read the names of what was left behind: of one connection after the other, so that none
@@ -262,28 +157,49 @@ class Watch:
     """What a freeze found under way when it was read; what comes later it denies. ``is_ready`` once
     the names of that have been read."""
 
-    def __init__(self, under_way: UnderWay, state: WorkerState, concerns: Concerns) -> None:
+    def __init__(self, under_way: UnderWay, concerns: Concerns) -> None:
         self._under_way = under_way
-        self._held: list[_Held] = []
-        self._state = state
+        self._held: list[Held] = []
+        self._left_until = 0.0
         self._concerns = concerns
         self.is_ready = False
 
-    def read(self, noted: list[_Noted]) -> None:
-        """Find what of this is waited for. May take several slices."""
-        for one in noted:
+    def read(
+        self, noted: Sequence[Noted], left: Sequence[_Left], kept: Mapping[bytes, float]
+    ) -> None:
+        """Find what is waited for: of ``noted``, of what was ``left`` behind, and of names that
+        were and are ``kept``, each until then. May take several slices."""
+        for one in paced(noted):
             self._held += one.concerning(self._concerns)
+        for ended in paced(left):
+            if ended.until > self._left_until and any(
+                _is_concerned(self._concerns, name) for name in ended.names()
+            ):
+                self._left_until = ended.until
+        for name, until in paced([*kept.items()]):
+            if until > self._left_until and _is_concerned(self._concerns, name):
+                self._left_until = until
         self.is_ready = True
 
     def holders(self) -> list[str]:
         """Once it is ready, the clients that hold the change up now, such as ``client
         10.0.0.7:5123 on listener plain``; empty: nothing does."""
-        is_open = self._under_way.is_open
-        self._held = [one for one in self._held if is_open(one.connection) and not one.is_over()]
+        held = []
+        for one in self._held:
+            if self._under_way.is_open(one.connection):
+                if not one.is_over():
+                    held.append(one)
+            elif one.has_left():
+                self._left_until = monotonic() + UNDER_WAY / 1000
+        self._held = held
         found = dict.fromkeys(
             f"client {one.connection.client_address} on listener {one.connection.listener}"
             for one in self._held
         )
-        if not found and self._under_way.left_behind(self._state, self._concerns):
+        if not found and self._left_until > monotonic():
             return ["a client that has closed its connection unanswered"]
         return list(found)
+
+
+def _is_concerned(concerns: Concerns, name: bytes) -> bool:
+    return name == ANY_TOPIC or concerns(name)

@@ -96,6 +96,12 @@ def names_in(exchange: Exchange) -> Iterator[bytes]:
             yield name
 
 
+def count_names(exchange: Exchange) -> int:
+    """The number of names that :func:`names_in` gives, or somewhat more."""
+    ids, names, topic_ids = exchange.ids or (), exchange.spelled or (), exchange.spelled_ids or ()
+    return len(ids) + len(names) + len(topic_ids)
+
+
 def _may_mean_all(exchange: Exchange) -> bool:
     """Whether a request that names no topic may be about any: its names were not read, or it may
     have null in place of them, which is forwarded so."""

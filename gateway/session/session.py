@@ -12,7 +12,6 @@ further requests until ``resume``; responses go on. Any ProtocolError ends the c
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from time import monotonic
 
 from gateway.exchanges.exchange import Exchange
 from gateway.exchanges.framing import Buffer
@@ -25,7 +24,7 @@ from gateway.session.rechecking import may_be_written, may_go_on
 from gateway.session.requests import Requests
 from gateway.session.responses import Responses
 from gateway.session.silent import Silent
-from gateway.slices import SLICE_SECONDS
+from gateway.slices import Budget
 from gateway.views.access import Access
 from protocol.pausing import FEW, pause_point
 
@@ -105,6 +104,10 @@ class Session(Requests):
         streamed = self._streamed if self._stream_left else None
         return [one for one in self._in_flight.queue or () if one is not streamed]
 
+    def has_under_way(self, exchange: Exchange) -> bool:
+        """Whether a request, or the rest of it, is under way."""
+        return exchange is self.streamed or exchange in (self._in_flight.queue or ())
+
     @property
     def first(self) -> Exchange | None:
         """The request that the broker handles, if it was forwarded whole; None: there is none."""
@@ -157,14 +160,14 @@ class Session(Requests):
         self.waiting = None
         self._in_flight.sent()
 
-    def see(self, access: Access, until: float | None = None) -> bool:
+    def see(self, access: Access, budget: Budget | None = None) -> bool:
         """Go on with another access: the catalog has changed.
 
         A Fetch in flight that asks for what the client may not reach any more, or not by that name,
         is answered as one of a session that is gone. False: something else that is in flight, or
         whose end has still to arrive, is not allowed any more, so the connection to the broker has
-        to be reset. Long requests are ``doubted``, and so is what is not checked ``until`` then
-        (monotonic seconds; None: ``SLICE_SECONDS`` from now).
+        to be reset. Long requests are ``doubted``, and so is what the ``budget`` has no time
+        for.
         """
         self.state.see(access)
         silent, under_way = self._in_flight.silent, [*(self._in_flight.queue or ())]
@@ -174,16 +177,16 @@ class Session(Requests):
             streamed = self.streamed
             silent = None
             under_way = [one for one in under_way if one is streamed or one.plan.waits_for_records]
-        ends = monotonic() + SLICE_SECONDS if until is None else until
+        budget = budget or Budget()
         # Others that were doubted before are in flight still, and so are looked at again.
         self.doubted = [one for one in self.doubted or () if _is_silent(one)] or None
         if silent is not None:
-            if silent.has_many or monotonic() > ends:
+            if silent.has_many or budget.is_spent():
                 self.doubt(silent)
             elif not may_be_written(self.state, silent):
                 return False
         for at, exchange in enumerate(under_way):
-            if monotonic() > ends:
+            if budget.is_spent():
                 self.doubted = [*(self.doubted or ()), *under_way[at:]]
                 break
             if exchange.long or _has_many(exchange):

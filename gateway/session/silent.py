@@ -57,17 +57,19 @@ class Silent:
         self._behind = behind
 
     @property
+    def size(self) -> int:
+        """The number of names that are remembered."""
+        return len(self.names) + len(self.ids) + len(self.transactional_ids)
+
+    @property
     def full(self) -> bool:
         """Whether no more should be remembered."""
-        return self._size() >= MAX_SILENT
+        return self.size >= MAX_SILENT
 
     @property
     def has_many(self) -> bool:
         """Whether they are about many names together."""
-        return self._size() > FEW
-
-    def _size(self) -> int:
-        return len(self.names) + len(self.ids) + len(self.transactional_ids)
+        return self.size > FEW
 
     def topics(self) -> Iterator[bytes]:
         """The topics that they reach, by flat name or the broker's id."""

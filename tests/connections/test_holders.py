@@ -85,7 +85,7 @@ async def test_a_long_request_is_decided_again_and_not_waited_for() -> None:
 
 
 async def test_a_client_that_does_not_read_behind_acks_0(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("gateway.connections.under_way.TO_READ", 0.0)
+    monkeypatch.setattr("gateway.connections.noted.TO_READ", 0.0)
     watched = Watched()
     watched.connection.data_received(silent("plain"))
     await settled()
@@ -107,7 +107,7 @@ async def test_a_client_that_stops_in_the_middle_of_a_request(
     watched.connection.data_received(frame[:60_000])
     watch = watched.watch(PLAIN)
     assert len(watch.holders()) == 1
-    monkeypatch.setattr("gateway.connections.under_way.TO_SEND", 0.0)
+    monkeypatch.setattr("gateway.connections.noted.TO_SEND", 0.0)
     watch.holders()
     assert watched.server.broker.reset
 

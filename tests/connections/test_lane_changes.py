@@ -4,7 +4,7 @@ that volume may have changed meanwhile."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -13,8 +13,10 @@ import pytest
 
 from gateway.brokers.connection import BrokerConnection
 from gateway.connections.admission import Admission
+from gateway.connections.doubts import Doubts
 from gateway.connections.lane import Lane
 from gateway.connections.patience import TICK_SECONDS
+from gateway.connections.tasks import Tasks
 from gateway.connections.volumes import Volumes
 from gateway.exchanges.tree import VolumeUnreachable
 from gateway.slices import Turns
@@ -41,7 +43,7 @@ class Changing:
         self.ny = self.tree.clusters["ny"]
         self.connection = asyncio.Event()
         self.ny.connected = self.connection.wait  # type: ignore[assignment,method-assign]
-        self._checks: list[asyncio.Task[None]] = []
+        self._doubts = Doubts(self.tree.turns, Tasks())
         self.allow(*allowed)
 
     def allow(self, *allowed: str) -> None:
@@ -53,13 +55,8 @@ class Changing:
         tree.volumes = Volumes(volumes, [tree.listener])
         access = views.access(views.of(LISTENER), "User:alice", "")
         tree.volumes.access = lambda *_, **__: access  # type: ignore[method-assign]
-        hub = SimpleNamespace(
-            connections=(), under_way=tree.under_way, turns=tree.turns, spawn=self._spawn
-        )
+        hub = SimpleNamespace(connections=(), under_way=tree.under_way, doubts=self._doubts)
         Admission.review(cast(Admission, SimpleNamespace(_hub=hub)))
-
-    def _spawn(self, owner: Lane, work: Coroutine[Any, Any, None]) -> None:
-        self._checks.append(asyncio.create_task(work))
 
     def asks(self, api: str, version: int, values: dict[str, Any]) -> asyncio.Task[Any]:
         """A client asks ``ny`` for something."""

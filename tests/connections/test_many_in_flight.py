@@ -18,7 +18,7 @@ from gateway.connections.tasks import Tasks
 from gateway.connections.under_way import UnderWay, Watch
 from gateway.processes.taking_part import _concerns
 from gateway.session.session import Session
-from gateway.slices import Turns
+from gateway.slices import Budget, Turns
 from protocol.pausing import FEW
 from tests.connections.connected import FakeServer, connected, settled
 from tests.connections.rounds import longest_round
@@ -27,12 +27,11 @@ from tests.connections.test_drain import clients
 from tests.session import fetching
 from tests.session.allowing import Allowing
 from tests.session.long_requests import TRIES
-from tests.session.pair import Pair, frames, request_frame, topic_id
-from tests.session.producing import batch, produce
+from tests.session.pair import Pair, frames, request_frame, response_frame, topic_id
+from tests.session.producing import batch, produce, produced
 from tests.session.test_decided_late import on
 
 LONGEST_SECONDS = 0.05
-LONG_AGO = -inf
 SECONDS = 60
 
 NAMES = [f"t{number}" for number in range(250)]
@@ -73,7 +72,7 @@ async def test_what_there_is_no_time_for_is_checked_later(sent: bytes) -> None:
     pair = Pair(topics=MANY, authorizer=Allowing(on(*MANY)))
     connection, server = await client(pair, sent)
     pair.authorizer = Allowing([])
-    connection.see(pair.access(), LONG_AGO)
+    connection.see(pair.access(), Budget(pieces=0, seconds=-1))
     assert not server.broker.reset
     await settled()
     # A Fetch that may not be answered any more is answered as one of a session that is gone.
@@ -84,7 +83,7 @@ async def test_requests_without_a_response_that_are_about_many_names_are_checked
     pair = Pair(topics=MANY, authorizer=Allowing(on(*MANY)))
     connection, server = await client(pair, silent(MANY))
     may_not(pair, MANY)
-    connection.see(pair.access(), inf)
+    connection.see(pair.access(), Budget())
     assert not server.broker.reset
     await settled()
     assert server.broker.reset
@@ -94,7 +93,7 @@ async def test_what_is_allowed_goes_on() -> None:
     pair = Pair(topics=MANY, authorizer=Allowing(on(*MANY)))
     connection, server = await client(pair, silent(MANY))
     pair.authorizer = Allowing(on(*MANY))
-    connection.see(pair.access(), LONG_AGO)
+    connection.see(pair.access(), Budget(pieces=0, seconds=-1))
     await settled()
     assert not server.broker.reset
     assert not connection.session.doubted
@@ -105,7 +104,7 @@ async def test_a_second_change_doubts_nothing_twice() -> None:
     connection, _ = await client(pair, fetch(NAMES), fetch(NAMES))
     for _ in range(3):
         pair.authorizer = Allowing(on(*NAMES))
-        connection.see(pair.access(), LONG_AGO)
+        connection.see(pair.access(), Budget(pieces=0, seconds=-1))
         assert len(connection.session.doubted or ()) == 2
 
 
@@ -224,24 +223,45 @@ async def test_a_freeze_is_read_once_the_names_under_way_have_been() -> None:
 
 @pytest.mark.usefixtures("pausing")
 async def test_what_two_connections_left_behind_is_kept_of_both() -> None:
-    """And concerns every freeze until its names have been read."""
+    """And concerns a freeze that is read before their names are, or after that."""
     pair, connection, names_under_way = await under_way(MANY, 1)
     pair.session = pair.another_session(connection.session.state.addresses)
     second, _ = await client(pair, produce_all([LAST]))
     assert len(second.session.under_way) == 1
-
-    def left_behind(topic: bytes) -> bool:
-        return names_under_way.left_behind(pair.worker, lambda name: name == topic)
-
+    assert names_under_way.is_unsure(pair.worker)
     names_under_way.ended(connection)
     names_under_way.ended(second)
-    assert left_behind(b"another")
+    for _ in range(2):
+        for topic in (MANY[-1], LAST, "another"):
+            assert await held_up(names_under_way, pair, topic.encode()) is (topic != "another")
+        await settled()
     assert names_under_way.is_unsure(pair.worker)
-    pair.facts.index.replace([])  # what the cluster does not have is kept, too
-    while left_behind(b"another"):
+
+
+async def held_up(names_under_way: UnderWay, pair: Pair, topic: bytes) -> bool:
+    """Whether anything holds up a freeze of a topic."""
+    watch = names_under_way.watch(pair.worker, lambda name: name == topic)
+    while not watch.is_ready:
         await asyncio.sleep(0)
-    assert left_behind(MANY[-1].encode())
-    assert left_behind(LAST.encode())
+    return bool(watch.holders())
+
+
+@pytest.mark.parametrize("answered", [0, 1, 2, 3])
+async def test_a_freeze_waits_for_the_last_request_of_a_connection_that_concerns_it(
+    answered: int,
+) -> None:
+    pair, connection, names_under_way = await under_way(["a"], 1)
+    for topic in (LAST, "a"):
+        connection.data_received(produce_all([topic]))
+    await settled()
+    watch = names_under_way.watch(pair.worker, lambda name: name == LAST.encode())
+    for name in ("a", LAST, "a")[:answered]:
+        connection.broker_data(response_frame("Produce", 9, produced({name: [0]})))
+    assert bool(watch.holders()) is (answered < 2)
+    names_under_way.ended(connection)
+    connections = cast(set[Connection], names_under_way._connections)
+    connections.discard(connection)
+    assert bool(watch.holders()) is (answered < 2)
 
 
 @pytest.mark.alone
@@ -265,12 +285,12 @@ async def test_a_freeze_while_a_client_has_very_many_names_under_way() -> None:
 
 @pytest.mark.alone
 async def test_a_connection_that_ends_with_very_many_names_under_way() -> None:
-    pair, connection, names_under_way = await under_way(THOUSANDS, 20)
+    _, connection, names_under_way = await under_way(THOUSANDS, 20)
 
     async def measure() -> float:
         return await longest_round(
             lambda: names_under_way.ended(connection),
-            lambda: not names_under_way.left_behind(pair.worker, lambda name: False),
+            lambda: not names_under_way._left,
         )
 
     assert await shortest(measure) < LONGEST_SECONDS

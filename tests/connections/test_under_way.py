@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from time import monotonic
 
 import pytest
 
+from gateway.catalog.freezes import UNDER_WAY
 from gateway.connections.closing import UNREAD
 from gateway.connections.connection import Connection
 from gateway.connections.tasks import Tasks
@@ -82,7 +84,9 @@ async def test_another_volume_s_clients_are_not_waited_for() -> None:
     assert watched.under_way.watch(other, lambda _: True).holders() == []
 
 
-async def test_a_connection_that_ended_unanswered_counts_for_a_while() -> None:
+async def test_a_connection_that_ended_unanswered_counts_for_a_while(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     watched = Watched()
     await watched.produces()
     watch = watched.watch()
@@ -90,9 +94,10 @@ async def test_a_connection_that_ended_unanswered_counts_for_a_while() -> None:
     assert len(watch.holders()) == 1
     assert watched.watch(OTHER).holders() == []
     assert watched.under_way.is_unsure(watched.pair.worker)
-    kept = watched.under_way._ended[watched.pair.worker.mount]
-    kept.update(dict.fromkeys(kept, 0.0))  # the time is over
+    later = monotonic() + UNDER_WAY / 1000 + 1
+    monkeypatch.setattr("gateway.connections.under_way.monotonic", lambda: later)
     assert watch.holders() == []
+    assert watched.watch().holders() == []
     assert not watched.under_way.is_unsure(watched.pair.worker)
 
 
@@ -196,7 +201,7 @@ async def test_a_client_that_does_not_read_is_closed(
     reads: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """After a while; what it asked for may be there, in front of a broker that is not read."""
-    monkeypatch.setattr("gateway.connections.under_way.TO_READ", 0.0)
+    monkeypatch.setattr("gateway.connections.noted.TO_READ", 0.0)
     watched = Watched()
     if reads:
         watched.connection.data_received(metadata())

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from math import inf
-
 import pytest
 
 from gateway.connections.closing import NOT_ANY_MORE
 from gateway.session.holding import MAX_BEHIND
+from gateway.slices import Budget
 from protocol import messages
 from tests.connections.connected import connected, settled
 from tests.session.allowing import Allowing
@@ -84,7 +83,7 @@ async def test_a_change_resets_the_connection_of_what_it_does_not_allow() -> Non
     connection, server, client = connected(one)
     connection.data_received(request_frame("Produce", 9, produce({NAME: [batch(1)]})))
     await settled()
-    connection.see(without_rights(one), inf)  # type: ignore[arg-type]
+    connection.see(without_rights(one), Budget())  # type: ignore[arg-type]
     assert server.broker.reset
     assert (client.closed, server.reasons) == (True, [NOT_ANY_MORE])
 
@@ -95,7 +94,7 @@ async def test_a_change_resets_what_lingers() -> None:
     connection.data_received(fetch(1) + unacknowledged(2))
     await settled()
     connection.connection_lost(None)
-    connection.see(without_rights(one), inf)  # type: ignore[arg-type]
+    connection.see(without_rights(one), Budget())  # type: ignore[arg-type]
     connection._broker.data_received(fetched(1))  # type: ignore[union-attr]
     assert len(frames(server.broker.written)) == 1
     assert server.gone == [connection]
@@ -119,7 +118,7 @@ async def test_a_long_request_is_checked_again_in_slices() -> None:
     connection.data_received(frame)
     await settled()
     assert frames(server.broker.written)
-    connection.see(without_rights(one), inf)  # type: ignore[arg-type]
+    connection.see(without_rights(one), Budget())  # type: ignore[arg-type]
     assert not server.broker.reset
     await settled()
     assert server.broker.reset

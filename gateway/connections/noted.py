@@ -1,0 +1,162 @@
+"""What a client has under way, noted when a freeze is read, and whether that is over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from time import monotonic
+from typing import Final
+
+from gateway.connections.closing import UNREAD, UNSENT
+from gateway.connections.connection import Connection
+from gateway.connections.lane import Lane
+from gateway.exchanges.exchange import Exchange
+from gateway.session.naming import Concerns, count_names, leaves_behind, may_concern
+from gateway.session.silent import Silent
+from protocol.pausing import FEW, paced
+
+TO_READ: Final = 2.0
+"""Seconds for a client to read what it has asked for, so that the broker is read on."""
+
+TO_SEND: Final = 5.0
+"""Seconds for a client to send the rest of a request. Nothing of it is done before that."""
+
+
+class Held:
+    """Something of a client that a change waits for, and the ``connection`` or lane it is on. If it
+    ``leaves`` anything behind, brokers may go on with that once the connection has ended."""
+
+    def __init__(self, connection: Connection | Lane, *, leaves: bool) -> None:
+        self.connection = connection
+        self.leaves = leaves
+
+    def is_over(self) -> bool:
+        """Whether it is done before the connection has ended."""
+        raise NotImplementedError
+
+    def has_left(self) -> bool:
+        """Whether the connection, which has ended, left anything of it behind."""
+        raise NotImplementedError
+
+
+class _OfLane(Held):
+    """The request of a lane, which ends with it."""
+
+    connection: Lane
+
+    def is_over(self) -> bool:
+        return False
+
+    def has_left(self) -> bool:
+        return self.leaves and self.connection.sent
+
+
+class _OfConnection(Held):
+    """Something of a client's connection."""
+
+    connection: Connection
+
+    def __init__(self, connection: Connection, *, leaves: bool) -> None:
+        super().__init__(connection, leaves=leaves)
+        self._unread_at: float | None = None
+
+    def is_over(self) -> bool:
+        """As of the base; ends a client that does not read, which would hold it up for ever: the
+        response may be there."""
+        if self._is_done():
+            return True
+        if self._unread_at is None and self.connection.read_slowly:
+            self._unread_at = monotonic()
+        elif self._unread_at is not None and monotonic() - self._unread_at >= TO_READ:
+            self.connection.drop_client(UNREAD)
+        return False
+
+    def has_left(self) -> bool:
+        return self.leaves and not self._is_done()
+
+    def _is_done(self) -> bool:
+        raise NotImplementedError
+
+
+class _Request(_OfConnection):
+    """The last of a connection's requests that its broker has not answered, since those before it
+    are answered before it; or the one that the client has not wholly sent."""
+
+    def __init__(self, connection: Connection, request: Exchange, *, leaves: bool) -> None:
+        super().__init__(connection, leaves=leaves)
+        self._request = request
+        self._since = monotonic()
+
+    def is_over(self) -> bool:
+        if self._request is self.connection.session.streamed and (
+            monotonic() - self._since >= TO_SEND
+        ):
+            self.connection.reset(UNSENT)
+        return super().is_over()
+
+    def _is_done(self) -> bool:
+        return not self.connection.session.has_under_way(self._request)
+
+
+class _Silent(_OfConnection):
+    """Requests without a response (acks=0), behind which the gateway sends one of its own."""
+
+    def __init__(self, connection: Connection, silent: Silent) -> None:
+        super().__init__(connection, leaves=True)
+        self._silent = silent
+
+    def is_over(self) -> bool:
+        if not self._is_done():
+            self.connection.prove()
+        return super().is_over()
+
+    def _is_done(self) -> bool:
+        return self.connection.session.silent is not self._silent
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """What a session has under way, of which no name was read yet: ``requests`` that were forwarded
+    whole, the one that is ``streamed``, and those without a response (``silent``)."""
+
+    owner: Connection | Lane
+    requests: Sequence[Exchange]
+    streamed: Exchange | None
+    silent: Silent | None
+
+    @classmethod
+    def of(cls, owner: Connection | Lane) -> Noted:
+        """What a client's connection, or a lane, has under way."""
+        session = owner.session
+        return cls(owner, session.under_way, session.streamed, session.silent)
+
+    def __bool__(self) -> bool:
+        return bool(self.requests or self.streamed is not None or self.silent is not None)
+
+    def concerning(self, concerns: Concerns) -> Iterator[Held]:
+        """What of it may name these topics. May take several slices."""
+        owner, streamed, silent = self.owner, self.streamed, self.silent
+        concerning = [one for one in paced(self.requests) if may_concern(one, concerns)]
+        leaves = any(map(leaves_behind, concerning))
+        if isinstance(owner, Lane):
+            if concerning:
+                yield _OfLane(owner, leaves=leaves)
+            return
+        if concerning:
+            yield _Request(owner, concerning[-1], leaves=leaves)
+        if streamed is not None and may_concern(streamed, concerns):
+            yield _Request(owner, streamed, leaves=False)
+        if silent is not None and any(map(concerns, silent.topics())):
+            yield _Silent(owner, silent)
+
+
+def are_few(noted: Iterable[Noted]) -> bool:
+    """Whether so little is under way that its names are read in one go."""
+    left = FEW
+    for one in noted:
+        left -= 1 + len(one.requests) + (0 if one.silent is None else one.silent.size)
+        for exchange in (*one.requests, one.streamed) if left > 0 else ():
+            left -= 0 if exchange is None else count_names(exchange)
+        if left <= 0:
+            return False
+    return True
