@@ -168,7 +168,7 @@ def _forget(asked: StandardAuthorizer, snapshot: Snapshot) -> None:
 
 def _microseconds(decide: Decision, users: Sequence[str], before: Callable[[], None]) -> float:
     """What a decision for a user takes, the mean over all of them: the best of several rounds,
-    since all that disturbs only adds."""
+    because all that disturbs only adds."""
     rounds = []
     for _ in range(_ROUNDS):
         before()

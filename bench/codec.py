@@ -84,7 +84,7 @@ def renaming(sample: Sample) -> Callable[[], bytes]:
 def recoding(sample: Sample) -> Callable[[], bytes]:
     """Reads the sample into kio's objects and writes them again, with nothing changed.
 
-    Subscriptions inside are read and written too, since the walkers' side goes into them.
+    Subscriptions inside are read and written too, because the walkers' side goes into them.
     """
     outer = _recoder(message_class(sample.message, sample.version))
     inner = _recoder(message_class("ConsumerProtocolSubscription", SUBSCRIPTION_VERSION))
@@ -118,7 +118,7 @@ def _spans(sample: Sample) -> list[Span]:
 
 
 def nanoseconds(function: Callable[[], object]) -> float:
-    """The duration of one call: the best of several runs, since disturbances only add to it."""
+    """The duration of one call: the best of several runs, because disturbances only add to it."""
     start = time.perf_counter()
     function()
     first = time.perf_counter() - start

@@ -3,7 +3,7 @@
 ``python -m bench.long_listings`` prints the table; ``--record`` appends it to RESULTS.md. CPU
 microseconds of the worker for each topic, of a request (Metadata v12) by a client that logged in,
 whom an ACL lets list every topic. A relay before a real broker adds the topics to its response
-(:mod:`bench.many_topics`), since no broker of a small machine holds so many.
+(:mod:`bench.many_topics`), because no broker of a small machine holds so many.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One client: its weak requests by client id, and what its listener has seen of all clients.
 
-Metrics have the client id of weak producers only, since ids are without bound; the traffic log has
-every client.
+Metrics have the client id of weak producers only, because ids are without bound; the traffic log
+has every client.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def server_properties(
     overrides: Mapping[str, str],
     security: BrokerSecurity | None = None,
 ) -> dict[str, str]:
-    """The configuration of ``node``, with Kafka's defaults where a test has no reason against.
+    """The configuration of ``node``, with Kafka's defaults if a test has no reason against.
 
     ``replicas`` is the replication factor of new topics and of Kafka's internal ones;
     ``overrides`` go before everything.

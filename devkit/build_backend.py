@@ -2,7 +2,7 @@
 
 ``pip install .``, ``pip wheel .`` and their like make a wheel with the hot path compiled by mypyc
 if there are a C compiler and Python's headers, else a pure one. ``KAFKA_GATEWAY_BUILD=pure`` or
-``compiled`` chooses; ``compiled`` fails where it cannot be. An editable install is always pure. A
+``compiled`` chooses; ``compiled`` fails if it cannot be. An editable install is always pure. A
 wheel is built in a copy, so that the source tree stays as it is.
 
 This module runs where nothing but setuptools is installed yet.

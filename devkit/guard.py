@@ -52,7 +52,7 @@ def main(command: list[str]) -> int:
 
 
 def in_session(session: int) -> list[int]:
-    """The processes of a session, whichever groups they lead; none where there is no /proc."""
+    """The processes of a session, whichever groups they lead; none if there is no /proc."""
     from pathlib import Path  # the start waits for no import that it can do without
 
     found = []

@@ -36,7 +36,7 @@ _OTHER: Final = "(other)"
 
 
 class Logs(NamedTuple):
-    """The directories of a gateway's logs; None: it has no such log, or one elsewhere."""
+    """The directories of a gateway's logs, or None if it has no such log, or one elsewhere."""
 
     traffic: Path | None
     audit: Path | None
@@ -114,7 +114,7 @@ def compare(metrics: str, logs: Logs) -> Agreement:
 
 def _different(counted: Counts, logged: Counts, where: str) -> Iterator[str]:
     """The counters whose sums differ. Of those that have a label ``(other)`` the sums of all labels
-    are compared, since a log has no bound."""
+    are compared, because a log has no bound."""
     folded = {key[0] for key in counted if _OTHER in key}
     counted, logged = _folded(counted, folded), _folded(logged, folded)
     for key in sorted(counted.keys() | logged.keys()):

@@ -287,7 +287,7 @@ def covers(pattern: ResourcePattern, kind: ResourceType, text: str) -> bool:
 
 
 def namespace_of(pattern: ResourcePattern) -> str | None:
-    """The innermost namespace that everything a pattern covers is in; None: there is none.
+    """The innermost namespace that everything a pattern covers is in, or None if there is none.
 
     ``org:apache:`` and ``org:apache:x`` are inside ``org:apache``. LITERAL ``*``, and what is
     shorter than ``org:``, reach beyond any namespace.

@@ -15,6 +15,6 @@ def details(**named: object) -> Mapping[str, Any]:
 
 
 def details_of(record: logging.LogRecord) -> Mapping[str, object]:
-    """What a line is about; empty where its ``extra`` does not say it."""
+    """What a line is about; empty if its ``extra`` does not say it."""
     found: Mapping[str, object] = getattr(record, _DETAILS, {})
     return found

@@ -51,7 +51,7 @@ class ReplicationPolicy:
         return f"{source_alias}{self.separator}{topic}"
 
     def topic_source(self, topic: str) -> str | None:
-        """The alias of the cluster that a topic was copied from; None: it is no copy."""
+        """The alias of the cluster that a topic was copied from, or None if it is no copy."""
         if self.identity and not topic.endswith(HEARTBEATS):
             return self.source_alias
         parts = topic.split(self.separator)
@@ -60,7 +60,7 @@ class ReplicationPolicy:
         return parts[0] if len(parts) > 1 else None
 
     def upstream_topic(self, topic: str) -> str | None:
-        """The name of the topic that a copy was made of; None: it is no copy."""
+        """The name of the topic that a copy was made of, or None if it is no copy."""
         if self.identity and not topic.endswith(HEARTBEATS):
             return topic
         source = self.topic_source(topic)

@@ -44,8 +44,8 @@ class Mount:
 
 
 class OtherVolume(InvalidName):
-    """A name of another volume than the one that it was looked up in. ``mount`` is that volume's;
-    None: this gateway does not have it."""
+    """A name of another volume than the one that it was looked up in. ``mount`` is that volume's,
+    or None if this gateway does not have it."""
 
     def __init__(self, message: str, mount: Mount | None) -> None:
         super().__init__(message)
@@ -84,8 +84,8 @@ class Mounts:
         return self._in_reach.get(path)
 
     def owner(self, path: str) -> Mount | None:
-        """The mount that owns a path; None: the path is above every mount, or beside them, or that
-        mount is out of reach."""
+        """The mount that owns a path, or None if the path is above every mount, or beside them, or
+        that mount is out of reach."""
         try:
             return self._owners[path]
         except KeyError:
@@ -117,7 +117,7 @@ class Mounts:
 
     def of_id(self, absolute: bytes) -> tuple[Mount, bytes] | None:
         """The mount that an absolute group or transactional id begins with, the longest one, and
-        the rest, which is the id in that volume; None: the id begins with no mount.
+        the rest, which is the id in that volume, or None if the id begins with no mount.
 
         Ids may hold any character, so nothing but the mount is read.
         """

@@ -88,7 +88,7 @@ def is_end_topic(flat: str) -> bool:
 
 
 def is_reserved_name(name: LogicalName) -> bool:
-    """Whether no topic is known by a logical name, and none gets it, since it is the gateway's or
+    """Whether no topic is known by a logical name, and none gets it, because it is the gateway's or
     Kafka's own in the default namespace. In every namespace, because a tool at a home reads
     ``__consumer_offsets`` there as the brokers' and finds no group in it."""
     return is_reserved(name.topic)

@@ -30,8 +30,8 @@ MOUNTED_BITS = 16
 
 
 def virtual_node_id(number: int, node_id: int) -> int:
-    """A broker's node id as clients see it. ``number`` is its cluster's in the tree, 0 where there
-    is no tree; negative ids, which stand for no broker, stay as they are."""
+    """A broker's node id as clients see it. ``number`` is its cluster's in the tree, 0 if there is
+    no tree; negative ids, which stand for no broker, stay as they are."""
     return number << MOUNTED_BITS | node_id if number and node_id >= 0 else node_id
 
 

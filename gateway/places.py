@@ -15,10 +15,10 @@ from gateway.names import DELIMITER
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """A cluster: its name in the configuration, and its mount's path (None: there is no tree).
+    """A cluster: its name in the configuration, and its mount's path (None if there is no tree).
 
-    ``mounts`` are all of the tree, where they are known. Each cluster of a process has one place;
-    two are never equal.
+    ``mounts`` are all of the tree, if they are known. Each cluster of a process has one place; two
+    are never equal.
     """
 
     cluster: str = ""
@@ -26,8 +26,8 @@ class Place:
     mounts: Mounts | None = None
 
     def path_of(self, logical: str) -> str | None:
-        """The absolute path of a topic, or of a namespace (``search:``), of this cluster; None
-        where there is no tree, and for what another mount hides.
+        """The absolute path of a topic, or of a namespace (``search:``), of this cluster; None if
+        there is no tree, and for what another mount hides.
 
         >>> Place("la", "la:tracking").path_of("search:clicks")
         ':la:tracking:search:clicks'

@@ -275,7 +275,7 @@ async def in_slices(turns: Turns, work: Slices[T], *, raised_inside: bool = Fals
 
 
 async def sliced(turns: Turns | None, work: Callable[[], T]) -> T:
-    """The result of a piece of work, done in slices; at once where there are no turns to take."""
+    """The result of a piece of work, done in slices; at once if there are no turns to take."""
     return work() if turns is None else await in_slices(turns, Slices(work))
 
 

@@ -50,8 +50,8 @@ class PeerBrokers:
         self._ranges = NodeIdRanges.parse(node_ids)
 
     def address(self, node_id: int, virtual: int) -> tuple[str, int] | None:
-        """Host and port of a broker, by its own node id and by that which clients see; None: the
-        other gateway has no place for it."""
+        """Host and port of a broker, by its own node id and by that which clients see, or None if
+        the other gateway has no place for it."""
         place = self._ranges.place(node_id)
         if place is None:
             return None
@@ -180,10 +180,10 @@ class Target:
 class ReachAddresses:
     """The addresses of one listener for the brokers of every volume that it reaches.
 
-    ``by_volume`` has those of each, by its mount. ``names`` are the brokers' by virtual node id,
-    if ``pattern`` gives them any. Clients of the bootstrap connect to the volume ``own``; where
-    that is none of them, with the addresses of the first. ``gateway`` is the port, or the name, of
-    the node that stands for the gateway itself; None: it has no such node.
+    ``by_volume`` has those of each, by its mount. ``names`` are the brokers' by virtual node id, if
+    ``pattern`` gives them any. Clients of the bootstrap connect to the volume ``own``; where that
+    is none of them, with the addresses of the first. ``gateway`` is the port, or the name, of the
+    node that stands for the gateway itself, or None if it has no such node.
     """
 
     def __init__(

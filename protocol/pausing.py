@@ -30,7 +30,7 @@ _pause: Callable[[], None] | None = None
 
 
 def on_pause(pause: Callable[[], None] | None) -> None:
-    """Let every pause point call this from now on; None: none does anything."""
+    """Let every pause point call this from now on, or None if none does anything."""
     global _pause
     _pause = pause
 

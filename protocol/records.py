@@ -74,6 +74,6 @@ def walk_batches(buf: bytes, start: int, stop: int, end: int) -> tuple[int, int,
 
 
 def is_older_format(buf: bytes, start: int, end: int) -> bool:
-    """Whether what starts at ``start`` is a message set of magic 0 or 1 (before KIP-98), which
-    has its magic at the same place; False where that does not stand before ``end``."""
+    """Whether what starts at ``start`` is a message set of magic 0 or 1 (before KIP-98), which has
+    its magic at the same place; False if that does not stand before ``end``."""
     return end - start > _MAGIC_AT and buf[start + _MAGIC_AT] < _MAGIC_2

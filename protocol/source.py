@@ -55,7 +55,7 @@ class Source:
 
     @contextmanager
     def loop(self) -> Iterator[None]:
-        """A block that is done ``n`` times. The number gets a name of its own, since the lines
+        """A block that is done ``n`` times. The number gets a name of its own, because the lines
         inside change ``n`` and compiled code looks at the end of a range again each time."""
         times, turn = f"n_{self._indent}", f"i_{self._indent}" if self._paced else "_"
         self.line(f"{times} = n")

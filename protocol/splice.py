@@ -45,7 +45,7 @@ def splice(
 
 
 def _size_edits(edits: Sequence[Edit], sized: Sequence[tuple[int, int, int]]) -> list[Edit]:
-    """The edits of the sizes themselves. Innermost fields come first, since a size that grows by
+    """The edits of the sizes themselves. Innermost fields come first, because a size that grows by
     a byte makes the fields around it grow too."""
     at = [start for start, _, _ in edits]
     longer = list(accumulate((len(new) - (stop - start) for start, stop, new in edits), initial=0))

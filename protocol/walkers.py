@@ -3,7 +3,7 @@
 ``walker(message, version, kinds)`` gives ``walk(buf, pos, end, out) -> pos``: it walks the body
 that starts at ``pos``, appends a span for each field of a wanted kind, and returns where the body
 ends, which is at most ``end`` (which is at most ``len(buf)``). Unknown tagged fields are skipped.
-It raises TruncatedError where the body goes on past ``end``, ProtocolError where it is malformed;
+It raises TruncatedError if the body goes on past ``end``, ProtocolError where it is malformed;
 ``out`` then holds spans of what stood before. ``buf`` may hold other frames after ``end``.
 
 ``python -m protocol.walkers ProduceRequest 9 [KIND ...]`` prints the source.
@@ -94,8 +94,8 @@ def walker(
     """The walker of a message's body.
 
     A ``whole`` one looks at the content of every known tagged field, as a broker does, and raises
-    ProtocolError where it is not as long as its size says. One that is ``paced`` is for long
-    messages, and has pause points (``protocol.pausing``).
+    ProtocolError if it is not as long as its size says. One that is ``paced`` is for long messages,
+    and has pause points (``protocol.pausing``).
 
     Raises ProtocolError for an unknown message or version."""
     source = walker_source(message, version, kinds, whole, paced)

@@ -34,8 +34,8 @@ _OF_THE_JVM: Final = re.compile(r"^(?:Caused by)?: (\S.*)$", re.MULTILINE)
 
 
 def failed(job: str, error: Exception) -> int:
-    """Report a failure in one line on stderr; returns the exit status. Raises the error again if
-    it is a defect of the jobs, so call this where the error is handled."""
+    """Report a failure in one line on stderr; returns the exit status. Raises the error again if it
+    is a defect of the jobs, so call this if the error is handled."""
     line = _line(error)
     if line is None:
         raise error

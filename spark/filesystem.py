@@ -151,7 +151,7 @@ class FileSystem:
         system.delete(made, True)
 
     def rename(self, source: str, target: str) -> bool:
-        """Move a file or directory to where nothing is; False if it was not moved."""
+        """Move a file or directory to if nothing is; False if it was not moved."""
         system, made = self._system(source)
         # HDFS would move a directory into one that is there already.
         if system.exists(self._path(target)):

@@ -46,8 +46,8 @@ def guarantees(records: DataFrame, hollow: Mapping[str, bool] | None = None) -> 
     it would refuse some of what it sent), last_ms (when it produced last: the start of a window).
 
     ``hollow`` says of topics, by their logical or their stored names, whether one replica is enough
-    for acks=all; hollow_acks_all counts the requests with acks=all to such topics, null where
-    nothing is known of any topic that they went to.
+    for acks=all; hollow_acks_all counts the requests with acks=all to such topics, null if nothing
+    is known of any topic that they went to.
     """
     produced = records.where((F.col("kind") == "flow") & (F.col("api") == "Produce"))
     weak_acks = F.col("acks_0") + F.col("acks_1") > 0

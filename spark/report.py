@@ -69,7 +69,7 @@ _FIRST: Final[Mapping[str, Callable[[], list[Column]]]] = {
 @dataclass(frozen=True, slots=True)
 class Facts:
     """What one look at all records tells: the figures that the page begins with, from when to when
-    the records are (None: there are none), and the longest window (ms)."""
+    the records are (None if there are none), and the longest window (ms)."""
 
     totals: Row
     first: dt.datetime | None

@@ -56,7 +56,7 @@ def depth(tier: Column) -> Column:
 
 
 def parent(tier: Column) -> Column:
-    """The tier above one, below :data:`ALL`; null where there is none."""
+    """The tier above one, below :data:`ALL`; null if there is none."""
     parts = F.split(tier, DELIMITER)
     above = F.array_join(F.slice(parts, 1, F.size(parts) - 1), DELIMITER)
     return F.when(above != "", above)

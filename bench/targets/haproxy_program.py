@@ -1,7 +1,7 @@
 """HAProxy's program: this machine's, or Debian's package unpacked into the cache.
 
 Unpacking needs no root and changes nothing outside the cache; what HAProxy needs and this machine
-lacks is unpacked beside it. Where there is no ``apt-get`` an operator has to install it.
+lacks is unpacked beside it. If there is no ``apt-get`` an operator has to install it.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class AclEvaluator:
         self._anywhere: dict[tuple[Operation, ResourceType], Verdict | None] = {}
 
     def answer(self, operation: Operation, kind: ResourceType, name: Name) -> Verdict | None:
-        """The verdict on a resource; None: no ACL is about this operation on it."""
+        """The verdict on a resource, or None if no ACL is about this operation on it."""
         wanted = 1 << operation
         opened, allow, deny = self.namespace_bits(kind, name.head)
         if not opened & wanted:
@@ -96,14 +96,14 @@ class AclEvaluator:
         return None
 
     def anywhere(self, operation: Operation, kind: ResourceType) -> Verdict | None:
-        """The verdict on any resource of a type; None: the operation is allowed on none."""
+        """The verdict on any resource of a type, or None if the operation is allowed on none."""
         found = self._anywhere.get((operation, kind), _NOT_CACHED)
         if found is _NOT_CACHED:
             found = self._anywhere[operation, kind] = self._somewhere(operation, kind)
         return found
 
     def denying(self, operation: Operation, kind: ResourceType, name: Name) -> AclBinding | None:
-        """The DENY of an operation that covers a resource, or a namespace that it is in; None:
+        """The DENY of an operation that covers a resource, or a namespace that it is in, or None if
         there is none. It is looked up each time."""
         return self._first(Permission.DENY, 1 << operation, kind, name, with_tiers=True)
 

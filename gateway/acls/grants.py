@@ -69,7 +69,7 @@ class Grant:
     """The entries of one pattern for one principal.
 
     ``allow`` and ``deny`` are the bits that hold for every host. ``by_host`` has the bits for
-    single hosts, those for every host among them; None where no entry names a host.
+    single hosts, those for every host among them; None if no entry names a host.
     """
 
     __slots__ = ("allow", "by_host", "deny", "entries", "pattern")
@@ -120,8 +120,8 @@ class Grant:
         )
 
     def deciding(self, permission: Permission, bits: int, host: str) -> AclBinding | None:
-        """The ACL that allows, or denies, one of ``bits`` at a host: of several the first in
-        their order; None: there is none."""
+        """The ACL that allows, or denies, one of ``bits`` at a host: of several the first in their
+        order, or None if there is none."""
         table = ALLOWS if permission is _ALLOW else DENIES
         found = [
             entry

@@ -56,7 +56,7 @@ MAX_COUNTED_TOPICS: Final = 100
 
 def note_denials(state: ConnectionState, exchange: Exchange, rejections: Rejections) -> None:
     """Report denials: a count on the flow and an event for the traffic log each time, and a line in
-    the log for the first of a connection, since clients repeat denied requests."""
+    the log for the first of a connection, because clients repeat denied requests."""
     for items in (rejections.topics, rejections.ids):
         if items:
             note_denied(state, exchange, items.items())

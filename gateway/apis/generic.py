@@ -84,7 +84,7 @@ class ManyItems(ProtocolError):
 
 
 def in_slices(exchange: Exchange) -> None:
-    """Go on with a request in slices alone, since it may take a while. Raises ManyItems, but where
+    """Go on with a request in slices alone, because it may take a while. Raises ManyItems, unless
     it is decided in slices already, or was decided before."""
     if not exchange.checked and not may_pause():
         raise ManyItems
@@ -150,7 +150,7 @@ def restore(
     remembered: bool = False,
 ) -> list[Edit] | bytes:
     """The same as :func:`response`, for spans that the caller has walked. ``far`` are the topics of
-    other volumes; None: they are made here. ``remembered`` as for :class:`ResponseRenamer`."""
+    other volumes, or None if they are made here. ``remembered`` as for :class:`ResponseRenamer`."""
     plan = exchange.plan
     renamer = ResponseRenamer(
         state.access,
@@ -247,7 +247,7 @@ def renamer_for(
 
 
 def far_topics(state: ConnectionState, exchange: Exchange) -> Far | None:
-    """The topics of other volumes; None where there are none, or this API rejects them."""
+    """The topics of other volumes; None if there are none, or this API rejects them."""
     tree, shadows = state.tree, exchange.plan.api.shadows
     if tree is None or shadows is Shadows.NONE:
         return None
@@ -295,8 +295,8 @@ def without_topics(
     aliases: Mapping[bytes, bytes] = NO_ALIASES,
 ) -> bytes | Answer:
     """A request without its ``denied`` topics and the ``aliases`` of others; the response gets
-    their errors and copies. The whole answer where nothing is left to request. Second spellings
-    that contradict the first are denials of their own."""
+    their errors and copies. The whole answer if nothing is left to request. Second spellings that
+    contradict the first are denials of their own."""
     split = split_topics(state, exchange, body, denied, aliases)
     return _left(exchange, split, partial.merge)
 
@@ -342,7 +342,7 @@ def _left(
 
 
 def _reject_missing(state: ConnectionState, exchange: Exchange, rejections: Rejections) -> None:
-    """Reject the topics that do not exist, since nothing will be forwarded that the broker could
+    """Reject the topics that do not exist, because nothing will be forwarded that the broker could
     reject them in (KafkaApis: AddPartitionsToTxn)."""
     for flat, spelled in (exchange.spelled or {}).items():
         if not state.worker.cluster.index.exists(flat):

@@ -180,7 +180,7 @@ def place(access: Access, name: str) -> str | None:
 
 def leader(state: ConnectionState) -> int:
     """The node id, as clients see it, of the broker that a namespace's partition has for a leader
-    where a response lists no brokers; ``NO_LEADER`` where none has an address here."""
+    where a response lists no brokers; ``NO_LEADER`` if none has an address here."""
     ranges = state.addresses.ranges
     nodes = [node for node in state.worker.cluster.brokers if ranges.place(node) is not None]
     return virtual_node_id(state.worker.number, min(nodes)) if nodes else NO_LEADER

@@ -119,7 +119,7 @@ def answered_by(change_of: Callable[[Changes], Change]) -> RequestHandler:
 
 
 def without_error(spans: list[Span]) -> list[tuple[bytes, bytes | None]]:
-    """The topics (name, and id where there is one) of a response that have no error code."""
+    """The topics (name, and id if there is one) of a response that have no error code."""
     done: list[tuple[bytes, bytes | None]] = []
     for kind, _, _, value in eased(spans):
         if kind == TOPIC_NAME and value:

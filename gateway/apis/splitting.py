@@ -2,7 +2,7 @@
 
 What concerns one node stays on that node's connection: records, groups, transactions. Everything
 here is answered on every node alike, without that node's broker: each part of a request is decided
-in its own volume, and the answers are merged. Where there is no tree this does nothing.
+in its own volume, and the answers are merged. If there is no tree this does nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from gateway.rules.division import Parts
 
 
 def splitting(api: Api, handler: RequestHandler) -> RequestHandler:
-    """The request handler of an API in a gateway that may have a tree: the ``handler`` itself where
+    """The request handler of an API in a gateway that may have a tree: the ``handler`` itself if
     nothing is divided."""
     decide = api.in_tree if api.division is None else _divide
     return handler if decide is None else partial(_in_tree, decide, handler)

@@ -32,7 +32,7 @@ class CatalogChange:
     """One changed entity, or a part of a large one, ready to be written.
 
     ``kind`` is the catalog's (``namespace``, ``topic``, ``acl``, …), ``resource`` the entity's
-    logical name. ``before`` and ``after`` are None where it did not exist. ``place`` is the cluster
+    logical name. ``before`` and ``after`` are None if it did not exist. ``place`` is the cluster
     that the catalog is of.
     """
 

@@ -13,8 +13,8 @@ from gateway.identity import Identity, InvalidPrincipal, check_principal
 class AuthenticationFailed(Exception):
     """The client did not prove its identity.
 
-    ``reason`` is for the log and the audit. ``message`` is for the client; empty where it would
-    reveal which users there are.
+    ``reason`` is for the log and the audit. ``message`` is for the client; empty if it would reveal
+    which users there are.
     """
 
     def __init__(self, reason: str, message: str = "") -> None:
@@ -43,8 +43,8 @@ class Exchange(Protocol):
     identity: Identity | None
 
     def work(self, token: bytes) -> Callable[[], None] | None:
-        """What takes milliseconds of a step with this token, to be done in a thread before it;
-        None: nothing does. Raises nothing for any token, nor does the work."""
+        """What takes milliseconds of a step with this token, to be done in a thread before it, or
+        None if nothing does. Raises nothing for any token, nor does the work."""
         ...
 
     def step(self, token: bytes) -> bytes:
@@ -113,7 +113,7 @@ FileStamp: TypeAlias = tuple[int, int, int]
 
 
 def file_stamp(path: Path) -> FileStamp | None:
-    """The stamp of a file, by which its changes are noticed; None: it cannot be read."""
+    """The stamp of a file, by which its changes are noticed, or None if it cannot be read."""
     try:
         status = os.stat(path)  # noqa: PTH116 - every user's, every second
     except (OSError, ValueError):

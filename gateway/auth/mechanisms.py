@@ -106,7 +106,7 @@ class Mechanisms:
         return Session(replace(identity, expires=expires), lifetime)
 
     def why_gone(self, identity: Identity) -> str | None:
-        """Why an identity has ended before it expires; None: it has not."""
+        """Why an identity has ended before it expires, or None if it has not."""
         if identity.user is None:
             return None
         if identity.mechanism == PLAIN:

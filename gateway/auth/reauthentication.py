@@ -66,7 +66,8 @@ class Reauthentication(_Attempt):
         return self._exchange.work(token)
 
     def step(self, version: int, token: bytes) -> bytes:
-        """The body of the response to SaslAuthenticate with this token; empty: there is none."""
+        """The body of the response to SaslAuthenticate with this token, or empty if there is
+        none."""
         lifetime = 0
         try:
             self._check_mechanism()

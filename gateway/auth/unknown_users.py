@@ -114,7 +114,7 @@ class _Ring:
                 return False
 
     def after(self, mechanism: str, place: bytes) -> ScramCredential | None:
-        """The credential that follows a place; None: the mechanism has none."""
+        """The credential that follows a place, or None if the mechanism has none."""
         arcs = self._arcs.get(mechanism)
         if arcs is None:
             return None

@@ -29,8 +29,8 @@ class BrokerLogin:
     """
 
     def __init__(self, mechanism: str, username: str, password: str, key: str) -> None:
-        """Raises LoginError where a mechanism forbids such a name or password: SCRAM prepares
-        strings (RFC 4013), PLAIN ends them with zero bytes."""
+        """Raises LoginError if a mechanism forbids such a name or password: SCRAM prepares strings
+        (RFC 4013), PLAIN ends them with zero bytes."""
         # Loaded by the first login, as it is much for those who have none.
         from scramp import ScramClient, ScramException
 

@@ -82,7 +82,7 @@ class BrokerSecurity:
         return self._context
 
     def login(self) -> BrokerLogin | None:
-        """A login with the password of now; None: none is asked for. Raises SecurityError."""
+        """A login with the password of now, or None if none is asked for. Raises SecurityError."""
         sasl = self._settings.sasl
         if not self.has_login or sasl is None:
             return None
@@ -140,7 +140,7 @@ def plain_reason(error: Exception) -> str:
 
 
 def _stamp_of(path: Path) -> tuple[int, int, int] | None:
-    """A stamp that changes when the file does; None: there is no such file."""
+    """A stamp that changes when the file does, or None if there is no such file."""
     try:
         found = path.stat()
     except OSError:

@@ -35,8 +35,8 @@ NO_BROKER: Final = (
 
 
 class Spoken(NamedTuple):
-    """What a broker speaks at an address. ``mechanisms`` are those of SASL, none where it has no
-    SASL; None: not known, since it wants a client's certificate first. ``is_broker``: it answers
+    """What a broker speaks at an address. ``mechanisms`` are those of SASL, none if it has no SASL,
+    or None if not known, because it wants a client's certificate first. ``is_broker``: it answers
     Metadata, which KRaft's controllers do not."""
 
     has_tls: bool
@@ -62,7 +62,7 @@ class Spoken(NamedTuple):
 
 
 class _Unverified(BrokerSecurity):
-    """TLS with whoever is there, since nothing is said but ApiVersions and SaslHandshake."""
+    """TLS with whoever is there, because nothing is said but ApiVersions and SaslHandshake."""
 
     def socket_options(self, host: str) -> Mapping[str, Any]:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -72,8 +72,8 @@ class _Unverified(BrokerSecurity):
 
 
 async def spoken_at(host: str, port: int, timeout: float) -> Spoken | None:
-    """What is spoken there; None: nothing of Kafka's. ``timeout`` is for each of several steps, in
-    seconds."""
+    """What is spoken there, or None if nothing of Kafka's. ``timeout`` is for each of several
+    steps, in seconds."""
     for has_tls, security in ((False, BrokerSecurity()), (True, _Unverified())):
         try:
             connection = await BrokerConnection.connect(

@@ -123,7 +123,7 @@ class Link(Entity):
     ``flat`` is what the broker stores the topic as, so that the link follows it where it is moved;
     a topic with links has an entry. ``topic_id`` is the virtual topic id (16 bytes) that clients
     know the topic by under this name. ``gone`` is the name of the topic that the link led to, which
-    was deleted since: the link dangles, for good; empty: the topic is there.
+    was deleted since: the link dangles, for good, or empty if the topic is there.
     """
 
     KIND = "link"
@@ -137,7 +137,7 @@ class Link(Entity):
 
 @dataclass(frozen=True, slots=True)
 class ResourceAcls(Entity):
-    """All entries of one pattern: an entity, since they change one record at a time."""
+    """All entries of one pattern: an entity, because they change one record at a time."""
 
     KIND = "acl"
     KEY = ("pattern",)
@@ -228,7 +228,7 @@ class CatalogFormat(Entity):
 @dataclass(frozen=True, slots=True)
 class Signing(Entity):
     """Whether records of the catalog have to be signed: ``key`` is the id of the key that gateways
-    sign with from now on; empty: they sign nothing, and need not.
+    sign with from now on, or empty if they sign nothing, and need not.
 
     ``whole``: its decision holds everything that the catalog holds, all of it signed with that key,
     and is all that counts of what was written until then.

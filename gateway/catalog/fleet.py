@@ -86,7 +86,7 @@ def peers_of(snapshot: Snapshot, gateway_id: str) -> list[Member]:
 
 
 def _next_number(snapshot: Snapshot) -> int:
-    """A number that no member has: above all others while there are such, since clients remember
+    """A number that no member has: above all others while there are such, because clients remember
     a node id for some minutes after it is gone."""
     taken = {member.number for member in snapshot.members.values()}
     highest = max(taken, default=0)

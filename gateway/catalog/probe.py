@@ -115,7 +115,7 @@ async def _responds(address: str, *, tls: bool) -> None:
 @asynccontextmanager
 async def _asked(address: str, *, tls: bool) -> AsyncIterator[asyncio.StreamReader]:
     """What ``host:port`` sends after a request; the connection is reset at the end. Raises OSError,
-    ValueError or OverflowError where there is none."""
+    ValueError or OverflowError if there is none."""
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
     options: dict[str, Any] = {"ssl": _unverified(), "server_hostname": host} if tls else {}

@@ -174,7 +174,7 @@ class Snapshot:
 
     @cached_property
     def signing(self) -> str:
-        """The id of the key that records are signed with; empty: they need not be."""
+        """The id of the key that records are signed with, or empty if they need not be."""
         return str(self.of_kind(Signing.KIND).get((), Signing("")).key)
 
     @cached_property

@@ -67,7 +67,7 @@ async def unreachable_brokers(
 
 
 async def _why_not(server: Address, security: BrokerSecurity, timeout: float) -> BrokerError | None:
-    """Why no broker answers there; None: one does."""
+    """Why no broker answers there, or None if one does."""
     try:
         connection = await BrokerConnection.connect(*server, timeout=timeout, security=security)
     except BrokerError as error:

@@ -105,7 +105,7 @@ def _found(config: Config) -> Iterator[tuple[Key, Listener, CertificateFacts]]:
 
 
 def _peer_chain(config: Config) -> tuple[x509.Certificate, ...] | None:
-    """The certificate that this gateway shows its peers, with its chain; None: it has none."""
+    """The certificate that this gateway shows its peers, with its chain, or None if it has none."""
     if config.tree is None or config.tree.tls.certificate is None:
         return None
     try:

@@ -45,7 +45,7 @@ class ListenerPlan(NamedTuple):
     """The addresses that a listener advertises: of the bootstrap, and of each broker by node id.
 
     In a tree ``places`` has each broker's cluster and its id there, by the node id of clients.
-    ``gateway`` is where the gateway itself is found as a node; None: it is none."""
+    ``gateway`` is where the gateway itself is found as a node, or None if it is none."""
 
     name: str
     bootstrap: Address
@@ -168,7 +168,7 @@ def _plan_as_json(one: ListenerPlan) -> dict[str, object]:
 
 
 def _by_cluster(one: ListenerPlan) -> dict[str, dict[int, Address]]:
-    """The brokers of a listener by the name of their cluster; of no name where there is no tree."""
+    """The brokers of a listener by the name of their cluster; of no name if there is no tree."""
     found: dict[str, dict[int, Address]] = {}
     for node, address in one.brokers.items():
         found.setdefault(one.places[node][0] if one.places else "", {})[node] = address
@@ -197,7 +197,7 @@ def _unresolved(config: Config) -> list[Problem]:
 
 
 def _unresolved_names(config: Config) -> Iterator[Problem]:
-    """Broker names that do not resolve here; a warning, since those brokers may never exist."""
+    """Broker names that do not resolve here; a warning, because those brokers may never exist."""
     for index, one in enumerate(plan(config)):
         if config.listeners[index].broker_names is None:
             continue
@@ -221,7 +221,8 @@ def _closed(config: Config) -> Iterator[Problem]:
 
 
 def _reasons(hosts: Iterable[str]) -> dict[str, str | None]:
-    """Why names do not resolve; None: they do. All are looked up at once: each may take seconds."""
+    """Why names do not resolve, or None if they do. All are looked up at once: each may take
+    seconds."""
     names = sorted(set(hosts))
     with ThreadPoolExecutor(max_workers=min(16, len(names) or 1)) as pool:
         return dict(zip(names, pool.map(_why_unresolved, names), strict=True))

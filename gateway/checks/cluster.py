@@ -56,7 +56,7 @@ class CatalogFacts(NamedTuple):
 
 @dataclass(slots=True)
 class ClusterFindings:
-    """The findings at the cluster; None: not known."""
+    """The findings at the cluster, or None if not known."""
 
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)

@@ -35,7 +35,7 @@ _SHOWN: Final = 6
 
 
 class LockedOut(NamedTuple):
-    """What ``principal`` would be denied, and ``because`` of what. ``listener`` is empty where the
+    """What ``principal`` would be denied, and ``because`` of what. ``listener`` is empty if the
     group's clients may be at any."""
 
     principal: str
@@ -118,7 +118,7 @@ class LockOut:
 
 
 async def find_lock_out(config: Config, opened: Backend) -> LockOut | None:
-    """Compare what is done at the first cluster with what would be allowed; None: there is no
+    """Compare what is done at the first cluster with what would be allowed, or None if there is no
     authorization, or its class cannot be used, which is a problem of its own. Raises OSError."""
     try:
         authorizer = load_authorizer(config.authorization, lambda: None)

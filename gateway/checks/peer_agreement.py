@@ -16,7 +16,7 @@ from gateway.referrals.description import DescribedListener, GatewayDescription
 
 
 class Described(NamedTuple):
-    """A gateway that has described itself: its name in this file, or its id where the file does not
+    """A gateway that has described itself: its name in this file, or its id if the file does not
     have it; the key that leads to it."""
 
     name: str

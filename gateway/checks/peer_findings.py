@@ -14,7 +14,7 @@ from gateway.referrals.description import GatewayDescription
 @dataclass(frozen=True, slots=True)
 class AskedPeer:
     """One address of a peer. ``entries`` are those of the peer in the file, with their keys;
-    ``seconds`` is how long its answer took, None: there was none. ``key`` is the address's."""
+    ``seconds`` is how long its answer took, or None if there was none. ``key`` is the address's."""
 
     entries: tuple[tuple[Key, Peer], ...]
     address: Address

@@ -143,7 +143,7 @@ def _compare(
 
 
 def _own_subject(tree: TreeSettings) -> str:
-    """The subject of this gateway's certificate; empty where it cannot be read."""
+    """The subject of this gateway's certificate; empty if it cannot be read."""
     from cryptography.hazmat.primitives.serialization import Encoding
 
     assert tree.tls.certificate is not None

@@ -1,5 +1,5 @@
 """The gateway that already runs from a configuration's file: its ports are no obstacle to
-``check``, since an operator who upgrades or restarts it checks the file while it still serves.
+``check``, because an operator who upgrades or restarts it checks the file while it still serves.
 
 A supervisor says at ``/instance`` of its HTTP port which file it runs from and what it binds;
 ``check`` asks there. The file is told by digests of its path, as it is written and with links
@@ -70,8 +70,8 @@ def instance(config: Config, path: Path | None) -> Mapping[str, object]:
 
 
 def proofs(digests: Iterable[object]) -> frozenset[str]:
-    """A proof for each digest of a path that it was made on this machine, since it booted. Where
-    the system has no such id (macOS) there are none."""
+    """A proof for each digest of a path that it was made on this machine, since it booted. If the
+    system has no such id (macOS) there are none."""
     try:
         key = _BOOT_ID.read_bytes().strip()
     except OSError:

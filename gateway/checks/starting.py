@@ -67,7 +67,7 @@ def _directories(config: Config) -> Iterator[tuple[Key, Path]]:
 
 
 def why_not_writable(directory: Path) -> str | None:
-    """Why no files can be written in a directory, which is made if it is not there; None: they
+    """Why no files can be written in a directory, which is made if it is not there, or None if they
     can."""
     whole = directory.absolute()
     if any(len(os.fsencode(part)) > _MAX_NAME for part in whole.parts):
@@ -90,7 +90,7 @@ def why_not_writable(directory: Path) -> str | None:
 
 
 def _why_no_file(directory: Path) -> str | None:
-    """Why a directory cannot be listed, or have a new file; None: it can."""
+    """Why a directory cannot be listed, or have a new file, or None if it can."""
     try:
         with os.scandir(directory), tempfile.TemporaryFile(dir=directory):
             return None

@@ -158,8 +158,8 @@ class Cluster:
 
     @property
     def served(self) -> Any:
-        """The ApiVersionsResponse of a broker that served what all known ones do; None: none has
-        been asked yet."""
+        """The ApiVersionsResponse of a broker that served what all known ones do, or None if none
+        has been asked yet."""
         return self.nodes.by_all().response
 
     def versions_of(self, node_id: int | None) -> Ranges:

@@ -129,9 +129,9 @@ class ClusterLink:
     async def _first_connected(
         self, left: list[Address], reasons: dict[Address, str]
     ) -> tuple[Address, BrokerConnection] | None:
-        """A connection to the address that gives one first, of those ``left``; None: none does.
-        Addresses that fail are not left. The next one is tried beside one that is silent, as many
-        brokers are silent at once."""
+        """A connection to the address that gives one first, of those ``left``, or None if none
+        does. Addresses that fail are not left. The next one is tried beside one that is silent, as
+        many brokers are silent at once."""
 
         def failed(address: Address, error: Exception) -> None:
             if not isinstance(error, BrokerError):

@@ -28,10 +28,9 @@ class Listing:
     """A cluster as one broker knows it.
 
     ``brokers``: node id -> (host, port) of the listener that was asked, without those that have no
-    address there. ``topics``: (flat name,
-    16-byte id), the id None before Metadata v10. ``partitions``: how many each flat name has.
-    ``cluster_id`` is None before v2. ``racks``: node id -> rack, None where a broker has none, and
-    before v1.
+    address there. ``topics``: (flat name, 16-byte id), the id None before Metadata v10.
+    ``partitions``: how many each flat name has. ``cluster_id`` is None before v2. ``racks``: node
+    id -> rack, None if a broker has none, and before v1.
     """
 
     cluster_id: str | None

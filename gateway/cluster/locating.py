@@ -57,7 +57,8 @@ def _named_lately(cluster: Cluster, node_id: int) -> bool:
 
 
 async def _unnamed(cluster: Cluster, node_id: int) -> Address | None:
-    """The address of a broker that is neither listed nor was named lately; None: there is none."""
+    """The address of a broker that is neither listed nor was named lately, or None if there is
+    none."""
     before = cluster.listed_at
     await asyncio.sleep(before + PAUSE_SECONDS - asyncio.get_running_loop().time())
     if cluster.listed_at == before:

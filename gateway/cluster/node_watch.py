@@ -1,7 +1,7 @@
 """Connections that tell what each broker serves, and when that may have changed.
 
 A broker is asked for its API versions once on a connection that then stays: while it does the
-broker is the same process. No login is needed, since brokers answer ApiVersions before one.
+broker is the same process. No login is needed, because brokers answer ApiVersions before one.
 """
 
 from __future__ import annotations

@@ -100,7 +100,7 @@ class Admin:
         return created_of(outcome, topics.get(name))
 
     async def delete(self, names: Sequence[str]) -> list[Outcome]:
-        """DeleteTopics of topics and namespaces, all in one request, since a namespace goes only
+        """DeleteTopics of topics and namespaces, all in one request, because a namespace goes only
         along with all below it. One outcome for each name, in their order."""
         await self.learn()
         names = [*map(shown, names)]
@@ -188,7 +188,7 @@ class Admin:
             await self.require_gateway()
 
     async def require_gateway(self) -> None:
-        """Raises Unavailable where a broker answers. Brokers would take ACLs of any name."""
+        """Raises Unavailable if a broker answers. Brokers would take ACLs of any name."""
         if self._checked:
             return
         self._checked = True
@@ -204,7 +204,7 @@ _INVALID: Final = "ASCII alphanumerics"
 """In the message of every Kafka for a topic whose name has a colon (internals.Topic.validate)."""
 
 _UNKNOWN: Final = "This server does not host this topic-partition"
-"""The message of DeleteTopics for such a topic, since it only looks for it."""
+"""The message of DeleteTopics for such a topic, because it only looks for it."""
 
 
 def may_be_a_brokers(outcome: Outcome) -> bool:

@@ -34,8 +34,8 @@ class Config(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Created(Outcome):
-    """The outcome for a topic to be created, and what it is, or would be: None, and no configs,
-    where the response does not say."""
+    """The outcome for a topic to be created, and what it is, or would be: None, and no configs, if
+    the response does not say."""
 
     partitions: int | None = None
     replication_factor: int | None = None
@@ -75,7 +75,7 @@ class Topic(NamedTuple):
 
 
 def outcome_of(answer: Answer, name: str, item: Any) -> Outcome:
-    """The outcome for ``name``; ``item`` is its part of the response, None: there is none."""
+    """The outcome for ``name``; ``item`` is its part of the response, or None if there is none."""
     if item is None:
         return Outcome(name, -1, "UNKNOWN_SERVER_ERROR", "The response leaves it out.")
     message = getattr(item, "error_message", None) or ""

@@ -35,7 +35,7 @@ _LONGEST_BACKOFF = 2.0
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A response entity. ``repeated``: an earlier request may have been carried out already,
-    since it had no response, or one with an error that leaves this open."""
+    because it had no response, or one with an error that leaves this open."""
 
     entity: Any
     repeated: bool

@@ -1,7 +1,7 @@
 """``--command-config``: how a command logs in, in the properties file that Kafka's own tools take.
 
-Java's names and librdkafka's are known. An unknown property of security is rejected, since it would
-have no effect. All others, such as ``client.id``, are ignored.
+Java's names and librdkafka's are known. An unknown property of security is rejected, because it
+would have no effect. All others, such as ``client.id``, are ignored.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ class Permitted(NamedTuple):
 
 
 def _permitted(config: Config, view: View, options: argparse.Namespace) -> list[Permitted] | None:
-    """The operations that the principal may do; None: there are no ACLs."""
+    """The operations that the principal may do, or None if there are no ACLs."""
     try:
         authorizer = load_authorizer(config.authorization, lambda: None)
     except AuthorizerError as error:

@@ -27,9 +27,9 @@ _MAX_ID: Final = 64
 
 class FarName(NamedTuple):
     """A name that is in no volume of this gateway's. ``path`` is that of its namespace from the
-    root; ``mount`` the mount that has it as far as the configuration knows (None: it does not
-    know), ``text`` the whole name from the root (None: it has none), and ``rejection`` why it is no
-    name in that volume, for clients."""
+    root; ``mount`` the mount that has it as far as the configuration knows (None if it does not
+    know), ``text`` the whole name from the root (None if it has none), and ``rejection`` why it is
+    no name in that volume, for clients."""
 
     path: str
     mount: str | None
@@ -40,7 +40,7 @@ class FarName(NamedTuple):
 
 def far_name(whole: Config, settings: ViewSettings, spelled: str) -> FarName | None:
     """The name as one of another gateway's volume, or of a path that no mount of the configuration
-    holds; None: it is this gateway's to explain. ``settings`` are those of its listener."""
+    holds, or None if it is this gateway's to explain. ``settings`` are those of its listener."""
     known = mounts_of(whole)
     if whole.tree is None or known is None:
         return None

@@ -53,8 +53,8 @@ async def _ask(cluster: Cluster, node: int, host: str, port: int) -> dict[str, i
 
 
 def sizes_in(response: Any) -> dict[str, int]:
-    """The sizes in a DescribeLogDirs response, without replicas that a move between two
-    directories is still making. Raises PermissionError where the broker denies."""
+    """The sizes in a DescribeLogDirs response, without replicas that a move between two directories
+    is still making. Raises PermissionError if the broker denies."""
     code = int(getattr(response, "error_code", 0))
     if code:  # from v3 on
         raise PermissionError(error_name(code))

@@ -124,7 +124,7 @@ def missing_namespace(path: str, consequence: str = "") -> str:
 
 ROOT: Final = DELIMITER
 """The root as a listener with a home that lets names out writes it. A path that begins so starts
-there: ``:org``. Without it, a path starts at the home; where there is none, both are the same."""
+there: ``:org``. Without it, a path starts at the home; if there is none, both are the same."""
 
 _ANY_TOPIC = "t"
 
@@ -200,7 +200,7 @@ def namespace_argument(text: str) -> str:
 def topic_argument(topic: str, namespace: str | None) -> Name:
     """The topic that ``--topic`` names, in ``--namespace`` or with its namespace before it.
 
-    Raises UsageError where both are given, or where it names a namespace.
+    Raises UsageError where both are given, or if it names a namespace.
     """
     inside, colon, last = with_colons(topic).rpartition(DELIMITER)
     if colon and not inside:

@@ -59,7 +59,8 @@ def shortened(names: Iterable[str], most: int = 10) -> str:
 
 
 def confirmed(question: str, *, yes: bool) -> bool | None:
-    """Whether the user agrees: by ``--yes``, or at the terminal; None: there is no terminal."""
+    """Whether the user agrees: by ``--yes``, or at the terminal, or None if there is no
+    terminal."""
     if yes:
         return True
     if not sys.stdin.isatty():

@@ -82,8 +82,8 @@ async def _tree(config: Config, depth: int, *, everywhere: bool) -> Output:
 
 
 async def _other_gateways(config: Config, notes: list[str]) -> Sequence[FarMount]:
-    """The mounts of all other gateways; ``notes`` get what went wrong. Raises CommandError where
-    there is none."""
+    """The mounts of all other gateways; ``notes`` get what went wrong. Raises CommandError if there
+    is none."""
     if config.tree is None:
         raise CommandError("the file names no other gateways; add tree: to it, or leave out --all")
     async with Progress("asking the other gateways") as progress:
@@ -120,7 +120,8 @@ async def _state(config: Config, notes: list[str]) -> VolumeState:
 
 
 def metadata_version(served: Any) -> int | None:
-    """The finalized level of ``metadata.version`` in an ApiVersions response; None: it has none."""
+    """The finalized level of ``metadata.version`` in an ApiVersions response, or None if it has
+    none."""
     features: Sequence[Any] = getattr(served, "finalized_features", None) or ()
     for feature in features:
         if str(feature.name) == _METADATA_VERSION:

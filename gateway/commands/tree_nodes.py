@@ -38,9 +38,10 @@ class FarState(MountState, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class VolumeState:
-    """One cluster as it is now. ``failure`` is why nothing of it is known; empty: it is reachable.
+    """One cluster as it is now. ``failure`` is why nothing of it is known, or empty if it is
+    reachable.
 
-    ``mount`` is None without a tree. ``sizes`` are bytes by stored name, None where no broker told.
+    ``mount`` is None without a tree. ``sizes`` are bytes by stored name, None if no broker told.
     ``metadata_version`` is the finalized feature of that name (KIP-584), None before KRaft.
     """
 

@@ -46,7 +46,7 @@ class FarMount:
     """A mount of another gateway, or a path that should be one.
 
     ``gateway`` is the id of the one that has it, ``way`` the ids of the gateways that the question
-    passed, that one last. ``failure`` is why nothing of this is known; empty: it is.
+    passed, that one last. ``failure`` is why nothing of this is known, or empty if it is.
     """
 
     path: str

@@ -16,7 +16,7 @@ class SecretError(Exception):
 
 
 class SecretSource(Protocol):
-    """The place of a secret; ``file`` is None where it is in no file."""
+    """The place of a secret; ``file`` is None if it is in no file."""
 
     @property
     def file(self) -> Path | None: ...

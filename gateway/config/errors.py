@@ -69,7 +69,7 @@ def key_text(key: Key) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as it stands in YAML, cut where it is long."""
+    """A value as it stands in YAML, cut if it is long."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):

@@ -22,7 +22,7 @@ _Cluster = TypeVar("_Cluster", bound=_Mounted)
 
 
 def mount_of(cluster: Cluster) -> Mount | None:
-    """The mount of a cluster; None where there is no tree."""
+    """The mount of a cluster; None if there is no tree."""
     if cluster.mount is None or cluster.number is None:
         return None
     return Mount(cluster.mount, cluster.number, cluster.name)
@@ -30,7 +30,7 @@ def mount_of(cluster: Cluster) -> Mount | None:
 
 def mounts_of(config: Config) -> Mounts | None:
     """The mounts of a configuration, in its order, and behind them those of other gateways that it
-    names, which only listeners reach whose ``reach`` has them; None: there is no tree."""
+    names, which only listeners reach whose ``reach`` has them, or None if there is no tree."""
     mounts = [mount for each in config.clusters if (mount := mount_of(each)) is not None]
     if not mounts:
         return None
@@ -125,7 +125,7 @@ def addresses_of(listener: Listener, volumes: Sequence[Volume], own: str = "") -
 
 
 def gateway_address(listener: Listener) -> Address | None:
-    """The address of the node that stands for the gateway at a listener; None: it has none."""
+    """The address of the node that stands for the gateway at a listener, or None if it has none."""
     if listener.broker_names is not None:
         name = listener.gateway_name
         return None if name is None else Address(name, listener.port)

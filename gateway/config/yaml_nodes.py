@@ -2,9 +2,9 @@
 
 A file of a few lines can stand for more values than any memory holds (aliases of aliases), be
 nested deeper than any stack, or hold text that nothing else can carry. All of that ends here, with
-the line and the key, before a value is made of a node. libyaml parses, if PyYAML has it, since that
-is twice as fast; nodes are made of its events in Python, because the recursion of PyYAML's binding
-has no bound, and 200,000 brackets end the process.
+the line and the key, before a value is made of a node. libyaml parses, if PyYAML has it, because
+that is twice as fast; nodes are made of its events in Python, because the recursion of PyYAML's
+binding has no bound, and 200,000 brackets end the process.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def _part(index: object) -> str | int:
 
 
 def read_nodes(path: Path, limits: Limits, read: Reader = read_input) -> Node | None:
-    """The root of a file's nodes; None: it is empty. Raises UnreadableError."""
+    """The root of a file's nodes, or None if it is empty. Raises UnreadableError."""
     try:
         text = read(path, limits.file_bytes).decode("utf-8-sig")
     except UnreadableFile as error:

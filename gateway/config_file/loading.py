@@ -46,7 +46,7 @@ _TREE: TypeAdapter[TreeSettings] = TypeAdapter(TreeSettings)
 
 
 class ConfigFile(NamedTuple):
-    """A configuration's file that has been read, once, since it may be a pipe."""
+    """A configuration's file that has been read, once, because it may be a pipe."""
 
     path: Path
     config: Config

@@ -84,7 +84,7 @@ class Parts:
 
     @property
     def is_tree(self) -> bool:
-        """True if clusters have places in a tree, as they need where there are several."""
+        """True if clusters have places in a tree, as they need if there are several."""
         return len(self.clusters) > 1 or any(one.in_tree for one in self.clusters.values())
 
     @property
@@ -95,7 +95,7 @@ class Parts:
         return known if len(known) == len(mounts) else None
 
     def volume_of(self, listener: Listener) -> int | None:
-        """The place of the cluster that the listener is of; None: not known, or elsewhere."""
+        """The place of the cluster that the listener is of, or None if not known, or elsewhere."""
         if not self.is_tree or (listener.volume is None and len(self.clusters) == 1):
             return next(iter(self.clusters), None)
         for index, cluster in self.clusters.items():

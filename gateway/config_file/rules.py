@@ -170,7 +170,7 @@ def _place(parts: Parts, listener: Listener) -> str:
 
 
 def _namespaces_of(parts: Parts, listener: Listener) -> Sequence[str] | None:
-    """The namespaces that the file makes where the listener's home is; None: not known."""
+    """The namespaces that the file makes where the listener's home is, or None if not known."""
     index = parts.volume_of(listener)
     cluster = None if index is None else parts.clusters[index]
     if cluster is not None and "namespaces" in cluster.written:

@@ -21,7 +21,7 @@ _OF_A_TREE: Final = ("volume", "reach", "list_tree")
 _BELOW_GATEWAYS: Final = MAX_MOUNTED_NODE_ID - MAX_GATEWAYS - 1
 
 _OF_ONE: Final = ("namespaces", "policies")
-"""Keys that are a cluster's own where there are several."""
+"""Keys that are a cluster's own if there are several."""
 
 _OWN: Final = ("catalog", *_OF_ONE)
 """Keys of a mounted cluster that an unmounted one has at the top of the file."""

@@ -45,7 +45,7 @@ class EarlyVersions:
     """Bodies of ApiVersions responses before a login, made of what brokers responded earlier, and
     kept until they respond otherwise.
 
-    A client is told what the broker of its port serves. Where that is not known, or on a bootstrap
+    A client is told what the broker of its port serves. If that is not known, or on a bootstrap
     port, where it may be any, it is told what all known ones serve.
     """
 

@@ -154,7 +154,7 @@ class BrokerRoom:
 
     @property
     def limit(self) -> int | None:
-        """The connections that there can be; None: not known."""
+        """The connections that there can be, or None if not known."""
         if self._learned is not None and self.clock() >= self._learned_until:
             self._forget()
         if self._learned is None or self._limits.most is None:

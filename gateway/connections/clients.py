@@ -345,7 +345,7 @@ async def _prepared(work: Prepare) -> None:
 async def _if_possible(read: Callable[[], Awaitable[None]]) -> None:
     """Without news a request is decided by what was known last.
 
-    The reading begins in here: it must not have begun where the client is gone before this has.
+    The reading begins in here: it must not have begun if the client is gone before this has.
     """
     with suppress(ClusterUnreachable, CatalogUnavailable):
         await read()

@@ -175,7 +175,7 @@ class Connection(BaseConnection):
 
     def _linger(self) -> None:
         """Let the broker's side go on until it has carried out what the client has left behind, if
-        it has: where there is no broker connection yet, once there is."""
+        it has: if there is no broker connection yet, once there is."""
         if self._broker is None:
             early = may_leave_behind(self._early)
             unsent = early or self.session.to_broker or self.session.owing

@@ -19,7 +19,7 @@ from gateway.session.expiry import NEVER
 IDLE_SECONDS: Final = 600.0
 """How long an idle connection outlives its login: as long as brokers keep idle ones by default
 (connections.max.idle.ms). Until then its client may come back and prolong it, as at a broker. Their
-own limit may never come, since the gateway prolongs its own sessions on that connection."""
+own limit may never come, because the gateway prolongs its own sessions on that connection."""
 
 
 class ExpiredSessions:

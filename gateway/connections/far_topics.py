@@ -85,7 +85,8 @@ class FarTopics:
         return self._shadow(volume, topic_id, found.flat, shown, make=self._makes)
 
     def topic_id(self, operation: int, topic_id: bytes) -> Resolved | Denied | None:
-        """The shadow of a client's topic id, as ``topic``; None: no other volume has the topic."""
+        """The shadow of a client's topic id, as ``topic``, or None if no other volume has the
+        topic."""
         for volume in self._by_path.values():
             access, index = self._access(volume), volume.cluster.index
             flat = access.view.flat_of_id(topic_id, index)
@@ -105,7 +106,7 @@ class FarTopics:
         return None if self._referred is None else self._referred.topic_id(operation, topic_id)
 
     def subscribed(self, name: bytes) -> bytes | None:
-        """The name for a subscription or assignment; None: no topic can have this name, or the
+        """The name for a subscription or assignment, or None if no topic can have this name, or the
         client may not describe it. A shadow is made if the client may read the topic."""
         path = self._volume_of_topic(name)
         if self._referred is not None and self._referred.reaches(path):
@@ -151,7 +152,8 @@ class FarTopics:
     # -- preparation -------------------------------------------------------------------------------
 
     def preparation(self) -> Callable[[], Awaitable[None]] | None:
-        """The work to do before the request is decided again, for good; None: there is none."""
+        """The work to do before the request is decided again, for good, or None if there is
+        none."""
         referred = self._referred is not None and self._referred.has_work
         return self._prepare if self._wanted or self._stale or referred else None
 
@@ -180,7 +182,7 @@ class FarTopics:
     # -- responses ---------------------------------------------------------------------------------
 
     def shown(self, flat: bytes) -> bytes | None:
-        """The listener's spelling of the topic behind a shadow; None where it is not known, or the
+        """The listener's spelling of the topic behind a shadow; None if it is not known, or the
         client may not describe it."""
         if (referred := self._owner_of(flat)) is not None:
             return referred.shown(flat)

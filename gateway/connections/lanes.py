@@ -94,7 +94,7 @@ class Lanes:
         return self._client.view.volume_of_topic(name)
 
     def topic_id(self, topic_id: bytes) -> str | None:
-        """The mount path of the volume that has a topic of this id; None: none is known to."""
+        """The mount path of the volume that has a topic of this id, or None if none is known to."""
         for volume in self._reach():
             index = volume.cluster.index
             if volume.state.catalog.snapshot.by_topic_id(topic_id) or index.name_of(topic_id):
@@ -120,8 +120,8 @@ class Lanes:
         return api_versions.in_tree(version, node, [*served, *self._far.served()], APIS, DIVIDED)
 
     def flat(self, name: bytes) -> bytes | None:
-        """A topic's name in its own cluster, as far as that is known here; None: no topic can have
-        this name, or the client may not describe it."""
+        """A topic's name in its own cluster, as far as that is known here, or None if no topic can
+        have this name, or the client may not describe it."""
         path = self.topic(name)
         if path in self._far.paths:
             names = self._far.names(path)

@@ -123,7 +123,8 @@ class Listeners:
         return self._addresses[listener].by_volume[path]
 
     def brokers_of(self, listener: str, path: str) -> ListenerAddresses | None:
-        """Those addresses; None: there is no such listener, or it does not reach the volume."""
+        """Those addresses, or None if there is no such listener, or it does not reach the
+        volume."""
         addresses = self._addresses.get(listener)
         return None if addresses is None else addresses.by_volume.get(path)
 
@@ -251,6 +252,6 @@ class _Gate:
 
 
 def listener_addresses(listener: Listener, ranges: NodeIdRanges) -> ListenerAddresses:
-    """The addresses that a listener advertises for one cluster's brokers, where there is no tree.
+    """The addresses that a listener advertises for one cluster's brokers, if there is no tree.
     Raises ValueError for what is no address."""
     return addresses_of(listener, [Volume("", 0, ranges)]).bootstrap.addresses

@@ -140,7 +140,8 @@ class Logins:
         self._expired.closed(connection)
 
     def why_not(self, listener: str, identity: Identity) -> str | None:
-        """Why an identity's connections have to close, such as a deleted user; None: they stay."""
+        """Why an identity's connections have to close, such as a deleted user, or None if they
+        stay."""
         mechanisms = self.sasl.get(listener)
         return None if mechanisms is None else mechanisms.why_gone(identity)
 

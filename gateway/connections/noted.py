@@ -79,7 +79,7 @@ class _OfConnection(Held):
 
 
 class _Request(_OfConnection):
-    """The last of a connection's requests that its broker has not answered, since those before it
+    """The last of a connection's requests that its broker has not answered, because those before it
     are answered before it; or the one that the client has not wholly sent."""
 
     def __init__(self, connection: Connection, request: Exchange, *, leaves: bool) -> None:

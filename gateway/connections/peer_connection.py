@@ -47,8 +47,8 @@ class PeerHub(BaseHub, Protocol):
     """The port that a peer's connection came to (``peer_listener.PeerListener``)."""
 
     def admit(self, connection: PeerConnection, transport: asyncio.BaseTransport) -> Peer | None:
-        """The peer whose certificate this is; None: it is no peer's, and the connection has been
-        closed."""
+        """The peer whose certificate this is, or None if it is no peer's, and the connection has
+        been closed."""
         ...
 
     def closed(self, connection: PeerConnection) -> None:

@@ -96,7 +96,7 @@ class Referred:
     # -- what is not answered ----------------------------------------------------------------------
 
     def _objection(self, peer: Peer, question: Question) -> Answer | None:
-        """Why a question is neither answered here nor passed on; None: it is."""
+        """Why a question is neither answered here nor passed on, or None if it is."""
         here = self._gateway_id
         if here in question.path:
             passed = " > ".join((*question.path, here))
@@ -195,12 +195,12 @@ def _at(path: str) -> str:
 
 
 def _mapped(peer: Peer, principal: str) -> str | None:
-    """The principal here for which a peer speaks; None: it may not."""
+    """The principal here for which a peer speaks, or None if it may not."""
     return principal if peer.principals == ALL else peer.principals.get(principal)
 
 
 def _api_key(question: Question) -> int:
-    """The API key of the request in a question; -1 where it is too short to have one."""
+    """The API key of the request in a question; -1 if it is too short to have one."""
     head = question.request[:_API_KEY_BYTES]
     return int.from_bytes(head, "big", signed=True) if len(head) == _API_KEY_BYTES else -1
 

@@ -98,8 +98,8 @@ class ReferredTopics:
         return None
 
     def subscribed(self, path: str, name: bytes) -> bytes | None:
-        """The name for a subscription or assignment; None: no topic can have this name, the client
-        may not describe it, or the volume's number is not known yet."""
+        """The name for a subscription or assignment, or None if no topic can have this name, the
+        client may not describe it, or the volume's number is not known yet."""
         spelled = name.decode(errors="replace")
         volume, names = self._lanes.volume(path), self._lanes.names(path)
         inside = names.parse(spelled)
@@ -139,8 +139,8 @@ class ReferredTopics:
         return volume.rights(self._lanes.principal, self._lanes.host, name)
 
     def _operations(self, volume: FarVolume, name: LogicalName) -> int | None:
-        """The operations that the client is authorized to, as bits, as last reported; None: they
-        never were."""
+        """The operations that the client is authorized to, as bits, as last reported, or None if
+        they never were."""
         rights = self._rights(volume, name)
         if rights is not None:
             return rights.operations
@@ -237,7 +237,7 @@ class ReferredTopics:
     # -- responses ---------------------------------------------------------------------------------
 
     def shown(self, flat: bytes) -> bytes | None:
-        """The listener's spelling of the topic behind a shadow; None where it is not known, or the
+        """The listener's spelling of the topic behind a shadow; None if it is not known, or the
         client may not describe it."""
         origin = origin_of(flat)
         if origin is None or origin.number not in self._by_number:

@@ -44,7 +44,7 @@ def close(transport: asyncio.Transport) -> None:
 
 def half_close(transport: asyncio.Transport, closed: Closed, paused: bool) -> bool:
     """Close our side of a connection to a client first, and drop what the client still sends until
-    it has closed its own; then ``closed`` gets what ``connection_lost`` gets. False where it cannot
+    it has closed its own; then ``closed`` gets what ``connection_lost`` gets. False if it cannot
     be: TLS has no end of one side. ``paused``: nothing is read from it now.
 
     A socket that is closed while bytes of the client wait in it is reset, and the client may lose

@@ -183,7 +183,7 @@ class Watch:
 
     def holders(self) -> list[str]:
         """Once it is ready, the clients that hold the change up now, such as ``client
-        10.0.0.7:5123 on listener plain``; empty: nothing does."""
+        10.0.0.7:5123 on listener plain``, or empty if nothing does."""
         held = []
         for one in self._held:
             if self._under_way.is_open(one.connection):

@@ -25,8 +25,8 @@ from protocol.pausing import paced
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """One cluster. ``mount`` is None where there is no tree; ``lanes`` asks its brokers for clients
-    of other nodes, as the gateway itself. ``shadows`` are its groups' of other volumes' topics."""
+    """One cluster. ``mount`` is None if there is no tree; ``lanes`` asks its brokers for clients of
+    other nodes, as the gateway itself. ``shadows`` are its groups' of other volumes' topics."""
 
     mount: Mount | None
     config: Config
@@ -38,7 +38,7 @@ class Volume:
 
     @property
     def path(self) -> str:
-        """The mount's path; empty where there is no tree."""
+        """The mount's path; empty if there is no tree."""
         return "" if self.mount is None else self.mount.path
 
 
@@ -65,8 +65,8 @@ def describable(
 
 
 class Volumes:
-    """All volumes of one worker, by mount path. ``mounts`` is None where there is no tree.
-    ``others`` are the tree's other gateways; None: there are none."""
+    """All volumes of one worker, by mount path. ``mounts`` is None if there is no tree. ``others``
+    are the tree's other gateways, or None if there are none."""
 
     def __init__(
         self,
@@ -122,7 +122,7 @@ class Volumes:
     ) -> Access:
         """The access of a listener's client in a volume, in which only those principals of other
         volumes' listeners count that it trusts. ``last``: by the catalog as it was last read, even
-        where that is too long ago to decide by."""
+        if that is too long ago to decide by."""
         principal, own = identity.principal, self.of_listener(listener)
         home = home_of(own.config.principals, own.state.catalog.snapshot, principal)
         if volume.path != self.own_path(listener):

@@ -1,11 +1,10 @@
 """Clients that have not authenticated, or sent nothing, and which of them closes for others.
 
-Places for TLS handshakes and logins are few (``unauthenticated.max_connections``), and
-every client that connects takes one. So that no client locks the others out, one address has a
-share of them at most, and where there is none left the client that has been silent the longest
-gives way: clients that mean to log in do it at once. Where most have sent something it is the first
-of those, or a single byte of each would do for the crowd, and the client that has just come would
-be the only one to go.
+Places for TLS handshakes and logins are few (``unauthenticated.max_connections``), and every client
+that connects takes one. So that no client locks the others out, one address has a share of them at
+most, and if there is none left the client that has been silent the longest gives way: clients that
+mean to log in do it at once. Where most have sent something it is the first of those, or a single
+byte of each would do for the crowd, and the client that has just come would be the only one to go.
 """
 
 from __future__ import annotations

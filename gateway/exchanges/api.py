@@ -1,4 +1,4 @@
-"""An API with its handlers; not compiled, since a declaration is not (``gateway.hot_path``)."""
+"""An API with its handlers; not compiled, because a declaration is not (``gateway.hot_path``)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NodeHandler = Callable[[Exchange, bytes], Outcome]
 
 @dataclass(frozen=True, kw_only=True)
 class Api(Declaration):
-    """One API as ``gateway.apis`` declares it; ``gateway.apis.generic`` handles it where it has no
+    """One API as ``gateway.apis`` declares it; ``gateway.apis.generic`` handles it if it has no
     handler of its own.
 
     ``in_tree`` handles requests of an API without a ``division`` that any node of a tree can

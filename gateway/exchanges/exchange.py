@@ -89,31 +89,30 @@ class Stream:
 class Exchange:
     """A request in flight. Its response is matched by order and checked by correlation id.
 
-    ``plan`` is the API and version on the wire to the broker, ``client_plan`` what the client
-    sent. ``spelled`` maps the flat names that the request named to the client's own spelling;
+    ``plan`` is the API and version on the wire to the broker, ``client_plan`` what the client sent.
+    ``spelled`` maps the flat names that the request named to the client's own spelling;
     ``spelled_ids`` maps the broker's topic ids to those that it used. A Fetch names topics in one
-    way only, so either stands in ``spelled`` there.
-    ``answer`` is a whole frame that the gateway made itself; ``silent`` requests have no
-    response (acks=0). A Produce request that was ``upgraded`` is forwarded with acks=all; the
-    response to a ``swallowed`` one, which was acks=0, is not for the client. A response that
-    ``streams`` may pass in pieces; ``stream`` walks it then, and puts the topics of ``extra``
-    (count, bytes) before the broker's; each restored name makes it ``name_change`` bytes longer.
-    A ``refreshed`` request is decided again after a refresh, or a preparation; one that is
-    ``checked`` while it is in flight, and its denials were told before. A ``long`` request was
-    decided in slices, and its response is restored in slices too, however short it is. It may be
-    decided several times before a decision counts: what is denied meanwhile (its name, why, and
-    whether it is a topic's or an id's) stands in ``undecided``, and is reported then.
-    ``flow`` is that of the topic named first, ``others`` are those of the rest. ``facts`` is what a
-    Produce request's one batch holds, ``parts`` stand for it where there are several: both are
-    counted once the broker has accepted them.
-    ``transactional_id`` is a Produce request's, as its client wrote it, if it needs a right on it.
-    ``ids`` are the group and transactional ids that were forwarded, as the broker knows them.
-    ``frame`` (buffer, body start, body end) and ``outcome`` are what was decided of which bytes,
-    for APIs that decide it once more when the catalog changes (:class:`Plan`).
-    Times are of the monotonic clock, in seconds; ``size`` is the request frame's, in bytes. From
-    ``sent`` to ``answered`` a broker had the request, or the gateway did its :class:`Work`; both
-    are the same if neither was so. The rest since ``arrived`` is the gateway's; ``arrived`` is set
-    later by what the gateway's own answer waits for responses that are to come before it.
+    way only, so either stands in ``spelled`` there. ``answer`` is a whole frame that the gateway
+    made itself; ``silent`` requests have no response (acks=0). A Produce request that was
+    ``upgraded`` is forwarded with acks=all; the response to a ``swallowed`` one, which was acks=0,
+    is not for the client. A response that ``streams`` may pass in pieces; ``stream`` walks it then,
+    and puts the topics of ``extra`` (count, bytes) before the broker's; each restored name makes it
+    ``name_change`` bytes longer. A ``refreshed`` request is decided again after a refresh, or a
+    preparation; one that is ``checked`` while it is in flight, and its denials were told before. A
+    ``long`` request was decided in slices, and its response is restored in slices too, however
+    short it is. It may be decided several times before a decision counts: what is denied meanwhile
+    (its name, why, and whether it is a topic's or an id's) stands in ``undecided``, and is reported
+    then. ``flow`` is that of the topic named first, ``others`` are those of the rest. ``facts`` is
+    what a Produce request's one batch holds, ``parts`` stand for it if there are several: both are
+    counted once the broker has accepted them. ``transactional_id`` is a Produce request's, as its
+    client wrote it, if it needs a right on it. ``ids`` are the group and transactional ids that
+    were forwarded, as the broker knows them. ``frame`` (buffer, body start, body end) and
+    ``outcome`` are what was decided of which bytes, for APIs that decide it once more when the
+    catalog changes (:class:`Plan`). Times are of the monotonic clock, in seconds; ``size`` is the
+    request frame's, in bytes. From ``sent`` to ``answered`` a broker had the request, or the
+    gateway did its :class:`Work`; both are the same if neither was so. The rest since ``arrived``
+    is the gateway's; ``arrived`` is set later by what the gateway's own answer waits for responses
+    that are to come before it.
     """
 
     # What most exchanges never set stays here, in the class: one is made for every request.

@@ -61,7 +61,7 @@ def count_fetched(exchange: Exchange, topic: FetchedTopic) -> None:
 
 
 def size_change(spelled: Mapping[bytes, bytes] | None, flexible: bool) -> int | None:
-    """By how many bytes each restored name changes the response; None where they differ."""
+    """By how many bytes each restored name changes the response; None if they differ."""
     if not spelled:
         return 0
     change: int | None = None

@@ -42,7 +42,7 @@ def response_kinds(api: Declaration) -> frozenset[Kind]:
 
 
 WALKED_AT_ONCE: Final = 32 * 1024
-"""Bytes of a message that are walked in one go, where it is not decided in one: 5 ms."""
+"""Bytes of a message that are walked in one go, if it is not decided in one: 5 ms."""
 
 
 class Format:

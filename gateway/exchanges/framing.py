@@ -40,10 +40,10 @@ class Held:
     """The bytes of a frame that has not wholly arrived.
 
     ``wanted`` is how many bytes make it worth another look, counted from the first held one.
-    Growing costs no more than the bytes added, however small the pieces. ``watcher`` hears of
-    the bytes that are held more, or less, of a frame that needs more than :data:`SMALL`, and of
-    frames that wait to be decided once they are more than that; it is an object, since a bound
-    method would take 64 bytes of each connection.
+    Growing costs no more than the bytes added, however small the pieces. ``watcher`` hears of the
+    bytes that are held more, or less, of a frame that needs more than :data:`SMALL`, and of frames
+    that wait to be decided once they are more than that; it is an object, because a bound method
+    would take 64 bytes of each connection.
     """
 
     __slots__ = ("_bytes", "_counted", "wanted", "watcher")
@@ -108,7 +108,7 @@ class Held:
 
 
 def slice_of(buf: bytes, start: int, stop: int) -> Buffer:
-    """buf[start:stop], without a copy where it is long or the whole of it."""
+    """buf[start:stop], without a copy if it is long or the whole of it."""
     if stop - start == len(buf):
         return buf
     return buf[start:stop] if stop - start <= SMALL else memoryview(buf)[start:stop]

@@ -30,7 +30,8 @@ class KeptAnswers:
         return self._bytes
 
     def find(self, kind: Hashable, broker_bytes: bytes, who: Hashable) -> Any:
-        """What was made of these bytes, which are a response of this kind; None: nothing yet."""
+        """What was made of these bytes, which are a response of this kind, or None if nothing
+        yet."""
         if self._newest.get(kind) != broker_bytes:
             return None
         kept = self._kept.pop((kind, who), None)
@@ -43,7 +44,7 @@ class KeptAnswers:
         self, kind: Hashable, broker_bytes: bytes, who: Hashable, response: Any, size: int
     ) -> None:
         """Keep what was made of these bytes, ``size`` bytes of it. What was made of others of this
-        kind goes, and so do the responses that were used least recently, where there is no room."""
+        kind goes, and so do the responses that were used least recently, if there is no room."""
         if len(broker_bytes) + size > self._most:
             return
         if self._newest.get(kind) != broker_bytes:

@@ -68,17 +68,15 @@ class ConnectionState:
     topics that this client subscribed to to its spelling, for later assignments. ``produced`` maps
     flat names of topics to the name or topic id that it produced under, and the broker's id.
     ``reauth`` is a re-authentication under way (KIP-368). ``ask_broker`` sends a request of the
-    gateway's own while the client's wait; None: no broker connection is this client's own.
-    ``heard`` are the members of KIP-848 groups that it has heard of.
-    ``tree`` are the other volumes; None: there is none, or the client does not leave its own.
-    ``marked_ids_only``: idempotent producers must have ids with a cluster's number in them (in a
-    tree, where the node is not of the listener's volume).
-    ``protocol_types`` maps a group id (the client's) and a member id to the protocol type and the
-    protocol that the broker let that member join with, where it is not "consumer".
-    ``node_id`` is the broker that it is connected to, or for; None: any, of a bootstrap port.
-    ``on_gateway_node``: the client connected to the node that stands for the gateway, so to no
-    broker in particular.
-    ``sought`` has when it was told of coordinators, by key type and key
+    gateway's own while the client's wait, or None if no broker connection is this client's own.
+    ``heard`` are the members of KIP-848 groups that it has heard of. ``tree`` are the other
+    volumes, or None if there is none, or the client does not leave its own. ``marked_ids_only``:
+    idempotent producers must have ids with a cluster's number in them (in a tree, where the node is
+    not of the listener's volume). ``protocol_types`` maps a group id (the client's) and a member id
+    to the protocol type and the protocol that the broker let that member join with, if it is not
+    "consumer". ``node_id`` is the broker that it is connected to, or for; None: any, of a bootstrap
+    port. ``on_gateway_node``: the client connected to the node that stands for the gateway, so to
+    no broker in particular. ``sought`` has when it was told of coordinators, by key type and key
     (gateway/apis/groups/sought_again.py).
     """
 
@@ -165,7 +163,8 @@ class ConnectionState:
         return len(self.earlier or ()) < EARLIER_FLOWS
 
     def _become(self, source: FlowSource) -> None:
-        """Count for another source; the flows so far are put aside, since a flow belongs to one."""
+        """Count for another source; the flows so far are put aside, because a flow belongs to
+        one."""
         self.source = source
         if self.flows:
             self.earlier = [*(self.earlier or ()), *self.flows.values()]
@@ -187,7 +186,7 @@ class ConnectionState:
     def flow_of(self, api_key: int, version: int, namespace: str | None) -> Flow:
         """The flow that counts what concerns a namespace, and no topic that the broker is asked
         for: what the gateway denied or did itself. None, or a namespace that the catalog does not
-        have: the flow of no topic, since what clients make up is no label."""
+        have: the flow of no topic, because what clients make up is no label."""
         if namespace is None or (namespace and namespace not in self.view.snapshot.namespaces):
             return self.flow(api_key, version, b"")
         flows = self.flows

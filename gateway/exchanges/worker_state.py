@@ -53,7 +53,7 @@ class ClusterFacts(Protocol):
         ...
 
     def versions_of(self, node_id: int | None) -> Mapping[int, tuple[int, int]]:
-        """The same of one broker; of all where it is not known, or may be any (None)."""
+        """The same of one broker; of all if it is not known, or may be any (None)."""
         ...
 
     @property
@@ -109,7 +109,7 @@ class NoAutoCreation:
         return False
 
     def begin(self, access: Access, actor: Actor, names: Mapping[LogicalName, str]) -> None:
-        """Nothing is begun, since nothing is allowed."""
+        """Nothing is begun, because nothing is allowed."""
 
 
 NO_AUTO_CREATION: Final = NoAutoCreation()

@@ -21,8 +21,8 @@ MAX_GATEWAYS: Final = 50
 
 @dataclass(slots=True)
 class DescribedCluster:
-    """One cluster that a worker serves. ``mount`` is its path in the tree; None: there is none.
-    ``down`` gives the ids of the other gateways that accept no connection."""
+    """One cluster that a worker serves. ``mount`` is its path in the tree, or None if there is
+    none. ``down`` gives the ids of the other gateways that accept no connection."""
 
     name: str
     mount: str | None

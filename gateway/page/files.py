@@ -1,7 +1,7 @@
 """The page's files, read when they are asked for first: a gateway that nobody looks at holds none.
 
-ECharts is the one of ``spark/assets``, which the same distribution installs. Where it is missing
-the page has tables and no curves, and says so.
+ECharts is the one of ``spark/assets``, which the same distribution installs. If it is missing the
+page has tables and no curves, and says so.
 """
 
 from __future__ import annotations

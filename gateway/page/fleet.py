@@ -90,7 +90,7 @@ class FleetFigures:
 
 
 def checked(answer: object, gateway_id: str) -> Item:
-    """The figures of an answer, of numbers alone. Raises ValueError where it is none, and where
+    """The figures of an answer, of numbers alone. Raises ValueError if it is none, and where
     another gateway answers at the address."""
     match answer:
         case {

@@ -58,8 +58,8 @@ COUNTS: Final = Point._fields[1:8]
 
 
 class ErrorKey(NamedTuple):
-    """An error code in responses of an API. ``namespace`` is absolute in a tree; None: no topic is
-    named. ``cluster`` is empty without a tree. What is beyond a bound is ``(other)``."""
+    """An error code in responses of an API. ``namespace`` is absolute in a tree, or None if no
+    topic is named. ``cluster`` is empty without a tree. What is beyond a bound is ``(other)``."""
 
     cluster: str
     namespace: str | None

@@ -20,7 +20,7 @@ Item: TypeAlias = Mapping[str, Any]
 
 
 class TrafficKey(NamedTuple):
-    """One client with one topic. ``namespace`` is absolute in a tree; None: no topic is named.
+    """One client with one topic. ``namespace`` is absolute in a tree, or None if no topic is named.
     ``topic`` is its name in there. What is beyond a bound is ``(other)``."""
 
     cluster: str

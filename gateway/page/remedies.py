@@ -164,8 +164,8 @@ def _removal(tool: _Tool, denying: re.Match[str], asked: _Asked) -> Remedy:
 
 @dataclass(frozen=True, slots=True)
 class _Tool:
-    """How ``kafka-gateway acls`` is called for one cluster: at a listener without a home, where
-    there is one, as names are whole there."""
+    """How ``kafka-gateway acls`` is called for one cluster: at a listener without a home, if there
+    is one, as names are whole there."""
 
     server: Address
     home: str
@@ -187,7 +187,7 @@ class _Tool:
         return shlex.join([*start, *login, *words])
 
     def shown(self, kind: ResourceType, name: str) -> str | None:
-        """A whole name as it is written at the listener; None: it cannot be."""
+        """A whole name as it is written at the listener, or None if it cannot be."""
         if kind is ResourceType.CLUSTER or not self.home:
             return name
         inside = name.removeprefix(self.home + DELIMITER)

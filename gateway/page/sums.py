@@ -39,7 +39,7 @@ class FlowsOfSecond:
 
     def traffic(self, most: int = MAX_ROWS) -> list[tuple[TrafficKey, Traffic]]:
         """The traffic by client and topic, the busiest first. What is beyond the bound is summed up
-        by namespace, and where that is too much, too, in one namespace ``(other)``: no count is
+        by namespace, and if that is too much, too, in one namespace ``(other)``: no count is
         lost."""
         ordered = _busiest(self._traffic)
         folded: dict[TrafficKey, Traffic] = {}

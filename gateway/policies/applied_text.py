@@ -1,9 +1,9 @@
 """The rules that apply to the topics of a namespace as one line of text.
 
-The line is the value of ``gateway.policies`` in what ``kafka-configs`` prints:
-``partitions.max=12 (policies.namespaces.org, enforce); producer.acks=upgrade (the default)``: a
-rule, its limit, where it is set, and the mode of its block. Values that are not plain words are
-JSON strings. :func:`parse_rules` makes the same rows of it.
+The line is the value of ``gateway.policies`` in what ``kafka-configs`` prints: ``partitions.max=12
+(policies.namespaces.org, enforce); producer.acks=upgrade (the default)``: a rule, its limit, if it
+is set, and the mode of its block. Values that are not plain words are JSON strings.
+:func:`parse_rules` makes the same rows of it.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ class AppliedRule:
     """A rule by the name that violations have for it, a class (``create.topic.policy.class.name``),
     or half of the producer guarantee.
 
-    ``mode`` is that of the rule's block; None: the producer guarantee has none. ``source`` is the
-    place in the configuration, or "the default".
+    ``mode`` is that of the rule's block, or None if the producer guarantee has none. ``source`` is
+    the place in the configuration, or "the default".
     """
 
     rule: str

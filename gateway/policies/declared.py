@@ -255,7 +255,8 @@ def config_findings(block: PolicyBlock, metadata: RequestMetadata) -> Iterator[F
 
 
 def number(key: str, value: str) -> float | None:
-    """The number in a config's value: infinity for a retention without limit; None: it is none."""
+    """The number in a config's value: infinity for a retention without limit, or None if it is
+    none."""
     text = value.strip()
     match = _NUMBER.fullmatch(text)
     if match is None:

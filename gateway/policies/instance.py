@@ -210,7 +210,7 @@ class PolicyInstance:
     # -- in its thread -------------------------------------------------------------------------
 
     def _make(self, configs: Mapping[str, str | None]) -> str | None:
-        """Why there is no such class; None: the policy is made."""
+        """Why there is no such class, or None if the policy is made."""
         try:
             found = load_class(self._class_name)
         except PolicyError as error:
@@ -221,7 +221,7 @@ class PolicyInstance:
         return None
 
     def _validate(self, metadata: RequestMetadata) -> str | Raised | None:
-        """The message of its PolicyViolation; None: it allows it."""
+        """The message of its PolicyViolation, or None if it allows it."""
         assert self._policy is not None, "it is asked before it has started"
         try:
             answer: object = self._policy.validate(metadata)

@@ -57,7 +57,7 @@ def scopes(namespace: str) -> tuple[Scope, ...]:
 
 
 class Part(NamedTuple):
-    """So many topics and partitions more in a scope; fewer, where they are negative."""
+    """So many topics and partitions more in a scope; fewer, if they are negative."""
 
     scope: Scope
     topics: int

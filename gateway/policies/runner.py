@@ -30,7 +30,7 @@ class Generation:
         self._unused.set()
 
     def of(self, placed: Placed) -> PolicyInstance | None:
-        """The policy of a block; None: the block is not of this configuration."""
+        """The policy of a block, or None if the block is not of this configuration."""
         return self._instances.get(id(placed.block))
 
     async def ask(self, instance: PolicyInstance, metadata: RequestMetadata) -> Violation | None:

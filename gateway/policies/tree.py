@@ -25,8 +25,8 @@ CACHE_LIMIT: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A block and where it is set: ``source`` is its place in the configuration, ``setter`` the
-    same for messages; ``namespace`` is its path, None for ``everywhere``, ``""`` for the default
+    """A block and if it is set: ``source`` is its place in the configuration, ``setter`` the same
+    for messages; ``namespace`` is its path, None for ``everywhere``, ``""`` for the default
     namespace."""
 
     source: str

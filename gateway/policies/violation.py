@@ -93,7 +93,7 @@ def ends(rule: str, allowed: Range | None) -> list[tuple[str, int]]:
 
 
 def broken_bound(allowed: Range, value: float) -> Bound | None:
-    """The end of a range that a value is beyond; None: it is within."""
+    """The end of a range that a value is beyond, or None if it is within."""
     if allowed.allows(value):
         return None
     return "min" if allowed.min is not None and value < allowed.min else "max"
@@ -119,7 +119,7 @@ def cut(text: str) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """``a, b and c``; the first ones, where there are many."""
+    """``a, b and c``; the first ones, if there are many."""
     shown = [cut(name) for name in names[:_MAX_LISTED]]
     more = len(names) - len(shown)
     if more:

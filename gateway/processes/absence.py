@@ -1,6 +1,6 @@
 """Gateways of the fleet that have not been up for an hour: clients are not told of them any more.
 
-A gateway that is down stays among the brokers that clients see, since it mostly comes back, and a
+A gateway that is down stays among the brokers that clients see, because it mostly comes back, and a
 client that has it in its metadata goes there first. One that stays away costs each of these clients
 a connection that fails, again and again. Each worker looks for itself, with its own clock, and
 leaves the catalog as it is.

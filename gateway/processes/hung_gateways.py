@@ -1,6 +1,6 @@
 """Gateways of the fleet that hang: clients are not led to them while another one lives.
 
-A process that is stopped still accepts connections, since its system does. A client that tries
+A process that is stopped still accepts connections, because its system does. A client that tries
 such a gateway waits for its own timeouts, 10 to 60 s. So each worker asks one port of every other
 gateway for something small. One that has accepted a connection and sent nothing, twice, hangs until
 it responds. One that refuses connections, or cannot be reached, does not count: clients notice the
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 LOOK_SECONDS: Final = 5.0
 LOOKED_AT: Final = 10
 """Gateways that are looked at so often; in a larger fleet each is looked at as rarely as it is
-larger, since every worker of every gateway looks."""
+larger, because every worker of every gateway looks."""
 LOOKS: Final = 2
 """Looks in a row, the second at once, in which a gateway that hangs is silent."""
 

@@ -187,8 +187,8 @@ class Server:
         await volume.start()
 
     def _check_alone(self, volume: ServedVolume) -> None:
-        """Raise MountedTwice where another mount is the same cluster: its topics would have two
-        names and two producer ids."""
+        """Raise MountedTwice if another mount is the same cluster: its topics would have two names
+        and two producer ids."""
         cluster_id = volume.cluster.cluster_id
         for other in self.served:
             if other is not volume and cluster_id and other.cluster.cluster_id == cluster_id:

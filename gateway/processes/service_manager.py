@@ -26,7 +26,8 @@ class ServiceManager:
 
     def __init__(self, address: str | None = None, watchdog_seconds: float | None = None) -> None:
         """``address`` is a datagram socket's path, or ``@`` and an abstract name;
-        ``watchdog_seconds`` is how long the manager waits for a sign of life, None: it does not."""
+        ``watchdog_seconds`` is how long the manager waits for a sign of life, or None if it does
+        not."""
         self.address = address
         self.watchdog_seconds = watchdog_seconds
         self._failure = ""
@@ -60,7 +61,7 @@ class ServiceManager:
         self._tell(b"STOPPING=1")
 
     async def keep_alive(self) -> None:
-        """Give signs of life until it is cancelled; returns at once where none is waited for."""
+        """Give signs of life until it is cancelled; returns at once if none is waited for."""
         if self.watchdog_seconds is None:
             return
         while True:

@@ -128,8 +128,8 @@ class TakingPart:
         self._awake.set()
 
     def here(self, freeze_id: str) -> Sequence[str] | None:
-        """What holds a freeze up in this process; None: it has not read it, or not yet what was
-        under way then."""
+        """What holds a freeze up in this process, or None if it has not read it, or not yet what
+        was under way then."""
         found = self._watches.get(freeze_id)
         if found is None:
             return None

@@ -111,7 +111,7 @@ class TreePeers:
 
     def count_open(self) -> dict[str, int]:
         """The number of open connections of peers, by the name that their port has as a listener;
-        empty where they have none."""
+        empty if they have none."""
         return {} if self._listener is None else {PEERS: self._listener.open}
 
     def certificates(self) -> dict[str, float]:

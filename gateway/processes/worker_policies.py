@@ -47,9 +47,9 @@ class Brokers(Protocol):
 async def broker_configs(admin: ClusterAdmin, cluster: Brokers) -> dict[str, str | None]:
     """All configs of one broker; those that are sensitive are None.
 
-    A broker tells its own configs alone, and it does not matter which one answers: so all are
-    asked about, and those of whoever answers are taken. Raises PolicyError where it may not be
-    asked, ClusterUnreachable, an OSError, where nobody answers.
+    A broker tells its own configs alone, and it does not matter which one answers: so all are asked
+    about, and those of whoever answers are taken. Raises PolicyError if it may not be asked,
+    ClusterUnreachable, an OSError, where nobody answers.
     """
     nodes = map(str, sorted(cluster.brokers))
     request = describe_configs(nodes, None, resource_type=BROKER)
@@ -84,8 +84,8 @@ class WorkerPolicies:
         return self.judge.policies
 
     async def start(self) -> None:
-        """Make and configure the policies. Raises PolicyError, and ClusterUnreachable, an OSError,
-        where no broker tells the configs that they are configured with."""
+        """Make and configure the policies. Raises PolicyError, and ClusterUnreachable, an OSError
+        if no broker tells the configs that they are configured with."""
         self._runner.take(await self._made(self.policies))
 
     async def prepare(self, settings: PolicySettings) -> None:

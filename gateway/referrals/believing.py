@@ -43,8 +43,8 @@ class Inner(NamedTuple):
 
 
 def inner_of(question: Question) -> Inner | None:
-    """The head of the request in a question; None: it has none. Raises ProtocolError if the request
-    ends there, or if its API and version are not known."""
+    """The head of the request in a question, or None if it has none. Raises ProtocolError if the
+    request ends there, or if its API and version are not known."""
     if question.kind is not Kind.REQUEST:
         return None
     if len(question.request) < _HEAD.size:
@@ -55,7 +55,7 @@ def inner_of(question: Question) -> Inner | None:
 
 class Lie(NamedTuple):
     """Why an answer is not believed: a sentence. ``holder`` is the mount that has the number which
-    another one lays claim to; None: that is not why."""
+    another one lays claim to, or None if that is not why."""
 
     text: str
     holder: str | None = None
@@ -69,7 +69,7 @@ def lie_of(
     routes: Routes,
     numbers: Numbers,
 ) -> Lie | None:
-    """Why a peer's answer is not believed; None: it is.
+    """Why a peer's answer is not believed, or None if it is.
 
     The number of a mount that is seen for the first time is recorded, once all else is right.
     """

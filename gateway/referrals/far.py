@@ -3,7 +3,7 @@
 Brokers are at the addresses that their gateway's listener for the asker's volume has, so there is
 one :class:`FarVolume` for each pair of a listener's volume and a far one. What is known is kept
 while the owner does not answer, so that clients keep their metadata. Topics are kept by principal,
-and rights by principal and host, since owners decide by both.
+and rights by principal and host, because owners decide by both.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class FarBroker(NamedTuple):
 
 
 class FarTopic(NamedTuple):
-    """A topic as a principal last saw it: the 16 bytes of its id (None: the version had none), its
-    partition count, and as bits the operations that the principal was last authorized to, from
+    """A topic as a principal last saw it: the 16 bytes of its id (None if the version had none),
+    its partition count, and as bits the operations that the principal was last authorized to, from
     whichever host (None: never reported)."""
 
     topic_id: bytes | None
@@ -100,7 +100,7 @@ class FarVolume:
     # -- looking up --------------------------------------------------------------------------------
 
     def topic(self, principal: str, name: LogicalName) -> FarTopic | None:
-        """A topic as a principal last saw it; None: it has not, or is denied the volume."""
+        """A topic as a principal last saw it, or None if it has not, or is denied the volume."""
         return None if principal in self._denied else self._topics.get((principal, name))
 
     def topics(self) -> Iterator[tuple[str, LogicalName, FarTopic]]:
@@ -118,7 +118,7 @@ class FarVolume:
         return own or self._names.get((_ANYBODY, topic_id))
 
     def rights(self, principal: str, host: str, name: LogicalName) -> Rights | None:
-        """What a principal may do with a topic from a host; None: not reported yet."""
+        """What a principal may do with a topic from a host, or None if not reported yet."""
         found = self._rights.get((principal, host, name))
         if found is None or principal in self._denied:
             return None
@@ -126,7 +126,7 @@ class FarVolume:
 
     def missing_age(self, principal: str, host: str, name: LogicalName) -> float | None:
         """The seconds since the owner said that there is no such topic, as it says to a principal
-        that might describe it; None: it has not."""
+        that might describe it, or None if it has not."""
         found = self._missing.get((principal, host, name))
         return None if found is None or principal in self._denied else self._clock() - found
 
@@ -218,8 +218,8 @@ class FarVolume:
         *,
         host: str | None = None,
     ) -> None:
-        """Note a topic that a principal was shown; ``operations`` (bits; None: not reported) are
-        those from ``host``, or from one that is not known any more (None)."""
+        """Note a topic that a principal was shown; ``operations`` (bits, or None if not reported)
+        are those from ``host``, or from one that is not known any more (None)."""
         before = self._topics.pop((principal, name), None)
         if host is not None:
             self._missing.pop((principal, host, name), None)

@@ -50,7 +50,8 @@ class Locations:
         return len(self._known) + len(self._unknown)
 
     def find(self, path: str) -> Location | None:
-        """The location of a path, :data:`NOBODY` if nobody has it; None: not known, or expired."""
+        """The location of a path, :data:`NOBODY` if nobody has it, or None if not known, or
+        expired."""
         entry = self._known.get(path) or self._unknown.get(path)
         if entry is None:
             return None

@@ -63,11 +63,11 @@ class Numbers:
         return MappingProxyType(self._known)
 
     def of(self, mount: str) -> int | None:
-        """The number of a mount; None: it is not known."""
+        """The number of a mount, or None if it is not known."""
         return self._own.get(mount) or self._known.get(mount)
 
     def holder(self, number: int) -> str | None:
-        """The mount that has a number; None: none has."""
+        """The mount that has a number, or None if none has."""
         return self._holders.get(number)
 
     def believes(self, mount: str, number: int) -> bool:

@@ -89,8 +89,8 @@ class Race:
             self._running[asyncio.ensure_future(self._ask(peer))] = peer
 
     async def _winner(self, until: float) -> Winner | None:
-        """The first that answers among those that were started; None: none of them, or not until
-        then."""
+        """The first that answers among those that were started, or None if none of them, or not
+        until then."""
         loop = asyncio.get_running_loop()
         while self._running:
             left = max(until - loop.time(), 0.0)

@@ -20,8 +20,8 @@ class Here(NamedTuple):
 
 
 class Ways(NamedTuple):
-    """Peers that may know a path, by their names, in the configuration's order; empty: nobody has
-    it."""
+    """Peers that may know a path, by their names, in the configuration's order, or empty if nobody
+    has it."""
 
     peers: tuple[str, ...]
 

@@ -24,7 +24,8 @@ _BROKER_RESOURCES = {4: "brokers", 8: "broker loggers"}
 
 
 def check_creation(view: View, spelled: str) -> Denied | None:
-    """Why a topic may not be created under this spelling, INVALID_TOPIC_EXCEPTION; None: it may.
+    """Why a topic may not be created under this spelling, INVALID_TOPIC_EXCEPTION, or None if it
+    may.
 
     Rejected are names that may not be requested, default-namespace names that Kafka's folding of
     ``.`` and ``_`` takes for a namespace's, and names that read as a topic's in a namespace that

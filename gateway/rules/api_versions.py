@@ -97,7 +97,7 @@ def in_tree(
     ``served`` is the ApiVersionsResponse of its own cluster, ``reach`` those of all clusters that
     the client can reach. The APIs of ``split`` are answered on every node for all of them, so they
     are listed with the versions that all serve, if there are any. Finalized features are the same
-    on every node, the lowest of each, since Java's client takes those of the highest epoch,
+    on every node, the lowest of each, because Java's client takes those of the highest epoch,
     whichever node's.
     """
     common = [{each.api_key: each for each in one.api_keys} for one in reach]

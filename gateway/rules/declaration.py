@@ -125,10 +125,10 @@ class Topics:
     """The topics of one message, by the field names of its message classes.
 
     ``array`` is the field that holds them and ``name`` the field of an element that names the
-    topic; empty: the elements are the names. ``partitions`` is the array of its partitions (None:
-    the API answers a topic as a whole) and ``index`` the field that holds a partition's number;
-    empty: the elements are the numbers. ``groups`` is the array of groups around the topics, if
-    there is one (OffsetFetch v8+, each with a ``group_id``).
+    topic, or empty if the elements are the names. ``partitions`` is the array of its partitions
+    (None: the API answers a topic as a whole) and ``index`` the field that holds a partition's
+    number, or empty if the elements are the numbers. ``groups`` is the array of groups around the
+    topics, if there is one (OffsetFetch v8+, each with a ``group_id``).
     """
 
     array: str
@@ -151,8 +151,8 @@ class TopicShape:
     API answers in its place. ``all_or_nothing``: one rejected topic means that nothing is done.
     ``one_spelling``: a topic's second spelling is rejected, not answered with a copy.
     ``always_asked``: the response holds more than topics (brokers, an error of the group), so the
-    request is sent even when no topic is left in it; ``asked_for_none`` makes that request, where
-    it is not one with an empty array. ``error_of_all``: an error of the whole response (or group)
+    request is sent even when no topic is left in it; ``asked_for_none`` makes that request, if it
+    is not one with an empty array. ``error_of_all``: an error of the whole response (or group)
     stands for all its topics. ``adjusted`` is a request that lost topics, without what only made
     sense with them: it is given the request, whether a name is rejected, and the first spelling of
     a name. ``prepared`` is a response as it is before errors are merged, ``merged`` as it is after.
@@ -211,7 +211,7 @@ class ToldOperations:
 
 Translation = Callable[[Any, int, int, str], Mapping[str, object]]
 """(request, its version, another version, the two as text) -> fields of the request at the other
-version. Raises ProtocolError where that version cannot say the same."""
+version. Raises ProtocolError if that version cannot say the same."""
 
 
 def _as_it_is(request: Any, before: int, after: int, where: str) -> Mapping[str, object]:
@@ -264,7 +264,7 @@ class Declaration:
     """What is done with topics of other volumes."""
 
     division: Division | None = None
-    """How requests divide by volume in a tree; None: they are not divided."""
+    """How requests divide by volume in a tree, or None if they are not divided."""
 
     brokers: BrokerList | None = None
     """How brokers are listed in responses, if they are."""
@@ -277,13 +277,13 @@ class Declaration:
     response, complete."""
 
     beside_error: Mapping[str, object] = field(default_factory=dict)
-    """What stands beside the error of a response where that is not the field's default or zero."""
+    """What stands beside the error of a response if that is not the field's default or zero."""
 
     items_too: Callable[[int, int], bool] = field(default=lambda version, code: False)
     """Whether the items are answered although the response has an error of its own."""
 
     rejection: Callable[[int, bytes, int], bytes | None] = field(default=lambda *_: None)
-    """(version, request, code) -> the body where Kafka has another form; None: it has not."""
+    """(version, request, code) -> the body where Kafka has another form, or None if it has not."""
 
     lowest: Callable[[int], int] | None = None
     """The lowest version that is advertised, given the broker's own."""

@@ -49,8 +49,8 @@ class Names(Protocol):
         """The volume of an ACL's pattern or of a filter's (``name`` None: any)."""
 
     def flat(self, name: bytes) -> bytes | None:
-        """A topic's name in its own cluster, by which DescribeTopicPartitions is sorted; None: no
-        topic can have this name, or the client may not describe it."""
+        """A topic's name in its own cluster, by which DescribeTopicPartitions is sorted, or None if
+        no topic can have this name, or the client may not describe it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class Division:
     """The arrays of the request and of the response, if items belong together by position."""
 
     whole: Callable[[Any, Names], str | None] | None = None
-    """A request -> the volume that it is forwarded to as a whole; None: it is divided."""
+    """A request -> the volume that it is forwarded to as a whole, or None if it is divided."""
 
     pages: Callable[[int, bytes, Any, Names], Parts | None] | None = None
     """Divides requests for pages: (version, body, the same read, names). None: all that a request

@@ -77,7 +77,7 @@ def restored(text: bytes, facts: TextFacts) -> bytes:
 def _restored_name(
     name: bytes, match: re.Match[bytes], facts: TextFacts, *, is_listed: bool
 ) -> bytes | None:
-    """The replacement of a word; None where it is no topic's name, or stays as it is."""
+    """The replacement of a word; None if it is no topic's name, or stays as it is."""
     text = name.decode()
     entry = facts.view.snapshot.topics.get(text)
     # Whether or not there is such a topic: the client may have written it to find out.

@@ -57,7 +57,7 @@ def believed(
     api: Declaration, version: int, request_body: bytes, response: Any, wanted: Requested
 ) -> Any:
     """A response of another gateway to a request, with a throttle time that is bounded. Raises
-    NotBelieved, and ProtocolError where the request cannot be read."""
+    NotBelieved, and ProtocolError if the request cannot be read."""
     request = messages.parse(f"{api.name}Request", version, request_body)
     division = api.division
     if division is not None and division.believed is not None:

@@ -6,13 +6,13 @@ when a broker is gone. Such a node leads nothing, and has no rack.
 
 A gateway names itself at the address of another one, and the others at their own. Its clients have
 nodes enough at its addresses, and try them at random when it is killed: the fewer are there, and
-the more elsewhere, the sooner they find one that lives. Its node is not left out, since clients
+the more elsewhere, the sooner they find one that lives. Its node is not left out, because clients
 ask every node that they were told of, and would wait for one that the next gateway does not list.
 
 A gateway that hangs accepts connections and does not answer, and a client that tries it waits for
-its own timeouts. So while another one lives, the node of one that hangs has the address of that.
-Where none does, each has its own address, because clients have to know one elsewhere: this gateway
-can end before they ask again.
+its own timeouts. So while another one lives, the node of one that hangs has the address of that. If
+none does, each has its own address, because clients have to know one elsewhere: this gateway can
+end before they ask again.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class GatewayNodes:
         self._by_listener.clear()
 
     def at(self, snapshot: Snapshot, listener: str) -> tuple[GatewayNode, ...]:
-        """The gateways that a listener lists; none where there is one alone."""
+        """The gateways that a listener lists; none if there is one alone."""
         if listener not in self._listed_at:
             return ()
         if snapshot.members is not self._members:

@@ -57,7 +57,7 @@ def is_long(key: MemberKey) -> bool:
 
 
 Reach = Callable[[str], bytes | None]
-"""Gives the flat name behind a name; None where there is none."""
+"""Gives the flat name behind a name; None if there is none."""
 
 
 class InvalidTopicRegex(Exception):
@@ -267,7 +267,7 @@ class GroupMembers:
         self, scope: Hashable, member: Member, names: Names, meaning: Hashable, reach: Reach
     ) -> Subscription:
         """The names to subscribe a member to; members with the same names and expression share them
-        while the listing is the same, and the names mean the same (None: they may not)."""
+        while the listing is the same, and the names mean the same (None if they may not)."""
         known_by = (member.pattern, member.names)
         kept = self._scopes[scope].subscriptions
         known = kept.get(known_by)

@@ -25,7 +25,7 @@ NO_NAMES: Final = KnownNames()
 class Sent:
     """The subscription in a forwarded heartbeat, until the broker has accepted it.
 
-    ``names`` is None where the gateway put no names in. ``new`` is a member that joins, or was not
+    ``names`` is None if the gateway put no names in. ``new`` is a member that joins, or was not
     known here: a client can invent those, so one is kept only once the broker has accepted it.
     """
 

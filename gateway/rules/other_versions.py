@@ -23,7 +23,7 @@ from protocol.pausing import paced
 def at_version(api: Declaration, from_version: int, to_version: int, body: bytes) -> bytes:
     """A request as another version.
 
-    Raises ProtocolError, with a sentence, where that version cannot say the same.
+    Raises ProtocolError, with a sentence if that version cannot say the same.
     """
     if from_version == to_version:
         return body

@@ -89,14 +89,14 @@ class RegexSubscriptions:
         from. ``has_regex``: its version has a field for an expression.
 
         ``listing`` gives the topics that the client may see; it is called only to evaluate an
-        expression. ``reach`` gives the flat name behind a name, None where there is
-        none: a member that was subscribed to a topic under a name that does not reach it any more
-        is fenced, so that it joins again and learns the topic's present name and id. ``scope`` is
-        what names depend on (the listener, the principal): it keeps members apart that only seem
-        to be in one group. While ``meaning`` is the same (None: never) names reach what they
-        reached, so what was evaluated for one heartbeat serves the next. ``heard`` are the members
-        that this connection has heard of: one may have been elsewhere meanwhile, and have changed
-        its subscription there. None: brokers cannot be asked. Raises ProtocolError.
+        expression. ``reach`` gives the flat name behind a name, None if there is none: a member
+        that was subscribed to a topic under a name that does not reach it any more is fenced, so
+        that it joins again and learns the topic's present name and id. ``scope`` is what names
+        depend on (the listener, the principal): it keeps members apart that only seem to be in one
+        group. While ``meaning`` is the same (None: never) names reach what they reached, so what
+        was evaluated for one heartbeat serves the next. ``heard`` are the members that this
+        connection has heard of: one may have been elsewhere meanwhile, and have changed its
+        subscription there. None: brokers cannot be asked. Raises ProtocolError.
         """
         key = (scope, request.group_id, request.member_id)
         if request.member_epoch < JOINING_EPOCH:
@@ -166,7 +166,7 @@ class RegexSubscriptions:
     def _member(
         self, key: MemberKey, request: Any, heard: set[MemberKey] | None, *, has_regex: bool
     ) -> Member | Unknown | None:
-        """The member that sends a heartbeat; None: its broker must be asked first, since this
+        """The member that sends a heartbeat; None: its broker must be asked first, because this
         connection has not heard of it, and the heartbeat neither says all nor repeats what was
         fenced."""
         if request.member_epoch == JOINING_EPOCH:

@@ -89,9 +89,9 @@ class RequestRenamer:
 
     ``spelled`` collects flat name -> the client's spelling, ``spelled_ids`` the broker's topic id
     -> the one that the client used; in a tree also, under ``OF_ID`` and the broker's group or
-    transactional id, the client's spelling where it is not the listener's. ``ids`` collects the
+    transactional id, the client's spelling if it is not the listener's. ``ids`` collects the
     broker's group and transactional ids. ``far`` are the topics
-    of other volumes, whose shadows stand for them; None: they are rejected.
+    of other volumes, whose shadows stand for them, or None if they are rejected.
     """
 
     __slots__ = (

@@ -45,7 +45,7 @@ class ResponseRenamer:
     """Edits for one response: the names the request spelled, else the listener's spelling.
 
     ``hidden`` collects flat topic names and ``hidden_ids`` group ids that the view may not see,
-    topics also where they may not be described: the caller drops their entries. ``errors`` collects
+    topics also if they may not be described: the caller drops their entries. ``errors`` collects
     the error codes met; ``more``: there are addresses, texts or sized fields, left to the caller.
     ``far`` are the topics of other volumes, shown in place of their shadows; None: these are
     hidden. ``remembered``: the names are not this request's but of earlier subscriptions, so each
@@ -144,13 +144,13 @@ class ResponseRenamer:
             self.edits.append((start, stop, shown))
 
     def shown(self, flat: bytes) -> bytes | None:
-        """A flat name as this response tells it, in a field, a member's bytes or an error text:
-        as the request spelled it, else as a topic that the client may describe; None: it may not
+        """A flat name as this response tells it, in a field, a member's bytes or an error text: as
+        the request spelled it, else as a topic that the client may describe, or None if it may not
         know of it."""
         return self._called(flat) or self._described(flat)
 
     def _called(self, flat: bytes) -> bytes | None:
-        """The client's own name of a flat one; None: it has none, or none any more."""
+        """The client's own name of a flat one, or None if it has none, or none any more."""
         spelled = self._spelled.get(flat)
         if spelled is None or not self._remembered:
             return spelled

@@ -90,16 +90,17 @@ class Far(Protocol):
         ...
 
     def topic_id(self, operation: int, topic_id: bytes) -> Resolved | Denied | None:
-        """The shadow of a client's topic id, as ``topic``; None: no other volume has the topic."""
+        """The shadow of a client's topic id, as ``topic``, or None if no other volume has the
+        topic."""
         ...
 
     def subscribed(self, name: bytes) -> bytes | None:
-        """The name for a subscription or assignment; None: no topic can have this name, or the
+        """The name for a subscription or assignment, or None if no topic can have this name, or the
         client may not describe it."""
         ...
 
     def shown(self, flat: bytes) -> bytes | None:
-        """The listener's spelling of the topic behind a shadow; None where it is not known, or the
+        """The listener's spelling of the topic behind a shadow; None if it is not known, or the
         client may not describe it."""
         ...
 
@@ -114,7 +115,8 @@ class Far(Protocol):
         ...
 
     def preparation(self) -> Callable[[], Awaitable[None]] | None:
-        """The work to do before the request is decided again, for good; None: there is none."""
+        """The work to do before the request is decided again, for good, or None if there is
+        none."""
         ...
 
     def missed(self, flat: bytes, partition: int) -> bool:

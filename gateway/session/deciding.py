@@ -41,7 +41,7 @@ FEW_EDITS: Final = 100
 class Deciding:
     """A request that is being decided: ``buf[position:end]``, whose body begins at ``start``.
     ``stale``: the catalog had changed whenever it was decided, the last time too. ``outdated``:
-    what is being decided must not count, since a freeze does not wait for it. ``leaving``: the
+    what is being decided must not count, because a freeze does not wait for it. ``leaving``: the
     client is to go on at another gateway, and is ``sent_on`` by the response if the API has one for
     that."""
 

@@ -47,7 +47,7 @@ class Holding:
 
     @property
     def working(self) -> str:
-        """Kafka's name of the API whose :class:`Work` is under way; empty: none is."""
+        """Kafka's name of the API whose :class:`Work` is under way, or empty if none is."""
         return "" if self._working is None else self._working.client_plan.name
 
     @property

@@ -26,7 +26,7 @@ MAX_IN_FLIGHT: Final = 1_000
 class InFlight:
     """The exchanges of one connection that are under way; what leaves goes to ``to_client``.
 
-    ``queue`` is made at first use, since most connections of a busy gateway are idle. ``silent``
+    ``queue`` is made at first use, because most connections of a busy gateway are idle. ``silent``
     are the requests without a response that the broker may not have carried out yet.
     """
 

@@ -45,7 +45,8 @@ class Session(Requests):
 
     @property
     def restoring(self) -> Restoring | None:
-        """A long response that is to be restored before :meth:`restored`; None: there is none."""
+        """A long response that is to be restored before :meth:`restored`, or None if there is
+        none."""
         return self._responses.restoring
 
     @property
@@ -110,7 +111,8 @@ class Session(Requests):
 
     @property
     def first(self) -> Exchange | None:
-        """The request that the broker handles, if it was forwarded whole; None: there is none."""
+        """The request that the broker handles, if it was forwarded whole, or None if there is
+        none."""
         queue = self._in_flight.queue
         return None if not queue or queue[0] is self.streamed else queue[0]
 

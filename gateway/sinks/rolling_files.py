@@ -1,9 +1,9 @@
 """Rolling files: lines are appended to a plain file, which is compressed when it is full.
 
 Names are ``STEM-SEQUENCE.jsonl``, with ``.gz`` once compressed. Sequence numbers are milliseconds
-since 1970, or more: they go up, and none is used twice, even after all files were taken away, since
-readers know by its name what they have read. Reading every ``*.jsonl*`` reads every line once. All
-calls block: they belong to a writer's thread (gateway/sinks/record_writer.py).
+since 1970, or more: they go up, and none is used twice, even after all files were taken away,
+because readers know by its name what they have read. Reading every ``*.jsonl*`` reads every line
+once. All calls block: they belong to a writer's thread (gateway/sinks/record_writer.py).
 """
 
 from __future__ import annotations

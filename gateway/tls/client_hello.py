@@ -36,7 +36,7 @@ class ClientHello(NamedTuple):
 
 
 def read_hello(data: bytes) -> ClientHello | None:
-    """Read a ClientHello from the bytes received so far; None: it is not complete yet.
+    """Read a ClientHello from the bytes received so far, or None if it is not complete yet.
 
     Bytes that are no ClientHello, or a malformed one, have no name: OpenSSL rejects them, and
     knows best why.

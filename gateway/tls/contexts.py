@@ -244,7 +244,7 @@ def read_certificates(key: str, path: Path) -> tuple[x509.Certificate, ...]:
 
 
 def read_password(key: str, secret: SecretSource | None) -> str | None:
-    """The password of a private key; None: it has none. Raises TlsError."""
+    """The password of a private key, or None if it has none. Raises TlsError."""
     try:
         return None if secret is None else secret.read()
     except SecretError as error:

@@ -47,9 +47,9 @@ GoOn = Callable[[int | None], asyncio.Protocol]
 class Gate(Protocol):
     """The counts and limits of handshakes under way.
 
-    ``enter``: another one begins; where there is no room, a slower one gives way. ``spoke``: its
-    client has sent something. ``refused``: the client at ``address`` (``host:port``) is not let
-    in; ``failed``: nor is this one, because of a defect of the gateway.
+    ``enter``: another one begins; if there is no room, a slower one gives way. ``spoke``: its
+    client has sent something. ``refused``: the client at ``address`` (``host:port``) is not let in;
+    ``failed``: nor is this one, because of a defect of the gateway.
     """
 
     def enter(self, handshake: Handshake) -> None: ...

@@ -203,8 +203,8 @@ def _json(record: Record) -> bytes:
 
 
 def open_traffic_log(config: Config, worker_id: int, admin: ClusterAdmin) -> TrafficLog | None:
-    """The traffic log of one worker, not started yet; None where it is off. Its topic is in the
-    first cluster."""
+    """The traffic log of one worker, not started yet; None if it is off. Its topic is in the first
+    cluster."""
     config = config.of_volume(config.clusters[0])
     settings, cluster = config.traffic_log, config.clusters[0]
     if not settings.enabled:

@@ -120,7 +120,7 @@ def listed_mounts(settings: ViewSettings, mounts: Mounts) -> dict[str, str]:
 
 
 def spell_topic(settings: ViewSettings, mounts: Mounts, name: LogicalName) -> str | None:
-    """The absolute spelling of a topic in the volume of ``settings``; None where a mount hides it.
+    """The absolute spelling of a topic in the volume of ``settings``; None if a mount hides it.
 
     A topic with ``..`` in its own name has no legal spelling: it is shown with colons.
     """
@@ -133,7 +133,7 @@ def spell_topic(settings: ViewSettings, mounts: Mounts, name: LogicalName) -> st
 
 
 def spell_namespace(settings: ViewSettings, mounts: Mounts, inside: str) -> str | None:
-    """The absolute spelling of a namespace in the volume of ``settings``; None where a mount hides
+    """The absolute spelling of a namespace in the volume of ``settings``; None if a mount hides
     it."""
     path = _shown(settings, mounts, inside)
     return None if path is None else spell_directory(settings, path)
@@ -182,7 +182,7 @@ def spell_id(settings: ViewSettings, mounts: Mounts, own_id: bytes) -> bytes:
 
 
 def hidden_by(settings: ViewSettings, namespace: str) -> Mount | None:
-    """The mount that hides a namespace of the volume of ``settings``; None: it has an absolute
+    """The mount that hides a namespace of the volume of ``settings``, or None if it has an absolute
     name."""
     if settings.mounts is None:
         return None

@@ -94,7 +94,7 @@ class Access:
 
     def shown(self, flat: bytes) -> bytes | None:
         """The name, in the view's spelling, of a topic of the broker's that the client did not
-        name; None: it may describe it under no name."""
+        name, or None if it may describe it under no name."""
         return self.view.spell(flat)
 
     def flat(self, operation: int, flat: bytes) -> Denied | None:
@@ -119,7 +119,7 @@ class Access:
     # -- the rest ---------------------------------------------------------------------------------
 
     def denial(self, operation: int, named: Resource) -> Denied | None:
-        """Why ``operation`` is denied on a resource; None: it is allowed."""
+        """Why ``operation`` is denied on a resource, or None if it is allowed."""
         return None
 
     def cluster(self, operation: int) -> Denied | None:
@@ -127,7 +127,8 @@ class Access:
         return self.denial(operation, CLUSTER)
 
     def any_topic(self, operation: int) -> Denied | None:
-        """Why ``operation`` is denied on every topic (KIP-679); None: it is allowed on some."""
+        """Why ``operation`` is denied on every topic (KIP-679), or None if it is allowed on
+        some."""
         return None
 
     def anything(self) -> bool:
@@ -157,7 +158,7 @@ class Access:
         return denied
 
     def thawed(self) -> Access:
-        """The same access as if nothing were frozen; itself where nothing is."""
+        """The same access as if nothing were frozen; itself if nothing is."""
         return self.over(self.view.thawed()) if self.view.frozen else self
 
     # -- ACLs themselves --------------------------------------------------------------------------

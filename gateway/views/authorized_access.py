@@ -161,7 +161,7 @@ class AuthorizedAccess(Access):
         self, operation: int, kind: ResourceType, client_id: bytes, found: bytes | Denied
     ) -> bytes | Denied:
         """What was found of an id, if ``operation`` is allowed on it. That its namespace is being
-        deleted is told to nobody else: where nothing is done by the id, it stays as it came."""
+        deleted is told to nobody else: if nothing is done by the id, it stays as it came."""
         if isinstance(found, Denied) and found.rule != NAMESPACE_RULE:
             return found
         if operation:

@@ -35,14 +35,14 @@ class FarNames:
             return None
 
     def flat(self, name: LogicalName) -> bytes | None:
-        """The flat name of a topic that was never moved; None: there can be none."""
+        """The flat name of a topic that was never moved, or None if there can be none."""
         try:
             return encode(name).encode()
         except InvalidName:
             return None
 
     def spell(self, name: LogicalName) -> str | None:
-        """A name inside the volume in the listener's spelling; None where that has none for it."""
+        """A name inside the volume in the listener's spelling; None if that has none for it."""
         if self._settings.shut:
             return None
         return spelling.spell_anywhere(self._settings, _NOTHING, name)

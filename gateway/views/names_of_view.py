@@ -52,7 +52,7 @@ class Names:
 
     def name_of(self, flat: bytes) -> LogicalName:
         """The name that a topic has in this view, by which its clients are authorized: its own or,
-        where the view does not reach that, its first link there."""
+        if the view does not reach that, its first link there."""
         text = flat.decode(errors="replace")
         return spelling.name_shown(self.settings, self.snapshot, text)
 
@@ -63,7 +63,7 @@ class Names:
         return None if shown is None else shown.encode()
 
     def link_named(self, spelled: str) -> Link | None:
-        """The link that a spelling names, dangling or not; None: it names none."""
+        """The link that a spelling names, dangling or not, or None if it names none."""
         try:
             name = self.parse(spelled)
         except InvalidName:
@@ -119,7 +119,7 @@ class Names:
         return spelled in prefixes(settings.volume)
 
     def spell_namespace(self, path: str) -> str | None:
-        """A namespace as :meth:`namespace_named` reads it; None where it is not in this view."""
+        """A namespace as :meth:`namespace_named` reads it; None if it is not in this view."""
         return spelling.spell_namespace(self.settings, path)
 
     # -- volumes of a tree ----------------------------------------------------------------------

@@ -90,7 +90,7 @@ def parse_namespace(settings: ViewSettings, snapshot: Snapshot, spelled: str) ->
 def _from_home(settings: ViewSettings, path: str, written: str) -> str:
     """A tier path in a name of a client's, with colons, as one from the root of the volume.
 
-    Raises :class:`gateway.names.InvalidName` where a home does not let it out.
+    Raises :class:`gateway.names.InvalidName` if a home does not let it out.
     """
     home = settings.home
     if settings.mounts is not None:
@@ -108,7 +108,7 @@ def _from_home(settings: ViewSettings, path: str, written: str) -> str:
 
 def parse_absolute(settings: ViewSettings, written: str) -> str | None:
     """An absolute name, or the beginning of one, as ``absolute.parse_text`` gives it; None for a
-    relative one, and where there is no tree. Raises as :func:`parse`."""
+    relative one, and if there is no tree. Raises as :func:`parse`."""
     if settings.mounts is None:
         return None
     name = with_colons(settings, written)
@@ -132,8 +132,8 @@ def directory_named(settings: ViewSettings, spelled: str) -> str | None:
 
 
 def volume_of(settings: ViewSettings, spelled: str) -> Mount | None:
-    """The mount that owns the name of a topic or namespace, whatever volume the view is of; None:
-    nobody does, and the listener's volume answers for it.
+    """The mount that owns the name of a topic or namespace, whatever volume the view is of, or None
+    if nobody does, and the listener's volume answers for it.
 
     The settings have to hold mounts.
     """
@@ -151,8 +151,8 @@ def volume_of(settings: ViewSettings, spelled: str) -> Mount | None:
 
 
 def spell(settings: ViewSettings, snapshot: Snapshot, flat: str) -> str | None:
-    """A flat name in the listener's spelling; None if this view may not see it, or its namespace
-    is being deleted. Where the view does not reach the topic's own name, its first link there."""
+    """A flat name in the listener's spelling; None if this view may not see it, or its namespace is
+    being deleted. If the view does not reach the topic's own name, its first link there."""
     name = snapshot.owner(flat)
     reached = snapshot.entry_of(name)
     if reached is not None and reached.flat != flat:
@@ -168,7 +168,7 @@ def spell(settings: ViewSettings, snapshot: Snapshot, flat: str) -> str | None:
 
 def name_shown(settings: ViewSettings, snapshot: Snapshot, flat: str) -> LogicalName:
     """The name that :func:`spell` spells, under which this view's clients are authorized: the
-    topic's own, or where the view does not reach that its first link there."""
+    topic's own, or if the view does not reach that its first link there."""
     name = snapshot.owner(flat)
     links = snapshot.links_of(flat)
     if not links or spell_name(settings, snapshot, name) is not None:
@@ -225,7 +225,7 @@ def _spell_from_root(settings: ViewSettings, name: LogicalName) -> str | None:
 
 def spell_namespace(settings: ViewSettings, path: str) -> str | None:
     """A namespace as :func:`parse_namespace` reads it: ``org:apache:``, legal ``org.apache..``;
-    None where the view does not reach it."""
+    None if the view does not reach it."""
     if settings.shut:
         return None
     home = settings.home
@@ -265,7 +265,7 @@ def with_colons(settings: ViewSettings, spelled: str) -> str:
 
 
 def _is_absolute(settings: ViewSettings, mounts: Mounts, name: str, written: str) -> bool:
-    """Whether a name in a tree begins at its root. Raises InvalidName where a home does not let it
+    """Whether a name in a tree begins at its root. Raises InvalidName if a home does not let it
     out, and OtherVolume for a relative name that is not of this view's volume."""
     home = settings.home or settings.home_elsewhere
     if _begins_at_root(settings, name):

@@ -1,6 +1,6 @@
 """A view: the names of one listener's clients, resolved to flat names and back, with topic ids.
 
-Every result is cached, since the hot path needs the same few names again and again; a new catalog
+Every result is cached, because the hot path needs the same few names again and again; a new catalog
 snapshot makes a new view, which takes over the cached spellings that are still good.
 """
 

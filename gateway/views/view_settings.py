@@ -16,15 +16,14 @@ class ViewSettings:
 
     ``home`` is the namespace that bare names resolve in and that confines the view (``""``: none).
     ``escape`` lets a name with a leading ``:`` (legal: ``..``) reach the root all the same.
-    ``list_subtree``: listings, and subscriptions by regular expression, reach the namespaces
-    below the view's own, not only that one. ``list_namespaces``: they hold namespaces, too.
+    ``list_subtree``: listings, and subscriptions by regular expression, reach the namespaces below
+    the view's own, not only that one. ``list_namespaces``: they hold namespaces, too.
     ``namespace_like``: topics of the default namespace may be created under names that read as a
-    namespace's.
-    ``mounts`` are those of the tree (None: there is no tree), ``volume`` is the mount of the
-    cluster that the view is of, ``listener_volume`` that which relative names are in.
+    namespace's. ``mounts`` are those of the tree (None if there is no tree), ``volume`` is the
+    mount of the cluster that the view is of, ``listener_volume`` that which relative names are in.
     ``home_elsewhere``: the home in the listener's volume, in a view of another one, which has none
-    of its own: without ``escape`` its clients reach nothing there.
-    ``list_tree``: listings hold the mounts in the listener's reach.
+    of its own: without ``escape`` its clients reach nothing there. ``list_tree``: listings hold the
+    mounts in the listener's reach.
     """
 
     listener: str

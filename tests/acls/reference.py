@@ -106,7 +106,7 @@ class Reference:
         return entering and not self.denies(found, operation)
 
     def acl_answer(self, operation: Operation, kind: ResourceType, text: str) -> bool | None:
-        """What ACLs say; None: nothing."""
+        """What ACLs say, or None if nothing."""
         tiers = self.tiers_over(kind, text)
         for tier in tiers:
             if self.has_own_acls(tier) and not self.gate_is_open(tier, operation):

@@ -132,7 +132,7 @@ class HonestTokens:
             self.first = self._scram.get_client_first().encode()
 
     def after(self, challenge: bytes) -> bytes | None:
-        """The next token; None: it was the last one, and the broker has proved itself."""
+        """The next token, or None if it was the last one, and the broker has proved itself."""
         self._challenges += 1
         if self._scram is None:
             return None

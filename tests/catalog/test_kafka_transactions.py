@@ -25,7 +25,7 @@ LOST = LogError("a broker does not answer (RequestTimedOutError)")
 
 
 class Scripted:
-    """Answers in turn, for each request by its name; where none is scripted, all is well."""
+    """Answers in turn, for each request by its name; if none is scripted, all is well."""
 
     topic = "catalog"
 

@@ -22,7 +22,7 @@ KAFKA = bytes.fromhex("0000000a00000001000000000000")
 
 @asynccontextmanager
 async def server(answer: bytes | None, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
-    """The address of what answers each request so; None: it is silent, as one that hangs."""
+    """The address of what answers each request so, or None if it is silent, as one that hangs."""
     tasks = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

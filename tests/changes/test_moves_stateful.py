@@ -31,7 +31,7 @@ SET = 0
 
 TOPICS = st.sampled_from(FLATS)
 CRASHES = st.none() | st.integers(0, 25)
-"""The step at which the process is gone; None: it comes through."""
+"""The step at which the process is gone, or None if it comes through."""
 
 
 class Moves(RuleBasedStateMachine):

@@ -21,7 +21,7 @@ UNLIMITED = "2147483647"
 
 
 class Brokers:
-    """Brokers that tell these configs, each its own; None: they may not be asked."""
+    """Brokers that tell these configs, each its own, or None if they may not be asked."""
 
     def __init__(self, **configs: dict[str, str] | None) -> None:
         self.configs = {int(name.removeprefix("b")): value for name, value in configs.items()}

@@ -120,7 +120,7 @@ class ScriptedBroker:
         return [request for request in self.requests if request.api_key == api_key]
 
     async def wait_asked(self, api_key: int, times: int) -> None:
-        """Returns when this API has been asked that often, since the broker was made."""
+        """Returns when this API has been asked that often, because the broker was made."""
         async with self._seen:
             await self._seen.wait_for(lambda: len(self.asked(api_key)) >= times)
 

@@ -50,7 +50,7 @@ class Broker:
         self.open: dict[Client, None] = {}
 
     def comes(self, name: str) -> Client | None:
-        """A client connects, once more if that is worth it; None: it is not let in."""
+        """A client connects, once more if that is worth it, or None if it is not let in."""
         client = Client(self, (name, ""))
         try:
             place = self.room.enter(client)

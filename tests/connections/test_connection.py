@@ -177,7 +177,7 @@ async def test_what_a_producer_left_behind_is_written_to_the_end() -> None:
 
 @pytest.mark.parametrize(("code", "why"), [(0, "broker closed"), (19, "no answer fits")])
 async def test_a_broker_that_fails_meanwhile_ends_it(code: int, why: str) -> None:
-    """And that is told, since the client cannot be."""
+    """And that is told, because the client cannot be."""
     connection, server, broker, _ = await sends_and_leaves(Pair())
     if code:
         broker.data_received(response_frame("Produce", 9, produced({"team-a..orders": [code]})))

@@ -1,4 +1,4 @@
-"""A broker before 2.8, over a socket: it asks for IDEMPOTENT_WRITE where the gateway does not.
+"""A broker before 2.8, over a socket: it asks for IDEMPOTENT_WRITE if the gateway does not.
 
 It serves Produce to version 8 and InitProducerId to version 4, as Kafka 2.7 does.
 """

@@ -1,4 +1,4 @@
-"""deploy/systemd: the unit agrees with the gateway, and systemd accepts it where there is one."""
+"""deploy/systemd: the unit agrees with the gateway, and systemd accepts it if there is one."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_the_compiled_form_is_not_replaced_if_it_was_chosen(
 def test_compiling_is_told_with_the_other_choice(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Also on the terminal, since pip keeps what a build prints until it fails."""
+    """Also on the terminal, because pip keeps what a build prints until it fails."""
     with_compiler(monkeypatch)
     monkeypatch.delenv(build_backend.VARIABLE, raising=False)
     terminal = tmp_path / "terminal"
@@ -141,7 +141,7 @@ def test_an_editable_install_is_setuptools_own() -> None:
 
 @pytest.mark.long("builds")
 def test_a_source_distribution_has_what_builds_it(tmp_path: Path) -> None:
-    """Made of a copy, since setuptools leaves files; then a wheel is made of what it holds."""
+    """Made of a copy, because setuptools leaves files; then a wheel is made of what it holds."""
     project = tmp_path / "project"
     packages = ("gateway", "protocol", "spark", "devkit", "requirements")
     build_tree.write(project, build_tree.sources(packages))

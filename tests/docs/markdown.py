@@ -19,7 +19,7 @@ _INDENT = "    "
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A code block: its language (empty for an indented one, or where none is given), its text."""
+    """A code block: its language (empty for an indented one, or if none is given), its text."""
 
     language: str
     text: str

@@ -30,7 +30,7 @@ LEVELS = {
 
 
 class Call(NamedTuple):
-    """A log call: where, its level (empty where it is computed), and a format that it may have."""
+    """A log call: where, its level (empty if it is computed), and a format that it may have."""
 
     where: str
     level: str
@@ -68,8 +68,8 @@ def _patterns(node: ast.expr) -> Iterator[str]:
 
 
 def key(pattern: str, where: str) -> tuple[str, str]:
-    """What a log call and its row have in common: the format, and where there is nothing but a
-    value in it, the module."""
+    """What a log call and its row have in common: the format, and if there is nothing but a value
+    in it, the module."""
     return pattern, where if pattern == "%s" else ""
 
 

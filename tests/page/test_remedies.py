@@ -59,7 +59,7 @@ def parsed(command: str) -> argparse.Namespace:
 
 
 def item(operation: Operation, named: Resource, made: StandardAuthorizer) -> dict[str, Any] | None:
-    """The denial of User:a, as a worker tells it; None: it is allowed."""
+    """The denial of User:a, as a worker tells it, or None if it is allowed."""
     verdict = made.authorize("User:a", samples.HOST, operation, named)
     if verdict.allowed:
         return None

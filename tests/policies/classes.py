@@ -101,7 +101,7 @@ def policies(**blocks: Any) -> Policies:
 
 
 def placed(cls: type = Obliging, **more: Any) -> Placed:
-    """A block of the namespace ``org`` that names a class, where it is set."""
+    """A block of the namespace ``org`` that names a class, if it is set."""
     (found,) = policies(namespaces={"org": block(cls, **more)}).of("org")
     return found
 

@@ -32,7 +32,7 @@ DERIVED = frozenset({Kind.SIZED, Kind.COUNT})
 
 
 def walked(message: str, version: int, body: bytes) -> list[Found] | None:
-    """What the gateway sees, be the request short or long; None: it forwards nothing of it."""
+    """What the gateway sees, be the request short or long, or None if it forwards nothing of it."""
     found = seen(message, version, body, paced=False)
     assert found == seen(message, version, body, paced=True)
     return found

@@ -45,8 +45,8 @@ def sources_of(case: Case) -> list[str]:
 
 @cache
 def prebuilt() -> Mapping[str, Functions]:
-    """The compiled functions; in the source tree, where there are none, those of the module that
-    would be compiled."""
+    """The compiled functions; in the source tree, if there are none, those of the module that would
+    be compiled."""
     if PREBUILT:
         return PREBUILT
     namespace: dict[str, Any] = {}

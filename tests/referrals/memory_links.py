@@ -80,8 +80,8 @@ def lost(asked: Question) -> Answer:
 
 
 class MemoryLink:
-    """A link whose peer does as ``behaviour`` says; None: it hangs. With ``holds`` set it answers
-    after ``release``."""
+    """A link whose peer does as ``behaviour`` says, or None if it hangs. With ``holds`` set it
+    answers after ``release``."""
 
     def __init__(self, name: str, behaviour: Behaviour | None = answer_to) -> None:
         self.name = name

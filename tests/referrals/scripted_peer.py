@@ -26,8 +26,8 @@ from tests.referrals.memory_links import answer_to, question
 HOST = "127.0.0.1"
 
 Reply = Callable[[int, Question], bytes | None]
-"""The response frame to a question, given the correlation id; empty: the connection ends, None:
-nothing is answered."""
+"""The response frame to a question, given the correlation id, or empty if the connection ends, or
+None if nothing is answered."""
 
 
 def answering(make: Callable[[Question], Answer]) -> Reply:

@@ -138,7 +138,7 @@ def identity(topics: Topics, entry: Any) -> object:
 
 
 def partition_errors(shape: TopicShape, entry: Any) -> dict[int | None, int]:
-    """The error code of each partition of a response's entry; of None where it has one only."""
+    """The error code of each partition of a response's entry; of None if it has one only."""
     topics = shape.response
     if topics.partitions is None:
         return {None: int(getattr(entry, shape.error_code))}

@@ -22,7 +22,7 @@ BROKER_HOST = "kafka-9.internal"
 MADE_HERE = frozenset(
     {"CreateTopics", "DeleteTopics", "DescribeConfigs", "AlterConfigs", "IncrementalAlterConfigs"}
 )
-"""What the gateway does itself where a namespace is concerned; the rest it forwards."""
+"""What the gateway does itself if a namespace is concerned; the rest it forwards."""
 
 PLAIN = "plain"
 """A topic of the default namespace."""
@@ -44,7 +44,7 @@ _BY_TYPE: Mapping[str, object] = {
 
 
 def by_type(wire_type: str) -> object:
-    """Something for a field of this wire type; None: it is left out."""
+    """Something for a field of this wire type, or None if it is left out."""
     return _BY_TYPE.get(wire_type)
 
 
@@ -63,7 +63,7 @@ def decided(*, here: bool = False) -> Iterator[tuple[str, int]]:
 
 
 def request(api: str, version: int, topic: str, topic_id: UUID, acks: int = 1) -> Any:
-    """A request about one topic, named by id where there is no other way."""
+    """A request about one topic, named by id if there is no other way."""
     by_id = version >= BY_ID_ONLY.get(api, 1000) or api == "ConsumerGroupHeartbeat"
     values = {
         **_names(topic, topic_id if by_id else None),

@@ -37,7 +37,7 @@ ALLOWED: Final = ("WRITE", "READ", "DESCRIBE", "CREATE", "DELETE")
 WAIT_SECONDS: Final = 0.1
 
 Exchange = tuple[str, int, Any, Any]
-"""API, version, request, and what the broker answers (None: it is not asked)."""
+"""API, version, request, and what the broker answers (None if it is not asked)."""
 
 TOPIC_DENIED, TOPIC_EXISTS, POLICY_DENIED, NO_SESSION = 29, 36, 44, 70
 """TOPIC_AUTHORIZATION_FAILED, TOPIC_ALREADY_EXISTS, POLICY_VIOLATION, FETCH_SESSION_ID_NOT_FOUND

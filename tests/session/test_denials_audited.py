@@ -50,7 +50,7 @@ REQUESTS: Final = 12
 """Requests in one world, on one connection."""
 
 UNDECIDED: Final = (REQUEST_TIMED_OUT, SECURITY_DISABLED)
-"""To be tried again, or asked of ACLs where there are none."""
+"""To be tried again, or asked of ACLs if there are none."""
 BY_ACLS: Final = frozenset(
     {
         TOPIC_AUTHORIZATION_FAILED,

@@ -212,7 +212,7 @@ def test_no_name_reaches_the_broker_unread(
     story: list[tuple[tuple[str, int, Any], bool, bool]], lost: set[Unknown]
 ) -> None:
     """Two connections of one client. What is said to be of another protocol than "consumer" passes,
-    since the broker compares that with the group's: only where it is said, from v5 on."""
+    because the broker compares that with the group's: only where it is said, from v5 on."""
     pair = a_pair()
     connections = [pair.session, pair.another_session(pair.session.state.addresses)]
     for (api, version, asked), second, accepted in story:

@@ -214,7 +214,7 @@ def assert_embedded_own(found: list[Found], prefix: bytes) -> None:
 
 def embedded_names(kind: Kind, value: bytes) -> set[bytes]:
     """The topics that a member's bytes name, as Kafka's ConsumerProtocol reads them: by the newest
-    version that it knows; nothing where it cannot."""
+    version that it knows; nothing if it cannot."""
     name, version = EMBEDDED[kind], int.from_bytes(value[:2], "big", signed=True)
     known = min(max(version, 0), max(message_versions(name)))
     try:
@@ -239,7 +239,7 @@ def tried(pair: Pair, data: bytes, cuts: list[float]) -> None:
 
 CUTS = st.lists(st.floats(0, 1), max_size=3)
 FIRST = st.sampled_from([None, b"", b"test-client"])
-"""The client id of a request before; None: there is none, the connection begins here."""
+"""The client id of a request before, or None if there is none, the connection begins here."""
 
 
 @pytest.mark.parametrize(("api", "version"), CASES)

@@ -1,7 +1,7 @@
 """The same jobs, the same answers: on one machine and on a cluster, from files and from a topic.
 
 The cluster is a real one, a master and two workers as processes; so is the Kafka. One driver runs
-all jobs of a combination, since a driver takes longer to start than a job.
+all jobs of a combination, because a driver takes longer to start than a job.
 """
 
 from __future__ import annotations

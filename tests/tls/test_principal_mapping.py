@@ -16,7 +16,7 @@ DUKE = "CN=Duke,OU=ServiceUsers,O=Org,C=US"
 
 
 def mapped(rules: str, name: str = DUKE) -> str | None:
-    """What the rules make of a name; None: no rule is for it."""
+    """What the rules make of a name, or None if no rule is for it."""
     try:
         return PrincipalMapping([rules]).name(name)
     except NoMatchingRule:

@@ -94,8 +94,8 @@ def sync_request(
 def _joined(
     joined: Mapping[tuple[str, str], tuple[str, str]], version: int, body: bytes
 ) -> tuple[str, str] | None:
-    """The protocol type and the protocol that the member of a SyncGroup has joined with; None: it
-    is one of consumers."""
+    """The protocol type and the protocol that the member of a SyncGroup has joined with, or None if
+    it is one of consumers."""
     asked: Any = messages.parse("SyncGroupRequest", version, body)
     return joined.get((asked.group_id, asked.member_id))
 

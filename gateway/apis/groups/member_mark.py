@@ -1,6 +1,6 @@
 """What a KIP-848 member's broker keeps of its subscription, so that any gateway can go on with it.
 
-A broker has the flat names that the gateway subscribed a member to. Where they do not tell all (an
+A broker has the flat names that the gateway subscribed a member to. If they do not tell all (an
 expression, a name that reaches no topic yet, a link, a topic that was moved), one more name is
 subscribed to: the mark, which holds the rest. No topic can have this name, and clients never see
 it. Another gateway, or another worker, reads the member back from ConsumerGroupDescribe, and who
@@ -34,7 +34,7 @@ MAX_MARK: Final = 32_767
 @dataclass(frozen=True, slots=True)
 class Spellings:
     """What flat names are to a member's client: ``scope`` is its listener and home, ``spell`` gives
-    a topic's name there (None: it may not see it), ``moved`` whether a topic ever was."""
+    a topic's name there (None if it may not see it), ``moved`` whether a topic ever was."""
 
     scope: str
     spell: Callable[[bytes], bytes | None]
@@ -71,7 +71,7 @@ def with_mark(
 def mark_of(
     member: Member, flats: Sequence[str], reached: Mapping[bytes, str], spellings: Spellings
 ) -> str | None:
-    """The mark of a member that is subscribed to these flat names; None: it needs none."""
+    """The mark of a member that is subscribed to these flat names, or None if it needs none."""
     called: dict[str, str] = {}
     plain: set[str] = set()
     by_name: list[str] = []

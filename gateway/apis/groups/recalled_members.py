@@ -38,7 +38,7 @@ _SAID_BY_THE_BROKER: Final = frozenset(
 
 
 def heard(state: ConnectionState) -> set[MemberKey] | None:
-    """The members that this connection has heard of; None: its broker cannot be asked."""
+    """The members that this connection has heard of, or None if its broker cannot be asked."""
     if state.ask_broker is None or state.source.listener in state.worker.pass_through:
         return None
     if state.heard is None:

@@ -1,7 +1,7 @@
 """Fetch (API 1): names and ids of topics are rewritten and restored, record bytes are never
 touched.
 
-Needs READ on each topic; a replica id is rejected, since clients are not brokers. Fetch sessions
+Needs READ on each topic; a replica id is rejected, because clients are not brokers. Fetch sessions
 (KIP-227) belong to their connection, while a broker serves any session to any client: a session id
 that was not given to this connection never reaches it. An incremental fetch with one gets
 FETCH_SESSION_ID_NOT_FOUND; a full one (epoch 0 or -1), which only ends a session, is forwarded
@@ -81,7 +81,7 @@ SESSION_NAMES: Final = 10_000
 """Topics a session may have had; one with more is ended, and the client begins anew (KIP-227)."""
 
 COLLECT_LIMIT: Final = 4 * 1024 * 1024
-"""The most bytes to request where names of several lengths are restored, since that response is
+"""The most bytes to request where names of several lengths are restored, because that response is
 collected; a larger batch still comes whole (KIP-74)."""
 
 
@@ -240,7 +240,7 @@ def _streams(exchange: Exchange, spelled: dict[bytes, bytes]) -> bool:
     """Whether the response's new size follows from its topic count: by id nothing changes, by name
     it does if restoring changes the length of every name by the same.
 
-    Decided with the request, since later requests add to the names of the session.
+    Decided with the request, because later requests add to the names of the session.
     """
     by_id = exchange.plan.version > LAST_BY_NAME
     change = 0 if by_id else size_change(spelled, exchange.plan.flexible)

@@ -79,7 +79,7 @@ def request(
 def mark_ids(state: ConnectionState, exchange: Exchange, body: bytes) -> None:
     """Let an idempotent producer's id have its cluster's number in it: brokers tell producers of a
     partition apart by nothing else, and take any id (facts tried on Kafka 4.3.1). Ids for
-    transactional ids stay as they are, since their coordinator knows them."""
+    transactional ids stay as they are, because their coordinator knows them."""
     plan, number = exchange.plan, state.worker.number
     if messages.parse("InitProducerIdRequest", plan.version, body).transactional_id is None:
         exchange.then(lambda answer: marked(plan.version, answer, number))

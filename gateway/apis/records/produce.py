@@ -42,15 +42,15 @@ ACKS: Final = int(Kind.ACKS)
 RECORDS: Final = int(Kind.RECORDS)
 
 EMPTY_TAGS: Final = 3
-"""Bytes of the tagged fields of partition, topic and request where there are none."""
+"""Bytes of the tagged fields of partition, topic and request if there are none."""
 
 RECORDS_TOO_LONG: Final = "Produce request ends before its records"
 NOT_PLAIN: Final = "Produce request has tagged fields behind its records that do not fit its size"
 
 
 def tail_size(plan: Plan) -> int:
-    """Bytes behind the records of a request with one topic and one partition, where nothing has
-    tagged fields: all of them are zero."""
+    """Bytes behind the records of a request with one topic and one partition, if nothing has tagged
+    fields: all of them are zero."""
     return EMPTY_TAGS if plan.flexible else 0
 
 

@@ -42,7 +42,7 @@ ACKS: Final = int(Kind.ACKS)
 RECORDS: Final = int(Kind.RECORDS)
 
 OLD_VERSIONS: Final = range(3)
-"""Advertised, since librdkafka looks for them (KIP-896), and always rejected."""
+"""Advertised, because librdkafka looks for them (KIP-896), and always rejected."""
 
 MOST_OLD: Final = 2_000
 """Topics and partitions of a request of these versions, which is answered for each of them."""
@@ -124,7 +124,8 @@ def _keep_to_volume(rejections: Rejections, named: bytes | None) -> None:
 def transaction_of(
     state: ConnectionState, buf: bytes, end: int, spans: list[Span]
 ) -> bytes | Denied | None:
-    """The transactional id whose right a request writes by, or why it may not; None: it needs none.
+    """The transactional id whose right a request writes by, or why it may not, or None if it needs
+    none.
 
     As in KafkaApis the batches tell whether there is a transaction; for those that have yet to
     arrive the transactional id does.

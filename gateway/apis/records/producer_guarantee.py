@@ -49,7 +49,7 @@ LEAST_TIMEOUT_MS: Final = 30_000
 that sends acks=0 or acks=1 may send less without harm, as brokers use it with acks=all only."""
 
 MOST_TIMEOUT_MS: Final = 60_000
-"""The most timeout_ms that is forwarded: what was decided must not be under way for longer, since
+"""The most timeout_ms that is forwarded: what was decided must not be under way for longer, because
 moves and deletions wait for it (gateway/catalog/freezes.py). Clients give up sooner by default."""
 
 _TIMEOUT_SIZE: Final = 4
@@ -95,8 +95,8 @@ def is_met(
 ) -> bool:
     """Whether a request meets ``flags``, which its topics require together.
 
-    Adds the edit that raises its ``acks``, which stand at ``acks_at``, to ``edits`` where they have
-    to be. Raises TruncatedError where the header of a batch has yet to arrive.
+    Adds the edit that raises its ``acks``, which stand at ``acks_at``, to ``edits`` if they have to
+    be. Raises TruncatedError if the header of a batch has yet to arrive.
     """
     weak = acks in WEAK_ACKS
     if weak and flags & REQUIRE_ACKS:
@@ -111,7 +111,7 @@ def is_met(
 
 def _raise_acks(buf: bytes, at: int, edits: list[Edit]) -> None:
     """Add the edit of the acks at ``at``, and of the timeout behind them, to others, which are
-    sorted. The topic mostly follows soon: then the two are made one edit, since a frame with one
+    sorted. The topic mostly follows soon: then the two are made one edit, because a frame with one
     leaves in one piece."""
     behind, strongest = at + RAISED_SIZE, raised(buf, at)
     if edits:
@@ -144,7 +144,7 @@ def shorten(exchange: Exchange, buf: bytes, at: int, edits: list[Edit]) -> None:
 
 
 def acks_denial(view: View, flat: bytes, acks: int) -> Denied | None:
-    """Why a topic rejects a request with these acks; None where it does not."""
+    """Why a topic rejects a request with these acks; None if it does not."""
     if acks not in WEAK_ACKS or not view.guarantee_of(flat) & REQUIRE_ACKS:
         return None
     source = view.policies.guarantee(_namespace(view, flat)).acks_source
@@ -159,7 +159,7 @@ def acks_denial(view: View, flat: bytes, acks: int) -> Denied | None:
 def not_idempotent(view: View, buf: bytes, end: int, batches: Iterable[Batch]) -> set[bytes]:
     """The flat names of topics that require idempotent producers and have a batch of another one.
 
-    Raises TruncatedError where the header of such a batch has not arrived by ``end``.
+    Raises TruncatedError if the header of such a batch has not arrived by ``end``.
     """
     found: set[bytes] = set()
     for flat, start, stop in batches:
@@ -195,7 +195,7 @@ def unmarked(buf: bytes, end: int, batches: Iterable[Batch]) -> set[bytes]:
     """The flat names of topics that have a batch of an idempotent, non-transactional producer whose
     id has no cluster's number in it.
 
-    Raises TruncatedError where the header of a batch has not arrived by ``end``.
+    Raises TruncatedError if the header of a batch has not arrived by ``end``.
     """
     found: set[bytes] = set()
     for flat, start, stop in batches:
@@ -311,8 +311,8 @@ def _one_per_namespace(flows: Iterable[Flow]) -> tuple[Flow, ...]:
 def swallow(state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int) -> None:
     """Keep a response from a client that sent acks=0 and expects none.
 
-    Raises Unanswerable where it holds an error: as Kafka does, the connection is closed, so that
-    the producer notices at all (KafkaApis: handleProduceRequest).
+    Raises Unanswerable if it holds an error: as Kafka does, the connection is closed, so that the
+    producer notices at all (KafkaApis: handleProduceRequest).
     """
     exchange.response_size = 0
     flat = topic = b""

@@ -33,8 +33,8 @@ ELSEWHERE: Final = Denied(
 def turned_away(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Answer | None:
-    """The response that sends a client on; None: the request is decided as always, as all others
-    are, and those that have no response (acks=0)."""
+    """The response that sends a client on, or None if the request is decided as always, as all
+    others are, and those that have no response (acks=0)."""
     plan = exchange.plan
     body = copied(buf, start, end)
     code = NOT_LEADER_OR_FOLLOWER

@@ -243,7 +243,7 @@ async def delete_acls(context: Context, access: Access, version: int, body: byte
 
 
 def _pattern_named(view: View, requested: Any) -> ResourcePattern | None:
-    """The first pattern that a filter names; None: it names none."""
+    """The first pattern that a filter names, or None if it names none."""
     found = filter_of(view, requested)
     if isinstance(found, Denied) or not found.names:
         return None

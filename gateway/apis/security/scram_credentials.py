@@ -62,7 +62,7 @@ async def alter_user_scram_credentials(
 
 
 def _denial(operation: Operation) -> Callable[[Access], Denied | None]:
-    """Why an operation on users is denied, by the access of the request; None: it is not."""
+    """Why an operation on users is denied, by the access of the request, or None if it is not."""
 
     def denial(access: Access) -> Denied | None:
         home = access.view.settings.home

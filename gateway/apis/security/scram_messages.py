@@ -160,7 +160,7 @@ def _deleted(snapshot: Snapshot, deletion: Any) -> Change | Denied:
 
 
 def _upserted(snapshot: Snapshot, upsertion: Any) -> Change | Denied | None:
-    """The credential; None where the catalog holds it already."""
+    """The credential; None if the catalog holds it already."""
     mechanism = MECHANISMS[upsertion.mechanism]
     wrong = _wrong(mechanism, upsertion)
     if wrong:

@@ -144,7 +144,7 @@ def _cut(
 
 
 def _present(state: ConnectionState, kept: AllTopics) -> Listing:
-    """The client's listing now; while the catalog is out of date that of the request, since a
+    """The client's listing now; while the catalog is out of date that of the request, because a
     client that gets an empty list of topics gives up those that it has."""
     return kept.listing if state.view.closed else state.listing()
 

@@ -1,5 +1,5 @@
 """DescribeConfigs, AlterConfigs and IncrementalAlterConfigs (APIs 32, 33 and 44): the configs of
-topics and namespaces; all other resources are rejected, since a broker's configs hold its
+topics and namespaces; all other resources are rejected, because a broker's configs hold its
 addresses.
 
 Topic names are rewritten. Describing needs DESCRIBE_CONFIGS on the resource and altering

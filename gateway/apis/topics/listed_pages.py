@@ -23,8 +23,8 @@ def wanted(
     listing: Listing, requested: Any, start: str | None, limit: int
 ) -> tuple[Any, list[str], str | None]:
     """The request with the cursor that the broker gets, the names of the page's topics, and the
-    name that follows them; None: there is none. ``start`` is the cursor's place, None for one that
-    names nothing that the client may describe: the pages begin anew."""
+    name that follows them, or None if there is none. ``start`` is the cursor's place, None for one
+    that names nothing that the client may describe: the pages begin anew."""
     placed: Sequence[tuple[str, str]] = listing.placed
     first = 0 if start is None else bisect_left(placed, (start,))
     names = [name for _, name in placed[first : first + limit]]

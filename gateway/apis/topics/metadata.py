@@ -118,7 +118,7 @@ def response(
 def _answer_namespaces(
     state: ConnectionState, exchange: Exchange, body: bytes, names: list[bytes]
 ) -> Outcome | None:
-    """Answer for namespaces, and forward the other topics as if only they were named; None where no
+    """Answer for namespaces, and forward the other topics as if only they were named; None if no
     existing namespace is named."""
     plan = exchange.plan
     found = namespace_listing.named(state.access, names)

@@ -95,7 +95,7 @@ def add_namespaces(version: int, body: bytes, names: Collection[str]) -> bytes:
     """A MetadataResponse with an entry for each of these namespaces, before its topics, as in
     :func:`mark_namespaces`.
 
-    Made of bytes, since a listing may be long: it is only walked, and the entries differ by their
+    Made of bytes, because a listing may be long: it is only walked, and the entries differ by their
     names alone.
     """
     spans: list[Span] = []

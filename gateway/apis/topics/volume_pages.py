@@ -39,7 +39,8 @@ MAX_PARTITIONS: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A topic of a request, and its place in the order of all; None: it has none in its volume."""
+    """A topic of a request, and its place in the order of all, or None if it has none in its
+    volume."""
 
     topic: Any
     volume: str

@@ -48,7 +48,7 @@ class Batch:
     """The records of one transaction, and the changes to answer once it is committed.
 
     ``at`` is the offset that its first record is to have, ``keys`` what records are signed with.
-    ``written``: whether it was; None: that is not known.
+    ``written``: whether it was, or None if that is not known.
     """
 
     draft: Snapshot

@@ -33,7 +33,7 @@ class Freshness:
 
     @property
     def age(self) -> float | None:
-        """Seconds since ``read_at``; None: nothing was read yet."""
+        """Seconds since ``read_at``, or None if nothing was read yet."""
         return None if self.read_at == -math.inf else monotonic() - self.read_at
 
     def note(self, began: float) -> bool:
@@ -68,8 +68,8 @@ class Expected:
         self._seen: list[str] = []
 
     def add(self, decision: str) -> asyncio.Future[Snapshot | None]:
-        """The first snapshot that holds this decision; None: a record of it was skipped. Cancel it
-        to forget it."""
+        """The first snapshot that holds this decision, or None if a record of it was skipped.
+        Cancel it to forget it."""
         future: asyncio.Future[Snapshot | None] = asyncio.get_running_loop().create_future()
         self._futures[decision] = future
         future.add_done_callback(lambda _: self._futures.pop(decision, None))

@@ -25,7 +25,7 @@ class NotHeld(Exception):
 
 class Head(NamedTuple):
     """The process that hands a catalog over, the number of its ``entities``, and the ``seconds``
-    since its topic was last read to the end (None: it never was)."""
+    since its topic was last read to the end (None if it never was)."""
 
     gateway_id: str
     pid: int

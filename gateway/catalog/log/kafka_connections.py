@@ -138,7 +138,7 @@ class Connections:
         self._leader = None
 
     async def metadata(self, purpose: str) -> tuple[dict[int, Address], Any]:
-        """The addresses of the brokers, by node id, and what a broker says of the topic (None:
+        """The addresses of the brokers, by node id, and what a broker says of the topic (None if
         nothing). Raises LogError."""
         values = {"topics": [{"name": self.topic}], "allow_auto_topic_creation": False}
         response = await self.ask_any(own_request(NEEDS, "MetadataRequest", values), purpose)

@@ -60,7 +60,7 @@ class KafkaPartition:
         self._topic_partition = TopicPartition(topic, PARTITION)
 
     async def fetch(self, offset: int, wait: float) -> Fetched:
-        """Records from ``offset`` on; where there are none yet, ``wait`` so many seconds.
+        """Records from ``offset`` on; if there are none yet, ``wait`` so many seconds.
 
         Raises OffsetOutOfRange and LogError.
         """

@@ -66,7 +66,7 @@ def record_key(key: Key) -> bytes:
 
 
 def entity_key(key: bytes | None) -> Key | None:
-    """The key of the entity that a record's key stands for; None where it stands for none."""
+    """The key of the entity that a record's key stands for; None if it stands for none."""
     try:
         kind, _, identity = (key or b"").decode().partition("/")
         if kind not in KINDS:
@@ -106,7 +106,7 @@ def decode(record: Record) -> tuple[Change, Place]:
 def change_of(record: Record) -> Change:
     """The change that a record is.
 
-    Raises Junk where it makes no sense, and UnreadableCatalog for what only a newer gateway could
+    Raises Junk if it makes no sense, and UnreadableCatalog for what only a newer gateway could
     write: a kind that is not known, a format that is too new.
     """
     try:
@@ -205,7 +205,7 @@ class Partition(Protocol):
     """Reads what is committed. Every method raises LogError."""
 
     async def fetch(self, offset: int, wait: float) -> Fetched:
-        """Records from ``offset`` on; where there are none yet, ``wait`` so many seconds.
+        """Records from ``offset`` on; if there are none yet, ``wait`` so many seconds.
 
         Raises OffsetOutOfRange. One caller at a time; the other methods do not wait for it.
         """

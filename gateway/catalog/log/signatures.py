@@ -86,7 +86,7 @@ class Signature(NamedTuple):
 
     @classmethod
     def found(cls, headers: Sequence[tuple[str, bytes | None]]) -> Signature | None:
-        """The signature that the headers of a record hold; None: it is not signed."""
+        """The signature that the headers of a record hold, or None if it is not signed."""
         values = dict(headers)
         mac = values.get("mac")
         if mac is None:
@@ -144,7 +144,8 @@ class KeyFile:
         return next(iter(self._keys.values()))
 
     def get(self, key_id: str) -> SigningKey | None:
-        """The key with this id, as of the last time that the file was read; None: it has none."""
+        """The key with this id, as of the last time that the file was read, or None if it has
+        none."""
         return self._keys.get(key_id)
 
     def refresh(self) -> None:

@@ -99,7 +99,7 @@ MAX_ABSENT: Final = 1_000
 
 class Skipped(NamedTuple):
     """A record that is not believed: where it stands, its key, and why. ``decision`` is the one
-    that it says it belongs to; empty where it does not say so."""
+    that it says it belongs to; empty if it does not say so."""
 
     offset: int
     key: bytes | None

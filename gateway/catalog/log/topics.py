@@ -64,7 +64,7 @@ def _partitions_in(response: Any, topic: str) -> int | None:
 
 
 async def config_of(admin: ClusterAdmin, topic: str, key: str) -> str | None:
-    """The value of a topic's config (empty: not told); None: the topic is not there.
+    """The value of a topic's config (empty: not told), or None if the topic is not there.
 
     Raises TopicError, OSError.
     """
@@ -135,7 +135,7 @@ class CatalogTopicError(Exception):
 
 class CatalogLost(CatalogTopicError):
     """The cluster had a catalog, and does not have it any more. ``cluster`` is its name in the
-    configuration; empty where the catalog is read without one."""
+    configuration; empty if the catalog is read without one."""
 
     def __init__(self, what: str, cluster: str = "") -> None:
         serve = f": kafka-gateway serve --new-catalog {shlex.quote(cluster)}" if cluster else ""
@@ -249,7 +249,7 @@ async def find_topic(admin: ClusterAdmin, topic: str) -> FoundTopic:
 
 
 async def _look(admin: ClusterAdmin, topic: str) -> tuple[int | None, bool]:
-    """The partitions of the catalog's topic (None: it is not there), and whether it is marked."""
+    """The partitions of the catalog's topic (None if it is not there), and whether it is marked."""
     try:
         # One response is one state of the cluster, and the mark is made after the topic. In two
         # responses, of a broker that is behind another, the topic could be missing beside it.

@@ -35,7 +35,7 @@ class FieldType:
     """True where null in a record stands for the default."""
 
     def __init__(self, empty: str = "") -> None:
-        """``empty``: what to do about an empty text in a file, where none is allowed."""
+        """``empty``: what to do about an empty text in a file, if none is allowed."""
         self._empty = empty
 
     def to_record(self, value: Any) -> Any:

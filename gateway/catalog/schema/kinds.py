@@ -52,11 +52,11 @@ class Kind:
     title: str = ""
     """An entity in a sentence: ``{0}`` and so on are the parts of its key."""
     resource: Callable[[Any], str] | None = None
-    """The resource of an entity, in logical names; None: its key is the resource."""
+    """The resource of an entity, in logical names, or None if its key is the resource."""
     check: Callable[[Any], object] | None = None
     """Raises InvalidName for an entity that must not be imported."""
     nothing: Any = None
-    """An entity that says what holds where there is none."""
+    """An entity that says what holds if there is none."""
     counted: bool = True
     """False for kinds that describe the catalog itself, which its size leaves out."""
     audited: bool = True
@@ -198,7 +198,7 @@ class Kind:
         return fields[0] if len(fields) == 1 and fields[0].type.unordered else None
 
     def resource_of(self, entity: Any) -> str:
-        """The resource of an entity, in logical names; empty where its kind has only one."""
+        """The resource of an entity, in logical names; empty if its kind has only one."""
         return identity_of(entity) if self.resource is None else self.resource(entity)
 
     def to_audit(self, entity: Any) -> dict[str, Any]:

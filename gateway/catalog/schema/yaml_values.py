@@ -2,7 +2,7 @@
 
 The configuration's reader (gateway/config_file/yaml_lines.py) collects all problems of a file that
 people write; this one is for files with a hundred thousand entries that a program wrote, so it uses
-libyaml where there is one and makes no copy of the whole.
+libyaml if there is one and makes no copy of the whole.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Value:
         raise BadValue(Problem(self.key, text, self.line))
 
     def fields(self, *known: str) -> dict[str, Value]:
-        """A mapping with no other keys than these, and none where it is left empty."""
+        """A mapping with no other keys than these, and none if it is left empty."""
         found = dict(self.entries())
         for name, value in found.items():
             if name not in known:
@@ -69,7 +69,7 @@ class Value:
         return found
 
     def entries(self) -> Iterator[tuple[str, Value]]:
-        """The keys, all of them text, and values of a mapping; none where it is left empty."""
+        """The keys, all of them text, and values of a mapping; none if it is left empty."""
         node = self._node
         if isinstance(node, ScalarNode) and node.tag == f"{TAGS}null":
             return
@@ -87,7 +87,7 @@ class Value:
             yield name.value, inner
 
     def items(self) -> Iterator[Value]:
-        """The items of a list; none where it is left empty."""
+        """The items of a list; none if it is left empty."""
         node = self._node
         if isinstance(node, ScalarNode) and node.tag == f"{TAGS}null":
             return

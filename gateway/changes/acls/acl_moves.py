@@ -51,7 +51,8 @@ class Carried:
 
 
 def carried(snapshot: Snapshot, former: LogicalName, name: LogicalName) -> Carried | None:
-    """The ACLs that a topic with the ``former`` name takes along to another; None: there are none.
+    """The ACLs that a topic with the ``former`` name takes along to another, or None if there are
+    none.
 
     Raises :class:`Rejected` where that would be too many ACLs.
     """

@@ -97,7 +97,7 @@ async def commit(batch: Batch[Any, Any, Any], decide: Decide) -> None:
 
 class AclRights:
     """The ACLs that one principal may ALTER or DESCRIBE. ``denied`` says why these are not all of
-    them; None: they are."""
+    them, or None if they are."""
 
     def __init__(self, access: Access, operation: Operation) -> None:
         self.denied = access.cluster(operation)

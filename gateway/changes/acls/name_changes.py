@@ -79,15 +79,15 @@ class NameChange:
 
     def carries_acls(self) -> bool:
         """Whether the topic's own ACLs go along: only between two patterns whose ACLs the principal
-        may change. Where there is no authorizer, they decide nothing, and go along."""
+        may change. If there is no authorizer, they decide nothing, and go along."""
         if not self.access.authorizes:
             return True
         rights = AclRights(self.access, Operation.ALTER)
         return rights.cover(literal(self.former)) and rights.cover(literal(self.name))
 
     def why_not(self, spelled: str, new: str, links: Collection[LogicalName] = ()) -> Denied | None:
-        """Why ACLs forbid it; None: they do not. The client calls the topic ``spelled``, which may
-        be an alias, and its name afterwards ``new``.
+        """Why ACLs forbid it, or None if they do not. The client calls the topic ``spelled``, which
+        may be an alias, and its name afterwards ``new``.
 
         ACLs that the principal cannot change have to apply under the new name as well. If those of
         the topic itself are among them, the new name must be subject to no others: who cannot grant
@@ -123,9 +123,9 @@ class NameChange:
         return None
 
     def configs_why_not(self, spelled: str, new: str) -> Denied | None:
-        """Why it must not change the configs that the topic inherits; None: it may. Where a DENY of
-        ALTER_CONFIGS that the principal cannot remove binds it at the topic, namespaces do not
-        change the topic's configs in its place."""
+        """Why it must not change the configs that the topic inherits, or None if it may. Where a
+        DENY of ALTER_CONFIGS that the principal cannot remove binds it at the topic, namespaces do
+        not change the topic's configs in its place."""
         if not self.access.authorizes:
             return None
         rights = AclRights(self.access, Operation.ALTER)

@@ -131,7 +131,7 @@ def configs(access: Access, api: str, resources: Iterable[Any]) -> dict[ConfigRe
 
 
 def move(access: Access, name: bytes, topic: Resource, target: Resource | None) -> Denied | None:
-    """Why ``topic``, which the client calls ``name``, may not become ``target`` (None: it is
+    """Why ``topic``, which the client calls ``name``, may not become ``target`` (None if it is
     invalid, which the move itself rejects).
 
     A move needs ALTER on both namespaces (KIP-37), and CREATE of the topic that it becomes there.
@@ -154,7 +154,7 @@ def move(access: Access, name: bytes, topic: Resource, target: Resource | None) 
 
 def link(access: Access, name: bytes, topic: Resource, links: Iterable[Resource]) -> Denied | None:
     """Why ``topic``, which the client calls ``name``, may not get these ``links``: it needs what a
-    move needs where the topic is, since a link opens the topic to others, and CREATE of the link.
+    move needs where the topic is, because a link opens the topic to others, and CREATE of the link.
     """
     why = move(access, name, topic, None)
     if why is not None:

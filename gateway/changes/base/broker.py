@@ -173,7 +173,7 @@ async def _write(
 
 
 async def validate_configs(context: Context, configs: Mapping[str, str]) -> Denied | None:
-    """Why the broker would not take these configs for a topic; None: it would.
+    """Why the broker would not take these configs for a topic, or None if it would.
 
     It is asked to make a topic of a random name, for validation only. Raises OSError.
     """
@@ -232,9 +232,9 @@ async def cluster_defaults(
 ) -> Mapping[str, Default]:
     """Every topic config of the cluster by key, in the broker's order.
 
-    They are read off some topic, since only DescribeConfigs has types and documentation. What that
-    topic sets itself may hide a default; for this, and where there is no topic at all, the cluster
-    is asked what a new one would get. Raises OSError.
+    They are read off some topic, because only DescribeConfigs has types and documentation. What
+    that topic sets itself may hide a default; for this, and if there is no topic at all, the
+    cluster is asked what a new one would get. Raises OSError.
     """
     read: dict[str, Default] = {}
     names = (name.decode() for name in list(context.cluster.index.names()))

@@ -97,7 +97,7 @@ class Context:
     operation, until they are taken. ``judge`` evaluates the policies. ``freezer`` keeps names from
     clients while what they lead to changes, and waits for what is ``at_work``. ``ids`` lists groups
     and transactional ids, ``flat_acls`` finds their ACLs. ``turns`` are those that long decisions
-    take; None: nobody else is served meanwhile.
+    take, or None if nobody else is served meanwhile.
     """
 
     catalog: Catalog

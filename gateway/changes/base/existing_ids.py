@@ -54,7 +54,7 @@ NO_IDS: Final = Ids()
 class IdListing:
     """Lists the ids of one cluster, for a quarter of the time at most. All who ask while a listing
     is under way share the next one: what a listing shows is no older than the question. ``turns``
-    are those that the reading of long lists takes; None: nobody else is served meanwhile."""
+    are those that the reading of long lists takes, or None if nobody else is served meanwhile."""
 
     def __init__(self, turns: Turns | None = None) -> None:
         self._turns = turns

@@ -49,7 +49,8 @@ _FIRST_LOOK: Final = 0.002
 _LAST_LOOK: Final = 0.05
 
 Here = Callable[[str], Sequence[str] | None]
-"""What holds up a freeze, by its id, in this process; None: the process has not read it yet."""
+"""What holds up a freeze, by its id, in this process, or None if the process has not read it
+yet."""
 
 
 class Freezer:

@@ -29,7 +29,7 @@ _ANYTHING: Final = "?"
 
 
 def groups_why_not(access: Access, path: str) -> Denied | None:
-    """Why the groups of a namespace may not be deleted; None: they may.
+    """Why the groups of a namespace may not be deleted, or None if they may.
 
     Only brokers list them, and later, so it goes by the ACLs that the principal cannot change: a
     DENY of DELETE on any group in the namespace, and the namespace's own, which may shut it out.

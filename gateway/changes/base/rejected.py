@@ -123,7 +123,7 @@ TOO_MANY_PARTITIONS: Final = Denied(
 
 
 def too_many_partitions(topics: Iterable[Any]) -> Denied | None:
-    """Why a CreateTopics request asks for too many partitions; None: it does not. A topic that
+    """Why a CreateTopics request asks for too many partitions, or None if it does not. A topic that
     leaves its partition count to the cluster counts as one."""
     total = 0
     for topic in paced(topics):

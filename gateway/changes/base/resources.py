@@ -133,7 +133,7 @@ def text_facts(access: Access, spelled: Mapping[str, str | None]) -> TextFacts:
 def relative_path(view: View, path: str) -> str | None:
     """A namespace path as ``gateway.namespace`` shows it: relative to a home (``""``: the home
     itself), with a leading colon outside of it, and from the root of a tree in a volume that is not
-    the listener's; None where this view does not reach."""
+    the listener's; None if this view does not reach."""
     settings = view.settings
     home, escape = settings.home, settings.escape
     if settings.mounts is not None and not (settings.is_relative and not home):

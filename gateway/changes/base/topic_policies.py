@@ -77,7 +77,7 @@ class TopicFacts:
     """A topic as the broker has it.
 
     ``dynamic`` is what is set on it there, whether it is its own or inherited; ``defaults`` what
-    the configs would be without that (None: the broker does not tell).
+    the configs would be without that (None if the broker does not tell).
     """
 
     flat: str
@@ -227,8 +227,8 @@ class Metadata:
 @dataclass(frozen=True, slots=True)
 class Arrival:
     """A topic, stored as ``flat``, that is to get the name ``name``, where it inherits ``above``.
-    The client reads its name as ``shown``. ``facts`` are what policies have allowed it with; None:
-    there are none for its new namespace."""
+    The client reads its name as ``shown``. ``facts`` are what policies have allowed it with, or
+    None if there are none for its new namespace."""
 
     flat: str
     name: LogicalName

@@ -90,7 +90,7 @@ class _Topics(Counts, ABC):
 
     @abstractmethod
     def held(self, flat: str) -> Held | None:
-        """A topic as it counts now; None: there is none."""
+        """A topic as it counts now, or None if there is none."""
 
     @abstractmethod
     def _keep(self, flat: str, held: Held | None) -> None:
@@ -202,7 +202,7 @@ class Usage(_Topics):
 
 
 def _held(snapshot: Snapshot, index: TopicIndex, flat: str) -> Held | None:
-    """A topic as it counts; None: there is no such topic, nor will there be."""
+    """A topic as it counts, or None if there is no such topic, nor will there be."""
     if is_reserved(flat):
         return None
     entry = snapshot.topics.get(flat)

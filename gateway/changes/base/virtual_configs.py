@@ -173,7 +173,7 @@ def _check_true(one: Operation) -> None:
 
 def read_link_change(operations: Sequence[Operation]) -> Operation | None:
     """The operation on a topic's links, or on a link itself, that an IncrementalAlterConfigs
-    requests; None: none. Raises :class:`Rejected` where it does not stand alone."""
+    requests; None: none. Raises :class:`Rejected` if it does not stand alone."""
     about = [one for one in eased(operations) if one.key in _TO_LINK]
     if not about:
         return None
@@ -256,7 +256,7 @@ def read_adopt(configs: Mapping[str, str | None]) -> bool:
 
 
 def read_time(text: str, now: int) -> int:
-    """A time in milliseconds since the epoch, given as such or by ISO 8601 (UTC where it does not
+    """A time in milliseconds since the epoch, given as such or by ISO 8601 (UTC if it does not
     say). Raises :class:`Rejected`, INVALID_CONFIG, for what is none and for what is past."""
     text = text.strip()
     if _MILLISECONDS.match(text):
@@ -306,7 +306,7 @@ def _check_movable(one: Operation) -> None:
 
 
 def without_virtual(keys: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """The config keys that the broker is queried for; None: all of them. Never none at all, since
+    """The config keys that the broker is queried for; None: all of them. Never none at all, because
     brokers take an empty list for all."""
     if not keys:
         return None

@@ -27,7 +27,7 @@ def links_text(access: Access, flat: str) -> str:
 
 
 def topic_text(access: Access, link: Link) -> str:
-    """The value of ``gateway.link.to``: a link's topic, empty where it may not be described."""
+    """The value of ``gateway.link.to``: a link's topic, empty if it may not be described."""
     if link.gone:
         namespace, _, topic = link.gone.rpartition(DELIMITER)
         name = LogicalName(namespace, topic)

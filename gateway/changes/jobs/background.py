@@ -47,8 +47,8 @@ def background_jobs(
     membership: Membership | None = None,
     groups: GroupRemoval | None = None,
 ) -> JobRunner:
-    """The runner of all jobs, not started yet. ``volumes`` are those of the tree, by number; None:
-    there is no tree. ``groups`` deletes those of namespaces."""
+    """The runner of all jobs, not started yet. ``volumes`` are those of the tree, by number, or
+    None if there is no tree. ``groups`` deletes those of namespaces."""
     jobs: list[Job] = [
         NamespaceDeletion(context, groups),
         EndTopicRemoval(context),

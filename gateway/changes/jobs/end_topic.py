@@ -37,7 +37,7 @@ _TOO_FEW_BROKERS: Final = INVALID_REPLICATION_FACTOR
 
 def end_topic(namespace: str, since: int) -> str | None:
     """The flat name of the end topic of a namespace that is marked ``since`` then (milliseconds);
-    None where the namespace's own name leaves no room for one."""
+    None if the namespace's own name leaves no room for one."""
     try:
         return encode(LogicalName(namespace, f"{END_TOPIC}{since}"))
     except InvalidName:

@@ -62,7 +62,7 @@ class Job(Protocol):
     async def run(self, task: Task) -> float | None:
         """Do it, or as much as can be done now.
 
-        Returns the seconds after which it wants to go on; None: it has done all it can. It is
+        Returns the seconds after which it wants to go on, or None if it has done all it can. It is
         run again as long as ``tasks`` has it. An OSError (the catalog or the cluster is away) makes
         it run again later.
         """

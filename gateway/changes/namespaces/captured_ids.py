@@ -33,7 +33,7 @@ from gateway.views.view import View
 from protocol.pausing import paced
 
 Captured = Mapping[str, Sequence[str | None]]
-"""What would be taken over, by kind, each as the client may see it; None: it may not."""
+"""What would be taken over, by kind, each as the client may see it, or None if it may not."""
 
 
 def captured_ids(tiers: Collection[str], ids: Iterable[str]) -> dict[str, list[str]]:
@@ -84,7 +84,7 @@ def reject_captured(view: View, path: str, captured: Captured) -> None:
 
 
 def why_not_adopted(access: Access, tiers: Collection[str], *, topics: bool) -> Denied | None:
-    """Why these tiers may not take over what there is; None: they may.
+    """Why these tiers may not take over what there is, or None if they may.
 
     That takes ALTER on the cluster; or, if there are no ``topics``, the right to change the ACLs of
     every id in them: so whoever a namespace around them is delegated to may.
@@ -106,7 +106,7 @@ def _everything(kind: ResourceType, tier: str) -> ResourcePattern:
 
 
 def _seen(access: Access, kind: ResourceType, one: str) -> str | None:
-    """An id in this view's spelling; None: it has none there, or may not be described."""
+    """An id in this view's spelling, or None if it has none there, or may not be described."""
     spelled = access.view.id_to_client(one.encode())
     if spelled is None:
         return None

@@ -130,7 +130,7 @@ async def create_namespace(
 
 async def _listed_ids(context: Context, path: str) -> Ids:
     """The groups and transactional ids with the prefix of a namespace or one above it. Raises
-    :class:`Rejected` where they are not known."""
+    :class:`Rejected` if they are not known."""
     prefixes = tuple(map(flat_prefix, parents(path)))
     return await context.ids.beginning(context.admin, context.cluster.api_versions, prefixes)
 
@@ -249,8 +249,8 @@ def decide(access: Access, new: NewNamespace, flats: Iterable[bytes] | None = No
 
 
 def _check_mirror_maker(access: Access, path: str, captured: Sequence[str]) -> None:
-    """Reject a namespace that would capture topics of MirrorMaker's own (by their names without
-    the namespace), adopted or not: it begins anew where it does not find them by name."""
+    """Reject a namespace that would capture topics of MirrorMaker's own (by their names without the
+    namespace), adopted or not: it begins anew if it does not find them by name."""
     own = [flat for flat in captured if DEFAULT.is_mm2_internal_topic(decode(flat).topic)]
     if not own:
         return
@@ -365,7 +365,7 @@ def _check_names(access: Access, path: str, tiers: Collection[str]) -> None:
 
 
 def _seen(access: Access, flat: str) -> str | None:
-    """A topic in this view's spelling; None: it has none there, or may not be described."""
+    """A topic in this view's spelling, or None if it has none there, or may not be described."""
     found = access.view.spell(flat.encode())
     if found is None or access.flat(DESCRIBE, flat.encode()) is not None:
         return None

@@ -63,7 +63,7 @@ def acls_inside(access: Access, marked: Iterable[Namespace]) -> list[ResourceAcl
 
 
 def _managed(access: Access) -> Callable[[ResourcePattern], bool]:
-    """The patterns whose ACLs the principal may change; all, where there is no authorizer."""
+    """The patterns whose ACLs the principal may change; all, if there is no authorizer."""
     if not access.authorizes:
         return lambda pattern: True
     return AclRights(access, Operation.ALTER).cover

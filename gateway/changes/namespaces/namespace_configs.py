@@ -110,7 +110,7 @@ async def _find(
     operations: Operations,
     validate_only: bool,
 ) -> _Found | None:
-    """Validate and judge the change; None: there is nothing to commit."""
+    """Validate and judge the change, or None if there is nothing to commit."""
     seen = context.catalog.snapshot
     present = existing(seen, path)
     above = inherited(seen, path.rpartition(DELIMITER)[0])
@@ -266,8 +266,8 @@ async def within_patience(job: Awaitable[None], patience: float = PATIENCE) -> N
 def applied(
     snapshot: Snapshot, flat: str, dynamic: Mapping[str, str], keys: Collection[str] | None
 ) -> dict[str, str | None]:
-    """The values that a topic has at the broker once it has what it inherits, by key; None: it sets
-    none. ``dynamic`` is what is set on it now.
+    """The values that a topic has at the broker once it has what it inherits, by key, or None if it
+    sets none. ``dynamic`` is what is set on it now.
 
     ``keys``: of these only; None: whatever is neither inherited nor its own is taken off.
     """

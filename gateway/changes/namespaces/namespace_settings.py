@@ -80,7 +80,8 @@ SETTINGS: Final[Mapping[str, tuple[Callable[[str], str | None], str]]] = {
     AUTO_CREATE: (_boolean, "'true' or 'false'"),
     NUM_PARTITIONS: (_count, f"a number from 1 to {MAX_PARTITIONS:,}"),
 }
-"""By key, the function that reads a value (None: it is invalid), and the valid values in words."""
+"""By key, the function that reads a value (None if it is invalid), and the valid values in
+words."""
 
 
 def read_setting(key: str, value: str | None) -> str:
@@ -93,7 +94,7 @@ def read_setting(key: str, value: str | None) -> str:
 
 
 def wrong_setting(key: str, value: str) -> str | None:
-    """The problem of a setting that does not come from a client; None: there is none."""
+    """The problem of a setting that does not come from a client, or None if there is none."""
     if key not in SETTINGS:
         return f"'{key}' is no setting of a namespace; there are {', '.join(sorted(SETTINGS))}"
     try:

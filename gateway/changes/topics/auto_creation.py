@@ -53,7 +53,7 @@ _BROKERS_DEFAULT: Final = -1
 _TIMEOUT: Final = timedelta(seconds=30)
 
 BrokerConfigs = Callable[[], Awaitable[Mapping[str, str | None]]]
-"""The configs of a broker. Raises OSError, and PolicyError where it does not describe them."""
+"""The configs of a broker. Raises OSError, and PolicyError if it does not describe them."""
 
 Spawn = Callable[[Coroutine[Any, Any, None]], object]
 """Runs something in the background, to its end or to that of the worker."""

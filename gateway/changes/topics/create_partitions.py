@@ -4,7 +4,7 @@ As with CreateTopics: the broker validates first, then policies judge the topic 
 counted limits are decided in the catalog writer's turn, and then the broker makes the partitions.
 The topic's entry says what it counts with from the decision on (``TopicEntry.counted``), until
 listings of the cluster show the same. Topics without policies have such an entry, too: they could
-be moved to where there are some, before they grow.
+be moved to if there are some, before they grow.
 """
 
 from __future__ import annotations

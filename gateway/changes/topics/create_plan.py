@@ -172,7 +172,7 @@ def reserved(snapshot: Snapshot, planned: Planned) -> Change:
 
 
 def settled(snapshot: Snapshot, planned: Planned, now: int) -> Change | None:
-    """The change of the catalog for a topic that the broker has made; None: there is none.
+    """The change of the catalog for a topic that the broker has made, or None if there is none.
 
     Raises :class:`Rejected` when the topic may not be: its namespace has gone, or another topic has
     come by its name. It has to be deleted again then.

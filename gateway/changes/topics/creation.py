@@ -233,7 +233,7 @@ def over_limits(
 ) -> list[Violation]:
     """The limits that a topic is too many for; if it is not, it is ``expected`` from now on.
 
-    Pure, since one decision may evaluate it more than once. Raises :class:`Rejected` when the
+    Pure, because one decision may evaluate it more than once. Raises :class:`Rejected` when the
     topics were listed too long ago to be counted by.
     """
     context, namespace = creation.context, planned.name.namespace

@@ -199,8 +199,8 @@ async def _delete_topics(deletion: Deletion, timeout: timedelta) -> None:
 async def _delete_frozen(
     deletion: Deletion, topics: Mapping[TopicKey, str], timeout: timedelta, hold: Hold
 ) -> None:
-    """Delete topics under which nothing is under way. Raises OSError where it is not known what
-    became of them."""
+    """Delete topics under which nothing is under way. Raises OSError if it is not known what became
+    of them."""
     context, view = deletion.context, deletion.view
     index, before = context.cluster.index, view.snapshot
     ids = {

@@ -112,7 +112,7 @@ async def read_items(deletion: Deletion, counts: Mapping[TopicKey, int]) -> None
 
 
 def found_again(view: View, key: TopicKey, was: Found, index: TopicIndex) -> Denied | None:
-    """Why an item is not what it was when it was read, in the view by now; None: it is."""
+    """Why an item is not what it was when it was read, in the view by now, or None if it is."""
     if key.topic_id is None:
         found = _named(view, key.name)
     else:

@@ -44,7 +44,7 @@ def move(
     topic_id: bytes,
     alias_until: int | None = None,
 ) -> TopicEntry | None:
-    """The record that gives the topic the name ``target``; None where it has that already.
+    """The record that gives the topic the name ``target``; None if it has that already.
 
     It gets the virtual ``topic_id`` (16 bytes, never used before), unless the name is an alias of
     its that still works: a name that has worked all along keeps its id. Until ``alias_until`` its
@@ -77,8 +77,8 @@ def move(
 
 
 def release(snapshot: Snapshot, source: Source) -> TopicEntry | Removal | None:
-    """The record that gives a topic back to its flat name in the default namespace; None where it
-    has that already.
+    """The record that gives a topic back to its flat name in the default namespace; None if it has
+    that already.
 
     It is known by the broker's own id there. Its entry goes once what it inherited is taken off,
     and its aliases, which work until then, have expired. Raises as :func:`move` does.

@@ -1,8 +1,8 @@
 """A topic is moved, adopted or released as a client requests it (KIP-37): decided by move.py,
 judged by the policies of where it goes, committed, and applied.
 
-A move that was committed is checked once more, since two changes at the same time, each of which is
-allowed, can lead to what is not; then it is rolled back.
+A move that was committed is checked once more, because two changes at the same time, each of which
+is allowed, can lead to what is not; then it is rolled back.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class _Attempt:
     """One attempt to move a topic, decided by the catalog as ``seen``; the cluster was ``listed``
     before that (milliseconds since the epoch). ``topic_id`` is the virtual one that the topic gets.
 
-    The last decision is ``record``, the change of the topic's entry (None: nothing is to change),
+    The last decision is ``record``, the change of the topic's entry (None if nothing is to change),
     the name that the topic has by it, and the ACLs that it takes along.
     """
 
@@ -99,8 +99,8 @@ class _Attempt:
     acls: Carried | None = None
 
     async def run(self, validate_only: bool) -> str | None:
-        """The flat name of the topic that was moved; None: it was there, or was not to be moved.
-        Raises Outdated where the catalog changes meanwhile."""
+        """The flat name of the topic that was moved, or None if it was there, or was not to be
+        moved. Raises Outdated if the catalog changes meanwhile."""
         context, seen = self.context, self.seen
         flat = self._flat(seen)
         if flat is None:
@@ -267,7 +267,7 @@ class _Attempt:
     # -- policies ----------------------------------------------------------------------------------
 
     async def _judge(self, source: Source) -> Arrival | None:
-        """The topic as policies allow it where it goes; None: it is there already. Raises
+        """The topic as policies allow it where it goes, or None if it is there already. Raises
         :class:`Rejected`."""
         self._decide(self.seen, source)  # what cannot be needs no policy to say so
         name = self.new_name

@@ -82,7 +82,7 @@ class Shadows:
 
     def doubt(self, shadow: bytes) -> bool:
         """The coordinator did not know a partition: look again before the next request that needs
-        the shadow. False where that was done just before."""
+        the shadow. False if that was done just before."""
         now = self._clock()
         self._settled = {name: until for name, until in self._settled.items() if until > now}
         if shadow in self._settled:

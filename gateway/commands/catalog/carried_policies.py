@@ -39,8 +39,7 @@ class CarriedPolicies:
 
     @classmethod
     def of(cls, config: Config, imported: Imported, options: argparse.Namespace) -> CarriedPolicies:
-        """The policies of a file. Raises ConfigError, and UsageError where there are none to
-        write."""
+        """The policies of a file. Raises ConfigError, and UsageError if there are none to write."""
         under = options.under or ""
         if options.policies_to is not None and not imported.only_namespaces:
             raise UsageError("--policies-to goes with a file that export --namespaces has written")
@@ -78,7 +77,7 @@ class CarriedPolicies:
         return found
 
     def to_json(self) -> list[dict[str, object]]:
-        """The differences for programs; ``before`` is null where the configuration has no block."""
+        """The differences for programs; ``before`` is null if the configuration has no block."""
         return [
             {"namespace": path, "before": before or None, "after": after}
             for path, before, after in self.differing

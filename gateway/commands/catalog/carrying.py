@@ -179,7 +179,7 @@ def carried(
     imported: Imported, under: str, existing: Mapping[str, Namespace]
 ) -> tuple[Imported, LeftOut]:
     """A file's namespaces and ACLs below ``under`` (``""``: at their own paths), each still at its
-    place in the file; ``under`` and what is above it are added where they do not exist yet."""
+    place in the file; ``under`` and what is above it are added if they do not exist yet."""
     kept, left_out = selected(imported.entities)
     own = {key_of(one): entity_under(under, one) for one in kept}
     result = replace(

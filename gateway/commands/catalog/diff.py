@@ -1,7 +1,7 @@
 """The changes that an import would make to a catalog: computed, judged and shown. Pure.
 
-Notes of work under way (``Field.note``) make no difference between two states of one entity, since
-a job of the gateway changes them at any time.
+Notes of work under way (``Field.note``) make no difference between two states of one entity,
+because a job of the gateway changes them at any time.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def differences(
 
 
 def problems(snapshot: Snapshot, imported: Imported, found: Sequence[Difference]) -> list[Problem]:
-    """Why a catalog cannot be brought to that state; empty: it can."""
+    """Why a catalog cannot be brought to that state, or empty if it can."""
     level, problems = imported.catalog_format, []
     if level > snapshot.format:
         text = f"is {level}, and this catalog has {snapshot.format}; raise it first: "

@@ -204,7 +204,7 @@ def _decide(batch: Sequence[Difference], unchanged: Sequence[Difference]) -> Dec
 async def judged(
     context: Context, imported: Imported, found: Sequence[Difference], *, adopt: bool
 ) -> list[Problem]:
-    """Why these differences must not be committed; empty: they may be.
+    """Why these differences must not be committed, or empty if they may be.
 
     They start from the snapshot of the context's catalog. With ``adopt`` new namespaces
     may take over topics, groups and transactional ids whose names are in them. Raises OSError when

@@ -103,7 +103,7 @@ def missing(wanted: Positions, found: Positions) -> list[Partition]:
 async def planned(
     admin: Admin, groups: Groups, carriage: Carriage, *, force: bool
 ) -> tuple[list[Row], str | None]:
-    """The plan, and why it must not be carried out; None: it may be."""
+    """The plan, and why it must not be carried out, or None if it may be."""
     # States come first: a member that leaves meanwhile commits for the last time.
     states = {one: await groups.state(one) for one in (carriage.source, carriage.target)}
     source = await groups.positions(carriage.source)

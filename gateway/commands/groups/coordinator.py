@@ -50,7 +50,7 @@ class Partition(NamedTuple):
 
 
 class Position(NamedTuple):
-    """The committed offset of a partition. ``leader_epoch`` is -1 where it is not known."""
+    """The committed offset of a partition. ``leader_epoch`` is -1 if it is not known."""
 
     offset: int
     leader_epoch: int
@@ -61,8 +61,8 @@ Positions = Mapping[Partition, Position]
 
 
 class Groups:
-    """Requests for groups. Every method raises CommandError for what a coordinator rejects, and
-    where no server responds."""
+    """Requests for groups. Every method raises CommandError for what a coordinator rejects, and if
+    no server responds."""
 
     def __init__(self, client: GatewayClient) -> None:
         self._client = client
@@ -75,7 +75,7 @@ class Groups:
             client.close()
 
     async def check_versions(self) -> None:
-        """Raises CommandError where the brokers are too old for all parts of a position."""
+        """Raises CommandError if the brokers are too old for all parts of a position."""
         wanted = {
             "OffsetFetchRequest": _FETCH_VERSION,
             "OffsetCommitRequest": _COMMIT_VERSIONS[0],

@@ -173,7 +173,7 @@ async def _sees_any_topic(connection: BrokerConnection) -> bool:
 
 
 async def _has_authorizer(connection: BrokerConnection) -> bool | None:
-    """Whether the brokers have ACLs at all (KIP-140); None: they do not say."""
+    """Whether the brokers have ACLs at all (KIP-140), or None if they do not say."""
     if api_key_of(_DESCRIBE_ACLS) not in connection.api_versions:
         return None
     values: dict[str, Any] = {

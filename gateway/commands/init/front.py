@@ -65,7 +65,7 @@ def check_name(tls: ListenerTls | None, host: str) -> None:
 
 
 def name_for(bind: str, tls: ListenerTls | None) -> str | None:
-    """The host that a certificate suggests to advertise; None: it suggests none."""
+    """The host that a certificate suggests to advertise, or None if it suggests none."""
     if tls is None:
         return None
     names = hosts_of(tls)

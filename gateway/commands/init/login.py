@@ -62,7 +62,7 @@ def login_of(security: ClientSecurity, output: Path) -> Login:
 
 
 def absolute(path: Path) -> Path:
-    """The path from the root, since a gateway may be started elsewhere; links are kept, as they
+    """The path from the root, because a gateway may be started elsewhere; links are kept, as they
     may be what renews a certificate."""
     return path.expanduser().absolute()
 

@@ -36,7 +36,7 @@ class Plan(NamedTuple):
 
     @property
     def catalog_replicas(self) -> int | None:
-        """The replicas of the catalog's topic; None: it is there, or there is one broker."""
+        """The replicas of the catalog's topic, or None if it is there, or there is one broker."""
         count = min(len(self.asked.brokers), _REPLICAS)
         return None if self.asked.has_catalog or count < 2 else count
 

@@ -27,7 +27,7 @@ _ROOM: Final = 5
 _MOST_ROOM: Final = 50
 
 Probe = Callable[[str, int], str | None]
-"""(host, port) -> why the port cannot be bound; None: it can."""
+"""(host, port) -> why the port cannot be bound, or None if it can."""
 
 
 class Ports(NamedTuple):
@@ -71,7 +71,7 @@ def ranges_for(node_ids: Collection[int]) -> list[str]:
 
 
 def why_taken(host: str, port: int) -> str | None:
-    """Why a port cannot be bound on this machine; None: it can."""
+    """Why a port cannot be bound on this machine, or None if it can."""
     with ExitStack() as bound:
         return try_to_bind(host, port, bound)
 
@@ -96,7 +96,7 @@ def choose(
     """Free ports for the listeners of these names on one bind address. ``first`` None: the first
     ones that are free; else the first listener has exactly this port, and the others come behind.
 
-    Raises CommandError where no ports are left, or those that were asked for are taken.
+    Raises CommandError if no ports are left, or those that were asked for are taken.
     """
     places = NodeIdRanges.parse(node_ids).size
     size = places + 2

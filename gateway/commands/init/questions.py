@@ -22,7 +22,7 @@ class Questions:
         """The value of an answer, or of the default. An answer that ``read`` rejects, with an
         error of one sentence, is asked for again.
 
-        Raises CommandError where the input ends.
+        Raises CommandError if the input ends.
         """
         if not self.at_terminal:
             return read(default)

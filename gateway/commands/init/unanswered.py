@@ -15,7 +15,7 @@ from gateway.config.addresses import Address
 class Unanswered(CommandError):
     """No broker has answered what was asked.
 
-    ``spoken`` is what an address speaks in place of what was tried; None: that is not what is
+    ``spoken`` is what an address speaks in place of what was tried, or None if that is not what is
     wrong. The exit status is that of an address without a server, but for a login that was
     ``rejected``.
     """

@@ -32,7 +32,7 @@ class LeftTopic:
 
     ``name`` is its logical name, ``becomes`` the name that it has once the gateway is left: its
     ``flat`` name, or another one, to which it is copied. ``kept`` says why it keeps a flat name
-    that belongs to a namespace although plain names were requested; empty: it does not.
+    that belongs to a namespace although plain names were requested, or empty if it does not.
     """
 
     name: Name
@@ -132,7 +132,7 @@ class Names:
 
 
 def _why_not(flat: str, wanted: str, taken: dict[str, str]) -> str:
-    """Why a topic cannot be copied to a name; empty: it can."""
+    """Why a topic cannot be copied to a name, or empty if it can."""
     there = taken.get(fold(wanted))
     if there is not None:
         return f"'{wanted}' is taken, by '{there}'"

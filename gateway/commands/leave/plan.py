@@ -35,7 +35,7 @@ class Plan:
     """All that there is to do. ``plain``: topics and groups of namespaces get plain names.
 
     ``servers`` are the brokers', ``logs_in``: they ask for a login. ``own_user`` is the gateway's
-    there. ``shapes`` has the topics that are copied, by flat name. ``acls`` is None where there are
+    there. ``shapes`` has the topics that are copied, by flat name. ``acls`` is None if there are
     none to carry, ``no_acls`` says why. ``passwords`` are users of PLAIN, whose passwords the
     configuration names. ``has_heartbeats``: there is a topic that MirrorMaker would make.
     ``own_topics`` are the gateway's, ``shadows`` those that groups keep offsets of other clusters'

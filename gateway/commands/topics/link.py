@@ -31,7 +31,7 @@ _DANGLING: Final = "(deleted)"
 
 
 class Listed(NamedTuple):
-    """A link as the gateway lists it: ``topic`` is empty where it may not be described."""
+    """A link as the gateway lists it: ``topic`` is empty if it may not be described."""
 
     link: Name
     topic: str

@@ -107,7 +107,7 @@ async def adopt(admin: Admin, options: argparse.Namespace) -> Output:
     """Adopt existing topics into a namespace, each that can be. Warns of groups that would begin
     anew in the namespace, where it is a home.
 
-    ``--prefix`` shows its plan first, and does nothing where a name is taken.
+    ``--prefix`` shows its plan first, and does nothing if a name is taken.
     """
     target = options.to_namespace or ""
     if is_default(target) or (options.topic is None) is (options.prefix is None):
@@ -160,7 +160,7 @@ async def _adopt_all(
 
 
 def _check_plan(steps: list[Step], taken: set[str], prefix: str) -> None:
-    """Raises CommandError where a plan cannot work out as a whole."""
+    """Raises CommandError if a plan cannot work out as a whole."""
     if not steps:
         raise CommandError(
             f"nothing was adopted: no topic of the default namespace begins with "

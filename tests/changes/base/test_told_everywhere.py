@@ -22,8 +22,8 @@ SHARE = 0.02
 
 class Brokers:
     """Brokers that answer with the names of which they still tell what was before: by the number of
-    the broker, the number of looks for which it is late (None: it never answers). Each answer takes
-    some ``seconds``."""
+    the broker, the number of looks for which it is late (None if it never answers). Each answer
+    takes some ``seconds``."""
 
     def __init__(self, looks: Mapping[int, float | None], seconds: float = 0.0) -> None:
         self.left = dict(looks)

@@ -50,7 +50,7 @@ def test_a_moved_topic_counts_where_it_is() -> None:
 
 
 def test_what_is_about_to_be_made_counts_by_its_entry() -> None:
-    """And once it is listed, once; with the larger number, since a listing may be older."""
+    """And once it is listed, once; with the larger number, because a listing may be older."""
     entry = TopicEntry("org..x", LogicalName("org", "x"), creating=True, counted=5)
     snapshot = Snapshot.of(["org"], topics=[entry])
     usage = Usage()

@@ -125,7 +125,7 @@ class Limited(RuleBasedStateMachine):
         self.run(deleted())
 
     def one(self, number: int) -> str:
-        """The main name of one of the topics, in the colon spelling; empty: there is none."""
+        """The main name of one of the topics, in the colon spelling, or empty if there is none."""
         flats = sorted(self.world.broker.topics)
         if not flats:
             return ""

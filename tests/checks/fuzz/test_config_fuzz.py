@@ -227,7 +227,7 @@ TRAPS: Final = ("/dev/zero", "fifo", "a\0b", "\ud800", "token/below", "loop", "h
 
 
 def test_every_path_that_leads_to_no_file_is_named(runner: Runner, pace: Pace) -> None:
-    """Each with another one of the traps; log directories may be made where nothing is."""
+    """Each with another one of the traps; log directories may be made if nothing is."""
     traps = cycle(TRAPS)
     for sample in SAMPLES:
         if sample.name not in ("everything.yaml", "secured.yaml", "tree-la.yaml"):

@@ -1,5 +1,5 @@
 """What is taken away stops within a second also for what is open: fetch sessions, requests that
-wait, members of groups, transactions. By hand, since clients hide it.
+wait, members of groups, transactions. By hand, because clients hide it.
 
 Two workers: the connections are with both.
 """

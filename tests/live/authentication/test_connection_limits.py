@@ -154,8 +154,8 @@ def test_so_many_at_a_time(gateway: GatewayProcess) -> None:
 
 
 OUTSIDE = 30
-"""Clients that want in where there are no descriptors: more than the worker may still have of those
-of the tests before."""
+"""Clients that want in if there are no descriptors: more than the worker may still have of those of
+the tests before."""
 
 
 @contextmanager

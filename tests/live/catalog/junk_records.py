@@ -49,7 +49,7 @@ class Foreigner:
             consumer.close()
 
     def write(self, key: bytes | None, value: bytes | None, headers: Headers = ()) -> None:
-        """Write one record. Raises KafkaException where the broker rejects it."""
+        """Write one record. Raises KafkaException if the broker rejects it."""
         failures: list[Exception] = []
         producer = Producer(clients.settings(self.servers))
 

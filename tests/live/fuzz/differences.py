@@ -321,5 +321,5 @@ KNOWN: Final[tuple[KnownDifference, ...]] = (
 
 
 def why(request: Request, leaf: Leaf) -> str | None:
-    """Why the gateway differs here; None: it should not."""
+    """Why the gateway differs here, or None if it should not."""
     return next((known.why for known in KNOWN if known.explains(request, leaf)), None)

@@ -83,7 +83,7 @@ class Failure:
 @dataclass(slots=True)
 class Outcome:
     """The result of a run: the requests that were compared, by API, and the differences found.
-    ``why`` has the reason for a difference, or None where there is none. ``races`` are differences
+    ``why`` has the reason for a difference, or None if there is none. ``races`` are differences
     that did not come again, however often the sequence was sent."""
 
     requests: int = 0

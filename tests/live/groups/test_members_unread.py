@@ -1,6 +1,6 @@
 """What a client says of members that its broker lacks, or rejects, reaches no broker unread: a
 broker evaluates an expression over everybody's flat names, and keeps what a leader assigns. So ids
-and partition counts of other tenants' topics would be told. By hand, since no client does it."""
+and partition counts of other tenants' topics would be told. By hand, because no client does it."""
 
 from __future__ import annotations
 

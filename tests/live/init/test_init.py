@@ -59,7 +59,7 @@ def init(*words: str) -> dict[str, Any]:
 
 
 def check(*words: str) -> str:
-    """What is warned of, where there is no problem."""
+    """What is warned of, if there is no problem."""
     done = run("check", *words, FILE)
     assert done.returncode == 0, done.stderr
     return done.stderr

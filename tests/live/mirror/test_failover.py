@@ -153,7 +153,7 @@ def _partition(value: bytes | None) -> int:
 
 def _repeated(servers: str, topic: str) -> dict[tuple[str, int], int]:
     """How many records of each partition may come twice: ``offset.lag.max``, and behind the end 4
-    times what was not read, since older offsets are translated by syncs that are kept at
+    times what was not read, because older offsets are translated by syncs that are kept at
     exponential distances (OffsetSyncStore, invariants B and C)."""
     committed = sites.committed(servers, GROUP, [topic])
     ends = sites.ends(servers, [topic])

@@ -139,7 +139,7 @@ def test_killed_at_any_moment_under_load(
         return ends.names("busy")[0]
 
     def moves() -> dict[str, dict[str, str]]:
-        """All to the end where they are not; the busy one keeps its former name."""
+        """All to the end if they are not; the busy one keeps its former name."""
         at = ends.described_end(first())
         busy = _forced(ends.namespaces[1 - at]) | {"gateway.alias.until": until}
         asked = {ends.names("busy")[at]: busy}

@@ -83,7 +83,7 @@ def topic(colon: str, kafka: KafkaCluster, unique: Names) -> str:
 
 
 def test_a_topic_operator_reconciles(colon: str, topic: str) -> None:
-    """Twice, since what it does once it does every two minutes; the topic stays where it is."""
+    """Twice, because what it does once it does every two minutes; the topic stays where it is."""
     spec = {"retention.ms": "7200000", "cleanup.policy": "delete"}
     assert reconcile(colon, topic, spec) == ({"retention.ms"}, {"segment.ms"})
     assert reconcile(colon, topic, spec) == (set(), set())

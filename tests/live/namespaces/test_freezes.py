@@ -65,7 +65,7 @@ def _code(wire: Wire, topic: str) -> int:
 
 
 class Mover:
-    """A client that has requested a move and waits for the response; its own connection, since
+    """A client that has requested a move and waits for the response; its own connection, because
     what is behind a change on one waits for it."""
 
     def __init__(self, wire: Wire, topic: str, target: str) -> None:

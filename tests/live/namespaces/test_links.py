@@ -1,5 +1,5 @@
 """Links: a topic of one team under a second name in another's namespace, by stock clients and
-tools. The gateway is this file's own, since links raise the catalog's format for good."""
+tools. The gateway is this file's own, because links raise the catalog's format for good."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ NO_ID: Final = uuid.UUID(int=0)
 def comparable(answer: Any, names: Mapping[uuid.UUID, str]) -> Any:
     """An answer without what may differ; ``names`` are the topics' by their ids on that side.
 
-    Lists are in no order, since neither a broker nor the gateway promises one, but for those
+    Lists are in no order, because neither a broker nor the gateway promises one, but for those
     whose items go by the request's order.
     """
     if dataclasses.is_dataclass(answer):

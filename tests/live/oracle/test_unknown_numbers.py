@@ -1,7 +1,7 @@
 """Numbers and words without a meaning, in requests: a broker is the oracle of the error codes.
 
-The broker has an authorizer, since one without has no ACLs; its administrator and the gateway's ask
-the same. UNKNOWN (0) is left out of what concerns ACLs: a broker closes the connection at it.
+The broker has an authorizer, because one without has no ACLs; its administrator and the gateway's
+ask the same. UNKNOWN (0) is left out of what concerns ACLs: a broker closes the connection at it.
 """
 
 from __future__ import annotations

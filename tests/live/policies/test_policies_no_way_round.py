@@ -198,7 +198,7 @@ def test_configs_of_a_namespace(servers: str, kafka: KafkaCluster, unique: Names
 
 
 def test_what_topics_inherit(servers: str, kafka: KafkaCluster, unique: Names) -> None:
-    """Set on a namespace without policies, and inherited where there are some."""
+    """Set on a namespace without policies, and inherited if there are some."""
     name = f"outer:inner:{unique('x')}"
     namespaces.alter(servers, "outer:", {KEY: "1000"})
     namespaces.create_topic(servers, kafka, name)

@@ -135,7 +135,7 @@ class PolicedGateway:
         )
 
     def create(self, *topics: str, partitions: int = 1) -> Mapping[str, tuple[int, str]]:
-        """The code and the message of each topic's error; 0 where it was made."""
+        """The code and the message of each topic's error; 0 if it was made."""
         wanted = [NewTopic(topic, partitions, 1) for topic in topics]
         answers = {}
         for topic, future in clients.admin(self.servers).create_topics(wanted).items():

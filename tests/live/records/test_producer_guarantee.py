@@ -33,7 +33,7 @@ Names = Callable[[str], str]
 POLICY_VIOLATION = 44
 NOT_ENOUGH_REPLICAS = 19
 BARE, RAISED = "orders", "raised:orders"
-"""Topics that take no acks=all, since one of two replicas is away."""
+"""Topics that take no acks=all, because one of two replicas is away."""
 
 # "raised" has what namespaces have by default.
 NAMESPACES = ("raised", "strict", "numbered")

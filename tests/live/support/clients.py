@@ -27,7 +27,7 @@ from devkit.topics import create_topics
 from devkit.waiting import wait_until
 
 SECONDS = 120.0
-"""How long a test waits for one thing before it fails. Long, since machines are busy: what comes
+"""How long a test waits for one thing before it fails. Long, because machines are busy: what comes
 at once on an idle one may take a minute."""
 
 UNKNOWN_TOPIC_OR_PARTITION = 3

@@ -92,7 +92,7 @@ class SecuredGateway:
 
     @property
     def open(self) -> str:
-        """The address where nobody is asked."""
+        """The address if nobody is asked."""
         return self.process.bootstrap_servers("open")
 
     @property

@@ -85,7 +85,7 @@ def test_librdkafka_s_transaction_that_would_write_to_both_is_rejected(
     servers: str, ny: KafkaCluster
 ) -> None:
     """Its error can be aborted, as that of a topic without WRITE, and the producer goes on. (Kafka
-    knows of no transaction to abort where nothing was added before, whatever topic is denied.)"""
+    knows of no transaction to abort if nothing was added before, whatever topic is denied.)"""
     clients.create(servers, "both")
     clients.await_led(servers, "both")
     producer = transactional(servers, "both")
