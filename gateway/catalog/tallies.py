@@ -44,8 +44,8 @@ class Places(Protocol):
 
 def contents(entity: Entity | None) -> Iterator[tuple[str, str | None, int]]:
     """What an entity adds to a namespace and all above it: what, the namespace, how many. A
-    namespace counts in the one above it (None for an outermost one, which is in no other), an alias in the
-    one that its name is in."""
+    namespace counts in the one above it (None for an outermost one, which is in no other), an
+    alias in the one that its name is in."""
     match entity:
         case Namespace(path=path):
             yield "namespaces", path.rpartition(DELIMITER)[0] or None, 1
