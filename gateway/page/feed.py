@@ -13,6 +13,8 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final
 
+from gateway.slices import Turns, sliced
+
 log = logging.getLogger(__name__)
 
 MAX_STREAMS: Final = 16
@@ -25,7 +27,8 @@ RETRY: Final = b"retry: 1000\n\n"
 
 class Feed:
     """States for streams. ``begin`` is called when the first one opens, ``ask`` before each state,
-    and ``state`` makes it. ``history`` is what each stream begins with."""
+    and ``state`` makes it, in slices: with what 16 workers tell it takes 0.2 s. ``history`` is what
+    each stream begins with."""
 
     def __init__(
         self,
@@ -37,6 +40,7 @@ class Feed:
         every: float = EVERY_SECONDS,
         slow: float = SLOW_SECONDS,
         most: int = MAX_STREAMS,
+        turns: Turns | None = None,
     ) -> None:
         self._begin = begin
         self._ask = ask
@@ -45,6 +49,7 @@ class Feed:
         self._every = every
         self._slow = slow
         self._most = most
+        self._turns = turns or Turns()
         self._newest = b""
         self._number = 0
         self._made = asyncio.Condition()
@@ -106,7 +111,7 @@ class Feed:
             # The first answers are there at once, so that nobody looks at an empty page.
             await asyncio.sleep(self._every if self._number else min(self._every, 0.2))
             try:
-                event = encode_event(self._state())
+                event = encode_event(await sliced(self._turns, self._state))
             except Exception:  # the page stands still, and the log says why
                 log.exception("the page's state cannot be made")
                 continue

@@ -17,6 +17,7 @@ from gateway.page.observed import Buckets, Item, Latency, TrafficKey
 from gateway.page.quantiles import quantiles
 from gateway.page.remedies import remedy
 from gateway.page.window import Rates, Window, add_buckets, top
+from protocol.pausing import paced
 from protocol.schema import api_name, error_name
 
 MAX_NAMESPACES: Final = 300
@@ -67,7 +68,8 @@ class Facts:
 
 
 def build_state(config: Config, window: Window, facts: Facts) -> dict[str, Any]:
-    """The state, of JSON's types alone."""
+    """The state, of JSON's types alone. It has pause points: ``window`` and ``facts`` are not to
+    change meanwhile."""
     traffic, clusters = window.traffic(), window.clusters()
     return {
         "time": facts.time_ms,
@@ -167,7 +169,7 @@ def _rows(
     """The busiest groups as rows, and how many more there are."""
     sums: dict[tuple[object, ...], Rates] = {}
     first: dict[tuple[object, ...], TrafficKey] = {}
-    for key, rates in traffic.items():
+    for key, rates in paced(traffic.items()):
         place = group(key)
         first.setdefault(place, key)
         sums[place] = sums[place].plus(rates) if place in sums else rates
@@ -262,7 +264,7 @@ def _tree(
     if config.clusters[0].mount is None:
         return None
     sums: dict[str, Rates] = {}
-    for key, rates in traffic.items():
+    for key, rates in paced(traffic.items()):
         sums[key.cluster] = sums.get(key.cluster, Rates()).plus(rates)
     found = {one["name"]: one for one in clusters}
     own = [

@@ -18,6 +18,7 @@ from gateway.page.observed import (
     TrafficKey,
     add_traffic,
 )
+from protocol.pausing import paced
 
 SMOOTHED: Final = 10
 """Reports of a worker, a second each, over which rates are means: calm enough to read."""
@@ -58,6 +59,10 @@ class Window:
             reports = self._reports[worker_id] = deque(maxlen=SMOOTHED)
         reports.append(observed)
 
+    def copied(self) -> Window:
+        """The reports so far; what is added later is not among them."""
+        return Window({worker_id: reports.copy() for worker_id, reports in self._reports.items()})
+
     def forget(self, worker_id: int) -> None:
         """A worker has ended."""
         self._reports.pop(worker_id, None)
@@ -67,10 +72,10 @@ class Window:
         found: dict[TrafficKey, Rates] = {}
         for reports in self._reports.values():
             sums: dict[TrafficKey, Traffic] = {}
-            for key, traffic in chain.from_iterable(one.traffic for one in reports):
+            for key, traffic in paced(chain.from_iterable(one.traffic for one in reports)):
                 add_traffic(sums, key, traffic)
             seconds = sum(one.seconds for one in reports) or 1.0
-            for key, traffic in sums.items():
+            for key, traffic in paced(sums.items()):
                 rates = _per_second(traffic, seconds)
                 found[key] = found[key].plus(rates) if key in found else rates
         return found
@@ -79,7 +84,7 @@ class Window:
         """Rates of everything, over the last report of each worker."""
         total = Rates()
         for one in self._last():
-            for _, traffic in one.traffic:
+            for _, traffic in paced(one.traffic):
                 total = total.plus(_per_second(traffic, one.seconds or 1.0))
         return total
 

@@ -11,14 +11,13 @@ from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from aiohttp import web
-from prometheus_client import CollectorRegistry
-from prometheus_client.exposition import choose_encoder
-from prometheus_client.registry import Collector
 
 from gateway.checks import running
 from gateway.config.values import is_loopback
 from gateway.page.auth import is_own_host
+from gateway.processes.exposition import Exposition, Freezing
 from gateway.processes.http_port import HttpPort
+from gateway.slices import Turns
 
 MAX_CONNECTIONS: Final = 128
 """Connections that are open at a time, if the configuration says nothing else."""
@@ -59,15 +58,15 @@ class HttpEndpoints:
 
     def __init__(
         self,
-        collector: Collector,
+        metrics: Freezing,
         health: Callable[[], Health],
         add_page: Callable[[web.Application], None] = lambda _: None,
         summary: Callable[[], Mapping[str, object]] = dict,
         instance: Mapping[str, object] = MappingProxyType({}),
+        turns: Turns | None = None,
     ) -> None:
-        # A registry of its own: prometheus_client's global one tells of this process only.
-        self._registry = CollectorRegistry()
-        self._registry.register(collector)
+        # No registry: prometheus_client's global one tells of this process only.
+        self._exposition = Exposition(metrics, turns or Turns())
         self._health = health
         self._add_page = add_page
         self._summary = summary
@@ -99,10 +98,10 @@ class HttpEndpoints:
         http, self._port = self._port, None
         if http is not None:
             await http.stop()
+        await self._exposition.stop()
 
     async def _metrics(self, request: web.Request) -> web.Response:
-        encode, content_type = _encoder(request.headers.get("Accept", ""))
-        body = encode(self._registry)
+        body, content_type = await self._exposition.text(request.headers.get("Accept", ""))
         response = web.Response(body=body, headers={"Content-Type": content_type})
         response.enable_compression()
         return response
@@ -147,14 +146,6 @@ def _for_own_names(bound: str, handler: _Handler) -> _Handler:
         return await handler(request)
 
     return checked
-
-
-def _encoder(accept: str) -> tuple[Callable[[Collector], bytes], str]:
-    """The format that a client asks for; the plain one where what it asks for is no version."""
-    try:
-        return choose_encoder(accept if accept.isascii() else "")
-    except (TypeError, ValueError):  # versions that it cannot compare
-        return choose_encoder("")
 
 
 def _health_response(problems: Sequence[str], warnings: Sequence[str] = ()) -> web.Response:

@@ -23,6 +23,7 @@ from gateway.processes.http_endpoints import Health
 from gateway.processes.metrics import Metrics
 from gateway.processes.worker_messages import Observe, State
 from gateway.processes.worker_process import WorkerSlot
+from gateway.slices import Turns
 
 LEASE_SECONDS: Final = 3.0
 """For which a worker tells what it does after it was asked last."""
@@ -38,6 +39,7 @@ class LivePage:
         metrics: Metrics,
         health: Callable[[], Health],
         now: Callable[[], float] = time.monotonic,
+        turns: Turns | None = None,
     ) -> None:
         self._config = config
         self._slots = slots
@@ -50,7 +52,7 @@ class LivePage:
         self._fleet = None if url is None else FleetFigures(url, config.gateway_id, now)
         self._started_ms = _wall_ms()
         self._cpu: dict[int, tuple[State, float]] = {}
-        self.feed = Feed(self._begin, self.ask, self.state, self._history.to_json)
+        self.feed = Feed(self._begin, self.ask, self.state, self._history.to_json, turns=turns)
 
     def add_to(self, app: web.Application) -> None:
         """Add the page to the HTTP port, or a word on why there is none."""
@@ -90,12 +92,13 @@ class LivePage:
             self._fleet.look(one["id"] for each in clusters for one in each["gateways"])
 
     def state(self) -> Mapping[str, Any]:
-        """What the page shows now."""
+        """What the page shows now; may be called in slices, and is of when it began."""
+        window = self._window.copied()
         health = self._health()
         errors, recent_errors, error_seconds = self._history.errors()
         return build_state(
             self._config,
-            self._window,
+            window,
             Facts(
                 version=version(),
                 started_ms=self._started_ms,

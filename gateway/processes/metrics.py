@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from copy import copy
 from itertools import accumulate
 from operator import itemgetter
 
@@ -34,6 +35,7 @@ from gateway.processes.metric_families import (
     with_cluster,
 )
 from gateway.processes.worker_messages import State
+from protocol.pausing import paced
 from protocol.schema import ERROR_NAMES, UNKNOWN, api_name
 
 MAX_VALUES = 200
@@ -41,6 +43,7 @@ MAX_VALUES = 200
 
 _NOT_COUNTED = frozenset({OTHER, UNKNOWN, NO_TOPIC, DEFAULT_NAMESPACE})
 _PREFIX = "kafka_gateway_"
+_EVERY = 4  # Histograms between two pause points: each has 25 samples.
 _FIRST_BUCKET = 3  # All below 8 us is one bucket: the clock tells no more.
 
 
@@ -125,20 +128,33 @@ class Metrics(Collector):
         values = [gauges[name] for gauges in reported if name in gauges]
         return GAUGES[name].merge(values) if values else None
 
+    def frozen(self) -> Metrics:
+        """These metrics as they are now: what is counted later is not in them. To copy 100,000
+        counters takes 1 ms, a text of them 1 s."""
+        now, taken = self._now(), copy(self)
+        taken._now = lambda: now
+        taken._counts = {name: dict(sums) for name, sums in self._counts.items()}
+        taken._buckets = {
+            name: {values: list(buckets) for values, buckets in sums.items()}
+            for name, sums in self._buckets.items()
+        }
+        taken._states = dict(self._states)
+        return taken
+
     def collect(self) -> Iterator[Metric]:
-        """Every family, for prometheus_client."""
+        """Every family, for prometheus_client; in slices of :meth:`frozen` ones only."""
         yield InfoMetricFamily(
             f"{_PREFIX}build", "The gateway's version", value={"version": self._version}
         )
         for name, family in self.counters.items():
             metric_name = f"{_PREFIX}{NAMES.get(name, name)}"
             counter = CounterMetricFamily(metric_name, family.help, labels=family.labels)
-            for values, count in self._counts[name].items():
+            for values, count in paced(self._counts[name].items()):
                 counter.add_metric(values, count)
             yield counter
         for name, family in HISTOGRAMS.items():
             histogram = HistogramMetricFamily(_PREFIX + name, family.help, labels=family.labels)
-            for values, buckets in self._buckets[name].items():
+            for values, buckets in paced(self._buckets[name].items(), _EVERY):
                 histogram.add_metric(values, cumulative(buckets), estimated_sum(buckets))
             yield histogram
         yield from self._collect_gauges()

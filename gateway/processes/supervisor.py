@@ -46,6 +46,7 @@ from gateway.processes.worker_process import (
     exit_text,
     worker_command,
 )
+from gateway.slices import Turns
 
 log = logging.getLogger(__name__)
 
@@ -101,13 +102,15 @@ class Supervisor:
             self._slots,
             lambda outcome: self.metrics.count("policy_reloads", (outcome,)),
         )
-        self._page = LivePage(config, self._slots, self.metrics, self.health)
+        turns = Turns()
+        self._page = LivePage(config, self._slots, self.metrics, self.health, turns=turns)
         self._http = HttpEndpoints(
             self.metrics,
             self.health,
             self._page.add_to,
             summary=self._page.summary,
             instance=instance(config, path),
+            turns=turns,
         )
         self._starting = asyncio.Lock()
         self._stopping = asyncio.Event()

@@ -115,7 +115,7 @@ class Worker:
         last = self._collect()
         if self._traffic_log is not None:
             await self._traffic_log.stop()
-        self._report(last, last.flows)
+        await self._report(last, last.flows)
         return exit_codes.OK
 
     async def _start(self) -> int | None:
@@ -152,7 +152,7 @@ class Worker:
 
     async def _report_until(self, done: asyncio.Task[object], seconds: float) -> None:
         while not done.done():
-            self._report(await self._collect_in_pieces(), ())
+            await self._report(await self._collect_in_pieces(), ())
             await asyncio.wait([done], timeout=seconds)
 
     def _collect(self) -> WorkerReport:
@@ -177,14 +177,14 @@ class Worker:
             traffic_log.add((), report.denials, report.policies, report.acls)
         return report
 
-    def _report(self, report: WorkerReport, uncounted: Sequence[Flow]) -> None:
+    async def _report(self, report: WorkerReport, uncounted: Sequence[Flow]) -> None:
         """Send a report. ``uncounted`` are its flows that the channel has not added up yet."""
         gauges = {**report.gauges, **process_gauges()}
         rows = list(report.rows)
         if self._traffic_log is not None:
             gauges["traffic_log_queued_records"] = self._traffic_log.queued
             rows += self._traffic_log.take_rows()
-        self._channel.report(replace(report, flows=uncounted, gauges=gauges, rows=rows))
+        await self._channel.report(replace(report, flows=uncounted, gauges=gauges, rows=rows))
         self._observing.see(report)
 
 

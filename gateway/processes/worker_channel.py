@@ -111,13 +111,19 @@ class WorkerChannel(asyncio.Protocol):
         """Add flows to what is sent with the next report."""
         self._counts.add_flows(flows)
 
-    def report(self, report: WorkerReport) -> None:
-        """Send what was counted, or add it to what is sent when the supervisor reads again."""
+    async def report(self, report: WorkerReport) -> None:
+        """Send what was counted, or add it to what is sent when the supervisor reads again; a line
+        in each round of the event loop."""
         self.count(report.flows)
         self._counts.add_rows(report.rows)
-        if self._transport is None or self.full:
+        transport = self._transport
+        if transport is None or self.full:
             return
-        self._send_counts(self._transport)
+        for message in increments(self._counts.take()):
+            if transport.is_closing():
+                return
+            transport.write(encode_message(message))
+            await asyncio.sleep(0)
         # Last, so that /metrics never shows a state without the counts that led to it.
         state = State(
             report.connections,
@@ -126,7 +132,7 @@ class WorkerChannel(asyncio.Protocol):
             report.clusters,
             report.certificates,
         )
-        self._transport.write(encode_message(state))
+        transport.write(encode_message(state))
 
     def _send_counts(self, transport: asyncio.WriteTransport) -> None:
         for message in increments(self._counts.take()):

@@ -30,7 +30,10 @@ from gateway.processes.worker_messages import (
 log = logging.getLogger(__name__)
 
 LAST_WORDS_SECONDS = 1.0
-"""For what a worker that has ended has written last."""
+"""For each line of what a worker that has ended has written last."""
+
+MAX_LINES = 256
+"""Lines of a worker that wait for their turn; most have 30 KiB."""
 
 EXIT_SECONDS = 10.0
 """Seconds that a worker may take to end after it has closed its channel."""
@@ -79,6 +82,7 @@ class WorkerProcess:
         self._process = process
         self._reader = reader
         self._writer = writer
+        self._lines = 0
 
     @classmethod
     async def start(cls, worker_id: int, command: WorkerCommand, config: str) -> WorkerProcess:
@@ -129,7 +133,10 @@ class WorkerProcess:
                 self.kill()
             status = await ended
             self._end_group()
-            await asyncio.wait((receiving,), timeout=LAST_WORDS_SECONDS)
+            heard = -1
+            while not receiving.done() and heard != self._lines:
+                heard = self._lines
+                await asyncio.wait((receiving,), timeout=LAST_WORDS_SECONDS)
             if receiving.done():
                 receiving.result()
             return status
@@ -158,22 +165,38 @@ class WorkerProcess:
             os.killpg(self.pid, signal.SIGKILL)
 
     async def _receive(self, received: Callable[[Message], None]) -> None:
-        """A line that was cut off by the worker's end is left out."""
-        while True:
-            try:
-                line = await self._reader.readuntil()
-            except (asyncio.IncompleteReadError, ConnectionError):
-                return
-            except asyncio.LimitOverrunError:
-                log.error("worker process %d sent a line without end", self.pid)
-                self.kill()
-                return
-            try:
-                message = decode_message(line)
-            except ValueError as error:
-                log.error("worker process %d sent %s", self.pid, error)
-            else:
-                received(message)
+        """Hand over one line in each round of the event loop: it takes some ms, and a busy worker
+        writes a hundred at once. They are read before, because a worker that ends with orders
+        unread resets the channel, and asyncio gives nothing of what has come before that."""
+        lines: asyncio.Queue[bytes] = asyncio.Queue(MAX_LINES)
+        reading = asyncio.ensure_future(self._read(lines))
+        try:
+            while line := await lines.get():
+                self._lines += 1
+                self._take(line, received)
+                await asyncio.sleep(0)
+        finally:
+            reading.cancel()
+
+    async def _read(self, lines: asyncio.Queue[bytes]) -> None:
+        """Read lines, the last one empty. One that was cut off by the worker's end is left out."""
+        try:
+            while True:
+                await lines.put(await self._reader.readuntil())
+        except (asyncio.IncompleteReadError, ConnectionError):
+            pass
+        except asyncio.LimitOverrunError:
+            log.error("worker process %d sent a line without end", self.pid)
+            self.kill()
+        await lines.put(b"")
+
+    def _take(self, line: bytes, received: Callable[[Message], None]) -> None:
+        try:
+            message = decode_message(line)
+        except ValueError as error:
+            log.error("worker process %d sent %s", self.pid, error)
+        else:
+            received(message)
 
 
 @dataclass(slots=True)

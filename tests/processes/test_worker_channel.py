@@ -150,8 +150,8 @@ async def test_what_a_worker_tells() -> None:
         opened.send(Ready())
         began = time.monotonic()
         first, second = report(3), WorkerReport()
-        opened.report(first)
-        opened.report(second)
+        await opened.report(first)
+        await opened.report(second)
         await opened.close()
         told = [message async for message in supervisor.messages()]
     assert told[0] == Ready()
@@ -181,7 +181,7 @@ async def test_the_end_of_the_supervisor_is_seen() -> None:
     async with channel() as (opened, supervisor):
         supervisor.end.close()
         await asyncio.wait_for(supervisor.closed.wait(), 120)
-        opened.report(report(1))  # is of no use, and no harm
+        await opened.report(report(1))  # is of no use, and no harm
         opened.send(Ready())
 
 
@@ -192,18 +192,18 @@ async def test_counts_wait_for_a_supervisor_that_does_not_read(
     async with channel() as (opened, supervisor):
         sent = 0
         while not opened.full:
-            opened.report(report(1))
+            await opened.report(report(1))
             sent += 1
             assert sent < 100_000
         for _ in range(1_000):
-            opened.report(report(1))
+            await opened.report(report(1))
         total = 0
         async for message in supervisor.messages():
             if isinstance(message, Increments):
                 total += sum(row[2] for row in message.rows if row[0] == "requests")  # type: ignore[misc]
             if total == sent:
                 await eventually(lambda: not opened.full, "room again")
-                opened.report(WorkerReport())
+                await opened.report(WorkerReport())
             if total >= sent + 1_000:
                 break
     assert total == sent + 1_000
@@ -213,11 +213,11 @@ async def test_a_worker_that_ends_sends_what_has_waited(monkeypatch: pytest.Monk
     monkeypatch.setattr(worker_channel, "WRITE_HIGH", 1_000)
     async with channel() as (opened, supervisor):
         sent = 1
-        opened.report(report(1))
+        await opened.report(report(1))
         while not opened.full:
-            opened.report(report(1))
+            await opened.report(report(1))
             sent += 1
-        opened.report(report(7))
+        await opened.report(report(7))
         closing = asyncio.create_task(opened.close())
         rows = [
             row
@@ -233,7 +233,7 @@ async def test_closing_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(worker_channel, "CLOSE_SECONDS", 0.01)
     async with channel() as (opened, supervisor):
         while not opened.full:
-            opened.report(WorkerReport(gauges={"x" * 100_000: 1}))
+            await opened.report(WorkerReport(gauges={"x" * 100_000: 1}))
         await opened.close()
         assert not supervisor.closed.is_set()
 
@@ -260,7 +260,7 @@ async def test_what_is_observed_does_not_wait(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(worker_channel, "WRITE_HIGH", 1_000)
     async with channel() as (opened, supervisor):
         while not opened.full:
-            opened.report(report(1))
+            await opened.report(report(1))
         for _ in range(1_000):
             opened.observe(Observed(1.0))
         closing = asyncio.create_task(opened.close())

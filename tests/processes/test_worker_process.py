@@ -13,7 +13,7 @@ from signal import SIGKILL
 import pytest
 
 from devkit.paths import PROJECT_ROOT
-from gateway.processes.worker_messages import Message
+from gateway.processes.worker_messages import Failed, Message
 from gateway.processes.worker_process import WorkerProcess
 from tests.waiting import eventually
 
@@ -55,6 +55,25 @@ async def test_the_children_of_a_worker_end_with_it(then: str, tmp_path: Path) -
     process = await WorkerProcess.start(0, with_child(told, then), "")
     await process.run(lambda _: None)
     await eventually(lambda: ended(int(told.read_text())), "the end of the child")
+
+
+_TELLING = """
+import socket, sys
+channel = socket.socket(fileno=int(sys.argv[1]))
+channel.sendall(b'{"failed":"no"}\\n' * 200)
+"""
+
+
+async def test_all_lines_count_of_a_worker_that_reads_nothing() -> None:
+    """It ends with its configuration unread, which resets the channel."""
+    received: list[Message] = []
+
+    def telling(_worker_id: int, channel_fd: int) -> Sequence[str]:
+        return [sys.executable, "-S", "-c", _TELLING, str(channel_fd)]
+
+    process = await WorkerProcess.start(0, telling, "")
+    await process.run(received.append)
+    assert received == [Failed("no")] * 200
 
 
 async def test_a_worker_that_is_killed_takes_its_children_along(tmp_path: Path) -> None:
