@@ -11,12 +11,17 @@ from __future__ import annotations
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping
+from functools import partial
+
+from protocol.pausing import paced
 
 ID_LENGTH = 16
 _NO_ID = bytes(ID_LENGTH)
 # Gone topics whose id is still understood, and deleted ids that a late listing cannot bring back.
 _RETIRED_LIMIT = 10_000
 _DELETED_LIMIT = 10_000
+_EVERY = 256
+"""Topics between two pause points: 0.2 ms."""
 
 
 class TopicIndex:
@@ -39,6 +44,8 @@ class TopicIndex:
         "_clock",
         "_deleted_ids",
         "_id_of",
+        "_learnt",
+        "_listed",
         "_name_of",
         "_recent",
         "_retired",
@@ -60,6 +67,10 @@ class TopicIndex:
         self._deleted_ids: OrderedDict[bytes, None] = OrderedDict()
         self._settle_time = settle_time
         self._clock = clock
+        # The last listing, if it and nothing else is what the index holds.
+        self._listed: object = None
+        # What is learnt and forgotten while a listing is read into a copy; None: none is.
+        self._learnt: list[Callable[[], None]] | None = None
         self._recent: dict[bytes, float] = {}  # name -> when it was learnt or forgotten last
 
     def name_of(self, topic_id: bytes) -> bytes | None:
@@ -77,7 +88,7 @@ class TopicIndex:
     def names(self) -> Collection[bytes]:
         """The flat names of all topics: a live, read-only view, in no particular order.
 
-        It changes with the index: copy it before anything is awaited.
+        It changes with the index, until the next listing is in: copy it before anything is awaited.
         """
         return self._id_of.keys()
 
@@ -97,6 +108,8 @@ class TopicIndex:
             return
         if topic_id in self._deleted_ids:
             return
+        if self._learnt is not None:
+            self._learnt.append(partial(self.learn, flat, topic_id))
         self._note(flat)
         if flat not in self._id_of:
             self.version += 1
@@ -108,6 +121,9 @@ class TopicIndex:
         With ``topic_id`` (DeleteTopics v6+ answers with it) it is exact: a topic that has been
         created anew under the name stays or may come, and no listing brings the deleted one back.
         """
+        self._listed = None
+        if self._learnt is not None:
+            self._learnt.append(partial(self.forget, flat, topic_id))
         if topic_id is None or topic_id == _NO_ID:
             self._note(flat)
         else:
@@ -132,27 +148,68 @@ class TopicIndex:
         ``mark`` was taken before the listing was asked for. Without one the listing is taken to
         be newer than anything learnt or forgotten.
         """
-        if partitions is not None and partitions != self.partitions:
+        if partitions is not None and _differ(partitions, self.partitions):
             self.partitions = partitions
         settled = self._clock() if mark is None else mark - self._settle_time
         newer = {name for name, at in self._recent.items() if at > settled}
         wanted = {
             name: None if topic_id == _NO_ID else topic_id
-            for name, topic_id in listing
+            for name, topic_id in paced(listing, _EVERY)
             if name not in newer and topic_id not in self._deleted_ids
         }
-        gone = [name for name in self._id_of if name not in wanted and name not in newer]
+        known = paced(self._id_of, _EVERY)
+        gone = [name for name in known if name not in wanted and name not in newer]
         names_before = len(self._id_of)
-        for name in gone:
+        for name in paced(gone, _EVERY):
             self._remove(name)
-        for name, topic_id in wanted.items():
+        for name, topic_id in paced(wanted.items(), _EVERY):
             self._set(name, topic_id)
         if gone or len(self._id_of) != names_before:
             self.version += 1
         # A later listing is asked for later: what has settled now has settled then.
         self._recent = {name: self._recent[name] for name in newer}
+        self._listed = None if newer else listing
+
+    def replace_in_slices(
+        self,
+        listing: Collection[tuple[bytes, bytes | None]],
+        mark: float,
+        partitions: Mapping[bytes, int],
+    ) -> None:
+        """The same as ``replace``, with pause points; 200,000 topics take 0.2 s. The index holds
+        what it held, and what is learnt, until all of the listing is in it. For one listing at a
+        time, which nobody changes: the same one again is known to be no news.
+        """
+        if listing is self._listed and partitions is self.partitions:
+            return
+        made = self._copied()
+        version = made.version
+        learnt = self._learnt = []
+        try:
+            made.replace(listing, mark, partitions)
+        finally:
+            self._learnt = None
+        grown = self.version + made.version - version
+        self.partitions = made.partitions
+        self._id_of, self._name_of = made._id_of, made._name_of
+        self._retired, self._deleted_ids = made._retired, made._deleted_ids
+        self._recent, self._listed = made._recent, made._listed
+        # What was learnt meanwhile is newer than the listing.
+        for learn in learnt:
+            learn()
+        self.version = grown
+
+    def _copied(self) -> TopicIndex:
+        """The same index, apart from what is learnt later. 200,000 topics take some ms."""
+        made = TopicIndex(self._settle_time, clock=self._clock)
+        made.version, made.partitions = self.version, self.partitions
+        made._id_of, made._name_of = self._id_of.copy(), self._name_of.copy()
+        made._retired, made._deleted_ids = self._retired.copy(), self._deleted_ids.copy()
+        made._recent = self._recent.copy()
+        return made
 
     def _note(self, flat: bytes) -> None:
+        self._listed = None
         self._recent[flat] = self._clock()
 
     def _set(self, flat: bytes, topic_id: bytes | None) -> None:
@@ -176,3 +233,12 @@ class TopicIndex:
         if len(self._retired) > _RETIRED_LIMIT:
             oldest, _ = self._retired.popitem(last=False)
             del self._name_of[oldest]
+
+
+def _differ(one: Mapping[bytes, int], other: Mapping[bytes, int]) -> bool:
+    """Whether two mappings differ, which for large ones takes a while."""
+    if one is other:
+        return False
+    if len(one) != len(other):
+        return True
+    return any(other.get(name) != count for name, count in paced(one.items(), _EVERY))

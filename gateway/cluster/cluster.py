@@ -303,7 +303,8 @@ class Cluster:
         except ProtocolError as error:
             raise BrokerError(f"its Metadata v{version} makes no sense: {error}") from None
         self._check(listing)
-        self.index.replace(listing.topics, mark, listing.partitions)
+        indexing = partial(self.index.replace_in_slices, listing.topics, mark, listing.partitions)
+        await in_slices(self._slices, Slices(indexing))
         self.cluster_id = listing.cluster_id
         self.controller_id = listing.controller_id
         self.racks = listing.racks

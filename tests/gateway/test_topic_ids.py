@@ -1,9 +1,14 @@
 from __future__ import annotations
 
+import gc
+from functools import partial
+from time import thread_time
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway import topic_ids
+from gateway import slices, topic_ids
 from gateway.topic_ids import TopicIndex
 
 A, B, C = (bytes([n]) * 16 for n in (1, 2, 3))
@@ -248,3 +253,111 @@ def test_after_any_listings_the_last_one_holds(listings: list[dict[bytes, bytes]
     for name, topic_id in last.items():
         assert index.id_of(name) == topic_id
         assert index.name_of(topic_id) == name
+
+
+names = st.sampled_from([b"a", b"b", b"c", b"d"])
+ids = st.integers(1, 9).map(lambda n: bytes([n]) * 16)
+news = st.lists(st.tuples(st.sampled_from(["learn", "forget"]), names, st.none() | ids), max_size=6)
+
+
+def hear(index: TopicIndex, heard: tuple[str, bytes, bytes | None]) -> None:
+    how, name, topic_id = heard
+    (index.learn if how == "learn" else index.forget)(name, topic_id)
+
+
+def content(index: TopicIndex) -> object:
+    every = [bytes([n]) * 16 for n in range(1, 10)]
+    return (
+        {name: index.id_of(name) for name in index.names()},
+        {topic_id: index.name_of(topic_id) for topic_id in every},
+        index.partitions,
+    )
+
+
+@given(steps=st.lists(st.tuples(topics, news, st.floats(0, 2)), max_size=5), settle=st.booleans())
+def test_a_listing_in_slices_is_one_at_once(
+    steps: list[tuple[dict[bytes, bytes], list[tuple[str, bytes, bytes | None]], float]],
+    settle: bool,
+) -> None:
+    """What is learnt and forgotten meanwhile comes after it."""
+    now = 0.0
+    sliced, whole = (TopicIndex(1.0, clock=lambda: now) for _ in range(2))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(slices, "SLICE_SECONDS", 0.0)
+        patched.setattr(slices, "FIRST_SECONDS", 0.0)
+        patched.setattr(topic_ids, "_EVERY", 1)
+        for listing, learnt, later in steps:
+            now += later + 2 * settle
+            pairs, partitions = tuple(listing.items()), dict.fromkeys(listing, 3)
+            for _ in range(2):  # the second time it may be no news
+                whole.replace(pairs, now, partitions)
+                before, version = set(sliced.names()), sliced.version
+                work = slices.Slices(partial(sliced.replace_in_slices, pairs, now, partitions))
+                rest = list(learnt)
+                while not work.step():
+                    assert set(sliced.names()) == before
+                    if rest:
+                        held = content(sliced)
+                        hear(sliced, rest[0])
+                        # A name that is known is no news: the listing decides, as ever.
+                        if rest[0][0] == "forget" or content(sliced) != held:
+                            hear(whole, rest[0])
+                        del rest[0]
+                        assert (sliced.version != version) >= (set(sliced.names()) != before)
+                        before = set(sliced.names())
+                work.result()
+                for heard in rest:
+                    hear(sliced, heard)
+                    hear(whole, heard)
+                assert content(sliced) == content(whole)
+                assert (sliced.version != version) >= (set(sliced.names()) != before)
+                learnt = []
+                now += 2 * settle
+
+
+def test_a_listing_that_is_abandoned_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(slices, "FIRST_SECONDS", 0.0)
+    index = index_of((b"orders", A))
+    work = slices.Slices(partial(index.replace_in_slices, ((b"logs", B),), index.mark(), {}))
+    assert not work.step()
+    index.learn(b"logs", A)
+    work.abandon()
+    assert set(index.names()) == {b"orders", b"logs"}
+    index.learn(b"more", None)
+    assert index.exists(b"more")
+
+
+MANY = 200_000
+WANTED_SECONDS = 0.05
+
+
+def longest_turn(index: TopicIndex, listing: tuple[tuple[bytes, bytes], ...]) -> float:
+    """The CPU seconds of the longest slice, at best."""
+    partitions = {name: 1 for name, _ in listing}
+    best = 1.0
+    for _ in range(3):
+        tried, longest, done = index._copied(), 0.0, False
+        gc.collect()
+        work = slices.Slices(
+            partial(tried.replace_in_slices, listing, tried.mark(), dict(partitions))
+        )
+        while not done:
+            before = thread_time()
+            done = work.step()
+            longest = max(longest, thread_time() - before)
+        work.result()
+        assert set(tried.names()) == set(partitions)
+        best = min(best, longest)
+    return best
+
+
+@pytest.mark.alone
+def test_no_turn_is_long_with_many_topics() -> None:
+    """At once it took 0.2 s, and 0.5 s if all are others."""
+    pairs = tuple((b"team..topic-%d" % n, n.to_bytes(16, "big")) for n in range(1, MANY))
+    others = tuple((name, topic_id[::-1]) for name, topic_id in pairs)
+    index = TopicIndex(0.0)
+    assert longest_turn(index, pairs) < WANTED_SECONDS
+    index.replace(pairs, index.mark(), dict.fromkeys(dict(pairs), 1))
+    assert longest_turn(index, pairs) < WANTED_SECONDS
+    assert longest_turn(index, others) < WANTED_SECONDS
