@@ -154,14 +154,17 @@ class Usage(_Topics):
     def at(self, snapshot: Snapshot, index: TopicIndex) -> Usage:
         """This, as of a state of the catalog and the cluster's topics as they are known now."""
         changed: set[str] = set()
-        if snapshot.namespaces is not self._namespaces or index.partitions is not self._listed:
-            # Which topics that touches is not worth finding out: both are seldom.
+        if snapshot.namespaces is not self._namespaces:
+            # Which topics that touches is not worth finding out: it is seldom.
             changed |= self._held.keys()
             changed.update(flat.decode() for flat in index.names())
             changed |= snapshot.topics.keys()
         else:
             if snapshot.topics is not self._entries:
                 changed.update(differing(self._entries, snapshot.topics))
+            if index.partitions is not self._listed:
+                listed = differing(self._listed, index.partitions)
+                changed.update(flat.decode() for flat in listed)
             if index.version != self._version:
                 changed |= self._held.keys() ^ {flat.decode() for flat in index.names()}
         self._namespaces, self._entries = snapshot.namespaces, snapshot.topics

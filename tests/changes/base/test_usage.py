@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import thread_time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -193,3 +195,21 @@ def count_on(steps: list[tuple[str, object]]) -> None:
                 changes = [entry]
         snapshot = snapshot.apply(changes, snapshot.version + 1)
         assert counts(usage.at(snapshot, index)) == counts(Usage().at(snapshot, index))
+
+
+@pytest.mark.alone
+def test_a_listing_with_one_more_partition_is_not_counted_anew() -> None:
+    """A count anew takes 10 us for each topic, in one turn."""
+    listed = {b"org..t%d" % number: 3 for number in range(50_000)}
+    index, usage, snapshot = TopicIndex(), Usage(), Snapshot.of(["org"])
+    index.replace([(name, None) for name in listed], None, listed)
+    usage.at(snapshot, index)
+    taken = []
+    for partitions in (4, 5, 6):
+        more = {**listed, b"org..t7": partitions}
+        index.replace([(name, None) for name in more], None, more)
+        before = thread_time()
+        usage.at(snapshot, index)
+        taken.append(thread_time() - before)
+        assert usage.partitions_of("org..t7") == partitions
+    assert min(taken) < 0.05
