@@ -120,10 +120,10 @@ def test_a_command_starts_quickly(command: str, tmp_path: Path, pace: Pace) -> N
 
 
 def test_a_supervisor_loads_no_client_of_brokers(tmp_path: Path) -> None:
-    """It reads the configuration and serves HTTP; workers have the connections."""
+    """It reads the configuration and serves HTTP, in slices; workers have the connections."""
     found = loaded(tmp_path, _IMPORT.format("gateway.processes.supervisor"))
     assert found.heavy == {
-        *("aiohttp", "asyncio", "kio", "prometheus_client", "pydantic", "re2", "yaml")
+        *("aiohttp", "asyncio", "greenlet", "kio", "prometheus_client", "pydantic", "re2", "yaml")
     }
 
 
