@@ -68,9 +68,14 @@ class Part:
 
 
 class Stream:
-    """A response that passes in pieces: :class:`gateway.exchanges.fetch_stream.FetchStream`."""
+    """A response that passes in pieces: :class:`gateway.exchanges.fetch_stream.FetchStream`. If it
+    ``has_more``, what has arrived holds more than is walked in one go: the caller feeds the rest,
+    in slices."""
 
-    __slots__ = ()
+    __slots__ = ("has_more",)
+
+    def __init__(self) -> None:
+        self.has_more = False
 
     @property
     def done(self) -> bool:

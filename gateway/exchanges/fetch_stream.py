@@ -21,6 +21,7 @@ from gateway.rules.rename import wire_string
 from protocol.entities import Kind
 from protocol.errors import ProtocolError, TruncatedError
 from protocol.headers import response_body_pos
+from protocol.pausing import may_pause, pause_point
 from protocol.primitives import MAX_INT32, write_uvarint
 from protocol.records import walk_batches
 from protocol.walkers import Span
@@ -39,6 +40,12 @@ LAST_BY_NAME: Final = 12
 
 UNIT_LIMIT: Final = 1024 * 1024
 """The most bytes of the head of a topic or partition (with its aborted transactions)."""
+
+AT_ONCE: Final = 1024
+"""Units, four of a topic with one partition, that are walked in one go: 2 ms."""
+
+BETWEEN: Final = 64
+"""Units between two pause points of a walk in slices."""
 
 
 class Stage(IntEnum):
@@ -75,6 +82,7 @@ class FetchStream(Stream):
     )
 
     def __init__(self, state: ConnectionState, exchange: Exchange) -> None:
+        super().__init__()
         segments = exchange.plan.response_segments
         assert segments is not None
         self._state = state
@@ -131,15 +139,28 @@ class FetchStream(Stream):
         return self.feed(buf, at, out)
 
     def feed(self, buf: bytes, position: int, out: list[Buffer]) -> int:
-        """Walk and pass on what has arrived; returns where to go on when more has.
+        """Walk and pass on what has arrived; returns where to go on when more has. In slices there
+        are pause points, else many units are left for a call in slices (``has_more``).
 
         Raises ProtocolError when the response is not what its version says.
         """
         at = passed = position
         limit = len(buf)
         end = min(limit, position + self.left)
+        units = AT_ONCE
+        self.has_more = False
         try:
-            while self._stage is not Stage.DONE:
+            while self._stage is not Stage.DONE or self._fetched:
+                units -= 1
+                if units < 0:
+                    if not may_pause():
+                        self.has_more = True
+                        break
+                    pause_point()
+                    units = BETWEEN
+                if self._stage is Stage.DONE:
+                    count_fetched(self._exchange, self._fetched.pop())
+                    continue
                 if self._skip:
                     stop = self._pass_records(buf, at, min(end, at + self._skip))
                     self._skip -= stop - at
@@ -159,7 +180,7 @@ class FetchStream(Stream):
         if at > passed:
             self._pass_on(buf, passed, at, out)
         self.left -= at - position
-        if self._stage is Stage.DONE and self.left:
+        if self.done and self.left:
             raise ProtocolError(f"Fetch response has {self.left} bytes after its end")
         return at
 
@@ -171,7 +192,7 @@ class FetchStream(Stream):
     @property
     def done(self) -> bool:
         """Whether the whole response has been passed on."""
-        return self._stage is Stage.DONE
+        return self._stage is Stage.DONE and not self._fetched
 
     def flows(self) -> list[Flow]:
         """The flows that it may still count on."""
@@ -206,9 +227,7 @@ class FetchStream(Stream):
             self._topics -= 1
             self._next_topic()
         else:
-            self._stage = Stage.DONE
-            for topic in self._fetched:
-                count_fetched(self._exchange, topic)
+            self._stage = Stage.DONE  # and now its topics are counted
 
     def _pass_on(self, buf: bytes, passed: int, at: int, out: list[Buffer]) -> None:
         out.append(slice_of(buf, passed, at))

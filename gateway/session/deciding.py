@@ -171,12 +171,16 @@ async def _finished(exchange: Exchange, work: Work) -> bytes:
 
 
 class Restoring:
-    """A response that is being restored to the ``pieces`` that its client gets; it ``arrived`` then
-    (monotonic seconds)."""
+    """A response, or what has arrived of one, that is being restored to the ``pieces`` that its
+    client gets. It begins at ``position``, its ``slices`` give where it ends, and it ``arrived``
+    then (monotonic seconds)."""
 
-    __slots__ = ("arrived", "pieces", "slices")
+    __slots__ = ("arrived", "pieces", "position", "slices")
 
-    def __init__(self, slices: Slices[None], pieces: list[Buffer], arrived: float) -> None:
+    def __init__(
+        self, slices: Slices[int], position: int, pieces: list[Buffer], arrived: float
+    ) -> None:
         self.slices = slices
+        self.position = position
         self.pieces = pieces
         self.arrived = arrived

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from struct import Struct
 from time import monotonic
 from typing import Final
 
-from gateway.exchanges.exchange import Exchange
+from gateway.exchanges.exchange import Exchange, Stream
 from gateway.exchanges.fetch_stream import FetchStream
-from gateway.exchanges.framing import ALL, SIZE, Buffer, Held, bad_size, write_frame
+from gateway.exchanges.framing import ALL, SIZE, Buffer, Held, bad_size, rest_of, write_frame
 from gateway.exchanges.numbered_stream import NumberedStream
 from gateway.exchanges.state import ConnectionState
 from gateway.session.deciding import Restoring
@@ -70,7 +71,9 @@ class Responses:
                 break
             self._in_flight.answered(queue, arrived)
         if position < limit:
-            self._held.keep(buf[position:], wanted)
+            self._held.keep(rest_of(buf, position), wanted)
+        if self.restoring is not None:
+            self._held.wanted = ALL  # also where nothing is held yet
 
     def _read_response(
         self, exchange: Exchange, buf: bytes, position: int, arrived: float
@@ -82,7 +85,7 @@ class Responses:
         limit = len(buf)
         if exchange.stream is not None:
             at = exchange.stream.feed(buf, position, self._in_flight.to_client)
-            return at, limit - at + 1
+            return self._fed(exchange.stream, buf, at, arrived)
         if limit - position < 4 + MIN_RESPONSE:
             return position, 4 + MIN_RESPONSE
         size, correlation_id = _RESPONSE_HEAD.unpack_from(buf, position)
@@ -99,52 +102,69 @@ class Responses:
             at = stream.start(buf, position, size, self._in_flight.to_client)
             if stream.started:
                 exchange.stream = stream
-            return at, limit - at + 1
+            return self._fed(stream, buf, at, arrived)
         if end > limit:
             return position, end - position
         to_client = self._in_flight.to_client
         if size > exchange.plan.small_response or exchange.long:
             pieces: list[Buffer] = []
-            slices = Slices(partial(self._response, exchange, buf, position, end, pieces))
-            if not slices.step():
-                self.restoring = Restoring(slices, pieces, arrived)
-                return position, ALL
-            slices.result()
-            to_client += pieces
-            return end, 0
-        self._response(exchange, buf, position, end, to_client)
-        return end, 0
+            work = partial(self._response, exchange, buf, position, end, pieces)
+            return self._in_slices(work, position, pieces, arrived), ALL
+        return self._response(exchange, buf, position, end, to_client), 0
+
+    def _fed(self, stream: Stream, buf: bytes, at: int, arrived: float) -> tuple[int, int]:
+        """Where to go on with a Fetch response of which some has passed, up to ``at``, as of
+        :meth:`_read_response`. A response may have 100,000 topics, so the rest may take slices."""
+        if stream.has_more:
+            pieces: list[Buffer] = []
+            at = self._in_slices(partial(stream.feed, buf, at, pieces), at, pieces, arrived)
+        return at, len(buf) - at + 1
+
+    def _in_slices(
+        self, work: Callable[[], int], position: int, pieces: list[Buffer], arrived: float
+    ) -> int:
+        """Do work on what stands at ``position``, which returns where to go on, and fills
+        ``pieces``. Returns that, or ``position`` if it is not done in the first slice."""
+        slices = Slices(work)
+        if not slices.step():
+            self.restoring = Restoring(slices, position, pieces, arrived)
+            return position
+        self._in_flight.to_client += pieces
+        return slices.result()
 
     def resume(self) -> None:
         """Go on after a long response has been restored. Raises ProtocolError."""
         done, self.restoring = self.restoring, None
         assert done is not None
-        done.slices.result()
+        passed = done.slices.result() - done.position
         self._in_flight.to_client += done.pieces
         queue = self._in_flight.queue
         assert queue
-        self._in_flight.answered(queue, done.arrived)
-        held = self._held.take()
-        self._read(held[4 + SIZE.unpack_from(held)[0] :])
+        stream = queue[0].stream
+        if stream is None or stream.done:
+            self._in_flight.answered(queue, done.arrived)
+        self._read(rest_of(self._held.take(), passed))
         self._in_flight.count()
 
     def _response(
         self, exchange: Exchange, buf: bytes, position: int, end: int, to_client: list[Buffer]
-    ) -> None:
+    ) -> int:
+        """Pass on a whole response; returns its end."""
         plan = exchange.plan
         start = response_body_pos(buf, position + 4, end, plan.response_header_version)
         result = plan.on_response(self._state, exchange, buf, start, end)
         if isinstance(result, list):
             if not exchange.has_finish:
                 exchange.response_size += write_frame(to_client, buf, position, end, end, result)
-                return
+                return end
             result = splice(buf, start, end, result)
         elif result is None:
-            return
+            return end
         payload = response_payload(exchange, result)
         # Added to, since a handler may have counted some of it elsewhere.
         exchange.response_size += len(payload) + 4 - (end - position)
         to_client.append(SIZE.pack(len(payload)) + payload)
+        return end
 
 
 def response_payload(exchange: Exchange, body: bytes) -> bytes:
