@@ -74,6 +74,11 @@ class Authorizer(ABC):
         earlier verdicts no longer hold for another reason than the catalog. Raises ValueError with
         a sentence for the operator."""
 
+    def prepare(self, snapshot: Snapshot) -> None:  # noqa: B027 - :meth:`see` may be quick
+        """Get ready for a state of the catalog that :meth:`see` is soon called with. Verdicts stay
+        as they are. This is called in slices, so it may have pause points
+        (``protocol.pausing``), and :meth:`see` has none."""
+
     def see(self, snapshot: Snapshot) -> None:  # noqa: B027 - its ACLs may be elsewhere
         """Use this state of the catalog from now on."""
 

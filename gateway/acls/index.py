@@ -2,13 +2,16 @@
 
 It has one :class:`Rules` for each principal and type of resource, and another one for what is
 decided by another pattern than it is written as (``decided_as``).
+
+Few changes are made in place. Many would take too long for one callback, so they are made in slices
+on a copy, which shares what does not change, and takes the index's place at once.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import zip_longest
+from typing import Final, NamedTuple
 
 from gateway.acl_model import (
     ANY_USER,
@@ -29,11 +32,21 @@ from gateway.acls.grants import Grant
 from gateway.acls.rules import Rules
 from gateway.catalog.entities import ResourceAcls
 from gateway.names import DELIMITER
+from protocol.pausing import FEW, eased, pause_point
 
 Acls = Mapping[ResourcePattern, ResourceAcls]
 
+Difference = tuple[ResourceAcls | None, ResourceAcls | None]
+"""The ACLs of a pattern before and after a change; None: it has none."""
+
 _Key = tuple[ResourceType, str, bool]
 """Type of resource, principal, and whether the patterns are decided by as they are written."""
+
+
+MAX_BESIDE: Final = 1_000
+"""PREFIXED patterns that are indexed again in one callback: 1 ms."""
+
+_NO_LENGTHS: Final[Mapping[int, int]] = {}
 
 
 class AclIndex:
@@ -46,21 +59,36 @@ class AclIndex:
         self._rules: dict[_Key, Rules] = {}
         self._present = {kind: Presence(kind) for kind in ResourceType}
         self._decided = {kind: Presence(kind) for kind in ResourceType}
+        self._next: _Next | None = None
+        self._is_copy = False
+        """True while this is a copy of another index, whose Rules it has."""
+
+    def prepare(self, acls: Acls) -> None:
+        """Make what :meth:`see` needs for another state of the catalog, with pause points if that
+        is long. Nothing of it shows before."""
+        before = self.acls
+        differences = list(differing(before, acls))
+        made, principals = None, None
+        if self._is_long(differences):
+            made = self._copy()
+            principals = made._follow(differences)
+        self._next = _Next(before, acls, differences, made, principals)
 
     def see(self, acls: Acls) -> Collection[str] | None:
         """Follow the catalog to another state, change by change. Returns the principals whose
         ACLs have changed; None: those of all."""
-        gates = set(self.own_acls)
-        touched: dict[_Key, Rules] = {}
-        for before, after in differing(self.acls, acls):
-            self._change(before, after, touched)
-        for key, rules in touched.items():
-            rules.settle()
-            if not rules:
-                del self._rules[key]
-        self.acls = acls
-        principals = {principal for _, principal, _ in touched}
-        return None if ANY_USER in principals or gates != self.own_acls else principals
+        if acls is self.acls:
+            return set()
+        # What was prepared for, or by, another state leads nowhere.
+        while (found := self._next) is None or not found.leads(self.acls, acls):
+            self.prepare(acls)
+        self._next, self.acls = None, acls
+        if found.made is None:
+            return self._follow(found.differences)
+        made = found.made
+        self.own_acls, self._rules = made.own_acls, made._rules
+        self._present, self._decided = made._present, made._decided
+        return found.principals
 
     def own_rules(self, kind: ResourceType, principal: str) -> tuple[Rules, ...]:
         """The grants whose entries name this principal, ``User:*`` for every user."""
@@ -74,6 +102,48 @@ class AclIndex:
     def covers(self, kind: ResourceType, text: str) -> bool:
         """Whether a pattern with ACLs, for any principal, covers a name."""
         return self._present[kind].covers(text) or self._decided[kind].covers(text)
+
+    def _is_long(self, differences: Iterable[Difference]) -> bool:
+        """Whether it takes too long for one callback to follow these."""
+        entries = 0
+        beside: dict[tuple[ResourceType, str, bool], int] = {}
+        for before, after in differences:
+            known = after or before
+            assert known is not None
+            entries += max(1, _entries_in(before), _entries_in(after))
+            if known.pattern.pattern_type is PatternType.PREFIXED:
+                # All of a principal's in the same namespace are indexed again with one of them.
+                decided = decided_as(known.pattern)
+                written = decided == known.pattern
+                found = (self._present if written else self._decided)[decided.type]
+                head = name_of(decided.type, decided.name).head
+                beside[decided.type, head, written] = found.prefixes_in(head)
+            if entries > FEW or sum(beside.values()) > MAX_BESIDE:
+                return True
+        return False
+
+    def _copy(self) -> AclIndex:
+        """An index like this one that can be changed without it. Their Rules are shared."""
+        made = AclIndex()
+        made.own_acls = set(self.own_acls)
+        made._rules = dict(self._rules)
+        made._is_copy = True
+        made._present = {kind: found.copy() for kind, found in self._present.items()}
+        made._decided = {kind: found.copy() for kind, found in self._decided.items()}
+        return made
+
+    def _follow(self, differences: Collection[Difference]) -> Collection[str] | None:
+        """Make these changes; the principals that they concern."""
+        gates = set(self.own_acls)
+        touched: dict[_Key, Rules] = {}
+        for before, after in eased(differences):
+            self._change(before, after, touched)
+        for key, rules in eased(touched.items()):
+            rules.settle()
+            if not rules:
+                del self._rules[key]
+        principals = {principal for _, principal, _ in touched}
+        return None if ANY_USER in principals or gates != self.own_acls else principals
 
     def _change(
         self,
@@ -89,15 +159,22 @@ class AclIndex:
         decided = decided_as(pattern)
         for principal, entries in _by_principal(new, {each.principal for each in old ^ new}):
             key = pattern.type, principal, decided == pattern
-            rules = self._rules.get(key)
+            rules = touched.get(key)
             if rules is None:
-                rules = self._rules[key] = Rules()
+                rules = touched[key] = self._rules_to_change(key)
             rules.put(decided, Grant(pattern, entries) if entries else None)
-            touched[key] = rules
         if bool(old) is not bool(new):
             self._appear(pattern, there=bool(new))
             if decided != pattern:
                 self._decided[pattern.type].put(decided, there=bool(new))
+
+    def _rules_to_change(self, key: _Key) -> Rules:
+        rules = self._rules.get(key)
+        if rules is None:
+            rules = self._rules[key] = Rules()
+        elif self._is_copy:
+            rules = self._rules[key] = rules.copy()
+        return rules
 
     def _appear(self, pattern: ResourcePattern, *, there: bool) -> None:
         self._present[pattern.type].put(pattern, there=there)
@@ -106,9 +183,26 @@ class AclIndex:
             (self.own_acls.add if there else self.own_acls.discard)(pattern.name)
 
 
-def differing(
-    before: Acls, after: Acls
-) -> Iterator[tuple[ResourceAcls | None, ResourceAcls | None]]:
+class _Next(NamedTuple):
+    """What leads from one state of the catalog to another: the differences if they are few, or else
+    an index that was ``made`` of them, and the ``principals`` that they concern."""
+
+    before: Acls
+    after: Acls
+    differences: Sequence[Difference]
+    made: AclIndex | None
+    principals: Collection[str] | None
+
+    def leads(self, before: Acls, after: Acls) -> bool:
+        """Whether it leads from one state to the other."""
+        return self.before is before and self.after is after
+
+
+def _entries_in(acls: ResourceAcls | None) -> int:
+    return 0 if acls is None else len(acls.entries)
+
+
+def differing(before: Acls, after: Acls) -> Iterator[Difference]:
     """The differences of two states: pairs of the old and the new entity, None for none.
 
     Two states of a catalog share their entities, in the same order but for those added at the end:
@@ -126,14 +220,14 @@ def differing(
 
 
 def _by_principal(
-    entries: Iterable[AclEntry], principals: Iterable[str]
+    entries: Collection[AclEntry], principals: Iterable[str]
 ) -> Iterator[tuple[str, tuple[AclEntry, ...]]]:
     """The entries of each of some principals."""
     found: dict[str, list[AclEntry]] = {principal: [] for principal in principals}
-    for entry in entries:
+    for entry in eased(entries):
         if entry.principal in found:
             found[entry.principal].append(entry)
-    return ((principal, tuple(mine)) for principal, mine in found.items())
+    return ((principal, tuple(mine)) for principal, mine in eased(found.items()))
 
 
 def matching_acls(index: AclIndex, matching: AclFilter) -> Iterator[AclBinding]:
@@ -189,9 +283,18 @@ class Presence:
         self._kind = kind
         self._literals: set[str] = set()
         self._prefixes: set[str] = set()
-        self._lengths: dict[str, Counter[int]] = {}
+        self._lengths: dict[str, dict[int, int]] = {}
         """The number of prefixes of each length, by the namespace that they stay in. Those that are
-        whole namespaces have none."""
+        whole namespaces have none. The inner ones are replaced, never changed: copies share them.
+        """
+
+    def copy(self) -> Presence:
+        """Another one with the same patterns."""
+        made = Presence(self._kind)
+        pause_point()
+        made._literals, made._prefixes = set(self._literals), set(self._prefixes)
+        made._lengths = dict(self._lengths)
+        return made
 
     def put(self, pattern: ResourcePattern, *, there: bool) -> None:
         """Note that a pattern has ACLs now (``there``), or has none any more."""
@@ -203,14 +306,18 @@ class Presence:
         if self._is_namespace(name):
             return
         head = name_of(self._kind, name).head
-        lengths = self._lengths.get(head)
-        if lengths is None:
-            lengths = self._lengths[head] = Counter()
-        lengths[len(name)] += 1 if there else -1
+        lengths = dict(self._lengths.get(head, _NO_LENGTHS))
+        lengths[len(name)] = lengths.get(len(name), 0) + (1 if there else -1)
         if not lengths[len(name)]:
             del lengths[len(name)]
-        if not lengths:
+        if lengths:
+            self._lengths[head] = lengths
+        else:
             del self._lengths[head]
+
+    def prefixes_in(self, head: str) -> int:
+        """The number of prefixes that stay in a namespace."""
+        return sum(self._lengths.get(head, _NO_LENGTHS).values())
 
     def covers(self, text: str) -> bool:
         """Whether a pattern with ACLs covers a name."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 from gateway.acl_model import (
     NAMESPACED,
@@ -16,6 +17,13 @@ from gateway.acl_model import (
 )
 from gateway.acls.grants import Bits, Grant
 from gateway.names import DELIMITER
+from protocol.pausing import eased, in_order, paced, pause_point
+
+_AT_ONCE: Final = 2_000
+"""Prefixes of one namespace that are indexed without a pause point: 2 ms."""
+
+_EVERY: Final = 512
+"""Prefixes between two pause points."""
 
 
 class PrefixGrant:
@@ -63,12 +71,18 @@ class Prefixes:
         self._sorted: list[PrefixGrant] = []
         self._tails: list[str] = []
 
+    def copy(self) -> Prefixes:
+        """Another one with the same grants; see :meth:`settle`."""
+        made = Prefixes()
+        made.grants = dict(self.grants)
+        return made
+
     def settle(self) -> None:
         """Index :attr:`grants` again, after they have been changed."""
-        self._tails = sorted(self.grants)
+        self._tails = in_order(self.grants)
         self._sorted = []
         last: PrefixGrant | None = None
-        for tail in self._tails:
+        for tail in paced(self._tails, _EVERY) if len(self._tails) > _AT_ONCE else self._tails:
             while last is not None and not tail.startswith(last.tail):
                 last = last.shorter
             last = PrefixGrant(tail, self.grants[tail], last)
@@ -103,7 +117,16 @@ class Rules:
     on namespaces, or on everything.
     """
 
-    __slots__ = ("_prefixes", "_unsettled", "allowing", "denied", "literals", "namespaces", "wide")
+    __slots__ = (
+        "_prefixes",
+        "_shared",
+        "_unsettled",
+        "allowing",
+        "denied",
+        "literals",
+        "namespaces",
+        "wide",
+    )
 
     def __init__(self) -> None:
         self.literals: dict[str, Grant] = {}
@@ -113,6 +136,20 @@ class Rules:
         self.wide = 0
         self._prefixes: dict[str, Prefixes] = {}
         self._unsettled: set[str] = set()
+        self._shared: set[str] = set()
+        """The namespaces whose prefixes belong to the Rules that these are a copy of."""
+
+    def copy(self) -> Rules:
+        """Others with the same grants, which can be changed without these. Both are settled."""
+        made = Rules()
+        pause_point()
+        made.literals, made.namespaces = dict(self.literals), dict(self.namespaces)
+        for operation, held in self.allowing.items():
+            pause_point()
+            made.allowing[operation] = dict(held)
+        made.denied, made.wide = self.denied, self.wide
+        made._prefixes, made._shared = dict(self._prefixes), set(self._prefixes)
+        return made
 
     def put(self, pattern: ResourcePattern, grant: Grant | None) -> None:
         """Set or remove (None) the grant of a pattern. Call :meth:`settle` before reading."""
@@ -133,7 +170,7 @@ class Rules:
 
     def settle(self) -> None:
         """Index the grants that were put since the last call."""
-        for head in self._unsettled:
+        for head in eased(self._unsettled):
             prefixes = self._prefixes[head]
             if prefixes.grants:
                 prefixes.settle()
@@ -203,8 +240,13 @@ class Rules:
         if pattern.type in NAMESPACED and pattern.name.endswith(DELIMITER):
             return _swapped(self.namespaces, pattern.name, grant)
         name = name_of(pattern.type, pattern.name)
+        prefixes = self._prefixes.get(name.head)
+        if prefixes is None:
+            prefixes = self._prefixes[name.head] = Prefixes()
+        elif name.head in self._shared:
+            prefixes = self._prefixes[name.head] = prefixes.copy()
+            self._shared.remove(name.head)
         self._unsettled.add(name.head)
-        prefixes = self._prefixes.setdefault(name.head, Prefixes())
         return _swapped(prefixes.grants, name.tail, grant)
 
 

@@ -54,6 +54,10 @@ class StandardAuthorizer(Authorizer):
             else:
                 raise ValueError(f"the standard authorizer takes no '{key}'; leave it out")
 
+    def prepare(self, snapshot: Snapshot) -> None:
+        if snapshot.acls is not self._index.acls:
+            self._index.prepare(snapshot.acls)
+
     def see(self, snapshot: Snapshot) -> None:
         if snapshot.acls is not self._index.acls:
             self._evaluators.forget(self._index.see(snapshot.acls))
