@@ -23,6 +23,7 @@ from gateway.flows import Denial, FlowSource
 from gateway.identity import ANONYMOUS
 from gateway.places import NO_PLACE, Place
 from gateway.sinks.record_writer import RecordSink
+from protocol.pausing import pause_point
 
 MAX_FAILURES: Final = 200
 """Failed logins that are kept between two calls of :meth:`Audit.take_failures`."""
@@ -95,6 +96,7 @@ class Audit:
         """This process has committed changes of the catalog of the cluster at ``place``."""
         if self._sinks:
             for change in changes:
+                pause_point()  # one may list 5,000 ACLs
                 for part in changes_of(change, place):
                     self._put(part)
 

@@ -180,6 +180,9 @@ class ReplicatedCatalog:
     def subscribe(self, changed: Callable[[], None]) -> None:
         self._reader.subscribe(changed)
 
+    def prepare(self, preparing: Callable[[Snapshot], None]) -> None:
+        self._reader.prepare(preparing)
+
     async def refresh(self) -> None:
         await self._reader.refresh()
 

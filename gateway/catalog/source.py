@@ -105,6 +105,12 @@ class OwnedCatalog(CheckedCatalog, Protocol):
         """Counts of skipped and mended records since the last call, for the metrics."""
         ...
 
+    def prepare(self, preparing: Callable[[Snapshot], None]) -> None:
+        """Call ``preparing``, in slices, with each snapshot before it becomes ``snapshot``: what
+        subscribers have to do then must be short, and part of it may be done before. It may be
+        called with a snapshot that never does."""
+        ...
+
     async def start(self) -> None:
         """Read to the end, and follow from then on."""
         ...
@@ -132,7 +138,8 @@ class Committed:
 
 
 Observer: TypeAlias = Callable[[Sequence[Committed]], None]
-"""Called with each transaction once. Belongs to the writer's event loop, and must not wait."""
+"""Called with each transaction once, in slices, so it may have pause points. Belongs to the
+writer's event loop, and must not wait."""
 
 
 def committed(actor: Actor, state: Snapshot, changes: Sequence[Change]) -> Iterator[Committed]:

@@ -48,7 +48,7 @@ from gateway.policies.judge import VIOLATIONS
 from gateway.processes.taking_part import TakingPart
 from gateway.processes.worker_policies import WorkerPolicies, broker_configs
 from gateway.rules.gateway_nodes import GatewayNodes
-from gateway.slices import Turns
+from gateway.slices import Turns, sliced
 from gateway.views.views import Views, view_settings
 
 log = logging.getLogger(__name__)
@@ -82,6 +82,7 @@ class ServedVolume:
     ) -> None:
         self._config = config
         self._changed = changed
+        self._turns = turns
         self._follows = False
         settings = config.clusters[0]
         self.own_admin = own_admin
@@ -180,11 +181,20 @@ class ServedVolume:
             await self._write(*self._membership.decisions)
         except FormatRejected as error:  # a background job does it later
             log.warning("this gateway is not listed among the brokers yet: %s", error)
+        self.catalog.prepare(self._views.prepare)
+        await self._prepare()
         self.catalog.subscribe(self.catalog_changed)
         self.catalog_changed()
         self.part.start()
         self._jobs.start()
         self._auto_creation.start()
+
+    async def _prepare(self) -> None:
+        """Get ready for the catalog as it is: a worker may serve other clusters meanwhile."""
+        prepared = None
+        while prepared is not self.catalog.snapshot:
+            prepared = self.catalog.snapshot
+            await sliced(self._turns, partial(self._views.prepare, prepared))
 
     async def _write(self, *decisions: Decide) -> None:
         """Commit decisions one after the other. Raises what they do, and CatalogUnavailable."""

@@ -85,6 +85,11 @@ class Views:
         self._policies = policies
         self.update()
 
+    def prepare(self, snapshot: Snapshot) -> None:
+        """Get ready for a state of the catalog, in slices: :meth:`update` uses it at once."""
+        if self._authorizer is not None:
+            self._authorizer.prepare(snapshot)
+
     def update(self) -> None:
         """Make all views anew from the catalog's snapshot; closed ones if it is too old."""
         if self._authorizer is not None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 from time import monotonic
-from typing import Final
+from typing import Final, TypeVar
 
 from gateway.catalog.log.freshness import Expected, Freshness, SharedRefresh
 from gateway.catalog.log.records import (
@@ -20,11 +21,14 @@ from gateway.catalog.log.records import (
 )
 from gateway.catalog.log.replay import BrokenSequence, Replay
 from gateway.catalog.log.signatures import KeyFile
-from gateway.catalog.log.skipped import Damage, SkipLog
+from gateway.catalog.log.skipped import Damage, SkipLog, Skipped
 from gateway.catalog.log.topics import CatalogTopicError
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable
 from gateway.catalog.validity import Validity
+from gateway.slices import Slices, Turns, in_slices
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -80,6 +84,11 @@ class Reader:
         self._task: asyncio.Task[None] | None = None
         self._moved = asyncio.Event()
         self._expected = Expected()
+        self._preparing: list[Callable[[Snapshot], None]] = []
+        self._taking = False
+        """True while records are taken of which nothing shows yet."""
+        self.turns = Turns()
+        """The turns of all that reads and writes the catalog: others' long work has its own."""
 
     @property
     def position(self) -> int:
@@ -115,6 +124,11 @@ class Reader:
         """Call ``changed`` whenever ``snapshot`` or ``fresh`` has changed."""
         self._subscribers.append(changed)
 
+    def prepare(self, preparing: Callable[[Snapshot], None]) -> None:
+        """Call ``preparing``, in slices, with each snapshot before it becomes ``snapshot``. It may
+        be called with one that never does."""
+        self._preparing.append(preparing)
+
     async def start(self, timeout: float) -> None:
         """Read to the end, and follow the log from then on.
 
@@ -124,7 +138,7 @@ class Reader:
         self._task = asyncio.create_task(self._follow(), name="catalog reader")
         try:
             async with asyncio.timeout(timeout):
-                await self._until(lambda: self._replay.at_end or self._final_failure is not None)
+                await self._until(lambda: self._shows or self._final_failure is not None)
         except TimeoutError:
             failure = self._unavailable()
             await self.stop()
@@ -189,51 +203,80 @@ class Reader:
             self._offset = await self._partition.beginning()
         wait = self._poll if self._replay.at_end else 0.0
         fetched = await self._partition.fetch(self._offset, wait)
-        self._take(began, fetched)
+        await self._take(began, fetched)
         # A log that has much to tell must not keep everybody else waiting.
         await asyncio.sleep(0)
 
-    def _take(self, began: float, fetched: Fetched) -> None:
-        seen = self._replay.take(fetched.records)
-        at_end = fetched.next >= fetched.end
-        if at_end and self.snapshot.version and not self._replay.has_records:
-            # Whoever made the topic anew has not said that the catalog is to begin anew.
+    async def _take(self, began: float, fetched: Fetched) -> None:
+        """Read what was fetched: all that may be long in slices, and then all that shows of it at
+        once."""
+        replay, at_end = self._replay, fetched.next >= fetched.end
+        skipped: Sequence[Skipped] = ()
+        self._taking = True
+        try:
+            seen = await self._in_slices(partial(replay.take, fetched.records))
+            if at_end and self.snapshot.version and not replay.has_records:
+                # Whoever made the topic anew has not said that the catalog is to begin anew.
+                self._replay, self._offset = Replay(self._keys), None
+                raise LogLost(f"its topic is empty, and had {self.snapshot.version} versions")
+            self._set_failure(None)
+            skipped = self._note_skipped()
+            if at_end:
+                first = not replay.at_end
+                seen += await self._in_slices(replay.reach_end)
+                if first:
+                    self._note_end()
+            if replay.at_end and replay.snapshot is not self.snapshot:
+                await self._in_slices(partial(self._prepare, replay.snapshot))
+        except asyncio.CancelledError:
+            # Some of the records are taken, and it is not known which.
             self._replay, self._offset = Replay(self._keys), None
-            raise LogLost(f"its topic is empty, and had {self.snapshot.version} versions")
-        self._set_failure(None)
+            raise
+        finally:
+            self._taking = False
+            self._expected.skip(skipped)
         self._offset = fetched.next
-        self._note_skipped()
-        if at_end:
-            first = not self._replay.at_end
-            seen += self._replay.reach_end()
-            if first:
-                self._note_end()
-        self.skipped.lost = self._replay.missing
         self._expected.note_read(seen)
-        changed = self._replay.at_end and self._replay.snapshot is not self.snapshot
+        self._show(began, at_end=at_end)
+
+    def _show(self, began: float, *, at_end: bool) -> None:
+        """Let ``snapshot`` be what was read: with it changes all that goes by it."""
+        replay = self._replay
+        self.skipped.lost = replay.missing
+        changed = replay.at_end and replay.snapshot is not self.snapshot
         if changed:
-            self.snapshot, self.decision = self._replay.snapshot, self._replay.decision
+            self.snapshot, self.decision = replay.snapshot, replay.decision
         flipped = at_end and self._freshness.note(began)
         if flipped:
             log.info("the catalog is up to date at version %d", self.snapshot.version)
-        if self._replay.at_end:
+        if replay.at_end:
             self._expected.resolve(self.snapshot)
         if changed or flipped:
             self._announce()
         self._moved.set()
+
+    async def _in_slices(self, work: Callable[[], T]) -> T:
+        return await in_slices(self.turns, Slices(work))
+
+    def _prepare(self, snapshot: Snapshot) -> None:
+        for preparing in self._preparing:
+            try:
+                preparing(snapshot)
+            except Exception:
+                log.exception("preparing for a change of the catalog failed")
 
     def _note_end(self) -> None:
         replay = self._replay
         log.info("the catalog is read to its end, at version %d", replay.snapshot.version)
         self.skipped.note_lost(replay.missing, replay.damage.unknown(replay.snapshot))
 
-    def _note_skipped(self) -> None:
+    def _note_skipped(self) -> Sequence[Skipped]:
         skipped = self._replay.take_skipped()
         if skipped:
             self.skipped.note(skipped)
-            self._expected.skip(skipped)
         if self._replay.damage:
             self.damaged.set()
+        return skipped
 
     def _start_over(self, reason: Exception) -> None:
         if self._replay.at_end:
@@ -325,11 +368,16 @@ class Reader:
                 await asyncio.sleep(_FIRST_BACKOFF)
 
     def _has_read(self, end: int, began: float) -> bool:
-        shown = self._replay.at_end and not self._replay.holds
+        shown = self._shows and not self._replay.holds
         if not shown or self._offset is None or self._offset < end:
             return False
         # A log that ends before where this reader is may be another one: the next fetch tells.
         return self._offset == end or self._freshness.read_at >= began
+
+    @property
+    def _shows(self) -> bool:
+        """Whether ``snapshot`` is all that was read."""
+        return self._replay.at_end and not self._taking
 
     @property
     def _is_lost(self) -> bool:

@@ -23,12 +23,16 @@ from gateway.catalog.log.records import (
 from gateway.catalog.log.signatures import NOWHERE, KeyFile, Place, Signature
 from gateway.catalog.log.skipped import Damage, Skipped
 from gateway.catalog.snapshot import Snapshot
+from protocol.pausing import paced, pause_point
 
 MISPLACED: Final = "misplaced"
 OUT_OF_SEQUENCE: Final = "out of sequence"
 UNSIGNED: Final = "unsigned"
 FORGED: Final = "forged"
 UNKNOWN_KEY: Final = "unknown key"
+
+_MANY: Final = 1_000
+"""Changes that are looked at in one go."""
 
 
 class BrokenSequence(Exception):
@@ -52,6 +56,8 @@ class Replay:
     was truncated, or compacted behind a reader that was away.
 
     A decision is shown whole or not at all, also where a fetch ends in the midst of it.
+    :meth:`take` and :meth:`reach_end` have pause points; ``snapshot`` is replaced at their end, and
+    where one is abandoned no more can be taken.
     """
 
     def __init__(self, keys: KeyFile | None = None, damage: Damage | None = None) -> None:
@@ -101,11 +107,12 @@ class Replay:
         if self._keys is not None:
             self._keys.refresh()
         done: list[str] = []
-        for record in records:
+        for record in paced(records):
             try:
                 self._accept(record, done)
             except Junk as junk:
                 self._skip(record, junk)
+        pause_point()
         self._show()
         if self.at_end:
             self._check_key()
@@ -235,7 +242,7 @@ class Replay:
 
     def _finish(self, done: list[str]) -> None:
         """The decision whose records are held is whole."""
-        for change in self._held:
+        for change in paced(self._held, _MANY):
             if isinstance(change, CatalogFormat):
                 self._format = change.level
             elif isinstance(change, Signing):

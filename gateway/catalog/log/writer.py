@@ -29,7 +29,8 @@ from gateway.catalog.log.records import (
 from gateway.catalog.log.signatures import KeyFile
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import ACTOR, CatalogUnavailable, Decide, Observer
-from gateway.slices import Slices, Turns, in_slices
+from gateway.slices import Slices, in_slices
+from protocol.pausing import paced
 
 log = logging.getLogger(__name__)
 
@@ -78,7 +79,7 @@ class Writer:
         self._change_seconds = change_seconds
         self._idle_seconds = idle_seconds
         self._queue: list[Waiting] = []
-        self._turns = Turns()
+        self._turns = reader.turns
         self._asked = asyncio.Event()
         self._holds = False
         self._newest = ""
@@ -203,7 +204,7 @@ class Writer:
         finally:
             for future in expected:
                 future.cancel()
-            self._notify_observer(batch)
+            await self._notify_observer(batch)
 
     async def _decide(self, batch: Batch, queue: Sequence[Waiting]) -> None:
         """Decide them all, and let the event loop do other work now and then."""
@@ -243,16 +244,21 @@ class Writer:
             batch.skipped([_result(future) for future in expected])
             raise Overtaken("something else than gateways writes to its topic")
 
-    def _notify_observer(self, batch: Batch) -> None:
-        """Report to the observer the changes that were committed, or may have been."""
+    async def _notify_observer(self, batch: Batch) -> None:
+        """Report to the observer the changes that were committed, or may have been: in slices, or
+        the rest at once where this is cancelled."""
         if self._observer is None or batch.written is False:
             return
-        certain = batch.written is True
-        try:
-            self._observer([replace(one, certain=certain) for one in batch.committed])
-        # What was committed stays so.
-        except Exception:
-            log.exception("telling of a change of the catalog failed")
+        telling = Slices(partial(_tell, self._observer, batch))
+        cancelled: asyncio.CancelledError | None = None
+        while not telling.step():
+            if cancelled is None:
+                try:
+                    await self._turns.next()
+                except asyncio.CancelledError as error:
+                    cancelled = error
+        if cancelled is not None:
+            raise cancelled
 
     async def _find_out(
         self, batch: Batch, expected: asyncio.Future[Snapshot | None], error: OutcomeUnknown
@@ -280,6 +286,15 @@ class Writer:
             # One that was skipped is seen to by the caller.
             return expected.done()
         return False
+
+
+def _tell(observer: Observer, batch: Batch) -> None:
+    certain = batch.written is True
+    try:
+        observer([replace(one, certain=certain) for one in paced(batch.committed)])
+    # What was committed stays so.
+    except Exception:
+        log.exception("telling of a change of the catalog failed")
 
 
 def _result(future: asyncio.Future[Snapshot | None]) -> Snapshot | None:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from gateway.catalog.schema.field_types import FieldType, texts
 from gateway.catalog.schema.yaml_values import Value
+from protocol.pausing import paced
 
 
 class Field(NamedTuple):
@@ -115,11 +116,12 @@ class Records(FieldType):
 
     def to_record(self, value: Any) -> list[Any]:
         if self._compact:
-            return [list(self._shape.to_audit(one).values()) for one in self._in_order(value)]
-        return [self._shape.to_record(one) for one in value]
+            items = paced(self._in_order(value))
+            return [list(self._shape.to_audit(one).values()) for one in items]
+        return [self._shape.to_record(one) for one in paced(value)]
 
     def of_record(self, value: Any) -> Any:
-        found = self._collect(map(self._item, value))
+        found = self._collect(map(self._item, paced(value)))
         if self._most and not found:
             raise ValueError(f"{self._of} without entries is no more")
         return found
