@@ -32,7 +32,7 @@ from gateway.topic_ids import TopicIndex
 from gateway.views import spelling
 from gateway.views.names_of_view import CACHE_LIMIT, MAX_ID_BYTES, NAMESPACE_RULE, Names
 from gateway.views.spelling import MAX_SPELLED, Spelling, ViewSettings
-from protocol.pausing import pause_point
+from protocol.pausing import FEW, pause_point
 from protocol.primitives import compact_string, legacy_string
 
 __all__ = ["CACHE_LIMIT", "MAX_ID_BYTES", "Spelling", "View", "ViewSettings"]
@@ -89,6 +89,9 @@ class View(Names):
                 kept.pop(encode(name).encode(), None)
         if snapshot.namespaces is not before.namespaces:
             touched = tuple(differing(before.namespaces, snapshot.namespaces))
+            if len(touched) > FEW:
+                # To compare every spelling with every namespace takes seconds.
+                return view
             prefixes = tuple(flat_prefix(path).encode()[:-1] for path in touched)
             held = {
                 flat.encode()
