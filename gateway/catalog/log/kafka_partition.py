@@ -36,7 +36,7 @@ from protocol.records import BATCH_HEADER_SIZE
 from protocol.schema import error_name
 
 FETCH_BYTES: Final = 256 * 1024
-"""At most so much in one fetch (a larger batch comes alone): 20 ms of work for the event loop."""
+"""At most so much in one fetch (a larger batch comes alone): 6 ms to take its records apart."""
 
 _BEGINNING: Final = -2
 _END: Final = -1
