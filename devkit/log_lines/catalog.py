@@ -129,6 +129,11 @@ LINES: Final = (
     ),
     LogLine(
         "error",
+        "preparing for a change of the catalog failed",
+        "a defect: keep the lines; the change is followed all the same",
+    ),
+    LogLine(
+        "error",
         "a subscriber to the catalog failed",
         "a defect: keep the lines",
     ),
