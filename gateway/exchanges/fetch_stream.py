@@ -147,7 +147,7 @@ class FetchStream(Stream):
         at = passed = position
         limit = len(buf)
         end = min(limit, position + self.left)
-        units = AT_ONCE
+        units = BETWEEN if may_pause() else AT_ONCE
         self.has_more = False
         try:
             while self._stage is not Stage.DONE or self._fetched:

@@ -11,6 +11,7 @@ from gateway.exchanges.fetch_stream import FetchStream, Stage
 from gateway.exchanges.framing import Buffer, slice_of
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.node_numbers import node_edits
+from protocol.pausing import eased
 from protocol.splice import Edit
 from protocol.walkers import Span
 
@@ -33,7 +34,7 @@ class NumberedStream(FetchStream):
 
     def _pass_on(self, buf: bytes, passed: int, at: int, out: list[Buffer]) -> None:
         nodes, self._nodes = self._nodes, []
-        for start, stop, new in nodes:
+        for start, stop, new in eased(nodes):
             out.append(slice_of(buf, passed, start))
             out.append(new)
             passed = stop

@@ -10,7 +10,13 @@ import pytest
 
 from gateway import slices
 
-IN_SLICES = ("test_callback_search", "test_expressions", "test_long_requests", "test_turns")
+IN_SLICES = (
+    "test_callback_search",
+    "test_expressions",
+    "test_long_requests",
+    "test_long_streams",
+    "test_turns",
+)
 
 
 @pytest.fixture(autouse=True)

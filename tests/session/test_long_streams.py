@@ -1,0 +1,156 @@
+"""Fetch responses of many topics or partitions, which pass in pieces, and each piece in turns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.exchanges.fetch_stream import AT_ONCE
+from protocol.errors import ProtocolError
+from tests.session import fetching
+from tests.session.long_requests import TimedPair, best
+from tests.session.pair import frames, request_frame, response_frame
+
+LONGEST_SECONDS = 0.05
+LONGEST_READ = 256 * 1024
+"""Bytes that arrive at once."""
+
+pytestmark = pytest.mark.usefixtures("quietly")
+
+MANY = AT_ONCE // 2
+"""Topics with so many units that they are not walked in one go."""
+
+BY_NAME, BY_ID = 12, 15
+
+
+def topics_of(version: int, count: int, *, flat: bool) -> list[Any]:
+    if version == BY_ID:
+        return list(range(1, count + 1))
+    return [f"team-a{'..' if flat else ':'}t{number}" for number in range(count)]
+
+
+def fetching_pair(version: int, count: int, partitions: int = 1, number: int = 0) -> TimedPair:
+    """A client that has asked for these partitions of so many topics, at a cluster with a number if
+    it is in a tree."""
+    pair = TimedPair(topics=topics_of(BY_NAME, count, flat=True))
+    pair.worker.number = number
+    wanted = {key: list(range(partitions)) for key in topics_of(version, count, flat=False)}
+    pair.send(request_frame("Fetch", version, fetching.request(version, wanted)))
+    assert pair.to_broker()
+    pair.longest = 0.0
+    return pair
+
+
+def answer(
+    version: int,
+    count: int,
+    records: Sequence[bytes] = (b"",),
+    *,
+    flat: bool = True,
+    correlation_id: int = 7,
+) -> bytes:
+    """The response, as the broker gives it, or as its client gets it (not ``flat``)."""
+    names = topics_of(version, count, flat=flat)
+    entity = fetching.response(version, {key: [*records] for key in names})
+    return response_frame("Fetch", version, entity, correlation_id)
+
+
+@pytest.mark.parametrize("version", [BY_NAME, BY_ID])
+@given(cuts=st.lists(st.floats(0, 1), min_size=1, max_size=4), turns=st.booleans())
+def test_it_is_the_same_in_whatever_pieces_it_arrives(
+    version: int, cuts: list[float], turns: bool
+) -> None:
+    records = [fetching.batch(3), b""]
+    whole = answer(version, MANY, records)
+    shown = answer(version, MANY, records, flat=False)
+    behind = answer(version, 1, correlation_id=8)
+    shown_behind = answer(version, 1, flat=False, correlation_id=8)
+    pair = fetching_pair(version, MANY, 2)
+    one = {key: [0] for key in topics_of(version, 1, flat=False)}
+    pair.send(request_frame("Fetch", version, fetching.request(version, one), 8))
+    places = sorted({0, len(whole) - 1, *(int(cut * (len(whole) - 1)) for cut in cuts)})
+    pieces = [whole[start:stop] for start, stop in pairwise([*places, len(whole)])]
+    with pytest.MonkeyPatch.context() as patch:
+        if turns:
+            patch.setattr("gateway.slices.FIRST_SECONDS", 0.0)
+            patch.setattr("gateway.slices.SLICE_SECONDS", 0.0)
+        for piece in [*pieces[:-1], pieces[-1] + behind]:
+            pair.answered(piece)
+    assert pair.to_client() == shown + shown_behind
+    flows = pair.session.take_flows()
+    assert sum(flow.partitions for flow in flows) == 2 * MANY + 1
+    assert sum(flow.records_out for flow in flows) == 3 * MANY
+    assert sum(flow.bytes_out for flow in flows) == len(shown) + len(shown_behind)
+
+
+@pytest.fixture
+def pausing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work pauses wherever it may."""
+    monkeypatch.setattr("gateway.slices.FIRST_SECONDS", 0.0)
+    monkeypatch.setattr("gateway.slices.SLICE_SECONDS", 0.0)
+
+
+def in_the_middle(version: int) -> tuple[TimedPair, bytes]:
+    """A response of which most has arrived, and is walked; and the rest of it."""
+    pair = fetching_pair(version, MANY)
+    whole = answer(version, MANY)
+    most = len(whole) * 9 // 10
+    pair.session.broker_data(whole[:most])
+    assert pair.session.restoring is not None
+    return pair, whole[most:]
+
+
+@pytest.mark.usefixtures("pausing")
+@pytest.mark.parametrize("version", [BY_NAME, BY_ID])
+def test_what_arrives_meanwhile_waits(version: int) -> None:
+    pair, rest = in_the_middle(version)
+    before = pair.to_client()
+    pair.session.broker_data(rest[:100])
+    assert pair.to_client() == b""
+    pair.answered(rest[100:])
+    assert before + pair.to_client() == answer(version, MANY, flat=False)
+    assert not pair.session.under_way
+
+
+@pytest.mark.usefixtures("pausing")
+def test_a_connection_that_ends_meanwhile_leaves_nothing() -> None:
+    pair, _ = in_the_middle(BY_NAME)
+    restoring = pair.session.restoring
+    assert restoring is not None
+    assert restoring.slices.paused
+    pair.session.abandon()
+    assert restoring.slices._greenlet is None
+
+
+@pytest.mark.usefixtures("pausing")
+def test_a_response_that_is_not_what_its_version_says() -> None:
+    pair, rest = in_the_middle(BY_NAME)
+    with pytest.raises(ProtocolError):
+        pair.answered(bytes([0xFF]) * len(rest))
+
+
+@pytest.mark.alone
+@pytest.mark.parametrize(
+    ("version", "topics", "partitions"),
+    [(BY_NAME, 10_000, 1), (BY_ID, 30_000, 1), (BY_NAME, 1, 30_000)],
+)
+@pytest.mark.parametrize("number", [0, 3])
+def test_others_have_their_turn(version: int, topics: int, partitions: int, number: int) -> None:
+    """At a cluster of a tree (with a ``number``) node ids are rewritten, too."""
+    whole = answer(version, topics, [b""] * partitions)
+
+    def sent() -> TimedPair:
+        pair = fetching_pair(version, topics, partitions, number)
+        for start in range(0, len(whole), LONGEST_READ):
+            pair.answered(whole[start : start + LONGEST_READ])
+        assert not pair.session.under_way
+        assert len(frames(pair.to_client())) == 1
+        return pair
+
+    pair = best(sent, LONGEST_SECONDS)
+    assert pair.longest < LONGEST_SECONDS
