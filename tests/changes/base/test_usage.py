@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from random import Random
 from time import thread_time
 
 import pytest
@@ -13,6 +15,7 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base import usage as usage_module
 from gateway.changes.base.usage import UNCOUNTED, UNCOUNTED_PARTITIONS, Expected, Usage
 from gateway.names import LogicalName, encode
+from gateway.slices import Slices
 from gateway.topic_ids import TopicIndex
 
 PATHS = ["", "org", "org:a", "org:a:b", "team"]
@@ -177,24 +180,75 @@ def test_counted_on_is_counted_anew(steps: list[tuple[str, object]]) -> None:
 def count_on(steps: list[tuple[str, object]]) -> None:
     """Count after each step, and compare with what is counted anew."""
     usage, index, snapshot = Usage(), TopicIndex(), Snapshot.of(["org"])
-    for what, value in steps:
-        changes: list[Change] = []
-        match what, value:
-            case "learn", str(flat):
-                index.learn(flat.encode(), None)
-            case "forget", str(flat):
-                index.forget(flat.encode())
-            case "list", dict(listed):
-                partitions = {str(name).encode(): int(count) for name, count in listed.items()}
-                index.replace([(name, None) for name in partitions], None, partitions)
-            case "make", str(path):
-                changes = [Namespace(path)]
-            case "remove", str(flat):
-                changes = [Removal(("topic", flat))]
-            case "enter", TopicEntry() as entry:
-                changes = [entry]
+    for step in steps:
+        changes = taken(step, index)
         snapshot = snapshot.apply(changes, snapshot.version + 1)
         assert counts(usage.at(snapshot, index)) == counts(Usage().at(snapshot, index))
+
+
+def taken(step: tuple[str, object], index: TopicIndex) -> list[Change]:
+    """Take a step; what it changes in the catalog."""
+    match step:
+        case "learn", str(flat):
+            index.learn(flat.encode(), None)
+        case "forget", str(flat):
+            index.forget(flat.encode())
+        case "list", dict(listed):
+            partitions = {str(name).encode(): int(count) for name, count in listed.items()}
+            index.replace([(name, None) for name in partitions], None, partitions)
+        case "make", str(path):
+            return [Namespace(path)]
+        case "remove", str(flat):
+            return [Removal(("topic", flat))]
+        case "enter", TopicEntry() as entry:
+            return [entry]
+    return []
+
+
+@given(st.lists(Step, max_size=12), st.lists(Step, max_size=12), st.randoms())
+def test_counts_that_pause_are_those_of_who_asks(
+    one: list[tuple[str, object]], other: list[tuple[str, object]], chance: Random
+) -> None:
+    """Two ask by different states of the catalog, in turns that end anywhere."""
+    usage, index = Usage(), TopicIndex()
+    states = [after(steps, index) for steps in (one, other)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(usage_module, "PLACED_AT_ONCE", 1)
+        patch.setattr("gateway.slices.FIRST_SECONDS", 0.0)
+        patch.setattr("gateway.slices.SLICE_SECONDS", 0.0)
+
+        def asked(snapshot: Snapshot) -> bool:
+            return counts(usage.at(snapshot, index)) == counts(Usage().at(snapshot, index))
+
+        asking = [Slices(partial(asked, snapshot)) for snapshot in states]
+        while left := [slices for slices in asking if not slices.done]:
+            chance.choice(left).step()
+    assert all(slices.result() for slices in asking)
+
+
+def after(steps: list[tuple[str, object]], index: TopicIndex) -> Snapshot:
+    """The catalog, and the cluster's topics, after these steps."""
+    snapshot = Snapshot.of(["org"])
+    for step in steps:
+        changes = taken(step, index)
+        snapshot = snapshot.apply(changes, snapshot.version + 1)
+    return snapshot
+
+
+@pytest.mark.alone
+def test_counting_anew_lets_others_have_their_turn() -> None:
+    """As when a namespace has come: each topic may be another's now."""
+    listed = {b"org..t%d" % number: 3 for number in range(50_000)}
+    index, usage = TopicIndex(), Usage()
+    index.replace([(name, None) for name in listed], None, listed)
+    counting = Slices(partial(usage.at, Snapshot.of(["org"]), index))
+    longest = 0.0
+    while not counting.done:
+        before = thread_time()
+        counting.step()
+        longest = max(longest, thread_time() - before)
+    assert usage.topics("org") == 50_000
+    assert longest < 0.05
 
 
 @pytest.mark.alone
