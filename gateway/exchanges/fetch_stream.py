@@ -21,7 +21,7 @@ from gateway.rules.rename import wire_string
 from protocol.entities import Kind
 from protocol.errors import ProtocolError, TruncatedError
 from protocol.headers import response_body_pos
-from protocol.pausing import may_pause, pause_point
+from protocol.pausing import FEW, eased, may_pause, pause_point
 from protocol.primitives import MAX_INT32, write_uvarint
 from protocol.records import walk_batches
 from protocol.walkers import Span
@@ -147,10 +147,9 @@ class FetchStream(Stream):
         at = passed = position
         limit = len(buf)
         end = min(limit, position + self.left)
-        units = BETWEEN if may_pause() else AT_ONCE
-        self.has_more = False
+        units = AT_ONCE
         try:
-            while self._stage is not Stage.DONE or self._fetched:
+            while self._stage is not Stage.DONE:
                 units -= 1
                 if units < 0:
                     if not may_pause():
@@ -158,9 +157,6 @@ class FetchStream(Stream):
                         break
                     pause_point()
                     units = BETWEEN
-                if self._stage is Stage.DONE:
-                    count_fetched(self._exchange, self._fetched.pop())
-                    continue
                 if self._skip:
                     stop = self._pass_records(buf, at, min(end, at + self._skip))
                     self._skip -= stop - at
@@ -180,9 +176,20 @@ class FetchStream(Stream):
         if at > passed:
             self._pass_on(buf, passed, at, out)
         self.left -= at - position
-        if self.done and self.left:
-            raise ProtocolError(f"Fetch response has {self.left} bytes after its end")
+        if self._stage is Stage.DONE:
+            if self.left:
+                raise ProtocolError(f"Fetch response has {self.left} bytes after its end")
+            self._count()
         return at
+
+    def _count(self) -> None:
+        """Count the topics, now that all has passed; many in slices alone."""
+        if len(self._fetched) > FEW and not may_pause():
+            self.has_more = True
+            return
+        for topic in eased(self._fetched):
+            count_fetched(self._exchange, topic)
+        self._fetched = []
 
     @property
     def started(self) -> bool:
@@ -227,7 +234,7 @@ class FetchStream(Stream):
             self._topics -= 1
             self._next_topic()
         else:
-            self._stage = Stage.DONE  # and now its topics are counted
+            self._stage = Stage.DONE
 
     def _pass_on(self, buf: bytes, passed: int, at: int, out: list[Buffer]) -> None:
         out.append(slice_of(buf, passed, at))

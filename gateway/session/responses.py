@@ -85,7 +85,9 @@ class Responses:
         limit = len(buf)
         if exchange.stream is not None:
             at = exchange.stream.feed(buf, position, self._in_flight.to_client)
-            return self._fed(exchange.stream, buf, at, arrived)
+            if exchange.stream.has_more:
+                at = self._feed_rest(exchange.stream, buf, at, arrived)
+            return at, limit - at + 1
         if limit - position < 4 + MIN_RESPONSE:
             return position, 4 + MIN_RESPONSE
         size, correlation_id = _RESPONSE_HEAD.unpack_from(buf, position)
@@ -102,7 +104,9 @@ class Responses:
             at = stream.start(buf, position, size, self._in_flight.to_client)
             if stream.started:
                 exchange.stream = stream
-            return self._fed(stream, buf, at, arrived)
+            if stream.has_more:
+                at = self._feed_rest(stream, buf, at, arrived)
+            return at, limit - at + 1
         if end > limit:
             return position, end - position
         to_client = self._in_flight.to_client
@@ -112,13 +116,12 @@ class Responses:
             return self._in_slices(work, position, pieces, arrived), ALL
         return self._response(exchange, buf, position, end, to_client), 0
 
-    def _fed(self, stream: Stream, buf: bytes, at: int, arrived: float) -> tuple[int, int]:
-        """Where to go on with a Fetch response of which some has passed, up to ``at``, as of
-        :meth:`_read_response`. A response may have 100,000 topics, so the rest may take slices."""
-        if stream.has_more:
-            pieces: list[Buffer] = []
-            at = self._in_slices(partial(stream.feed, buf, at, pieces), at, pieces, arrived)
-        return at, len(buf) - at + 1
+    def _feed_rest(self, stream: Stream, buf: bytes, at: int, arrived: float) -> int:
+        """Pass on the rest of what has arrived of a Fetch, from ``at`` on, in slices, because it
+        may have 100,000 topics. Returns where to go on."""
+        stream.has_more = False
+        pieces: list[Buffer] = []
+        return self._in_slices(partial(stream.feed, buf, at, pieces), at, pieces, arrived)
 
     def _in_slices(
         self, work: Callable[[], int], position: int, pieces: list[Buffer], arrived: float

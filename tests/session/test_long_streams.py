@@ -22,7 +22,7 @@ LONGEST_READ = 256 * 1024
 
 pytestmark = pytest.mark.usefixtures("quietly")
 
-MANY = AT_ONCE // 2
+MANY = AT_ONCE
 """Topics with so many units that they are not walked in one go."""
 
 BY_NAME, BY_ID = 12, 15
