@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from prometheus_client import Metric
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Sample
 
+from gateway.processes.metrics import Metrics
 from gateway.slices import Turns, sliced
 from protocol.pausing import let_go, paced
 
@@ -24,18 +25,11 @@ EVERY: Final = 16
 """Samples between two pause points: some 0.3 ms of text."""
 
 
-class Freezing(Protocol):
-    """What a text is made of."""
-
-    def frozen(self) -> Collector:
-        """All families as they are now, whatever is counted later."""
-
-
 class Exposition:
-    """The text in the formats that prometheus_client has. Whoever asks for a format while a text of
-    it is being made waits for that one."""
+    """The text in the formats that prometheus_client has. If a text is requested while one of the
+    same format is being made, the response is that one."""
 
-    def __init__(self, metrics: Freezing, turns: Turns) -> None:
+    def __init__(self, metrics: Metrics, turns: Turns) -> None:
         self._metrics = metrics
         self._turns = turns
         self._making: dict[str, asyncio.Task[bytes]] = {}

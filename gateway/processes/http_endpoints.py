@@ -15,8 +15,9 @@ from aiohttp import web
 from gateway.checks import running
 from gateway.config.values import is_loopback
 from gateway.page.auth import is_own_host
-from gateway.processes.exposition import Exposition, Freezing
+from gateway.processes.exposition import Exposition
 from gateway.processes.http_port import HttpPort
+from gateway.processes.metrics import Metrics
 from gateway.slices import Turns
 
 MAX_CONNECTIONS: Final = 128
@@ -58,7 +59,7 @@ class HttpEndpoints:
 
     def __init__(
         self,
-        metrics: Freezing,
+        metrics: Metrics,
         health: Callable[[], Health],
         add_page: Callable[[web.Application], None] = lambda _: None,
         summary: Callable[[], Mapping[str, object]] = dict,

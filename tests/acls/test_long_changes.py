@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway import slices as slices_module
 from gateway.acl_model import (
     AclEntry,
     Operation,
@@ -37,6 +36,7 @@ from tests.acls.samples import (
     resource_acls,
     snapshots,
 )
+from tests.pauses import pause_everywhere
 
 MANY = 10_000
 """ACLs of one CreateAcls request at most, in Kafka."""
@@ -71,8 +71,7 @@ def test_nothing_of_a_long_change_is_decided_by_before_all_of_it_is(
         patch.setattr(index_module, "FEW", 2)
         patch.setattr(index_module, "MAX_BESIDE", 1)
         patch.setattr(pausing, "FEW", 0)
-        patch.setattr(slices_module, "SLICE_SECONDS", 0.0)
-        patch.setattr(slices_module, "FIRST_SECONDS", 0.0)
+        pause_everywhere(patch)
         made = authorizer(snapshot)
         for decision in decisions:
             before = verdicts(made)

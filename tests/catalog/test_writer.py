@@ -9,7 +9,6 @@ from contextlib import AsyncExitStack
 
 import pytest
 
-from gateway import slices
 from gateway.catalog.entities import Change, Namespace, Removal
 from gateway.catalog.log.reader import Reader
 from gateway.catalog.log.records import Record
@@ -20,6 +19,7 @@ from protocol.pausing import pause_point
 from tests.catalog.fake_log import FakeLog, FakePartition, FakeTransactions
 from tests.catalog.skipped_time import skipping
 from tests.catalog.writing import Exists, Member, create, member
+from tests.pauses import pause_everywhere
 from tests.waiting import eventually
 
 
@@ -232,8 +232,7 @@ async def test_an_outcome_that_stays_unknown_is_told_so() -> None:
 @skipping
 async def test_a_long_decision_lets_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
     """And it counts, though its time is over before it is made."""
-    monkeypatch.setattr(slices, "FIRST_SECONDS", 0.0)
-    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    pause_everywhere(monkeypatch)
     log, rounds = FakeLog(), 0
 
     async def look() -> None:

@@ -7,7 +7,6 @@ from typing import Any, cast
 
 import pytest
 
-from gateway import slices
 from gateway.apis.table import APIS
 from gateway.catalog.entities import Member
 from gateway.config.models import Listener
@@ -21,6 +20,7 @@ from gateway.rules.gateway_nodes import GatewayNodes
 from protocol import messages
 from protocol.schema import api_key_of
 from tests.connections.fake_tree import PATHS, FakeCluster, FakeTree
+from tests.pauses import pause_everywhere
 from tests.scenarios.entities import entity
 from tests.session.pair import topic_id
 
@@ -116,8 +116,7 @@ async def test_what_the_gateway_takes_for_a_lookup_is_not_the_clusters(
         return await decide(hub, session, work)
 
     monkeypatch.setattr(tree, "perform", lambda *args: slowly(tree, *args))
-    monkeypatch.setattr(slices, "FIRST_SECONDS", 0.0)
-    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    pause_everywhere(monkeypatch)
     names = [f":ny:t{n}" for n in range(500)]
     answer = await tree.lanes.ask("ny", METADATA, 12, wanted(*names))
     topics = messages.parse("MetadataResponse", 12, answer).topics

@@ -11,6 +11,7 @@ from gateway import slices
 from gateway.slices import Collector
 from protocol import messages
 from tests.connections.connected import connected, settled
+from tests.pauses import pause_everywhere
 from tests.session.long_requests import longest_request, values
 from tests.session.pair import Pair, frames, raw_frame, request_frame, response_frame, topic_id
 from tests.session.samples import request, response
@@ -21,8 +22,7 @@ METADATA = 3
 @pytest.fixture(autouse=True)
 def pausing_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every pause point pauses, however fast the machine is."""
-    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
-    monkeypatch.setattr(slices, "FIRST_SECONDS", 0.0)
+    pause_everywhere(monkeypatch)
 
 
 def long_request() -> bytes:

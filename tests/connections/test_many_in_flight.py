@@ -24,6 +24,7 @@ from tests.connections.connected import FakeServer, connected, settled
 from tests.connections.rounds import longest_round
 from tests.connections.test_admission import Gate
 from tests.connections.test_drain import clients
+from tests.pauses import pause_everywhere
 from tests.session import fetching
 from tests.session.allowing import Allowing
 from tests.session.long_requests import TRIES
@@ -199,8 +200,7 @@ THOUSANDS = [f"topic-{number}" for number in range(10_000)]
 @pytest.fixture
 def pausing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work pauses wherever it may."""
-    monkeypatch.setattr("gateway.slices.FIRST_SECONDS", 0.0)
-    monkeypatch.setattr("gateway.slices.SLICE_SECONDS", 0.0)
+    pause_everywhere(monkeypatch)
 
 
 @pytest.mark.usefixtures("pausing")

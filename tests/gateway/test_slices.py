@@ -13,13 +13,13 @@ from gateway import slices
 from gateway.slices import Collector, InSlices, Slices, Turns, all_in_slices, in_slices
 from protocol import pausing
 from protocol.pausing import pause_point
+from tests.pauses import pause_everywhere
 
 
 @pytest.fixture(autouse=True)
 def pausing_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every pause point pauses, however fast the machine is."""
-    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
-    monkeypatch.setattr(slices, "FIRST_SECONDS", 0.0)
+    pause_everywhere(monkeypatch)
     monkeypatch.setattr(slices, "COLLECTOR", Collector())  # others may have left work behind
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from gateway import slices, topic_ids
 from gateway.topic_ids import TopicIndex
+from tests.pauses import pause_everywhere
 
 A, B, C = (bytes([n]) * 16 for n in (1, 2, 3))
 ZERO = bytes(16)
@@ -283,8 +284,7 @@ def test_a_listing_in_slices_is_one_at_once(
     now = 0.0
     sliced, whole = (TopicIndex(1.0, clock=lambda: now) for _ in range(2))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(slices, "SLICE_SECONDS", 0.0)
-        patched.setattr(slices, "FIRST_SECONDS", 0.0)
+        pause_everywhere(patched)
         patched.setattr(topic_ids, "_EVERY", 1)
         for listing, learnt, later in steps:
             now += later + 2 * settle

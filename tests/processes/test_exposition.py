@@ -15,6 +15,7 @@ from gateway.counts import METRIC_BUCKETS, Row
 from gateway.processes.exposition import Exposition
 from gateway.processes.metrics import Metrics
 from gateway.processes.worker_messages import State
+from tests.pauses import pause_everywhere
 
 PLAIN = "text/plain"
 OPENMETRICS = "application/openmetrics-text"
@@ -62,8 +63,7 @@ _states = st.dictionaries(
 
 @pytest.fixture(autouse=True)
 def _every_pause_point_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
-    monkeypatch.setattr(slices, "FIRST_SECONDS", 0.0)
+    pause_everywhere(monkeypatch)
 
 
 class Counted(Metrics):

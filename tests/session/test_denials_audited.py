@@ -15,7 +15,6 @@ from typing import Any, Final
 
 import pytest
 
-from gateway import slices
 from gateway.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
     GROUP_AUTHORIZATION_FAILED,
@@ -30,6 +29,7 @@ from protocol import messages
 from protocol.headers import response_body_pos, response_header_version
 from protocol.messages import element_class, make
 from protocol.schema import api_key_of
+from tests.pauses import pause_everywhere
 from tests.session.admin_requests_at_random import (
     CHANGES,
     Request,
@@ -202,8 +202,7 @@ def test_what_a_long_request_is_denied_is_an_event_once(
 ) -> None:
     """However often the catalog changes while it is decided, so that it is decided again: at each
     pause, at every third, never."""
-    monkeypatch.setattr(slices, "FIRST_SECONDS", 0.0)
-    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    pause_everywhere(monkeypatch)
     pair = Pair(topics=[], authorizer=Allowing([]))
     sink = audited(pair)
     names = {f"team-a:t{number}" for number in range(MANY)}
@@ -230,8 +229,7 @@ def test_what_is_denied_only_when_a_request_is_decided_again_is_an_event_too(
 ) -> None:
     """Rights that go while the first denials are being reported; and the request counts on a flow
     (``gateway.exchanges.meter``) though these are not reported twice."""
-    monkeypatch.setattr(slices, "FIRST_SECONDS", 0.0)
-    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    pause_everywhere(monkeypatch)
     names = [f"team-a:t{number}" for number in range(MANY)]
     allowed = [f"DESCRIBE TOPIC {name}" for name in names[::2]]
     pair = Pair(topics=[name.replace(":", "..") for name in names], authorizer=Allowing(allowed))

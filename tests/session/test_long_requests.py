@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pytest
 
-from gateway import slices
 from gateway.apis.counting import PRODUCE
 from gateway.apis.records import produce
 from gateway.apis.table import APIS
@@ -22,6 +21,7 @@ from gateway.rules.gateway_nodes import GatewayNodes
 from gateway.session.deciding import MAX_TRIES, Deciding
 from protocol import messages
 from protocol.messages import element_class, make
+from tests.pauses import pause_everywhere
 from tests.session import fetching, producing
 from tests.session.long_requests import (
     TimedPair,
@@ -350,8 +350,7 @@ def test_a_fetch_of_what_moves_while_it_is_decided_brings_no_records(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """At the last pause of the last try, when its first topic has long been let pass."""
-    monkeypatch.setattr(slices, "FIRST_SECONDS", 0.0)
-    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    pause_everywhere(monkeypatch)
     names = [f"team-a:t{number}" for number in range(FEW)]
     pair = TimedPair(topics=[name.replace(":", "..") for name in names])
     entity = fetching.request(12, {name: [0] for name in names})

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from gateway.exchanges.fetch_stream import AT_ONCE
 from protocol.errors import ProtocolError
+from tests.pauses import pause_everywhere
 from tests.session import fetching
 from tests.session.long_requests import TimedPair, best
 from tests.session.pair import frames, request_frame, response_frame
@@ -77,8 +78,7 @@ def test_it_is_the_same_in_whatever_pieces_it_arrives(
     pieces = [whole[start:stop] for start, stop in pairwise([*places, len(whole)])]
     with pytest.MonkeyPatch.context() as patch:
         if turns:
-            patch.setattr("gateway.slices.FIRST_SECONDS", 0.0)
-            patch.setattr("gateway.slices.SLICE_SECONDS", 0.0)
+            pause_everywhere(patch)
         for piece in [*pieces[:-1], pieces[-1] + behind]:
             pair.answered(piece)
     assert pair.to_client() == shown + shown_behind
@@ -91,8 +91,7 @@ def test_it_is_the_same_in_whatever_pieces_it_arrives(
 @pytest.fixture
 def pausing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work pauses wherever it may."""
-    monkeypatch.setattr("gateway.slices.FIRST_SECONDS", 0.0)
-    monkeypatch.setattr("gateway.slices.SLICE_SECONDS", 0.0)
+    pause_everywhere(monkeypatch)
 
 
 def in_the_middle(version: int) -> tuple[TimedPair, bytes]:

@@ -8,8 +8,8 @@ from time import monotonic
 
 import pytest
 
-from gateway import slices
 from gateway.session.deciding import Deciding
+from tests.pauses import pause_everywhere
 from tests.session import fetching
 from tests.session.pair import Pair, request_frame, response_frame
 from tests.session.producing import batch, produce
@@ -63,8 +63,7 @@ def test_the_rest_of_what_streams_ends_the_connection() -> None:
 
 
 def test_what_was_decided_in_slices_is_decided_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(slices, "FIRST_SECONDS", 0.0)
-    monkeypatch.setattr(slices, "SLICE_SECONDS", 0.0)
+    pause_everywhere(monkeypatch)
     names = [f"team-a:t{number}" for number in range(1_000)]
     pair = Pair(topics=[name.replace(":", "..") for name in names])
     pair.session.client_data(written(-1, *names))

@@ -17,6 +17,7 @@ from gateway.changes.base.usage import UNCOUNTED, UNCOUNTED_PARTITIONS, Expected
 from gateway.names import LogicalName, encode
 from gateway.slices import Slices
 from gateway.topic_ids import TopicIndex
+from tests.pauses import pause_everywhere
 
 PATHS = ["", "org", "org:a", "org:a:b", "team"]
 FLATS = ["plain", "org..x", "org..y", "org.a..x", "org.a.b..x", "team..x", "__kafka_gateway_x"]
@@ -214,8 +215,7 @@ def test_counts_that_pause_are_those_of_who_asks(
     states = [after(steps, index) for steps in (one, other)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(usage_module, "PLACED_AT_ONCE", 1)
-        patch.setattr("gateway.slices.FIRST_SECONDS", 0.0)
-        patch.setattr("gateway.slices.SLICE_SECONDS", 0.0)
+        pause_everywhere(patch)
 
         def asked(snapshot: Snapshot) -> bool:
             return counts(usage.at(snapshot, index)) == counts(Usage().at(snapshot, index))
