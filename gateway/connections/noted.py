@@ -94,6 +94,10 @@ class _Request(_OfConnection):
             self.connection.reset(UNSENT)
         return super().is_over()
 
+    def has_left(self) -> bool:
+        # A broker does nothing with a part; the rest may have come before the end.
+        return self._request is not self.connection.session.streamed and super().has_left()
+
     def _is_done(self) -> bool:
         return not self.connection.session.has_under_way(self._request)
 
@@ -145,7 +149,7 @@ class Noted:
         if concerning:
             yield _Request(owner, concerning[-1], leaves=leaves)
         if streamed is not None and may_concern(streamed, concerns):
-            yield _Request(owner, streamed, leaves=False)
+            yield _Request(owner, streamed, leaves=leaves_behind(streamed))
         if silent is not None and any(map(concerns, silent.topics())):
             yield _Silent(owner, silent)
 

@@ -112,6 +112,23 @@ async def test_a_client_that_stops_in_the_middle_of_a_request(
     assert watched.server.broker.reset
 
 
+@pytest.mark.parametrize("whole", [True, False])
+async def test_the_end_behind_a_request_whose_rest_came_after_the_freeze(whole: bool) -> None:
+    """The broker may still carry it out if it has all of it, and does nothing with a part."""
+    watched = Watched()
+    frame = request_frame("Produce", 9, produce({"plain": [batch(1) + bytes(150_000)]}))
+    watched.connection.data_received(b"")
+    await settled()
+    watched.connection.data_received(frame[:60_000])
+    watch = watched.watch(PLAIN)
+    watched.connection.data_received(frame[60_000:] if whole else frame[60_000:100_000])
+    assert len(watch.holders()) == 1
+    watched.connection.connection_lost(ConnectionResetError())
+    watched.ends()
+    held = ["a client that has closed its connection unanswered"] if whole else []
+    assert watch.holders() == held
+
+
 async def test_a_client_that_sends_and_does_not_read_is_read_no_more() -> None:
     """What the gateway answers itself would be kept without bound."""
     pair = Pair(authorizer=Allowing([]))
