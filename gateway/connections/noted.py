@@ -44,11 +44,16 @@ class _OfLane(Held):
 
     connection: Lane
 
+    def __init__(self, lane: Lane, request: Exchange, *, leaves: bool) -> None:
+        super().__init__(lane, leaves=leaves)
+        self._request = request
+
     def is_over(self) -> bool:
         return False
 
     def has_left(self) -> bool:
-        return self.leaves and self.connection.sent
+        lane = self.connection
+        return self.leaves and lane.sent and lane.session.has_under_way(self._request)
 
 
 class _OfConnection(Held):
@@ -144,7 +149,7 @@ class Noted:
         leaves = any(map(leaves_behind, concerning))
         if isinstance(owner, Lane):
             if concerning:
-                yield _OfLane(owner, leaves=leaves)
+                yield _OfLane(owner, concerning[-1], leaves=leaves)
             return
         if concerning:
             yield _Request(owner, concerning[-1], leaves=leaves)

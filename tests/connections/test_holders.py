@@ -8,6 +8,7 @@ import pytest
 
 from gateway.catalog.entities import Freeze, Namespace
 from gateway.connections.closing import UNREAD
+from gateway.connections.lane import Lane
 from gateway.connections.tasks import Tasks
 from gateway.connections.under_way import UnderWay
 from gateway.exchanges.exchange import Refresh, Turn
@@ -18,8 +19,8 @@ from tests.connections.connected import FakeServer, connected, settled
 from tests.connections.test_under_way import ORDERS, OTHER, PLAIN, Watched, metadata
 from tests.session import samples
 from tests.session.allowing import Allowing
-from tests.session.pair import Pair, frames, request_frame, topic_id
-from tests.session.producing import batch, produce
+from tests.session.pair import Pair, frames, request_frame, response_frame, topic_id
+from tests.session.producing import batch, produce, produced
 from tests.session.test_decided_late import AS_SENT
 from tests.session.test_turns import denied
 
@@ -126,6 +127,25 @@ async def test_the_end_behind_a_request_whose_rest_came_after_the_freeze(whole: 
     watched.connection.connection_lost(ConnectionResetError())
     watched.ends()
     held = ["a client that has closed its connection unanswered"] if whole else []
+    assert watch.holders() == held
+
+
+@pytest.mark.parametrize("answered", [True, False])
+async def test_a_request_for_another_volume_is_over_once_it_is_answered(answered: bool) -> None:
+    """If it ends otherwise a broker may still be at work on it."""
+    pair = Pair(topics=[PLAIN.decode()])
+    under_way = UnderWay(set(), Turns(), Tasks())
+    lane = Lane(pair.session, pair.access, "test", changes=True)
+    under_way.lanes.add(lane)
+    pair.send(request_frame("Produce", 9, produce({"plain": [batch(1)]})))
+    lane.sent = True
+    watch = under_way.watch(pair.worker, lambda name: name == PLAIN)
+    assert watch.holders() == ["client 127.0.0.1:5000 on listener test"]
+    if answered:
+        pair.answered(response_frame("Produce", 9, produced({PLAIN.decode(): [0]})))
+    pair.session.abandon()
+    under_way.lane_ended(lane)
+    held = [] if answered else ["a client that has closed its connection unanswered"]
     assert watch.holders() == held
 
 
