@@ -30,7 +30,7 @@ are not kept."""
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """What a connection had under way when it ended, of which no name was read yet."""
+    """What a connection left behind when it ended, of which no name was read yet."""
 
     worker: WorkerState
     requests: Sequence[Exchange]
@@ -40,8 +40,7 @@ class _Left:
     def names(self) -> Iterator[bytes]:
         """The topics that brokers may still be at work on, as of ``names_in``."""
         for exchange in self.requests:
-            if leaves_behind(exchange):
-                yield from names_in(exchange)
+            yield from names_in(exchange)
         if self.silent is not None:
             yield from self.silent.topics()
 
@@ -96,7 +95,7 @@ class UnderWay:
     def ended(self, connection: Connection | Lane) -> None:
         """A connection is gone: keep what it had under way."""
         session = connection.session
-        requests, silent = session.under_way, session.silent
+        requests, silent = [*filter(leaves_behind, session.under_way)], session.silent
         if requests or silent is not None:
             until = monotonic() + UNDER_WAY / 1000
             self._left.append(_Left(session.state.worker, requests, silent, until))

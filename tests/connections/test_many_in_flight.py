@@ -246,6 +246,21 @@ async def held_up(names_under_way: UnderWay, pair: Pair, topic: bytes) -> bool:
     return bool(watch.holders())
 
 
+@pytest.mark.usefixtures("pausing")
+async def test_a_client_that_ends_with_a_fetch_leaves_nothing_to_be_read() -> None:
+    """Thousands of consumers may end at once; brokers change nothing for them."""
+    pair, connection, names_under_way = await under_way(MANY, 1)
+    names_under_way.ended(connection)
+    await settled()
+    pair.session = pair.another_session(connection.session.state.addresses)
+    second, _ = await client(pair, fetch(NAMES))
+    assert second.session.under_way
+    kept = names_under_way._ended[pair.worker.mount]
+    names_under_way.ended(second)
+    await settled()
+    assert names_under_way._ended[pair.worker.mount] is kept
+
+
 @pytest.mark.parametrize("answered", [0, 1, 2, 3])
 async def test_a_freeze_waits_for_the_last_request_of_a_connection_that_concerns_it(
     answered: int,
