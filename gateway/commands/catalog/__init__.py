@@ -1,1 +1,2 @@
-"""``kafka-gateway catalog``: export, import and upkeep of what the gateways of a cluster share."""
+"""``kafka-gateway catalog``: export, import and upkeep of the catalog that a
+cluster's gateways share."""

@@ -1,7 +1,7 @@
-"""The policies in a file of namespaces, beside those of the configuration.
+"""The policies in a file of namespaces, compared with the configuration's policies.
 
-Policies live in the configuration, not in the catalog: an import shows the differences, and
-writes the blocks to a file (``--policies-to``) for the operator to merge.
+Policies live in the configuration, not in the catalog: an import shows the differences, and writes
+the blocks to a file (``--policies-to``) for the operator to merge.
 """
 
 from __future__ import annotations
@@ -29,17 +29,20 @@ _HEADING: Final = """\
 
 @dataclass(frozen=True, slots=True)
 class CarriedPolicies:
-    """``blocks`` are those of the file at the paths that they are carried to; ``differing`` has
-    each that the configuration has otherwise, or not: its path, the configuration's block
-    (empty: none), and the file's. ``key`` is the configuration's key of its policies."""
+    """The policies of a file, compared with the configuration's."""
 
     key: str
+    """The configuration's key of its policies."""
     blocks: Mapping[str, Mapping[str, Any]]
+    """The file's blocks, by the path that each is carried to."""
     differing: tuple[tuple[str, Mapping[str, Any], Mapping[str, Any]], ...]
+    """Each block that the configuration lacks or has otherwise: its path, the configuration's block
+    (empty if there is no block) and the file's block."""
 
     @classmethod
     def of(cls, config: Config, imported: Imported, options: argparse.Namespace) -> CarriedPolicies:
-        """The policies of a file. Raises ConfigError, and UsageError if there are none to write."""
+        """The policies of a file. Raises ConfigError, and UsageError if the file
+        has no policies to write."""
         under = options.under or ""
         if options.policies_to is not None and not imported.only_namespaces:
             raise UsageError("--policies-to goes with a file that export --namespaces has written")
@@ -58,7 +61,7 @@ class CarriedPolicies:
         return cls(key_text(config.key_of("policies")), found, differing)
 
     def lines(self) -> list[str]:
-        """The differences for people."""
+        """The differences as lines to print."""
         if not self.differing:
             return []
         found = [
@@ -77,15 +80,15 @@ class CarriedPolicies:
         return found
 
     def to_json(self) -> list[dict[str, object]]:
-        """The differences for programs; ``before`` is null if the configuration has no block."""
+        """The differences as JSON; ``before`` is null if the configuration has no block."""
         return [
             {"namespace": path, "before": before or None, "after": after}
             for path, before, after in self.differing
         ]
 
     def write(self, path: Path | None, *, force: bool) -> None:
-        """Writes all blocks in the form that a configuration takes. Raises CommandError; a file
-        that is there is replaced with ``force`` only."""
+        """Write all blocks in the form that a configuration takes. Raises CommandError. If the file
+        exists, it is replaced only with ``force``."""
         if path is None:
             return
         content = {"policies": {"namespaces": dict(self.blocks)}}
@@ -94,7 +97,7 @@ class CarriedPolicies:
 
 
 def _placed(problem: Problem, imported: Imported, written: Mapping[str, str]) -> Problem:
-    """The problem at the key of the file that it comes from."""
+    """The problem at the key of the file that caused it."""
     path, *rest = problem.key
     place = key = ("policies", written.get(str(path), str(path)), *rest)
     while place and place not in imported.lines:
@@ -103,7 +106,7 @@ def _placed(problem: Problem, imported: Imported, written: Mapping[str, str]) ->
 
 
 def _flat(block: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Each value by its key, as people write it: ``partitions.max``."""
+    """Each value by its key, as an operator writes it: ``partitions.max``."""
     for key, value in block.items():
         if isinstance(value, dict):
             yield from _flat(value, f"{prefix}{key}.")

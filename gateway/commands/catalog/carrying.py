@@ -1,11 +1,13 @@
-"""The namespaces of one catalog carried into another, at the same paths or below a namespace. Pure.
+"""Carries the namespaces of a catalog into another catalog, at the same paths or
+below a namespace. Pure.
 
-What is carried are namespaces with their configs, and ACLs of topics, groups and transactional ids.
-Below ``dr:a`` the namespace ``org`` is ``dr:a:org``, and ACLs get the names that they would have
-under the home ``dr:a`` (gateway/rules/acl_names.py): ``orders`` is ``dr:a:orders``, LITERAL ``*``
-is PREFIXED ``dr:a:``. A client with that home may then do what the same client may do with the same
-names at the source, and more in one case: what is allowed on every topic there is allowed here on
-the namespace ``dr:a`` itself, which ALTER (and ALL) delegates with all that is in it.
+Namespaces with their configs are carried, and ACLs of topics, groups and transactional ids. Below
+``dr:a`` the namespace ``org`` becomes ``dr:a:org``, and ACLs get the names that they would have
+under the home ``dr:a`` (gateway/rules/acl_names.py): ``orders`` becomes ``dr:a:orders``, LITERAL
+``*`` becomes PREFIXED ``dr:a:``. A client with that home may then do the same as at the source,
+with the same names. It may do more in a single case: if the source allows an operation on every
+topic, the ACL here allows it on the namespace ``dr:a`` itself, and ALTER (or ALL) on a namespace
+delegates everything in it.
 """
 
 from __future__ import annotations
@@ -35,16 +37,18 @@ from gateway.views.view import MAX_ID_BYTES
 
 @dataclass(slots=True)
 class LeftOut:
-    """What is not carried: ``deleting`` are the namespaces that are being deleted, ``acls`` are
-    patterns of other types or in such a namespace, ``kinds`` counts entities of other kinds."""
+    """The entities that are not carried."""
 
     deleting: list[str] = field(default_factory=list)
+    """Namespaces that are being deleted."""
     acls: list[str] = field(default_factory=list)
+    """Patterns of other resource types, or in a namespace that is being deleted."""
     kinds: Counter[str] = field(default_factory=Counter)
+    """The number of entities of each other kind."""
 
     @property
     def lines(self) -> list[str]:
-        """A sentence for each, for people."""
+        """A sentence for each reason, to print."""
         found = []
         if self.deleting:
             found.append(f"namespaces that are being deleted: {shortened(self.deleting)}")
@@ -56,16 +60,16 @@ class LeftOut:
         return [f"Left out: {text}." for text in found]
 
     def to_json(self) -> dict[str, object]:
-        """What is left out, for programs."""
+        """The entities that are left out, as JSON."""
         kinds = dict(sorted(self.kinds.items()))
         return {"deleting": self.deleting, "acls": self.acls, "kinds": kinds}
 
 
 def selected(entities: Iterable[Entity], below: str = "") -> tuple[list[Entity], LeftOut]:
-    """Of a catalog's entities those that are carried, without notes of work under way.
+    """The entities of a catalog that are carried, without notes of work under way.
 
-    With ``below`` they are that namespace and all below it, the namespaces above it, whose configs
-    and gates hold there too, and the ACLs that cover anything there.
+    If ``below`` is given, only that namespace is carried, with all below it, the namespaces above
+    it (because their configs and gates apply there too), and the ACLs that cover anything there.
     """
     found = [*entities]
     left_out = LeftOut()
@@ -120,7 +124,7 @@ def _reaches(pattern: ResourcePattern, below: str) -> bool:
 
 
 def check_under(under: str) -> None:
-    """Raises UsageError for a ``--under`` that is no namespace."""
+    """Raises UsageError if ``--under`` is no namespace."""
     try:
         namespace_of(under)
     except ValueError as error:
@@ -128,7 +132,7 @@ def check_under(under: str) -> None:
 
 
 def path_under(under: str, path: str) -> str:
-    """The namespace that is carried below ``under``; ``""``: it keeps its path.
+    """The path that a namespace has below ``under``; if ``under`` is empty, the path is unchanged.
 
     >>> path_under("dr:a", "org:apache")
     'dr:a:org:apache'
@@ -137,8 +141,8 @@ def path_under(under: str, path: str) -> str:
 
 
 def pattern_under(under: str, pattern: ResourcePattern) -> ResourcePattern:
-    """The pattern that a client with the home ``under`` writes as ``pattern`` is written at the
-    source. Its type is one of ``NAMESPACED``."""
+    """The pattern, renamed for clients with the home ``under``, which go on writing ``pattern`` as
+    at the source. The pattern's type is in ``NAMESPACED``."""
     if not under:
         return pattern
     if pattern.pattern_type is PatternType.LITERAL and pattern.name == WILDCARD:
@@ -147,7 +151,7 @@ def pattern_under(under: str, pattern: ResourcePattern) -> ResourcePattern:
 
 
 def entity_under(under: str, entity: Entity) -> Entity:
-    """The namespace or the ACLs as they are carried."""
+    """The namespace or the ACLs with the names that they are carried to."""
     if isinstance(entity, Namespace):
         return replace(entity, path=path_under(under, entity.path))
     assert isinstance(entity, ResourceAcls)
@@ -155,8 +159,8 @@ def entity_under(under: str, entity: Entity) -> Entity:
 
 
 def is_inside(entity: Entity, under: str, below: str = "") -> bool:
-    """Whether an entity is one that a file of namespaces would hold, imported with these flags, so
-    that ``--prune`` may remove it.
+    """Whether a file of namespaces imported with these flags could hold the entity, so that
+    ``--prune`` may remove it.
 
     The namespace ``under`` itself, and a gate on it, belong to the catalog that is imported into.
     """
@@ -178,8 +182,9 @@ def is_inside(entity: Entity, under: str, below: str = "") -> bool:
 def carried(
     imported: Imported, under: str, existing: Mapping[str, Namespace]
 ) -> tuple[Imported, LeftOut]:
-    """A file's namespaces and ACLs below ``under`` (``""``: at their own paths), each still at its
-    place in the file; ``under`` and what is above it are added if they do not exist yet."""
+    """A file's namespaces and ACLs below ``under``, each with its place in the file. If
+    ``under`` is empty, they keep their paths. If ``under`` or a namespace above it does not
+    exist yet, it is added."""
     kept, left_out = selected(imported.entities)
     own = {key_of(one): entity_under(under, one) for one in kept}
     result = replace(
@@ -200,8 +205,8 @@ def carried(
 
 
 def wider(imported: Imported, under: str) -> list[str]:
-    """A sentence if ACLs of the file reach further below ``under`` than at the source: there is no
-    pattern for all in a namespace that leaves the namespace itself out."""
+    """A warning if ACLs of the file reach further below ``under`` than at the source, because no
+    pattern covers everything in a namespace without the namespace itself."""
     every = ResourcePattern(ResourceType.TOPIC, PatternType.LITERAL, WILDCARD)
     reaches = under and any(
         isinstance(one, ResourceAcls)
@@ -218,7 +223,8 @@ def wider(imported: Imported, under: str) -> list[str]:
 
 
 def too_long(imported: Imported) -> list[Problem]:
-    """The namespaces and ACLs whose names are longer than any name can be, at their places."""
+    """The problem of each namespace and ACL whose name would be too long, at
+    its place in the file."""
     found = []
     for one in imported.entities:
         reason = None
@@ -248,7 +254,7 @@ def _pattern_too_long(pattern: ResourcePattern) -> str | None:
         try:
             length = len(flat_prefix(namespace)) + max(1, len(rest))
         except InvalidName:
-            return None  # it covers nothing, here as there
+            return None  # such a pattern covers nothing, here as at the source
         most, unit = MAX_FLAT_LENGTH, "characters"
     if length <= most:
         return None

@@ -1,4 +1,4 @@
-"""``kafka-gateway catalog``: what the gateways of a cluster share, for its operators.
+"""``kafka-gateway catalog``: the catalog that the gateways of a cluster share, for its operators.
 
 The actions read and write the cluster's catalog directly: no gateway has to run.
 """
@@ -140,7 +140,8 @@ async def _status(config: Config, options: argparse.Namespace) -> Output:
 
 
 def _listed(member: Member | None) -> dict[str, object]:
-    """How a gateway is listed among the brokers."""
+    """The node id and addresses with which a gateway is listed among the
+    brokers; empty if it is not."""
     if member is None:
         return {}
     return {"node_id": FIRST_GATEWAY_ID + member.number, "addresses": dict(member.addresses)}

@@ -1,7 +1,7 @@
 """The changes that an import would make to a catalog: computed, judged and shown. Pure.
 
-Notes of work under way (``Field.note``) make no difference between two states of one entity,
-because a job of the gateway changes them at any time.
+Two states of an entity that differ only in notes of work under way (``Field.note``) count as equal,
+because a job of the gateway changes such notes at any time.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _FORMAT: Final[Key] = ("format", "")
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One entity that an import adds (``before`` None), changes, or removes (``after`` None)."""
+    """An entity that an import adds (``before`` None), changes, or removes (``after`` None)."""
 
     key: Key
     before: Entity | None
@@ -62,9 +62,9 @@ def differences(
 ) -> list[Difference]:
     """The changes from a snapshot to the wanted entities, in an order in which they can be applied.
 
-    Other entities are removed with ``prune`` only, and only those ``within`` and of one of the
-    ``kinds`` (None: those of the main file). ``now`` is in milliseconds since the epoch;
-    ``new_id`` makes topic ids that were never used.
+    Only with ``prune`` are other entities removed, and of these only entities ``within`` and of the
+    ``kinds`` given (by default the kinds of the main file). ``now`` is in milliseconds since the
+    epoch; ``new_id`` makes topic ids that were never used.
     """
     kinds = main_kinds().values() if kinds is None else kinds
     present = exported(snapshot.entities(), kinds)
@@ -83,7 +83,7 @@ def differences(
 
 
 def problems(snapshot: Snapshot, imported: Imported, found: Sequence[Difference]) -> list[Problem]:
-    """Why a catalog cannot be brought to that state, or empty if it can."""
+    """The reasons why a catalog cannot be brought to that state; empty if it can."""
     level, problems = imported.catalog_format, []
     if level > snapshot.format:
         text = f"is {level}, and this catalog has {snapshot.format}; raise it first: "
@@ -110,7 +110,7 @@ def problems(snapshot: Snapshot, imported: Imported, found: Sequence[Difference]
 
 
 def stale(snapshot: Snapshot, found: Iterable[Difference]) -> list[Key]:
-    """The entities to be changed that have changed since the differences were computed."""
+    """The keys of entities to change that have changed since the differences were computed."""
     present = exported(snapshot.entities())
     return [one.key for one in found if settled(present.get(one.key)) != settled(one.before)]
 
@@ -124,7 +124,7 @@ def _to_commit(
     before: Entity | None, after: Entity, now: int, new_id: Callable[[], bytes]
 ) -> Entity:
     """The entity to commit in place of ``before``, with a note of the work that a gateway has to
-    do; a new one stands for a state that was reached before, and has no note."""
+    do. A new entity has no note, because its state was reached before the export."""
     if isinstance(before, Namespace) and isinstance(after, Namespace):
         keys = before.configs.keys() | after.configs.keys()
         changed = {key for key in keys if before.configs.get(key) != after.configs.get(key)}
@@ -132,12 +132,12 @@ def _to_commit(
         return replace(after, apply=pending, apply_since=now)
     if isinstance(before, TopicEntry) and isinstance(after, TopicEntry):
         moved = before.name != after.name
-        # Clients must not meet one topic id under two names.
+        # A client must not see the same topic id under two names.
         same_id = moved and before.topic_id == after.topic_id
         topic_id = new_id() if same_id else after.topic_id
         return replace(after, topic_id=topic_id, apply=True, since=now)
     if isinstance(before, Link) and isinstance(after, Link) and before.flat != after.flat:
-        # Nor two topics under one id.
+        # Nor may a client see two topics under the same id.
         same_id = before.topic_id == after.topic_id
         return replace(after, topic_id=new_id() if same_id else after.topic_id)
     return after
@@ -205,10 +205,10 @@ def _removal_problems(result: Snapshot, kind: str, path: str) -> Iterator[str]:
 
 
 def _order(one: Difference) -> tuple[int, int, str]:
-    """Namespaces are added before what is in them, outermost first, and removed after it.
+    """Namespaces are added before their contents, outermost first, and removed after them.
 
-    ACLs are added first and removed last, users the other way round: nothing exists without its
-    ACLs.
+    ACLs are added first and removed last, users the other way round, because nothing may
+    exist without its ACLs.
     """
     name, identity = one.key
     kind = KINDS[name]
@@ -219,7 +219,8 @@ def _order(one: Difference) -> tuple[int, int, str]:
 
 
 def differences_text(found: Sequence[Difference]) -> str:
-    """The differences for people: ``+`` is added, ``~`` changed, ``-`` removed. No secrets."""
+    """The differences as lines to print: ``+`` is added, ``~`` changed, ``-``
+    removed. No secrets."""
     lines = []
     for one in found:
         sign = "+" if one.before is None else "-" if one.after is None else "~"
@@ -238,7 +239,7 @@ def differences_text(found: Sequence[Difference]) -> str:
 
 
 def differences_json(found: Iterable[Difference]) -> list[dict[str, object]]:
-    """The differences for programs: the fields before and after, null for what is not there."""
+    """The differences as JSON: the fields before and after, null if the entity does not exist."""
     return [
         {
             "kind": one.key[0],
@@ -251,14 +252,14 @@ def differences_json(found: Iterable[Difference]) -> list[dict[str, object]]:
 
 
 def entity_text(key: Key) -> str:
-    """The words for an entity in a sentence."""
+    """The name of an entity in a sentence."""
     kind, identity = key
     return KINDS[kind].thing(identity)
 
 
 def _texts(entity: Entity | None) -> dict[str, str]:
-    """Fields a line each, configs by their keys; without notes of work under way, and without
-    the key, which is in the line above."""
+    """An entity's fields as text by name, configs by their keys; without notes of work under way,
+    and without the key, because the line above has it."""
     found: dict[str, str] = {}
     for field in () if entity is None else kind_of(entity).state_fields:
         value = getattr(entity, field.name)

@@ -23,7 +23,7 @@ from gateway.config.policy_blocks import blocks_of
 
 
 async def read_catalog(config: Config) -> Snapshot:
-    """The cluster's catalog as it is now. Raises CommandError."""
+    """The cluster's current catalog. Raises CommandError."""
     async with (
         Progress("reading the catalog"),
         backend.open_backend(config, read_only=True) as found,
@@ -71,12 +71,13 @@ def _held_text(head: Head, snapshot: Snapshot, options: argparse.Namespace) -> s
 
 
 def _namespaces_text(config: Config, snapshot: Snapshot, below: str) -> tuple[str, list[str]]:
-    """The file of namespaces, and sentences about what is not in it."""
+    """The text of the file of namespaces, and a sentence for each reason why
+    entities are left out."""
     if below and (below not in snapshot.namespaces or snapshot.deleting_tier(below)):
         raise CommandError(
             f"--below: namespace '{below}' does not exist, or is being deleted; "
             "kafka-gateway catalog export shows all that there are"
         )
     kept, left_out = selected(snapshot.entities(), below)
-    left_out.kinds.clear()  # a file of namespaces has none of them
+    left_out.kinds.clear()  # a file of namespaces holds no such kind
     return namespaces_text(kept, blocks_of(config.policies, below), below), left_out.lines

@@ -1,8 +1,8 @@
-"""The catalog as a YAML file for people: what ``catalog export`` writes and ``import`` reads.
+"""The catalog as a YAML file for people, which ``catalog export`` writes and ``import`` reads.
 
-Namespaces by path, topics by logical name, ACLs by pattern and homes by principal, sorted, so
-that two exports can be compared. Secrets have a file of their own. The format has a number: a
-file of a newer one is rejected.
+Namespaces are sorted by path, topics by logical name, ACLs by pattern and homes by principal, so
+that two exports can be compared. Secrets have a file of their own. The format has a number: if a
+file's number is newer than this software's, the file is rejected.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from gateway.config.errors import Key as Place
 from gateway.names import InvalidName, check_namespace
 
 FORMAT: Final = 1
-"""The format of the files that this software writes, and the newest that it reads."""
+"""The format of the files that this software writes, and the newest format that it reads."""
 
 NAMESPACES: Final = "namespaces"
 """The value of ``only`` in a file that holds namespaces."""
@@ -52,39 +52,38 @@ _SECRETS_HEADING = """\
 
 @dataclass(slots=True)
 class Imported:
-    """The content of a file: ``entities``, the place of each in it, and the ``catalog_format`` of
-    the catalog that it was exported from."""
+    """The content of a file: ``entities``, the place of each in the file, and the
+    ``catalog_format`` of the catalog that was exported."""
 
     path: Path
     catalog_format: int
     entities: list[Entity] = field(default_factory=list)
     places: dict[Key, tuple[Place, int]] = field(default_factory=dict)
     configs: dict[tuple[str, str], tuple[Place, int]] = field(default_factory=dict)
-    """Of namespaces: the place of each config, by path and key."""
+    """The place of each config of a namespace, by path and key."""
     only_namespaces: bool = False
-    """True for a file of namespaces, which says nothing of what else a catalog holds."""
+    """True for a file of namespaces, which leaves the rest of a catalog out."""
     below: str = ""
-    """In such a file: the one namespace that it is about; empty: all."""
+    """In a file of namespaces: the only namespace that was exported; empty: all namespaces."""
     policies: dict[str, Any] = field(default_factory=dict)
-    """In such a file: by path, the block of ``policies.namespaces``, not checked yet."""
+    """In a file of namespaces: the block of ``policies.namespaces`` by path, not checked yet."""
     lines: dict[Place, int] = field(default_factory=dict)
-    """Of the policies: the line of each key."""
+    """The line of each key of the policies."""
 
     def problem(self, key: Key, text: str, config: str = "") -> Problem:
-        """A problem of an entity, or of one of a namespace's configs, at its place if it is in
-        the file."""
+        """A problem of an entity, or of a namespace's config, at its place if it is in the file."""
         place, line = self.places.get(key, ((), 0))
         place, line = self.configs.get((key[1], config), (place, line))
         return Problem(place, text, line)
 
 
 def main_kinds() -> dict[str, Kind]:
-    """By section: the kinds that the main file holds."""
+    """The kinds that the main file holds, by section."""
     return _kinds(secret=False)
 
 
 def secret_kinds() -> dict[str, Kind]:
-    """By section: the kinds that hold secrets, which never stand in the main file."""
+    """The kinds that hold secrets, by section; they never stand in the main file."""
     return _kinds(secret=True)
 
 
@@ -94,13 +93,14 @@ def _kinds(*, secret: bool) -> dict[str, Kind]:
 
 
 def exported(entities: Iterable[Entity], kinds: Container[Kind] | None = None) -> dict[Key, Entity]:
-    """Of the catalog's entities, by key, those of these kinds; None: all that the files hold."""
+    """The catalog's entities of these kinds, by key. By default, all kinds that the files hold."""
     wanted = {*main_kinds().values(), *secret_kinds().values()} if kinds is None else kinds
     return {key_of(entity): entity for entity in entities if kind_of(entity) in wanted}
 
 
 def export_text(snapshot: Snapshot) -> str:
-    """The main file: everything but secrets and what only running gateways know."""
+    """The text of the main file: everything but secrets and the state that only
+    running gateways hold."""
     head = {"format": FORMAT, "catalog_format": snapshot.format}
     return _HEADING + write({**head, **_sections(snapshot, main_kinds())})
 
@@ -108,7 +108,8 @@ def export_text(snapshot: Snapshot) -> str:
 def namespaces_text(
     entities: Iterable[Entity], policies: Mapping[str, object], below: str = ""
 ) -> str:
-    """The file of namespaces: these namespaces and ACLs, and blocks of policies by path."""
+    """The text of a file of namespaces: these namespaces and ACLs, and blocks
+    of policies by path."""
     kinds, found = main_kinds(), [*entities]
     head = {"format": FORMAT, "catalog_format": 1, "only": NAMESPACES}
     content: dict[str, Any] = {**head, **({"below": below} if below else {})}
@@ -120,7 +121,7 @@ def namespaces_text(
 
 
 def secrets_text(snapshot: Snapshot) -> str:
-    """The secrets' file."""
+    """The text of the secrets' file."""
     secrets = _sections(snapshot, secret_kinds())
     return _SECRETS_HEADING + write({"format": FORMAT, "secrets": secrets})
 
@@ -136,7 +137,7 @@ def _sections(snapshot: Snapshot, kinds: dict[str, Kind]) -> dict[str, Any]:
 
 
 def read_export(path: Path) -> Imported:
-    """Reads a main file. Raises ConfigError with every problem of its entities."""
+    """Read a main file. Raises ConfigError with every problem of its entities."""
     try:
         root = read_file(path)
         fields = _of_known_format(root, "catalog_format", *_OF_NAMESPACES, *main_kinds())
@@ -151,7 +152,7 @@ def read_export(path: Path) -> Imported:
 
 
 def _read_head_of_namespaces(imported: Imported, fields: dict[str, Value]) -> None:
-    """Reads the keys that only a file of namespaces has. Raises BadValue."""
+    """Read the keys that only a file of namespaces has. Raises BadValue."""
     if "only" not in fields:
         for name in _OF_NAMESPACES:
             if name in fields:
@@ -174,7 +175,7 @@ def _read_head_of_namespaces(imported: Imported, fields: dict[str, Value]) -> No
 
 
 def read_secrets(path: Path) -> list[Entity]:
-    """Reads a secrets' file. Raises ConfigError with every problem, and with no secret."""
+    """Read a secrets' file. Raises ConfigError with every problem; its text holds no secret."""
     imported = Imported(path, FORMAT)
     try:
         fields = _of_known_format(read_file(path), "secrets")
@@ -186,7 +187,7 @@ def read_secrets(path: Path) -> list[Entity]:
 
 
 def _read_sections(imported: Imported, fields: dict[str, Value], kinds: dict[str, Kind]) -> None:
-    """Reads entity after entity, so that one run tells of all that is wrong: by ConfigError."""
+    """Read every entity, so that a single ConfigError reports every problem. Raises ConfigError."""
     problems: list[Problem] = []
     for name in (name for name in kinds if name in fields):
         try:
@@ -209,7 +210,7 @@ def _read(imported: Imported, kind: Kind, identity: str, value: Value) -> None:
         except InvalidName as error:
             value.reject(f"{error}; correct it")
     key = key_of(entity)
-    # Of an item of a list: nothing else keeps one from being there twice.
+    # If a list holds an item twice, only this check finds it.
     if key in imported.places:
         line = imported.places[key][1]
         value.reject(f"'{key[1]}' is there already, on line {line}; keep one of the two")
@@ -224,7 +225,8 @@ def _read(imported: Imported, kind: Kind, identity: str, value: Value) -> None:
 
 
 def _of_known_format(root: Value, *known: str) -> dict[str, Value]:
-    """The keys of a file, its format checked before anything else of it is."""
+    """The keys of a file. The format is checked first, because other formats
+    may have other keys."""
     everything = dict(root.entries())
     found = required(root, everything, "format")
     if not 1 <= found.number() <= FORMAT:

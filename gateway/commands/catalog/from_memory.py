@@ -1,4 +1,4 @@
-"""The catalog as a gateway on this machine has it in memory."""
+"""The catalog that a gateway on this machine holds in memory."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ _SECONDS: Final = 60.0
 
 
 async def held_catalog(config: Config) -> tuple[Head, Snapshot]:
-    """The newest catalog that a worker of this configuration's gateway has. No broker is asked.
+    """The newest catalog that a worker of this configuration's gateway holds; no broker is queried.
 
-    Raises CommandError, and Unavailable if there is no such worker.
+    Raises CommandError, and Unavailable if no such worker responds.
     """
     if sys.platform != "linux":
         raise CommandError("--from-memory works on Linux only; copy a file of catalog export there")

@@ -1,4 +1,5 @@
-"""``catalog import``: a file is compared with the catalog, judged by the brokers, and committed."""
+"""``catalog import``: compares a file with the catalog, lets the brokers judge
+it, and commits it."""
 
 from __future__ import annotations
 
@@ -58,8 +59,8 @@ BATCH: Final = 500
 
 
 async def import_file(config: Config, options: argparse.Namespace) -> Output:
-    """Import the file that the options name. Raises CommandError, and ConfigError for a file that
-    does not fit the catalog or the cluster."""
+    """Import the file that the options name. Raises CommandError, and ConfigError if the file does
+    not fit the catalog or the cluster."""
     if options.under is not None:
         reject_flags(options, "secrets_from", "does not go with --under: users have no namespace")
         check_under(options.under)
@@ -77,7 +78,8 @@ async def import_file(config: Config, options: argparse.Namespace) -> Output:
     commits = bool(changes) and not options.dry_run
     done = ""
     if commits:
-        # The catalog is not held open meanwhile: its state is checked again when it is changed.
+        # The catalog is not kept open while the operator decides, so its state is checked
+        # again before the commit.
         confirm("Import this?", text, options)
         async with backend.open_backend(config, read_only=False) as found:
             snapshot = await commit(found.catalog, changes)
@@ -89,14 +91,14 @@ async def import_file(config: Config, options: argparse.Namespace) -> Output:
 
 
 def is_carried(imported: Imported, options: argparse.Namespace) -> bool:
-    """Whether namespaces and their ACLs are all that the import is about."""
+    """Whether the import concerns namespaces and their ACLs only."""
     return imported.only_namespaces or options.under is not None
 
 
 async def _wanted_changes(
     config: Config, imported: Imported, options: argparse.Namespace
 ) -> tuple[list[Difference], LeftOut]:
-    """The changes that the file makes, and what of it makes none. Raises ConfigError."""
+    """The changes that the file makes, and the entities that are left out. Raises ConfigError."""
     async with backend.open_backend(config, read_only=True, or_empty=True) as found:
         snapshot = found.catalog.snapshot
         reasons, left_out, within = [], LeftOut(), _anything
@@ -122,8 +124,8 @@ def _anything(_: Entity) -> bool:
 
 
 def _may_be_removed(entity: Entity, snapshot: Snapshot, under: str, below: str) -> bool:
-    """Whether ``--prune`` may remove what the file of namespaces does not hold: not what a gateway
-    is still deleting, topics and all."""
+    """Whether ``--prune`` may remove an entity that the file of namespaces does not hold. It may
+    not if a gateway is still deleting the namespace with its topics."""
     if isinstance(entity, Namespace) and snapshot.deleting_tier(entity.path) is not None:
         return False
     return is_inside(entity, under, below)
@@ -146,9 +148,10 @@ def _changes(
 
 
 def confirm(question: str, changes: str, options: argparse.Namespace) -> None:
-    """Raises CommandError unless the operator agrees, who has seen the changes."""
+    """Ask the operator, who has seen the changes. Raises CommandError unless
+    the operator agrees."""
     if options.json and not options.yes:
-        # Standard output is one JSON document, so the changes are shown beside it.
+        # Standard output is a JSON document, so the changes are shown on standard error.
         print(changes, file=sys.stderr)
     agreed = confirmed(question, yes=options.yes)
     if agreed is None:
@@ -164,10 +167,10 @@ class _Outdated(Exception):
 
 
 async def commit(catalog: Catalog, found: Sequence[Difference]) -> Snapshot:
-    """Commits all differences, in batches, each decided on the newest state.
+    """Commit all differences in batches, each decided on the newest state.
 
-    Raises CommandError, saying how much was committed, when the catalog has changed in what a
-    batch touches; before the first batch, in what any of them does.
+    If an entity of a batch has changed in the catalog meanwhile, raises CommandError, which reports
+    how much was committed. Before the first batch the entities of all batches are compared.
     """
     snapshot = catalog.snapshot
     async with Progress("importing") as progress:
@@ -204,11 +207,11 @@ def _decide(batch: Sequence[Difference], unchanged: Sequence[Difference]) -> Dec
 async def judged(
     context: Context, imported: Imported, found: Sequence[Difference], *, adopt: bool
 ) -> list[Problem]:
-    """Why these differences must not be committed, or empty if they may be.
+    """The reasons why these differences must not be committed; empty if they may be.
 
-    They start from the snapshot of the context's catalog. With ``adopt`` new namespaces
-    may take over topics, groups and transactional ids whose names are in them. Raises OSError when
-    no broker answers, and Unavailable when one does not list its groups.
+    The differences start from the snapshot of the context's catalog. If ``adopt``, new namespaces
+    may take over the topics, groups and transactional ids whose names fall in them. Raises OSError
+    if no broker responds, and Unavailable if a broker does not list its groups.
     """
     snapshot = context.catalog.snapshot
     result = snapshot.apply([one.change for one in found], snapshot.version + 1)
@@ -249,7 +252,8 @@ async def _config_problems(
 
 
 async def _culprit(context: Context, configs: Mapping[str, str], message: str) -> tuple[str, str]:
-    """The key that the broker rejects alone, and why; ``""`` if it rejects only all together."""
+    """The key that the broker rejects by itself, and the reason; ``""`` if the broker rejects
+    only all configs together."""
     for key, value in configs.items():
         denied = await validate_configs(context, {key: value})
         if denied is not None:
@@ -299,8 +303,8 @@ async def _id_problems(context: Context, imported: Imported, made: Set[str]) -> 
 async def _lost_topics(
     context: Context, imported: Imported, found: Sequence[Difference]
 ) -> list[Problem]:
-    """The namespaces that would be removed with topics in them, which would be left behind in the
-    default namespace."""
+    """A problem for each namespace that would be removed while it has topics, because the topics
+    would be left behind in the default namespace."""
     gone = {one.key[1] for one in found if one.after is None and one.key[0] == Namespace.KIND}
     if not gone:
         return []

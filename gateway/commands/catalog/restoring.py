@@ -1,4 +1,4 @@
-"""``catalog restore``: a catalog that is lost comes back from an export, whole or not at all."""
+"""``catalog restore``: restores a lost catalog from an export, whole or not at all."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from gateway.config.models import Config
 
 
 async def restore_file(config: Config, options: argparse.Namespace) -> Output:
-    """Restore the file that the options name. Raises CommandError, and ConfigError for a file that
+    """Restore the file that the options name. Raises CommandError, and ConfigError if the file
     does not fit the cluster."""
     imported = read_export(options.input)
     if imported.only_namespaces:
@@ -65,7 +65,8 @@ async def restore_file(config: Config, options: argparse.Namespace) -> Output:
 
 
 async def _wanted(config: Config, imported: Imported) -> list[Difference]:
-    """All that the file holds, as additions to nothing. Raises CommandError and ConfigError."""
+    """All entities of the file, as additions to an empty catalog. Raises
+    CommandError and ConfigError."""
     async with backend.open_backend(config, read_only=True, or_empty=True, anew=True) as opened:
         snapshot = opened.catalog.snapshot
         _check_lost(snapshot)
@@ -84,7 +85,8 @@ async def _wanted(config: Config, imported: Imported) -> list[Difference]:
 
 
 def _check_lost(snapshot: Snapshot) -> None:
-    """Raises CommandError unless the catalog holds nothing but what gateways say of themselves."""
+    """Raises CommandError if the catalog holds anything but the gateways'
+    descriptions of themselves."""
     there = exported(snapshot.entities())
     if there:
         raise CommandError(
@@ -99,8 +101,8 @@ def _raised(snapshot: Snapshot, level: int) -> list[Change]:
 
 
 async def _commit(config: Config, level: int, found: Sequence[Difference]) -> Snapshot:
-    """Commit all of it as one decision: who reads the catalog sees nothing of it, or everything, so
-    no gateway ever serves by half of the ACLs."""
+    """Commit all differences as a single decision: a reader of the catalog sees all of them or no
+    change, so no gateway ever serves with half of the ACLs."""
 
     def decide(snapshot: Snapshot) -> list[Change]:
         _check_lost(snapshot)
