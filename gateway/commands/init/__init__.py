@@ -1,1 +1,1 @@
-"""``kafka-gateway init``: a commented configuration for brokers that are there."""
+"""``kafka-gateway init``: writes a commented configuration for brokers that are already running."""

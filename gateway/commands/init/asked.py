@@ -1,6 +1,8 @@
-"""What the brokers say of themselves: everything that a configuration in front of them depends on.
+"""The brokers' description of themselves: everything that a configuration in
+front of them depends on.
 
-Nothing is changed there, and nothing is retried: who waits sits at a terminal.
+Nothing is changed at the brokers, and no request is retried, because the
+operator waits at a terminal.
 """
 
 from __future__ import annotations
@@ -35,12 +37,12 @@ from protocol.messages import Request
 from protocol.schema import api_key_of
 
 STEP_SECONDS: Final = 5.0
-"""Seconds for each step: connecting, and each answer."""
+"""Seconds for each step: connecting, and each response."""
 
 _METADATA: Final = "MetadataRequest"
 _LATEST_METADATA: Final = 13
 _NEVER_CREATES: Final = 4
-"""The version of Metadata from which on it can be told to create nothing."""
+"""The first version of Metadata that has ``allow_auto_topic_creation``."""
 
 _DESCRIBE_ACLS: Final = "DescribeAclsRequest"
 _CLUSTER_RESOURCE: Final = 4
@@ -50,32 +52,32 @@ _NONE: Final = 0
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A cluster as its brokers describe it.
-
-    ``server`` is the address that answered. ``brokers`` are those that are up, where they advertise
-    themselves; ``node_ids`` has those too that only hold replicas, as brokers that are down do.
-    ``topics`` counts those that the user may Describe, which are all that brokers list; unless it
-    ``sees_all_topics`` there may be others. ``namespaces`` counts the topics whose names read as a
-    namespace's. ``has_authorizer`` None: not known. ``unreachable`` are brokers that cannot be
-    connected to at their own address, and why.
-    """
+    """A cluster as its brokers describe it."""
 
     server: Address
+    """The address that responded."""
     cluster_id: str | None
     software: str
     controller_id: int | None
     brokers: Mapping[int, Address]
+    """The brokers that are up, by node id, with the addresses that they advertise."""
     node_ids: frozenset[int]
+    """The ids of ``brokers``, and of nodes that only hold replicas, as brokers that are down do."""
     topics: int
+    """The number of topics that the user may Describe, because brokers list only these."""
     sees_all_topics: bool
+    """If False, there may be topics that the user may not Describe."""
     namespaces: Mapping[str, int]
+    """For each namespace, the number of topics whose names read as a name in the namespace."""
     has_authorizer: bool | None
+    """None if it is not known."""
     has_catalog: bool
     unreachable: Mapping[int, str]
+    """The brokers that cannot be connected to at their own address, and the reason."""
 
     @property
     def topics_text(self) -> str:
-        """``7 topics``, and that these may not be all."""
+        """``7 topics``; if there may be other topics, the text says so."""
         text = counted(self.topics, "topic")
         return text if self.sees_all_topics else f"{text} that its user may Describe"
 
@@ -83,8 +85,8 @@ class Asked:
 async def ask_brokers(
     servers: Sequence[Address], security: ClientSecurity, *, timeout: float = STEP_SECONDS
 ) -> Asked:
-    """What the first broker says that answers. Raises Unanswered, with a reason for each address
-    and the next step."""
+    """Query the brokers in order; returns the description by the first broker that responds. Raises
+    Unanswered, with a reason for each address and the next step."""
     failed: list[tuple[Address, BrokerError]] = []
     for server in servers:
         try:
@@ -150,16 +152,19 @@ async def _asked(
 
 
 def _namespaces_like(names: Sequence[str]) -> dict[str, int]:
-    """Each namespace that names of topics read as a name in, and how many do."""
+    """For each namespace, the number of topics whose names read as a name in the namespace."""
     found = Counter(decode(name).namespace for name in names)
     del found[""]
     return dict(sorted(found.items()))
 
 
 async def _sees_any_topic(connection: BrokerConnection) -> bool:
-    """Whether the user may Describe a topic of any name. Listings leave out without an error what
-    may not be described, but of a topic that is named brokers say so, whether or not it exists
-    (KafkaApis.handleTopicMetadataRequest). True, too, if the broker cannot be asked."""
+    """Whether the user may Describe a topic of any name; also True if the broker cannot be queried.
+
+    If a topic may not be described, a listing leaves it out without an error; but if a request
+    names the topic, brokers report this, whether or not the topic exists
+    (KafkaApis.handleTopicMetadataRequest).
+    """
     if connection.version_for(_METADATA) < _NEVER_CREATES:
         return True
     named = [{"name": f"kafka-gateway-init-{uuid.uuid4()}"}]
@@ -173,7 +178,7 @@ async def _sees_any_topic(connection: BrokerConnection) -> bool:
 
 
 async def _has_authorizer(connection: BrokerConnection) -> bool | None:
-    """Whether the brokers have ACLs at all (KIP-140), or None if they do not say."""
+    """Whether the brokers have ACLs at all (KIP-140), or None if they do not report it."""
     if api_key_of(_DESCRIBE_ACLS) not in connection.api_versions:
         return None
     values: dict[str, Any] = {

@@ -1,4 +1,5 @@
-"""``kafka-gateway init``: queries brokers, asks what is missing, writes a configuration."""
+"""``kafka-gateway init``: queries brokers, asks the operator for the rest,
+writes a configuration."""
 
 from __future__ import annotations
 
@@ -156,8 +157,8 @@ def _init(options: argparse.Namespace, questions: Questions) -> Output:
 def _cluster(
     options: argparse.Namespace, questions: Questions
 ) -> tuple[Sequence[Address], ClientSecurity, Asked]:
-    """The brokers' addresses, how to connect to them, and what they say. Asks again, at a terminal,
-    until they say it."""
+    """The brokers' addresses, the connection settings, and the brokers' description. If the brokers
+    do not respond, asks again at a terminal."""
     given, path = options.bootstrap_server, options.command_config
     if given is None and not questions.at_terminal:
         raise UsageError("give the address of a broker: --bootstrap-server HOST:PORT")
@@ -181,7 +182,7 @@ def _cluster(
 
 
 def _file(text: str) -> Path | None:
-    """A file that is there; nothing: none. Raises ValueError."""
+    """The path of a file that exists; None if the text is empty. Raises ValueError."""
     if not text:
         return None
     path = Path(text).expanduser()
@@ -204,7 +205,8 @@ def _namespaces(options: argparse.Namespace, questions: Questions) -> list[str]:
 
 
 def _front(options: argparse.Namespace, questions: Questions) -> Front:
-    """What clients connect to. Raises CommandError for what does not go together."""
+    """The address that clients connect to, and its TLS. Raises CommandError if the
+    flags do not go together."""
     advertised: str | None = options.advertised_host
     if advertised is not None and is_wildcard(advertised):
         raise UsageError(
@@ -225,7 +227,8 @@ def _front(options: argparse.Namespace, questions: Questions) -> Front:
 
 
 def _advertised(bind: str, tls: ListenerTls | None, questions: Questions) -> str:
-    """What clients connect to, where no flag says it. Raises UsageError if that cannot be known."""
+    """The host that clients connect to, if no flag gives it. Raises UsageError
+    if it cannot be known."""
     suggested = name_for(bind, tls)
     if not is_wildcard(bind):
         return suggested or bind
@@ -273,7 +276,7 @@ def _ports(
     listeners: Sequence[str],
     node_ids: Sequence[str],
 ) -> Ports:
-    """Free ports, from the one that was asked for on."""
+    """Free ports, starting at the port that was requested."""
 
     if options.port is not None:
         return choose(bind, listeners, node_ids, options.port)

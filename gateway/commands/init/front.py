@@ -1,4 +1,4 @@
-"""What clients connect to: the address to listen on, the one they are told, and the certificate."""
+"""The address to listen on, the host that is advertised to clients, and the certificate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ENCRYPTED = "give key_password"
 
 
 class Front(NamedTuple):
-    """What every listener has in common. ``tls`` None: clients connect in plain text."""
+    """The settings that all listeners share. Without ``tls`` clients connect in plain text."""
 
     bind: str
     advertised_host: str
@@ -24,7 +24,7 @@ class Front(NamedTuple):
 
 
 def listener_tls(certificate: Path, key: Path, client_ca: Path | None) -> ListenerTls:
-    """The TLS of listeners, from the root. Raises CommandError for files that cannot be used."""
+    """The TLS of listeners, with absolute paths. Raises CommandError if a file cannot be used."""
     tls = ListenerTls(
         certificate=absolute(certificate),
         key=absolute(key),
@@ -65,7 +65,7 @@ def check_name(tls: ListenerTls | None, host: str) -> None:
 
 
 def name_for(bind: str, tls: ListenerTls | None) -> str | None:
-    """The host that a certificate suggests to advertise, or None if it suggests none."""
+    """The host that the certificate suggests to advertise, if it suggests any."""
     if tls is None:
         return None
     names = hosts_of(tls)

@@ -1,7 +1,7 @@
 """The cluster's ``security`` in the configuration, from the properties file of Kafka's tools.
 
-That file may hold the password itself, and a configuration never does: secrets go to files of their
-own beside it, which only their owner can read.
+The properties file may hold the password itself, but a configuration never does: secrets go to
+files beside the configuration, which only their owner can read.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _OF_KEY: Final = "key-password"
 
 
 class Login(NamedTuple):
-    """``security`` is the block of the configuration, empty where brokers ask for nothing;
-    ``secrets`` are files to write, and what their first lines are."""
+    """``security`` is the block of the configuration, empty if brokers require neither TLS nor a
+    login; ``secrets`` are the first line of each file to write, by its path."""
 
     security: Mapping[str, Any]
     secrets: Mapping[Path, str]
@@ -28,7 +28,7 @@ class Login(NamedTuple):
 
 def login_of(security: ClientSecurity, output: Path) -> Login:
     """The block for these settings, in a configuration that is written to ``output``. Raises
-    UsageError for a secret that no file can hold in a line."""
+    UsageError if a secret has more than a single line, because a file of a secret holds a line."""
     settings = security.settings
     if settings.protocol == "PLAINTEXT":
         return Login({}, {})
@@ -62,8 +62,8 @@ def login_of(security: ClientSecurity, output: Path) -> Login:
 
 
 def absolute(path: Path) -> Path:
-    """The path from the root, because a gateway may be started elsewhere; links are kept, as they
-    may be what renews a certificate."""
+    """The absolute path, because a gateway may be started in another directory. Links are kept,
+    because a link may be how a certificate is renewed."""
     return path.expanduser().absolute()
 
 

@@ -1,4 +1,4 @@
-"""The plan of a configuration: everything that its text is made of."""
+"""The plan of a configuration: everything that its text is made from."""
 
 from __future__ import annotations
 
@@ -36,27 +36,29 @@ class Plan(NamedTuple):
 
     @property
     def catalog_replicas(self) -> int | None:
-        """The replicas of the catalog's topic, or None if it is there, or there is one broker."""
+        """The replicas of the catalog's topic; None if the topic exists, or if
+        there is a single broker."""
         count = min(len(self.asked.brokers), _REPLICAS)
         return None if self.asked.has_catalog or count < 2 else count
 
     def address(self, listener: str) -> Address:
-        """What clients of a listener have in ``bootstrap.servers``."""
+        """The address that clients of a listener have in ``bootstrap.servers``."""
         return Address(self.front.advertised_host, self.ports.listeners[listener])
 
     @property
     def metrics(self) -> Address:
-        """Where the metrics are."""
+        """The address of the metrics."""
         return Address(METRICS_HOST, self.ports.metrics)
 
 
 def listeners_for(namespaces: Sequence[str]) -> tuple[str, ...]:
-    """The listeners' names: one of the two spellings each, and with one namespace its home."""
+    """The listeners' names: a listener for each of the two spellings and, if there is a single
+    namespace, a listener with that namespace as its home."""
     return ("colon", "home", "legal") if len(namespaces) == 1 else ("colon", "legal")
 
 
 def bootstrap_servers(given: Sequence[Address], asked: Asked) -> list[Address]:
-    """The addresses that were given, and so many of the other brokers that there are three."""
+    """The addresses that were given, and as many of the other brokers as make three addresses."""
     if len(asked.brokers) < 2:
         return list(given)
     up = (one for node, one in asked.brokers.items() if node not in asked.unreachable)

@@ -1,7 +1,7 @@
-"""Which ports a gateway takes, and how many: free ones, with room for brokers to come.
+"""The ports that a gateway takes: free ports, with room for brokers to come.
 
-Each listener has a bootstrap port, one for each place in ``node_ids``, and one more in reserve for
-``gateway_port``. Listeners begin at distances of whole hundreds, which are easy to remember.
+Each listener has a bootstrap port, a port for each place in ``node_ids``, and another in reserve
+for ``gateway_port``. Listeners begin whole hundreds apart, because such ports are easy to remember.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ METRICS_PORT: Final = 9404
 METRICS_HOST: Final = "127.0.0.1"
 
 _STEP: Final = 100
-_HIGHEST_CHOSEN: Final = 32_767  # local ports of outgoing connections come from above, on Linux
-_SMALL: Final = 10  # ids from 1 on are taken to belong together, whatever is up at the moment
+_HIGHEST_CHOSEN: Final = 32_767  # outgoing connections on Linux take ports above this
+_SMALL: Final = 10  # ids from 1 up to this count as a group, also if few of the brokers are up
 _ROOM: Final = 5
 _MOST_ROOM: Final = 50
 
 Probe = Callable[[str, int], str | None]
-"""(host, port) -> why the port cannot be bound, or None if it can."""
+"""(host, port) -> the reason why the port cannot be bound, or None if it can."""
 
 
 class Ports(NamedTuple):
-    """The ports of a gateway: each listener's bootstrap port by its name, how many brokers have a
-    place behind each, and the port of the metrics."""
+    """The ports of a gateway: each listener's bootstrap port by its name, the number of brokers'
+    places behind each, and the port of the metrics."""
 
     listeners: Mapping[str, int]
     places: int
@@ -44,12 +44,12 @@ class Ports(NamedTuple):
         return range(first, first + self.places)
 
     def reserve(self, listener: str) -> int:
-        """The port behind them, which ``gateway_port`` may take."""
+        """The port behind the brokers' ports, which ``gateway_port`` may take."""
         return self.listeners[listener] + 1 + self.places
 
 
 def ranges_for(node_ids: Collection[int]) -> list[str]:
-    """``node_ids`` with every broker that there is and places for more: as many again, from 5 to 50
+    """``node_ids`` with every broker that exists, and places for more: as many again, from 5 to 50
     for each group of ids that are near each other."""
     ids = sorted(node_ids) or [1]
     groups: list[list[int]] = [[ids[0]]]
@@ -71,13 +71,14 @@ def ranges_for(node_ids: Collection[int]) -> list[str]:
 
 
 def why_taken(host: str, port: int) -> str | None:
-    """Why a port cannot be bound on this machine, or None if it can."""
+    """The reason why a port cannot be bound on this machine, if it cannot."""
     with ExitStack() as bound:
         return try_to_bind(host, port, bound)
 
 
 def bindable(host: str) -> str:
-    """A bind address as it is. Raises CommandError for one that is not this machine's."""
+    """Check a bind address, and return it unchanged. Raises CommandError if it
+    is not this machine's."""
     reason = why_taken(host, 0)
     if reason is not None:
         raise CommandError(
@@ -93,10 +94,11 @@ def choose(
     first: int | None = None,
     probe: Probe = why_taken,
 ) -> Ports:
-    """Free ports for the listeners of these names on one bind address. ``first`` None: the first
-    ones that are free; else the first listener has exactly this port, and the others come behind.
+    """Free ports for the listeners of these names on a bind address.
 
-    Raises CommandError if no ports are left, or those that were asked for are taken.
+    Without ``first`` the first free ports are taken; with it the first listener has exactly
+    this port, and the others follow. Raises CommandError if no ports are left, or if the
+    requested ports are taken.
     """
     places = NodeIdRanges.parse(node_ids).size
     size = places + 2
@@ -158,7 +160,7 @@ def _check(
 
 
 def _another(host: str, starts: Sequence[int], size: int, stride: int, probe: Probe) -> int | None:
-    """A first port, the next one or else the first one, from which on all ports are free."""
+    """A first port, the next or else the lowest, from which on all ports are free."""
     length = stride * (len(starts) - 1) + size
     after = range(starts[0], MAX_PORT - length, _STEP)
     for first in (*after, *range(FIRST_PORT, starts[0], _STEP)):
@@ -182,7 +184,7 @@ def _metrics_port(taken: Sequence[range], probe: Probe) -> int:
 
 
 def shown(node_ids: Iterable[int]) -> str:
-    """``1-3, 11``."""
+    """The ids as text: ``1-3, 11``."""
     ids = enumerate(sorted(node_ids))
     runs = [[node for _, node in run] for _, run in groupby(ids, lambda pair: pair[1] - pair[0])]
     return ", ".join(

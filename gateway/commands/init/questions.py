@@ -13,14 +13,14 @@ _Value = TypeVar("_Value")
 
 
 class Questions:
-    """``at_terminal`` False: nothing is asked, and every default is taken."""
+    """Asks questions. If ``at_terminal`` is False, nothing is asked, and every default is taken."""
 
     def __init__(self, *, at_terminal: bool) -> None:
         self.at_terminal = at_terminal
 
     def ask(self, text: str, default: str, read: Callable[[str], _Value]) -> _Value:
-        """The value of an answer, or of the default. An answer that ``read`` rejects, with an
-        error of one sentence, is asked for again.
+        """The value of an answer, or of the default. If ``read`` rejects an answer, with an error
+        of a single sentence, the question is asked again.
 
         Raises CommandError if the input ends.
         """
@@ -39,11 +39,11 @@ class Questions:
                 self.tell(f"{error}")
 
     def tell(self, text: str) -> None:
-        """A line on the terminal; without one, nothing."""
+        """Print a line on the terminal; does nothing if there is no terminal."""
         if self.at_terminal:
             print(text, file=sys.stderr, flush=True)
 
 
 def terminal() -> Questions:
-    """Questions, if somebody sits there who sees them and can answer."""
+    """Questions, if an operator sits at a terminal to read and answer them."""
     return Questions(at_terminal=sys.stdin.isatty() and sys.stderr.isatty())

@@ -1,4 +1,4 @@
-"""What ``init`` prints: what was found, which ports there are, and the next commands."""
+"""The report that ``init`` prints: the cluster, the ports of the gateway, and the next commands."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _UNSEEN: Final = (
 
 
 def found_line(asked: Asked) -> str:
-    """What was found, in a line."""
+    """The cluster's description, in a line."""
     return f"Found {asked.software}: {counted(len(asked.brokers), 'broker')}, {asked.topics_text}."
 
 
 def report(plan: Plan) -> Output:
-    """What is printed once the file is written."""
+    """The output of ``init`` once the file is written."""
     return Output(_content(plan), _text(plan), list(_notes(plan)))
 
 
@@ -86,7 +86,7 @@ def _next(plan: Plan) -> list[str]:
 
 
 def _notes(plan: Plan) -> Iterator[str]:
-    """What may go wrong later, and what to do about it."""
+    """Warnings about later problems, each with the next step."""
     asked = plan.asked
     if not asked.sees_all_topics:
         yield _UNSEEN
@@ -122,7 +122,7 @@ def _notes(plan: Plan) -> Iterator[str]:
 
 
 def _content(plan: Plan) -> dict[str, object]:
-    """The same for programs."""
+    """The report as JSON."""
     asked = plan.asked
     return {
         "output": str(plan.output),

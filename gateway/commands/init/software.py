@@ -1,5 +1,5 @@
-"""Which Kafka the brokers run. They do not say so, but which levels of ``metadata.version``
-(KIP-584, KIP-778) they support, and which one is in use."""
+"""The Kafka release that the brokers run. Brokers do not report their release, but the levels of
+``metadata.version`` (KIP-584, KIP-778) that they support, and the level in use."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LAST_LEVEL: Final = 30
 
 
 def software_of(served: Any) -> str:
-    """``Kafka 4.3 (metadata.version 30)``, by an ApiVersions response."""
+    """The release as text, from an ApiVersions response: ``Kafka 4.3 (metadata.version 30)``."""
     supported = _level(getattr(served, "supported_features", None), "max_version")
     finalized = _level(getattr(served, "finalized_features", None), "max_version_level")
     if supported is None:

@@ -1,4 +1,4 @@
-"""The text of a configuration, with the comments that whoever operates it wants to find there."""
+"""The text of a configuration, with comments for its operator."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gateway.config.models import default_gateway_id
 
 
 def config_text(plan: Plan) -> str:
-    """The whole file."""
+    """The text of the whole file."""
     return "\n\n".join(section(plan) for section in SECTIONS).rstrip() + "\n"
 
 
@@ -182,7 +182,7 @@ def _catalog(plan: Plan) -> str:
 
 
 def _offered(plan: Plan) -> str:
-    """Blocks that are not set, but nearly always asked for sooner or later."""
+    """Blocks that are not set, but that nearly every operator needs sooner or later."""
     return "\n\n".join(
         f"{comment(text.format(cpus=os.cpu_count()))}\n{offer(values(plan))}"
         for text, values in _OFFERS
@@ -233,7 +233,7 @@ SECTIONS: Final[Sequence[Callable[[Plan], str]]] = (
     _catalog,
     _offered,
 )
-"""The parts of the file, in its order."""
+"""The parts of the file, in order."""
 
 
 _TLS_TEXT: Final = (

@@ -1,4 +1,4 @@
-"""Brokers that do not answer: a sentence for each address, with the next step."""
+"""Brokers that do not respond: a sentence for each address, with the next step."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gateway.config.addresses import Address
 
 
 class Unanswered(CommandError):
-    """No broker has answered what was asked.
+    """No broker has answered the query.
 
-    ``spoken`` is what an address speaks in place of what was tried, or None if that is not what is
-    wrong. The exit status is that of an address without a server, but for a login that was
-    ``rejected``.
+    ``spoken`` is the protocol that an address speaks instead of the protocol that was tried, or
+    None if the protocol is not the problem. If the login was ``rejected``, the exit status is
+    FAILED, else UNAVAILABLE, as for an address without a server.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class Unanswered(CommandError):
 def sentence(
     server: Address, error: BrokerError, spoken: Spoken | None, security: ClientSecurity
 ) -> str:
-    """Why one address has not answered, and what to do."""
+    """The reason why an address has not answered, and the next step."""
     if spoken is not None and not spoken.is_broker:
         return f"{server} {NO_BROKER}"
     if spoken is not None:

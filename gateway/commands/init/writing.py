@@ -1,4 +1,4 @@
-"""Writing the configuration and its secrets: whole or not at all, for their owner alone."""
+"""Writes the configuration and its secrets: whole or not at all, readable only by their owner."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _MODE = 0o600
 
 
 def check_free(paths: Iterable[Path], *, force: bool) -> None:
-    """Raises CommandError if a file is there that would be replaced without ``force``, or that no
-    file can be written to."""
+    """Raises CommandError if a path exists and would be replaced without ``force``, or if no
+    file can be written to it."""
     for path in paths:
         if path.is_dir():
             raise CommandError(f"'{path}' is a directory; give a file: --output")
@@ -31,10 +31,10 @@ def check_free(paths: Iterable[Path], *, force: bool) -> None:
 
 
 def write_all(output: Path, text: str, secrets: Mapping[Path, str], *, force: bool) -> None:
-    """Write the secrets, and then the configuration once it loads with them.
+    """Write the secrets, and then the configuration, once it loads with them.
 
-    Raises CommandError if one cannot be written, or the configuration would not be valid; what was
-    there before is left as it was then, but for secrets.
+    Raises CommandError if a file cannot be written, or if the configuration would not be valid.
+    Then the files that were there before are unchanged, except for secrets.
     """
     written: list[Path] = []
     try:
@@ -52,7 +52,7 @@ def write_all(output: Path, text: str, secrets: Mapping[Path, str], *, force: bo
 def _write(path: Path, text: str, *, force: bool, valid: bool = False) -> None:
     temporary: Path | None = None
     try:
-        # mkstemp's files are their owner's alone.
+        # Only its owner can read a file of mkstemp.
         handle, name = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
         temporary = Path(name)
         with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -75,7 +75,7 @@ def _write(path: Path, text: str, *, force: bool, valid: bool = False) -> None:
 
 
 def _place(temporary: Path, path: Path) -> None:
-    """Give a file its name, unless a file has it by now. Raises OSError, CommandError."""
+    """Give a file its name, unless a file has that name by now. Raises OSError, CommandError."""
     try:
         path.hardlink_to(temporary)
     except FileExistsError:

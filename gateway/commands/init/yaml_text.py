@@ -1,7 +1,7 @@
 """Pieces of YAML: values, comments, and settings that are only offered.
 
-Comments begin with ``# ``; a setting that is only offered begins with ``#`` alone, so that removing
-that one character sets it.
+A comment begins with ``# ``. A setting that is only offered begins with ``#`` alone, so that
+removing that character sets it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _COMMENT_WIDTH: Final = 96
 
 
 class Flow(list[Any]):
-    """A list, or with a mapping its items, that stands in one line."""
+    """A list, or a mapping's items, written in a single line."""
 
     def __init__(self, values: Any) -> None:
         self.mapping = dict(values) if isinstance(values, Mapping) else None
@@ -24,7 +24,7 @@ class Flow(list[Any]):
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes flow lists where they are asked for, and repeats nothing by anchors of its own."""
+    """Writes ``Flow`` values in flow style, and makes no anchors of its own."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -38,7 +38,7 @@ def _represent_flow(dumper: yaml.SafeDumper, data: Flow) -> yaml.Node:
 
 
 class _Quoted(str):
-    """A text that is quoted, also where it need not be, as is ``1-3``."""
+    """A text that is always quoted, even if YAML does not need it, as for ``1-3``."""
 
 
 def _represent_quoted(dumper: yaml.SafeDumper, data: _Quoted) -> yaml.Node:
@@ -50,7 +50,7 @@ _Dumper.add_representer(_Quoted, _represent_quoted)
 
 
 def dump(values: Mapping[str, Any]) -> str:
-    """Keys and values, in their order."""
+    """Keys and values as YAML, in their order."""
     text: str = yaml.dump(
         dict(values),
         Dumper=_Dumper,
@@ -63,7 +63,7 @@ def dump(values: Mapping[str, Any]) -> str:
 
 
 def offer(values: Mapping[str, Any]) -> str:
-    """Keys and values that are not set."""
+    """Keys and values as settings that are only offered."""
     return "\n".join(f"#{line}" for line in dump(values).splitlines())
 
 
@@ -73,12 +73,12 @@ def item(values: Mapping[str, Any]) -> str:
 
 
 def indented(text: str, by: int) -> str:
-    """A text, each line of it further to the right."""
+    """The text, each line indented by ``by`` blanks."""
     return "\n".join(" " * by + line if line else "" for line in text.split("\n"))
 
 
 def comment(text: str, indent: int = 0) -> str:
-    """A text as lines of a comment, broken where they are full."""
+    """The text as lines of a comment, wrapped at the width of the file."""
     lines: list[str] = []
     for paragraph in text.split("\n"):
         line = ""

@@ -1,1 +1,1 @@
-"""``kafka-gateway leave``: what it takes for clients to go on at the brokers, without a gateway."""
+"""``kafka-gateway leave``: plans how clients go on at the brokers, without a gateway."""

@@ -1,4 +1,4 @@
-"""``kafka-gateway leave --plan``: how clients go on at the brokers, without a gateway.
+"""``kafka-gateway leave --plan``: plans how clients go on at the brokers, without a gateway.
 
 An operator's tool: it reads the cluster and the catalog, and changes nothing.
 """
@@ -158,7 +158,7 @@ async def _ids(admin: CoordinatorAdmin, found: Backend) -> Ids:
 async def _acls(
     config: Config, snapshot: Snapshot, names: Names, ids: Ids
 ) -> tuple[CarriedAcls | None, str]:
-    """The ACLs for the brokers; or None, and why there are none."""
+    """The ACLs for the brokers; or None, and the reason why there are no ACLs."""
     authorization = config.authorization
     if authorization is None:
         text = (

@@ -1,7 +1,7 @@
-"""What translated ACLs give whom, compared with what the gateway allows now.
+"""Compares the operations that translated ACLs allow at the brokers with the gateway's decisions.
 
-Brokers must not allow more: an ACL that would is left out, and what it gave rightly is given by
-ACLs on single names.
+Brokers must not allow more. If an ACL would allow more, it is left out, and ACLs on single names
+allow the operations that it allowed rightly.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ELSEWHERE: Final = "192.0.2.1"
 """An address of no host (RFC 5737): stands for every host that no ACL names."""
 
 _PROBE: Final = "kafka-gateway-leave-any"
-"""The rest of a name that nothing has: stands for every name that is made later."""
+"""The last part of a name that no resource has: stands for every name that is made later."""
 
 _BY_LINK: Final = frozenset(
     {Operation.READ, Operation.WRITE, Operation.DESCRIBE, Operation.DESCRIBE_CONFIGS}
@@ -44,28 +44,31 @@ _BY_LINK: Final = frozenset(
 
 
 class Compared(NamedTuple):
-    """A resource: ``named`` is what the gateway decides about, ``links`` are its further names,
-    ``flat`` its name at the brokers. ``made_later``: it stands for names that are not there yet."""
+    """A resource in both systems."""
 
     named: Resource
+    """The resource for which the gateway authorizes."""
     flat: str
+    """Its name at the brokers."""
     links: tuple[Resource, ...] = ()
+    """Its further names at the gateway."""
     made_later: bool = False
+    """True if it stands for names that do not exist yet."""
 
 
 @dataclass(slots=True)
 class CarriedAcls:
-    """ACLs for the brokers. ``left_out`` are those that would allow more than the gateway does,
-    each with what; ``differences`` are what the brokers would not allow although the gateway does.
-    """
+    """ACLs for the brokers."""
 
     bindings: list[AclBinding] = field(default_factory=list)
     left_out: dict[AclBinding, str] = field(default_factory=dict)
+    """The ACLs that would allow more than the gateway does, each with such an operation."""
     differences: list[str] = field(default_factory=list)
+    """The operations that the gateway allows and the brokers would not."""
 
 
 class _Question(NamedTuple):
-    """May ``principal`` at ``host`` do this with a resource?"""
+    """Whether ``principal`` at ``host`` may do ``operation`` on a resource."""
 
     principal: str
     host: str
@@ -75,7 +78,7 @@ class _Question(NamedTuple):
 def resources(
     snapshot: Snapshot, names: Names, ids: Iterable[tuple[ResourceType, str]]
 ) -> list[Compared]:
-    """All topics, these groups and transactional ids, and for each namespace names made later."""
+    """All topics, these groups and transactional ids, and each namespace's names made later."""
     found = []
     for flat in names.flats:
         name = snapshot.owner(flat)
@@ -107,12 +110,12 @@ async def carried(
     *,
     super_users: Iterable[str],
 ) -> CarriedAcls:
-    """The translated ACLs without those that allow more than the gateway does, and with ones on
-    single names for what is lacking then."""
+    """The translated ACLs, without ACLs that allow more than the gateway does. If an operation is
+    then no longer allowed, an ACL on the single name is added for it."""
     bindings = dict.fromkeys(translated)
     asked = _Questions(authorizer, frozenset(super_users))
     result = CarriedAcls()
-    while True:  # what is left out never comes back, so this ends
+    while True:  # an ACL that is left out never comes back, so this ends
         rules = BrokerRules(bindings)
         too_wide: dict[AclBinding, str] = {}
         lacking: dict[AclBinding, str] = {}
@@ -169,7 +172,7 @@ def _compare(
 
 
 def _not_implied(lacking: Iterable[AclBinding]) -> Iterator[AclBinding]:
-    """The ACLs among these that no wider one of them stands for: READ is DESCRIBE, too."""
+    """The ACLs among these that no wider ACL among them implies: READ implies DESCRIBE."""
     wide: dict[tuple[ResourcePattern, str], int] = {}
     held = list(lacking)
     for pattern, entry in ((one.pattern, one.entry) for one in held):
@@ -192,7 +195,8 @@ def _allowed_here(authorizer: Authorizer, one: Compared, question: _Question) ->
 
 
 def _binds(entry: AclEntry, question: _Question) -> bool:
-    """Whether an entry is about a question; an ALLOW also by what it implies (KIP-11, KIP-133)."""
+    """Whether an entry concerns a question. An ALLOW also concerns the operations that it
+    implies (KIP-11, KIP-133)."""
     if entry.principal not in (question.principal, ANY_USER):
         return False
     if entry.host != WILDCARD and canonical_host(entry.host) != canonical_host(question.host):
@@ -203,8 +207,9 @@ def _binds(entry: AclEntry, question: _Question) -> bool:
 
 
 class _Questions:
-    """What to ask about a resource: every operation of everybody whom an ACL about it names, and of
-    everybody else, who is ``User:*``; at the hosts that ACLs name, and at others."""
+    """The questions to compare for a resource: every operation, for every principal that an ACL
+    on the resource names and for all other principals, as ``User:*``; from the hosts that ACLs
+    name, and from other hosts."""
 
     def __init__(self, authorizer: Authorizer, super_users: frozenset[str]) -> None:
         self._super_users = super_users
@@ -219,7 +224,7 @@ class _Questions:
             holder.setdefault(pattern.name, set()).add(principal)
 
     def about(self, one: Compared, covering: Iterable[AclBinding]) -> Iterator[_Question]:
-        """The questions about one resource, which is covered by these ACLs at the brokers."""
+        """The questions about a resource; at the brokers these ACLs cover it."""
         principals = {ANY_USER, *(each.entry.principal for each in covering)}
         for named in (one.named, *one.links):
             principals |= self._named_for(named.text)
@@ -231,7 +236,8 @@ class _Questions:
                     yield _Question(principal, host, operation)
 
     def _named_for(self, text: str) -> set[str]:
-        """Whom ACLs name that cover a name of any type, or a namespace that it is in."""
+        """The principals of ACLs that cover a name of any type, or a namespace
+        that holds the name."""
         found = set(self._literal.get(WILDCARD, ()))
         for end in range(1, len(text) + 1):
             beginning = text[:end]

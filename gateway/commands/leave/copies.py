@@ -1,4 +1,5 @@
-"""The part of the script that gives topics and groups plain names: copies, and offsets in them."""
+"""The part of the script that gives topics and groups plain names: copies, and
+offsets in the copies."""
 
 from __future__ import annotations
 
@@ -12,7 +13,8 @@ from gateway.commands.leave.sections import ADMIN, BY_HAND, Section, printable_i
 MIRROR: Final = "leave-mirror.properties"
 RENAMED: Final = "leave-names.sed"
 ALIAS: Final = "leaving"
-"""What MirrorMaker calls the cluster that it copies from, and its topics there begin with."""
+"""MirrorMaker's alias of the source cluster, and the prefix of the topics
+that MirrorMaker makes."""
 
 
 class Copies:
@@ -23,7 +25,7 @@ class Copies:
         self._to = to
 
     def made(self) -> Section:
-        """The new topics, and what fills them."""
+        """The section that makes the new topics, and fills them."""
         plan = self._plan
         commands = []
         for topic in plan.copied:
@@ -85,8 +87,8 @@ class Copies:
             yield f"{start}.replacement = {replacement}"
 
     def _renamings(self) -> Iterator[tuple[str, str]]:
-        """Regular expressions for what MirrorMaker would call the copies, and the names that they
-        have: one for all that only lose a dot."""
+        """The names of the copies: for each, a regular expression of MirrorMaker's default name,
+        and the new name. A single expression serves all topics that only lose a dot."""
         usual = False
         for topic in self._plan.copied:
             if topic.becomes == topic.flat.replace("..", ".", 1):
@@ -97,7 +99,7 @@ class Copies:
             yield f"{ALIAS}[.](.+?)[.][.](.+)", "$1.$2"
 
     def compared(self) -> Section:
-        """Whether the copies are complete, and offsets in them the same."""
+        """The section that compares the copies and their offsets with the topics."""
         both = [name for topic in self._plan.copied for name in (topic.flat, topic.becomes)]
         pattern = "|".join(map(regex_of, both))
         notes = [
@@ -116,7 +118,7 @@ class Copies:
         )
 
     def groups(self) -> Section:
-        """The offsets of groups, under new names."""
+        """The section that carries the offsets of groups to their new names."""
         plan = self._plan
         seds = "\n".join(f's/^"?{regex_of(one.flat)}"?,/{one.becomes},/' for one in plan.copied)
         commands = [f"cat > {RENAMED} <<'END'\n{seds}\nEND"] if plan.copied else []

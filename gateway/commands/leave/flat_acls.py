@@ -1,8 +1,8 @@
-"""ACLs in logical names as ACLs in the brokers' names.
+"""Translates ACLs in logical names into ACLs in the brokers' names.
 
-A gateway's ACL may be about a namespace, which is a gate, too; brokers know literal names and
-prefixes alone. So patterns are translated namespace by namespace; ``compared`` then looks at what
-the translation gives whom.
+A gateway's ACL may be on a namespace, where it may also be a gate; brokers know only literal names
+and prefixes. So patterns are translated namespace by namespace; ``compared`` then checks which
+operations the translation allows.
 """
 
 from __future__ import annotations
@@ -58,13 +58,14 @@ SUPPORTED: Final = {
     ),
     _ID: frozenset({Operation.DESCRIBE, Operation.WRITE, Operation.TWO_PHASE_COMMIT}),
 }
-"""The operations that kafka-acls takes for a type (``AclEntry.supportedOperations`` of Kafka 4.3);
-ALL goes with every type."""
+"""The operations that kafka-acls accepts for a type (``AclEntry.supportedOperations`` of Kafka
+4.3); ALL goes with every type."""
 
 
 def translated(snapshot: Snapshot, names: Names) -> Iterator[AclBinding]:
-    """Every ACL of the catalog, in names and patterns of the brokers, several for one of a
-    namespace. A DENY on a link is left out, because it does not deny the topic that it leads to."""
+    """Every ACL of the catalog, in names and patterns of the brokers; an ACL on a
+    namespace becomes several. A DENY on a link is left out, because it does not deny the
+    topic that the link leads to."""
     for acls in snapshot.acls.values():
         pattern = decided_as(acls.pattern)
         linked = _is_link(snapshot, pattern)
@@ -80,7 +81,7 @@ def _bindings(
 ) -> Iterator[AclBinding]:
     operations = {entry.operation}
     if is_namespace(pattern) and entry.operation is Operation.ALTER and flat.type is _TOPIC:
-        operations.add(Operation.CREATE)  # as ALTER on a namespace includes it
+        operations.add(Operation.CREATE)  # because ALTER on a namespace includes it
     for operation in sorted(operations):
         known = SUPPORTED.get(flat.type)
         if known is None or operation is Operation.ALL or operation in known:
@@ -95,8 +96,8 @@ def _flat_patterns(
     if pattern.type not in NAMESPACED or (literal and pattern.name == WILDCARD):
         yield pattern
     elif is_namespace(pattern):
-        # Literally a namespace: an ALLOW there holds for groups and ids in it as well, and a gate
-        # is one for them, too.
+        # If the pattern is literally a namespace, an ALLOW there also holds for groups and ids in
+        # it, and a gate there is also a gate for them.
         kinds = (_TOPIC, _GROUP, _ID) if literal and pattern.type is _TOPIC else (pattern.type,)
         inside = pattern.name.removesuffix(DELIMITER)
         for namespace in [inside, *snapshot.below(inside)]:
@@ -117,7 +118,8 @@ def _flat_patterns(
 def _beginning(
     names: Names, kind: ResourceType, namespace: str, beginning: str
 ) -> Iterator[ResourcePattern]:
-    """Patterns for the names of a namespace that begin so, also those with other flat names."""
+    """Patterns for the names of a namespace with this beginning, also for topics
+    with other flat names."""
     prefix = names.prefix(namespace) + beginning
     yield ResourcePattern(kind, PatternType.PREFIXED, prefix)
     if kind is not _TOPIC:
@@ -136,8 +138,8 @@ def _is_link(snapshot: Snapshot, pattern: ResourcePattern) -> bool:
 
 
 class BrokerRules:
-    """What brokers with StandardAuthorizer and these ACLs allow (KIP-11, KIP-290, KIP-801), without
-    ``allow.everyone.if.no.acl.found``."""
+    """The decisions of brokers with StandardAuthorizer and these ACLs (KIP-11, KIP-290, KIP-801),
+    without ``allow.everyone.if.no.acl.found``."""
 
     def __init__(self, bindings: Iterable[AclBinding]) -> None:
         self._literal: dict[tuple[ResourceType, str], list[AclBinding]] = {}
@@ -158,7 +160,7 @@ class BrokerRules:
 
 
 def allows(bound: Iterable[AclBinding]) -> bool:
-    """The verdict by the ACLs of ``covering`` that are about the principal, the host and the
-    operation in question."""
+    """The verdict by ACLs of ``covering``, filtered by the principal, the
+    host and the operation."""
     permissions = {one.entry.permission for one in bound}
     return Permission.ALLOW in permissions and Permission.DENY not in permissions

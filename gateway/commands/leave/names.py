@@ -1,8 +1,9 @@
-"""The names that topics, groups and transactional ids have at the brokers once a gateway is left.
+"""The names that topics, groups and transactional ids have at the brokers
+after the gateway is left.
 
-Either they keep their flat names, and nothing is copied, or what is named after a namespace gets a
-plain name: the tiers and the rest, joined by dots (``org:apache:orders``: ``org.apache.orders``).
-A topic with a flat name of its own, as an adopted one has, keeps it in any case.
+Either they keep their flat names, and nothing is copied, or names spelled after a namespace become
+plain names: the tiers and the rest, joined by dots (``org:apache:orders``: ``org.apache.orders``).
+If a topic has a flat name of its own, as an adopted topic has, it keeps that name in any case.
 """
 
 from __future__ import annotations
@@ -28,30 +29,29 @@ from gateway.names import LogicalName as Name
 
 @dataclass(frozen=True, slots=True)
 class LeftTopic:
-    """A topic that clients know by another name than the brokers.
-
-    ``name`` is its logical name, ``becomes`` the name that it has once the gateway is left: its
-    ``flat`` name, or another one, to which it is copied. ``kept`` says why it keeps a flat name
-    that belongs to a namespace although plain names were requested, or empty if it does not.
-    """
+    """A topic that clients know by another name than the brokers."""
 
     name: Name
+    """Its logical name."""
     flat: str
     becomes: str
+    """Its name after the gateway is left: ``flat``, or another name, to which it is copied."""
     aliases: tuple[Name, ...] = ()
     links: tuple[Name, ...] = ()
     kept: str = ""
+    """The reason why the topic keeps a flat name that belongs to a namespace although plain names
+    were requested; else empty."""
 
     @property
     def is_copied(self) -> bool:
-        """Whether it gets another name, so that its records have to be copied."""
+        """Whether the topic gets another name, so that its records have to be copied."""
         return self.flat != self.becomes
 
 
 @dataclass(frozen=True, slots=True)
 class LeftId:
     """A group, or a transactional id, of a home: ``stored`` is its name at the brokers now.
-    ``kept`` is as that of a topic."""
+    ``kept`` is as for a topic."""
 
     namespace: str
     name: str
@@ -61,7 +61,8 @@ class LeftId:
 
 
 class Names:
-    """Names after a gateway is left. ``plain``: none stays that is spelled after a namespace."""
+    """Names after a gateway is left. If ``plain``, names spelled after a
+    namespace become plain names."""
 
     def __init__(self, snapshot: Snapshot, flats: Iterable[str], *, plain: bool) -> None:
         self.plain = plain
@@ -71,11 +72,11 @@ class Names:
 
     @property
     def flats(self) -> Collection[str]:
-        """The flat names of all topics of clients, also of those that nothing changes for."""
+        """The flat names of all topics of clients, also of topics whose name does not change."""
         return self._all
 
     def prefix(self, namespace: str) -> str:
-        """What names of a namespace begin with."""
+        """The prefix of the names of a namespace."""
         if not namespace or not self.plain:
             return flat_prefix(namespace)
         return namespace.replace(DELIMITER, ".") + "."
@@ -86,19 +87,21 @@ class Names:
         return flat if topic is None else topic.becomes
 
     def of_named(self, name: Name) -> str:
-        """The name of a topic by its logical one, whether or not it exists."""
+        """The name of a topic by its logical name, whether or not the topic exists."""
         try:
             flat = self._snapshot.flat_of(name) or encode(name)
-        except InvalidName:  # an ACL may name what no topic can be called
+        except InvalidName:  # an ACL may have a name that no topic can have
             return self.prefix(name.namespace) + name.topic
         if flat in self.topics or flat in self._snapshot.topics:
             return self.of_topic(flat)
         return self.prefix(name.namespace) + name.topic
 
     def of_ids(self, stored: Iterable[str]) -> list[LeftId]:
-        """The ids among these, which are all of one kind, that belong to a home. Clients choose
-        them, so one whose plain name another one has, or gets, keeps its own: both would be members
-        of one group, or fence each other."""
+        """The ids among these that belong to a home; all are groups, or all are transactional ids.
+
+        Clients choose ids. So if another id has, or gets, an id's plain name, the id keeps its own
+        name, because both would be members of the same group, or fence each other.
+        """
         found = []
         taken = set(stored)
         for each in sorted(taken):
@@ -132,7 +135,7 @@ class Names:
 
 
 def _why_not(flat: str, wanted: str, taken: dict[str, str]) -> str:
-    """Why a topic cannot be copied to a name, or empty if it can."""
+    """The reason why a topic cannot be copied to a name; empty if it can."""
     there = taken.get(fold(wanted))
     if there is not None:
         return f"'{wanted}' is taken, by '{there}'"

@@ -1,4 +1,4 @@
-"""What a gateway that is left leaves behind, as it was found at the cluster and in its catalog."""
+"""The plan for leaving a gateway, from the state of the cluster and of its catalog."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _SET_ON_TOPIC: Final = 1
 
 
 class TopicShape(NamedTuple):
-    """How a copy has to be made: partitions, replicas, and the configs set on the topic."""
+    """The properties of a copy: partitions, replicas, and the configs set on the topic."""
 
     partitions: int
     replicas: int
@@ -32,36 +32,38 @@ class TopicShape(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """All that there is to do. ``plain``: topics and groups of namespaces get plain names.
-
-    ``servers`` are the brokers', ``logs_in``: they ask for a login. ``own_user`` is the gateway's
-    there. ``shapes`` has the topics that are copied, by flat name. ``acls`` is None if there are
-    none to carry, ``no_acls`` says why. ``passwords`` are users of PLAIN, whose passwords the
-    configuration names. ``has_heartbeats``: there is a topic that MirrorMaker would make.
-    ``own_topics`` are the gateway's, ``shadows`` those that groups keep offsets of other clusters'
-    topics under.
-    """
+    """Everything that has to be done."""
 
     cluster: str
     servers: str
+    """The brokers' addresses."""
     brokers: int
     logs_in: bool
+    """Whether the brokers require a login."""
     own_user: str | None
+    """The gateway's user at the brokers."""
     version: int
     plain: bool
+    """Whether topics and groups of namespaces get plain names."""
     topics: Sequence[LeftTopic]
     shapes: Mapping[str, TopicShape]
+    """The topics that are copied, by flat name."""
     groups: Sequence[LeftId]
     ids: Sequence[LeftId]
     acls: CarriedAcls | None
+    """None if there are no ACLs to carry; ``no_acls`` says why."""
     no_acls: str
     super_users: Sequence[str]
     allow_everyone: bool
     users: Sequence[ScramCredential]
     passwords: Sequence[str]
+    """The users of PLAIN, whose passwords the configuration names."""
     has_heartbeats: bool
+    """Whether a topic exists that MirrorMaker would make."""
     own_topics: Sequence[str]
+    """The gateway's own topics."""
     shadows: Sequence[str]
+    """The topics under which groups keep offsets of other clusters' topics."""
 
     @property
     def copied(self) -> list[LeftTopic]:
@@ -69,7 +71,7 @@ class Plan:
         return [topic for topic in self.topics if topic.is_copied]
 
     def as_json(self) -> dict[str, object]:
-        """The plan for programs, without its commands."""
+        """The plan as JSON, without its commands."""
         acls = self.acls or CarriedAcls()
         return {
             "cluster": self.cluster,
@@ -130,8 +132,8 @@ def _acl_json(one: AclBinding) -> dict[str, object]:
 
 
 async def shapes_of(admin: ClusterAdmin, flats: Iterable[str]) -> dict[str, TopicShape]:
-    """The shapes of these topics; one that was deleted meanwhile has none. Raises OSError, and
-    CommandError for what the brokers reject."""
+    """The shapes of these topics; if a topic was deleted meanwhile, it has no shape. Raises
+    OSError, and CommandError if the brokers reject a request."""
     found: dict[str, TopicShape] = {}
     rest = iter(flats)
     while batch := tuple(islice(rest, _BATCH)):

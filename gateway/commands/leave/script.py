@@ -1,6 +1,6 @@
-"""The plan as a script: commands of Kafka's own tools, in their order, with why in comments.
+"""The plan as a script: commands of Kafka's own tools, in order, with the reasons as comments.
 
-It runs in a POSIX shell as it is, section by section; commands that delete are comments.
+The script runs in a POSIX shell as it is, section by section; commands that delete are comments.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gateway.commands.output import counted, table
 from gateway.mirror_maker import HEARTBEATS
 
 _MOST_ITERATIONS: Final = 16_384
-"""Brokers take no more (ScramMechanism.maxIterations)."""
+"""The most iterations that brokers accept (ScramMechanism.maxIterations)."""
 
 _FLAGS: Final = {
     ResourceType.TOPIC: "--topic",
@@ -45,7 +45,7 @@ class Script:
         self._to = f"--bootstrap-server {plan.servers}{login}"
 
     def sections(self) -> list[Section]:
-        """What there is to do, in its order."""
+        """The sections, in the order in which they are to be run."""
         plan = self._plan
         copies = Copies(plan, self._to)
         found = [self._names(), self._users(), self._acls()]
@@ -56,7 +56,7 @@ class Script:
         return [*found, self._switch(), *self._deletions()]
 
     def text(self) -> str:
-        """The whole script."""
+        """The text of the whole script."""
         plan = self._plan
         lines = [
             f"# Leaving the gateways of cluster '{plan.cluster}' for its brokers, {plan.servers}."
@@ -241,7 +241,7 @@ def _why_kept(one: LeftTopic | LeftId) -> str:
 
 
 def _can_be_added(one: AclBinding) -> bool:
-    """Whether a command adds this ACL and no other: kafka-acls trims principals and names, so that
-    an ACL would be given to another user, or on another group."""
+    """Whether a command adds exactly this ACL. kafka-acls trims principals and names, so the
+    command could add the ACL for another user, or on another group."""
     texts = (one.pattern.name, one.entry.principal)
     return str(one).isprintable() and all(text == text.strip() for text in texts)
