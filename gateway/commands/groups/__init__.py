@@ -1,1 +1,1 @@
-"""``kafka-gateway adopt``: groups and their committed offsets, carried into a home."""
+"""``kafka-gateway adopt``: carries groups' committed offsets into a home."""

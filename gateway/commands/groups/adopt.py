@@ -1,7 +1,8 @@
-"""``kafka-gateway adopt``: a group's committed offsets into a home namespace, and back.
+"""``kafka-gateway adopt``: carries a group's committed offsets into a home namespace, and back.
 
-A listener with home ``crm`` prefixes groups: ``app`` is ``crm..app`` at the brokers there. So an
-application that moves to it is a group of no offsets, unless those of the bare group are carried.
+A listener with home ``crm`` prefixes groups: ``app`` is ``crm..app`` at the brokers. So if
+an application moves to that listener, its group has no offsets unless the offsets of the
+bare group are carried.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ from protocol.messages import Request
 
 
 async def adopt_group(admin: Admin, options: argparse.Namespace) -> Output:
-    """Carry a group's offsets. Raises CommandError for what is rejected at the brokers."""
+    """Carry a group's offsets. Raises CommandError if the brokers reject a request."""
     carriage = _carriage(options)
     groups = Groups(admin.client)
     try:
@@ -75,7 +76,7 @@ async def adopt_group(admin: Admin, options: argparse.Namespace) -> Output:
 
 
 def _carriage(options: argparse.Namespace) -> Carriage:
-    """Raises UsageError."""
+    """The carriage that the flags request. Raises UsageError."""
     home, group = options.home, options.group
     if is_default(home) or home.startswith(ROOT):
         raise UsageError("--home is the path of a namespace, such as crm or org:crm")
@@ -97,8 +98,8 @@ def _carriage(options: argparse.Namespace) -> Carriage:
 
 
 async def _require_root(admin: Admin, home: str) -> None:
-    """Raises CommandError unless the namespace exists and no home is in force here: at a listener
-    with one, or for a principal with one, groups have other names."""
+    """Raises CommandError unless the namespace exists and no home applies here, because groups have
+    other names at a listener with a home, or for a principal with a home."""
     keys = sorted(VIRTUAL)
     resources = [namespace_resource(path) for path in (ROOT + home, home)]
     absolute, relative = await admin.describe(resources, keys)
@@ -112,8 +113,8 @@ async def _require_root(admin: Admin, home: str) -> None:
 
 
 async def _sees_all(admin: Admin) -> bool:
-    """Whether this is an administrator, or somebody from whom nothing is withheld: OffsetFetch
-    leaves out topics that may not be described, as Kafka's does, and does not say so."""
+    """Whether the principal is an administrator, or may describe every topic. OffsetFetch leaves
+    out topics that the principal may not describe, without an error, as Kafka's does."""
     values = {"include_cluster_authorized_operations": True}
     request = Request("DescribeClusterRequest", 2, values)
     if not await admin.client.serves(request.name, 0):
@@ -122,10 +123,11 @@ async def _sees_all(admin: Admin) -> bool:
     operations: int = answer.entity.cluster_authorized_operations
     if operations >> Operation.ALTER & 1:
         return True
-    # Without ACLs of the gateway these operations are what the brokers let its user, or a client
-    # that passes through, do with the cluster. What of topics that one may describe is known by a
-    # name of none, of which brokers say if it may not be described. A gateway with ACLs is not
-    # asked: it would log a denial.
+    # If the gateway has no ACLs, these operations are the operations that the brokers allow the
+    # gateway's user, or a client that passes through, on the cluster. Whether the principal may
+    # describe topics is found out with the name of a topic that does not exist, because brokers
+    # reject such a name if it may not be described. If the gateway has ACLs, it is not queried,
+    # because it would log a denial.
     await admin.learn()
     if listener().authorizes is not False:
         return False

@@ -1,4 +1,4 @@
-"""Carrying one group's committed offsets to another group: the plan, the conditions that reject it,
+"""Carries a group's committed offsets to another group: the plan, the conditions that reject it,
 and the check that all offsets arrive."""
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from gateway.commands.spelling import shown
 from gateway.names import below, flat_prefix
 
 _WITHOUT_MEMBERS: Final = frozenset({"Empty", "Dead"})
-"""States of a group that takes offsets without a member; ``Dead``: there is none."""
+"""States in which a group accepts offsets without a member; ``Dead``: there is no such group."""
 
 
 class Carriage(NamedTuple):
-    """A group's offsets, to be carried from group ``source`` to group ``target``, as the brokers
-    and listeners without a home name them. ``back``: out of the home."""
+    """A group's offsets, to be carried from group ``source`` to group ``target``, by their names at
+    the brokers and at listeners without a home. ``back``: out of the home."""
 
     group: str
     home: str
@@ -31,7 +31,7 @@ class Carriage(NamedTuple):
 
     @property
     def command(self) -> str:
-        """The command line for it."""
+        """The command line that carries the offsets."""
         undo = " --undo" if self.back else ""
         return f"kafka-gateway adopt --group {shlex.quote(self.group)} --home {self.home}{undo}"
 
@@ -42,11 +42,11 @@ class Carriage(NamedTuple):
 
 
 Action = Literal["carry", "same", "overwrite", "keep"]
-"""``keep`` is what the target alone has."""
+"""``keep``: only the target has a position."""
 
 
 class Row(NamedTuple):
-    """One partition, with the positions of the source and the target; None: no position."""
+    """A partition, with the positions of the source and the target; None: no position."""
 
     partition: Partition
     source: Position | None
@@ -63,20 +63,21 @@ class Row(NamedTuple):
 
     @property
     def is_ahead(self) -> bool:
-        """Whether the target has read further than the source, or what the source has not."""
+        """Whether the target has read further than the source, or has a position where the
+        source has no position."""
         if self.target is None:
             return False
         return self.source is None or self.target.offset > self.source.offset
 
 
 def plan(source: Positions, target: Positions) -> list[Row]:
-    """A row for each partition of which either group has a position, in order."""
+    """A row for each partition for which either group has a position, in order."""
     both = sorted({*source, *target})
     return [Row(one, source.get(one), target.get(one)) for one in both]
 
 
 def to_commit(rows: Iterable[Row]) -> dict[Partition, Position]:
-    """The positions to commit for the target to have all that the source has."""
+    """The positions to commit so that the target has all positions of the source."""
     return {
         row.partition: row.source
         for row in rows
@@ -85,10 +86,11 @@ def to_commit(rows: Iterable[Row]) -> dict[Partition, Position]:
 
 
 def in_the_way(rows: Sequence[Row], *, back: bool) -> list[Row]:
-    """The target's own offsets that carrying would lose, or mix with the source's.
+    """The target's own offsets that carrying would overwrite, or mix with the source's.
 
-    ``back``: the target is what the source was carried from, so what it was left with, further
-    back, is no loss; what it has alone has stayed there.
+    If ``back``, the source's offsets were once carried from the target. So if the target's
+    offset is further back, overwriting it loses nothing; an offset that only the target
+    has was never carried.
     """
     if back:
         return [row for row in rows if row.action == "overwrite" and row.is_ahead]
@@ -96,15 +98,15 @@ def in_the_way(rows: Sequence[Row], *, back: bool) -> list[Row]:
 
 
 def missing(wanted: Positions, found: Positions) -> list[Partition]:
-    """The partitions of which another position is found than is wanted."""
+    """The partitions whose position found differs from the wanted position."""
     return [one for one, position in wanted.items() if found.get(one) != position]
 
 
 async def planned(
     admin: Admin, groups: Groups, carriage: Carriage, *, force: bool
 ) -> tuple[list[Row], str | None]:
-    """The plan, and why it must not be carried out, or None if it may be."""
-    # States come first: a member that leaves meanwhile commits for the last time.
+    """The plan, and the reason why it must not be carried out, or None if it may be."""
+    # States are queried first, because a member that leaves meanwhile commits for the last time.
     states = {one: await groups.state(one) for one in (carriage.source, carriage.target)}
     source = await groups.positions(carriage.source)
     rows = plan(source, await groups.positions(carriage.target))
@@ -125,7 +127,8 @@ async def planned(
 
 
 async def carry(groups: Groups, carriage: Carriage, rows: Sequence[Row]) -> int:
-    """The number of offsets written; all are there then. Raises CommandError otherwise."""
+    """Write the offsets; returns how many were written. Raises CommandError unless the
+    target then has them all."""
     wanted = {row.partition: row.source for row in rows if row.source is not None}
     positions = to_commit(rows)
     failed = await groups.commit(carriage.target, positions)
@@ -156,7 +159,7 @@ async def carry(groups: Groups, carriage: Carriage, rows: Sequence[Row]) -> int:
 
 
 async def _outside(admin: Admin, carriage: Carriage, rows: Sequence[Row]) -> str | None:
-    """Why offsets of topics that the home does not reach are not carried."""
+    """The reason why offsets are not carried, if their topics are outside the home's reach."""
     if carriage.back:
         return None
     topics = sorted({row.partition.topic for row in rows if row.source is not None})
@@ -178,7 +181,7 @@ async def _outside(admin: Admin, carriage: Carriage, rows: Sequence[Row]) -> str
 
 
 def _lost(carriage: Carriage, rows: Sequence[Row]) -> str | None:
-    """Why offsets that the target has are not written over."""
+    """The reason why the target's offsets are not overwritten, if it has any."""
     found = in_the_way(rows, back=carriage.back)
     if not found:
         return None
@@ -191,18 +194,21 @@ def _lost(carriage: Carriage, rows: Sequence[Row]) -> str | None:
 
 
 def named(partitions: Iterable[Partition]) -> str:
-    """``orders-0, orders-1``, and how many more there are."""
+    """``orders-0, orders-1``, and the number of further partitions."""
     return shortened(f"{one.topic}-{one.number}" for one in partitions)
 
 
 _MOST: Final = 10
-"""Groups that are warned of one by one."""
+"""Maximum number of groups with a warning each."""
 
 
 async def warnings_of_groups(admin: Admin, topics: Sequence[str], home: str) -> list[str]:
-    """A warning for each group with offsets of topics that are adopted into ``home``, unless it is
-    there already, with the command that carries them. ``topics`` are named as the listener lists
-    them. Raises nothing: topics can be adopted whether or not the groups are known."""
+    """A warning, with the command that carries the offsets, for each group with offsets of topics
+    that are adopted into ``home``, unless the group is there already.
+
+    ``topics`` are named as the listener lists them. Raises nothing, because topics can be adopted
+    even if the groups are not known.
+    """
     groups = Groups(admin.client)
     try:
         if not await admin.client.serves("ListGroupsRequest", 0):

@@ -1,7 +1,7 @@
 """Requests for groups and their committed offsets, sent to the coordinator of each group.
 
-Names of groups and topics are the listener's own. At one without a home a group of home ``crm`` is
-``crm..app``.
+Names of groups and topics are the listener's own. If the listener has no home, the group ``app`` of
+home ``crm`` is ``crm..app``.
 """
 
 from __future__ import annotations
@@ -18,22 +18,23 @@ from protocol.schema import error_name
 
 _GROUP_KEY: Final = 0
 _FETCH_VERSION: Final = 7
-"""Of OffsetFetch: it has ``require_stable`` (KIP-447) and, as all before 8, one group."""
+"""Version of OffsetFetch: it has ``require_stable`` (KIP-447), and, like every version
+before 8, a single group."""
 
 _COMMIT_VERSIONS: Final = (6, 8)
-"""Of OffsetCommit: the first has leader epochs (KIP-320), the last names topics by name in every
-broker and by nothing else."""
+"""Versions of OffsetCommit: the first has leader epochs (KIP-320); the last names topics by name
+only, in every broker."""
 
 _FIND_VERSION: Final = 3
 _LIST_VERSIONS: Final = (4, 5)
-"""Of ListGroups: the first has states (KIP-518)."""
+"""Versions of ListGroups: the first has states (KIP-518)."""
 
 _NO_GENERATION: Final = -1
 _NOT_COORDINATOR: Final = 16
 _UNSTABLE_OFFSET_COMMIT: Final = 88
 _NO_OFFSET: Final = -1
 _AT_ONCE: Final = 1_000
-"""Partitions in one request: their records stay far below the 1 MiB of a coordinator's batch."""
+"""Partitions per request: their records stay far below the 1 MiB of a coordinator's batch."""
 
 _BACKOFF: Final = 0.2
 _NEXT_STEPS: Final = {30: "; ask whoever manages the group's permissions"}
@@ -61,8 +62,8 @@ Positions = Mapping[Partition, Position]
 
 
 class Groups:
-    """Requests for groups. Every method raises CommandError for what a coordinator rejects, and if
-    no server responds."""
+    """Requests for groups. Every method raises CommandError if a coordinator rejects the request,
+    or if no server responds."""
 
     def __init__(self, client: GatewayClient) -> None:
         self._client = client
@@ -75,7 +76,7 @@ class Groups:
             client.close()
 
     async def check_versions(self) -> None:
-        """Raises CommandError if the brokers are too old for all parts of a position."""
+        """Raises CommandError if the brokers are too old to store all parts of a position."""
         wanted = {
             "OffsetFetchRequest": _FETCH_VERSION,
             "OffsetCommitRequest": _COMMIT_VERSIONS[0],
@@ -89,21 +90,22 @@ class Groups:
                 )
 
     async def state(self, group: str) -> str:
-        """Kafka's name of a group's state: ``Empty``, ``Stable``...; ``Dead`` for none at all."""
+        """Kafka's name of a group's state: ``Empty``, ``Stable``...; ``Dead`` if
+        there is no such group."""
         answer = await self._ask(group, _EVERY_GROUP)
         states = {one.group_id: one.group_state for one in answer.groups}
         return str(states.get(group, "Dead"))
 
     async def positions(self, group: str, *, stable: bool = True) -> dict[Partition, Position]:
-        """All positions of a group, in the order of topics and partitions. ``stable``: once the
-        transactions are completed that commit offsets of it (KIP-447)."""
+        """All positions of a group, in the order of topics and partitions. If ``stable``, waits
+        until the transactions that commit offsets of the group are completed (KIP-447)."""
         values = {"group_id": group, "topics": None, "require_stable": stable}
         answer = await self._ask(group, Request("OffsetFetchRequest", _FETCH_VERSION, values))
         return _positions(group, answer)
 
     async def commit(self, group: str, positions: Positions) -> dict[Partition, str]:
         """Commit positions as an administrator does, without a member. Returns Kafka's name of the
-        error of each that was rejected."""
+        error for each partition that was rejected."""
         failed: dict[Partition, str] = {}
         partitions = sorted(positions)
         for start in range(0, len(partitions), _AT_ONCE):
@@ -121,8 +123,8 @@ class Groups:
         return failed
 
     async def having(self, topics: Iterable[str]) -> dict[str, set[str]]:
-        """Every group of the cluster that has committed offsets of any of these topics, and of
-        which. A group that may not be described is left out."""
+        """Every group of the cluster that has committed offsets of any of these topics, with its
+        topics. If a group may not be described, it is left out."""
         wanted = set(topics)
         found: dict[str, set[str]] = {}
         metadata = await self._client.ask(Request("MetadataRequest", 13, {"topics": ()}))
@@ -137,15 +139,16 @@ class Groups:
                 try:
                     positions = await self.positions(one.group_id, stable=False)
                 except CommandError:
-                    continue  # share groups have none; what is denied is not reported
+                    continue  # share groups have no offsets; a denial is not reported
                 held = wanted.intersection(partition.topic for partition in positions)
                 if held:
                     found[one.group_id] = held
         return dict(sorted(found.items()))
 
     async def _ask(self, group: str, request: Request) -> Any:
-        """The response of a group's coordinator, looked up anew where it has changed; the request
-        is repeated while an error passes by itself. Raises CommandError for one that does not."""
+        """The response of a group's coordinator. If the coordinator has moved, it is
+        looked up again; if an error is retriable, the request is repeated. Raises
+        CommandError for any other error."""
         deadline = _now() + self._client.timeout
         while True:
             client = await self._coordinator(group)
@@ -161,7 +164,8 @@ class Groups:
 
     async def _coordinator(self, group: str) -> GatewayClient:
         if group not in self._coordinators:
-            # Before v4 a response has one coordinator, and is the item that has the error.
+            # Before v4 a response has a single coordinator, and is itself the item
+            # with the error code.
             values = {"key": group, "key_type": _GROUP_KEY}
             request = Request("FindCoordinatorRequest", _FIND_VERSION, values)
             found = (await self._client.ask(request, lambda response: [response])).entity
@@ -226,7 +230,7 @@ def _positions(group: str, answer: Any) -> dict[Partition, Position]:
 
 
 def _codes(answer: Any) -> Iterable[int]:
-    """Every error code of a response: its own, and those of its partitions."""
+    """Every error code of a response: its own, and the codes of its partitions."""
     yield int(getattr(answer, "error_code", 0))
     for topic in getattr(answer, "topics", ()):
         for one in topic.partitions:

@@ -29,7 +29,7 @@ ADOPT: Final = "gateway.adopt"
 
 
 async def create(admin: Admin, options: argparse.Namespace) -> Output:
-    """Create a topic or a namespace. Raises CommandError for options that make no sense."""
+    """Create a topic or a namespace. Raises CommandError if the options contradict each other."""
     configs = parse_pairs(options.config or ())
     if options.topic is None:
         return await _create_namespace(admin, options, configs)
@@ -84,7 +84,7 @@ async def _create_namespace(
 
 
 def parse_pairs(texts: Sequence[str]) -> dict[str, str]:
-    """``["k=v"]`` as a mapping. Raises UsageError."""
+    """Parse ``["k=v"]`` into a mapping. Raises UsageError."""
     found: dict[str, str] = {}
     for text in texts:
         key, equals, value = text.partition("=")
@@ -106,7 +106,7 @@ def _output(
 ) -> Output:
     """The result of a creation. ``applied``: the policies that apply, with --validate-only."""
     exists = created.code == TOPIC_ALREADY_EXISTS
-    # An attempt whose response was lost may have created it.
+    # An attempt whose response was lost may have created the topic or namespace.
     done = created.code == 0 or (exists and created.repeated and applied is None)
     accepted = done or (exists and options.if_not_exists)
     output = Output({kind: name, "created": done, "validate_only": False})
@@ -135,8 +135,8 @@ def validated(
 ) -> Output:
     """The topic that would be created, and the policies that apply to it.
 
-    In JSON ``error`` is Kafka's name of the error that it would be rejected with, or null;
-    ``policies_of`` the namespace that ``policies`` apply in.
+    In JSON ``error`` is Kafka's name of the error with which the request would be rejected, or
+    null; ``policies_of`` is the namespace in which ``policies`` apply.
     """
     configs = not_defaults(created.configs)
     parts = []
@@ -144,7 +144,7 @@ def validated(
         parts.append(f"{kind.capitalize()} {name} exists already.")
     elif accepted:
         text = f"{kind.capitalize()} {name} could be created."
-        if created.partitions is not None:  # a namespace has none, nor had old versions
+        if created.partitions is not None:  # a namespace has no partitions, nor had old versions
             text += f"\nPartitionCount: {created.partitions}"
             text += f"\tReplicationFactor: {created.replication_factor}"
         parts.append(text)
@@ -168,6 +168,6 @@ def validated(
         "policies": policies_json(applied.rows),
         "more_policies": applied.more,
     }
-    # Where the name itself is rejected, why no policies are known does not matter.
+    # If the name itself is rejected, the reason why policies are not known does not matter.
     tells = applied.why and (accepted or created.code == POLICY_VIOLATION)
     return Output(content, "\n\n".join(parts), (applied.why,) if tells else ())

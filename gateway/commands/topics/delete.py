@@ -29,11 +29,12 @@ from gateway.names import LogicalName
 _FIRST_POLL = 0.1
 _LONGEST_POLL = 1.0
 _TRIES = 5
-"""How often namespaces that appear meanwhile are included before giving up."""
+"""Attempts to include namespaces that appear meanwhile, before the command gives up."""
 
 
 async def delete(admin: Admin, options: argparse.Namespace) -> Output:
-    """Raises CommandError when it is rejected, and when a namespace does not go."""
+    """Delete a topic or a namespace. Raises CommandError if the deletion is rejected, or if a
+    namespace is not gone in time."""
     path = options.namespace
     if options.topic is not None:
         why = "is for namespaces: leave it out, or leave out --topic"
@@ -79,10 +80,12 @@ async def _delete_topic(admin: Admin, name: LogicalName, options: argparse.Names
 
 
 async def _mark(admin: Admin, path: str, *, recursive: bool) -> list[str]:
-    """Mark a namespace and all below it for deletion; returns their paths, itself first.
+    """Mark a namespace and all below it for deletion; returns their paths, the
+    namespace's own first.
 
-    All are named in one request: the gateway rejects one that leaves a namespace below out,
-    which may have been made since they were listed.
+    All are named in a single request, because the gateway rejects a request that
+    leaves out a namespace below. If a namespace was made since they were listed, the
+    request is repeated with it.
     """
     for _ in range(_TRIES):
         try:
@@ -116,9 +119,9 @@ async def _is_going(admin: Admin, path: str, outcome: Outcome) -> bool:
 
 
 async def _wait(admin: Admin, paths: Sequence[str], progress: Progress) -> None:
-    """Returns when a namespace, first of ``paths``, is gone along with those below it.
+    """Wait until a namespace, the first of ``paths``, is gone along with all below it.
 
-    Raises CommandError when nothing has gone for as long as the timeout.
+    Raises CommandError if there is no progress for as long as the timeout.
     """
     loop = asyncio.get_running_loop()
     least: int | None = None
@@ -126,7 +129,8 @@ async def _wait(admin: Admin, paths: Sequence[str], progress: Progress) -> None:
     poll = _FIRST_POLL
     while found := await describe_namespaces(admin, paths):
         left = sum(int(one.value(TOPICS) or 0) for one in found.values())
-        # Empty namespaces stay a while, so that no topic is overlooked that was just being made.
+        # The gateway keeps an empty namespace for a while, because a topic in it may
+        # just be being created.
         still = "no topics left, but still marked"
         progress.text = f"{counted(left, 'topic')} left" if left else still
         now = loop.time()
@@ -143,7 +147,7 @@ async def _wait(admin: Admin, paths: Sequence[str], progress: Progress) -> None:
 
 
 def _is_done(outcome: Outcome) -> bool:
-    # A topic that is unknown now was deleted by an attempt whose response was lost.
+    # If the topic is unknown now, an attempt whose response was lost has deleted it.
     return outcome.code == 0 or (outcome.repeated and _is_unknown(outcome))
 
 

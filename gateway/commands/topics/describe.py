@@ -36,7 +36,8 @@ from gateway.names import DELIMITER, LogicalName
 
 
 async def describe(admin: Admin, options: argparse.Namespace) -> Output:
-    """A topic, or a namespace, or every topic of the default one. Raises CommandError."""
+    """Describe a topic, or a namespace, or every topic of the default
+    namespace. Raises CommandError."""
     async with Progress("describing"):
         if options.topic is not None:
             name = topic_argument(options.topic, options.namespace)
@@ -74,12 +75,13 @@ async def _topic(
 async def _configs(
     admin: Admin, topics: Mapping[LogicalName, Topic]
 ) -> dict[LogicalName, list[Config]]:
-    """The configs of topics that are no defaults, as kafka-topics shows them; sorted by key. They
-    are requested by the names that the listener has responded with, which it reads as theirs."""
+    """The configs of topics that are not defaults, as kafka-topics shows them; sorted by key.
+    They are requested by the names in the listener's response, because the listener reads
+    these as the topics' names."""
     found = await admin.describe([topic.name for topic in topics.values()])
     configs = {}
     for name, described in zip(topics, found, strict=True):
-        # A topic that has gone since it was listed is shown as it was listed.
+        # If a topic has gone since it was listed, it is shown as it was listed.
         if described.outcome.code not in (0, UNKNOWN_TOPIC_OR_PARTITION):
             raise CommandError(rejection(f"topic '{name}'", "described", described.outcome))
         configs[name] = not_defaults(described.configs.values())
@@ -161,10 +163,10 @@ _NOT_LISTED: Final = (
 
 
 async def list_names(admin: Admin, options: argparse.Namespace) -> Output:
-    """The names of namespaces, which end in a colon (``org:apache:``), and of topics.
+    """List the names of namespaces, which end in a colon (``org:apache:``), and of topics.
 
-    Without ``--namespace`` it is what kafka-topics lists where namespaces are not used: the
-    topics of the default one. Raises CommandError.
+    If ``--namespace`` is not given, only the topics of the default namespace are listed, as
+    kafka-topics lists topics without namespaces. Raises CommandError.
     """
     if options.recursive and options.namespace is None:
         raise UsageError('--recursive needs --namespace with --list; "" is the default one')

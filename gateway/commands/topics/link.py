@@ -39,7 +39,7 @@ class Listed(NamedTuple):
 
 
 async def link(admin: Admin, options: argparse.Namespace) -> Output:
-    """Give a topic a further name. Raises CommandError when it is rejected."""
+    """Give a topic a further name. Raises CommandError if the request is rejected."""
     target = options.to_namespace
     if options.topic is None or target is None:
         raise UsageError(
@@ -49,7 +49,8 @@ async def link(admin: Admin, options: argparse.Namespace) -> Output:
     topic = topic_argument(options.topic, options.namespace)
     name = Name(target, options.as_name or topic.topic)
     async with Progress(f"linking topic '{topic}'"):
-        # A link of the default namespace that reads as a namespace's topic is none all the same.
+        # A link in the default namespace stays there, even if its name reads as
+        # a namespace's topic.
         written = str(name) if name.namespace else ROOT + name.topic
         outcome = await admin.alter(
             request_name(topic), [(LINK, APPEND, written)], validate_only=options.validate_only
@@ -63,7 +64,7 @@ async def link(admin: Admin, options: argparse.Namespace) -> Output:
 
 
 async def unlink(admin: Admin, options: argparse.Namespace) -> Output:
-    """Remove a link; its topic stays. Raises CommandError when it is rejected."""
+    """Remove a link; its topic stays. Raises CommandError if the request is rejected."""
     if options.topic is None:
         raise UsageError("--unlink needs --topic, the link's name, such as team-b:orders")
     name = topic_argument(options.topic, options.namespace)
@@ -85,8 +86,8 @@ async def unlink(admin: Admin, options: argparse.Namespace) -> Output:
 
 
 async def links(admin: Admin, options: argparse.Namespace) -> Output:
-    """List the links of a namespace and of all below it, dangling ones too. Raises
-    CommandError."""
+    """List the links of a namespace and of all below it, dangling links too.
+    Raises CommandError."""
     path = options.namespace or ""
     async with Progress("listing links"):
         paths = [path, *await namespaces_below(admin, path)]

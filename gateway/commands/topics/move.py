@@ -42,7 +42,7 @@ FORCE: Final = "gateway.force"
 
 
 class Step(NamedTuple):
-    """One topic to be moved. ``written`` is how requests name it now."""
+    """A topic to be moved. ``written`` is its current name in requests."""
 
     source: LogicalName
     written: str
@@ -50,10 +50,12 @@ class Step(NamedTuple):
 
 
 async def move(admin: Admin, options: argparse.Namespace) -> Output:
-    """Move one topic, or all of a namespace; those that can be moved are, whatever the others."""
+    """Move a topic, or all topics of a namespace. If a topic cannot be moved,
+    the others still are."""
     named = _named(options)
     target = options.to_namespace
-    # No default here: all topics of the default namespace are not moved by leaving out a flag.
+    # There is no default here, because leaving out a flag must not move all topics of
+    # the default namespace.
     if target is None or (named is None and options.from_namespace is None):
         raise UsageError(
             "--move needs --to-namespace, and --from-namespace or a --topic such as org:orders; "
@@ -81,7 +83,7 @@ async def move(admin: Admin, options: argparse.Namespace) -> Output:
 
 
 def _named(options: argparse.Namespace) -> Name | None:
-    """The one topic to be moved; None without --topic, or if nothing says its namespace."""
+    """The topic to be moved; None if --topic is not given, or if no flag gives its namespace."""
     if options.topic is None:
         return None
     if options.from_namespace is None and DELIMITER not in with_colons(options.topic):
@@ -92,7 +94,7 @@ def _named(options: argparse.Namespace) -> Name | None:
 async def _steps_of_all(admin: Admin, source: str, target: str) -> list[Step]:
     topics = (await topics_by_namespace(admin)).get(source, {})
     return [
-        # The default namespace's topics go by the name that the listing gives them.
+        # Requests name a topic of the default namespace as the listing does.
         Step(
             Name(source, topic),
             str(Name(source, topic)) if source else listed.name,
@@ -104,10 +106,10 @@ async def _steps_of_all(admin: Admin, source: str, target: str) -> list[Step]:
 
 
 async def adopt(admin: Admin, options: argparse.Namespace) -> Output:
-    """Adopt existing topics into a namespace, each that can be. Warns of groups that would begin
-    anew in the namespace, where it is a home.
+    """Adopt existing topics into a namespace, as many as can be adopted. Warns of groups that would
+    start without offsets in the namespace, if it is a home.
 
-    ``--prefix`` shows its plan first, and does nothing if a name is taken.
+    ``--prefix`` shows its plan first, and adopts nothing if a name is taken.
     """
     target = options.to_namespace or ""
     if is_default(target) or (options.topic is None) is (options.prefix is None):
@@ -129,7 +131,7 @@ async def adopt(admin: Admin, options: argparse.Namespace) -> Output:
         for topic, listed in topics.get("", {}).items()
         if topic.startswith(options.prefix)
         and not listed.internal
-        # Under another name MirrorMaker would not find it again.
+        # MirrorMaker would not find the topic under another name.
         and not DEFAULT.is_mm2_internal_topic(topic)
     ]
     _check_plan(steps, set(topics.get(target, ())), options.prefix)
@@ -153,14 +155,14 @@ async def adopt(admin: Admin, options: argparse.Namespace) -> Output:
 async def _adopt_all(
     admin: Admin, steps: list[Step], target: str, options: argparse.Namespace
 ) -> Output:
-    # Groups are looked up first, while the topics have the names that their offsets are under.
+    # Groups are looked up first, while the topics still have the names of the groups' offsets.
     warnings = await warnings_of_groups(admin, [step.written for step in steps], target)
     output = await _move_all(admin, steps, "adopted", "adopting", options)
     return output._replace(notes=warnings)
 
 
 def _check_plan(steps: list[Step], taken: set[str], prefix: str) -> None:
-    """Raises CommandError if a plan cannot work out as a whole."""
+    """Raises CommandError if a plan cannot succeed as a whole."""
     if not steps:
         raise CommandError(
             f"nothing was adopted: no topic of the default namespace begins with "
@@ -184,8 +186,8 @@ def _check_plan(steps: list[Step], taken: set[str], prefix: str) -> None:
 async def _move_all(
     admin: Admin, steps: Sequence[Step], done: str, doing: str, options: argparse.Namespace
 ) -> Output:
-    """Move every topic that can be moved, and print the outcome of each at once. ``done`` and
-    ``doing`` are the verb: ``moved``, ``moving``."""
+    """Move every topic that can be moved, and print each outcome at once. ``done`` and ``doing``
+    are the verb: ``moved``, ``moving``."""
     results: list[dict[str, object]] = []
     failed = 0
     could = "could be " if options.validate_only else ""
@@ -210,8 +212,8 @@ async def _move_all(
 
 
 async def _move_topic(admin: Admin, step: Step, options: argparse.Namespace) -> Outcome:
-    """IncrementalAlterConfigs SET on ``gateway.namespace``: the topic is at its new name, or, if
-    the outcome has a code, still at the old one."""
+    """Send IncrementalAlterConfigs with SET on ``gateway.namespace``. If the outcome has an error
+    code, the topic still has its old name, else its new name."""
     changes: list[tuple[str, int, str | None]] = [(NAMESPACE, SET, step.target.namespace)]
     if step.target.topic != step.source.topic:
         changes.append((TOPIC, SET, step.target.topic))
@@ -221,7 +223,7 @@ async def _move_topic(admin: Admin, step: Step, options: argparse.Namespace) -> 
         changes.append((FORCE, SET, "true"))
     outcome = await admin.alter(step.written, changes, validate_only=options.validate_only)
     if outcome.repeated and outcome.code == UNKNOWN_TOPIC_OR_PARTITION:
-        # The attempt whose response was lost has moved it, if it is where it should go.
+        # If the topic is at its target, an attempt whose response was lost has moved it.
         (target,) = await admin.topics([request_name(step.target)])
         if target.outcome.code == 0:
             return replace(outcome, code=0)
@@ -229,7 +231,7 @@ async def _move_topic(admin: Admin, step: Step, options: argparse.Namespace) -> 
 
 
 async def release(admin: Admin, options: argparse.Namespace) -> Output:
-    """Release a topic from its namespace. Raises CommandError when it is rejected."""
+    """Release a topic from its namespace. Raises CommandError if the request is rejected."""
     if options.topic is None:
         raise UsageError("--release needs --topic, such as team-a:orders")
     name = topic_argument(options.topic, options.namespace)
@@ -251,7 +253,7 @@ async def release(admin: Admin, options: argparse.Namespace) -> Output:
                 request_name(name), changes, validate_only=options.validate_only
             )
             if outcome.repeated and outcome.code == UNKNOWN_TOPIC_OR_PARTITION:
-                # It was there: an attempt whose response was lost released it.
+                # The topic was there, so an attempt whose response was lost has released it.
                 outcome = replace(outcome, code=0)
     if outcome.code:
         raise CommandError(rejection(f"topic '{name}'", "released", outcome))
