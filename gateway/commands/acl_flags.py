@@ -1,6 +1,6 @@
-"""The flags of ``kafka-gateway acls``, read as ACLs to add, or as filters.
+"""The flags of ``kafka-gateway acls``, parsed into ACLs to add, or into filters.
 
-They mean what they mean for kafka-acls; KIP-37's ``--namespace`` is the namespace of the names.
+Each flag means the same as in kafka-acls; KIP-37's ``--namespace`` is the namespace of the names.
 """
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ SUPPORTED: Final[Mapping[ResourceType, frozenset[Operation]]] = {
 _CLUSTER: Final = ResourcePattern(ResourceType.CLUSTER, PatternType.LITERAL, CLUSTER_NAME)
 
 Grants = dict[ResourcePattern, frozenset[AclEntry]]
-"""Patterns, whose type may be ANY or MATCH, and entries; none: any."""
+"""The entries of each pattern; a pattern's type may be ANY or MATCH. If a pattern has no entries,
+its filter matches every entry."""
 
 
 def acls_to_add(options: argparse.Namespace) -> list[AclBinding]:
@@ -60,7 +61,8 @@ def acls_to_add(options: argparse.Namespace) -> list[AclBinding]:
 
 
 def filters_to_remove(options: argparse.Namespace) -> list[AclFilter]:
-    """The filters of ``--remove``; without a principal for all ACLs. Raises UsageError."""
+    """The filters of ``--remove``; if no principal is given, they match all ACLs of the
+    resources. Raises UsageError."""
     if options.operation and not (options.allow_principal or options.deny_principal):
         raise UsageError(
             "--operation needs --allow-principal, --deny-principal or both; without them --remove"
@@ -71,7 +73,8 @@ def filters_to_remove(options: argparse.Namespace) -> list[AclFilter]:
 
 
 def filters_to_list(options: argparse.Namespace) -> list[AclFilter]:
-    """The filters of ``--list``: without a resource all ACLs. Raises UsageError."""
+    """The filters of ``--list``; if no resource is given, they match all
+    ACLs. Raises UsageError."""
     patterns = list(_patterns(options))
     principals: list[str | None] = [*_principals(options.principal)] or [None]
     if not patterns:
@@ -83,7 +86,8 @@ def filters_to_list(options: argparse.Namespace) -> list[AclFilter]:
 
 
 def operation_argument(text: str) -> Operation:
-    """``DescribeConfigs``, ``describe_configs``, ``DESCRIBE_CONFIGS``."""
+    """Parse ``DescribeConfigs``, ``describe_configs`` or ``DESCRIBE_CONFIGS``.
+    Raises ArgumentTypeError."""
     wanted = text.strip().replace("_", "").lower()
     for operation in Operation:
         if operation > Operation.ANY and operation.name.replace("_", "").lower() == wanted:

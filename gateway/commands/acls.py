@@ -44,10 +44,10 @@ _STEPS: Final[Mapping[str, str]] = {
     "SECURITY_DISABLED": "give the gateways an authorization block in their configuration",
 }
 _SHOWN: Final = 20
-"""Rejected ACLs that are reported one by one; the others are counted."""
+"""Number of rejected ACLs that are reported in a line each; the others are counted."""
 
 BATCH: Final = 1_000
-"""ACLs, or filters, in one request."""
+"""ACLs, or filters, per request."""
 
 _VERSION: Final = 3
 
@@ -159,11 +159,11 @@ def in_order(acls: Iterable[AclBinding]) -> list[AclBinding]:
     )
 
 
-# -- requests: every function raises Unavailable, also when a broker responds --------------------
+# -- requests: every function raises Unavailable, also if a broker responds ------------------------
 
 
 async def create_acls(admin: Admin, acls: Sequence[AclBinding]) -> list[Outcome]:
-    """CreateAcls: an outcome for each, in order."""
+    """Send CreateAcls; returns an outcome for each ACL, in order."""
     creations = [
         {
             "resource_type": one.pattern.type,
@@ -189,8 +189,8 @@ async def create_acls(admin: Admin, acls: Sequence[AclBinding]) -> list[Outcome]
 async def describe_acls(
     admin: Admin, filters: Sequence[AclFilter]
 ) -> tuple[list[AclBinding], Outcome]:
-    """DescribeAcls for each filter: all ACLs that match, once each and sorted, and the outcome
-    that is an error, if there is one."""
+    """Send DescribeAcls for each filter. Returns every ACL that matches a filter, sorted and
+    without duplicates, and the outcome of the last request: if a request is rejected, its error."""
     await admin.require_gateway()
     found: set[AclBinding] = set()
     outcome = Outcome("ACLs", 0, "", "")
@@ -208,7 +208,8 @@ async def describe_acls(
 async def delete_acls(
     admin: Admin, filters: Sequence[AclFilter]
 ) -> tuple[list[AclBinding], list[Outcome]]:
-    """DeleteAcls: all ACLs that were deleted, sorted, and an outcome for each filter."""
+    """Send DeleteAcls; returns every ACL that was deleted, sorted, and an
+    outcome for each filter."""
     await admin.require_gateway()
     gone: set[AclBinding] = set()
     outcomes: list[Outcome] = []

@@ -28,8 +28,8 @@ Run: TypeAlias = Callable[[Admin, argparse.Namespace], Awaitable[Output]]
 
 
 class Action(NamedTuple):
-    """The action that the switch of this name selects; ``flags`` are those that go with
-    it, by their names in ``argparse``."""
+    """The action that the switch ``--name`` selects; ``flags`` are the flags that go with the
+    action, by their names in ``argparse``."""
 
     name: str
     help: str
@@ -38,8 +38,8 @@ class Action(NamedTuple):
 
 
 class Command(NamedTuple):
-    """A subcommand that is a client of the gateway. ``examples`` follow the address; without
-    ``actions`` it does one thing, ``run``."""
+    """A subcommand that is a client of the gateway. ``examples`` follow the address; if there are
+    no ``actions``, the subcommand calls ``run``."""
 
     name: str
     description: str
@@ -107,7 +107,7 @@ def fill_client_parser(parser: argparse.ArgumentParser, command: Command) -> Non
 
 
 def run(command: Callable[[], Awaitable[Output]], options: argparse.Namespace) -> int:
-    """Print what a command comes to, CommandErrors too; returns the exit status."""
+    """Run a command and print its output, or its CommandError; returns the exit status."""
 
     async def awaited() -> Output:
         return await command()
@@ -116,7 +116,7 @@ def run(command: Callable[[], Awaitable[Output]], options: argparse.Namespace) -
 
 
 def finish(command: Callable[[], Output], options: argparse.Namespace) -> int:
-    """As :func:`run`, of a command that has no event loop around it."""
+    """Like :func:`run`, for a command that needs no event loop."""
     try:
         output = command()
     except CommandError as error:
@@ -145,7 +145,8 @@ async def _ask_gateway(command: Command, options: argparse.Namespace) -> Output:
 
 
 def _chosen(actions: Sequence[Action], options: argparse.Namespace) -> Run:
-    """The action that was requested. Raises UsageError for a flag that it would ignore."""
+    """The function of the action that was requested. Raises UsageError if a flag was given that
+    the action would ignore."""
     chosen = next(action for action in actions if action.name == options.action)
     for name, value in vars(options).items():
         if name not in {*_ALWAYS, *chosen.flags.split()} and value not in (None, False):
@@ -157,12 +158,13 @@ def _chosen(actions: Sequence[Action], options: argparse.Namespace) -> Run:
 
 
 def reject_flags(options: argparse.Namespace, names: str, why: str) -> None:
-    """Raises UsageError if one of these flags was given, named as in ``argparse``."""
+    """Raises UsageError if any of these flags was given; ``names`` are their
+    names in ``argparse``."""
     for name in names.split():
         if getattr(options, name) not in (None, False):
             raise UsageError(f"{_flag_text(name)} {why}")
 
 
 def _flag_text(name: str) -> str:
-    # ``as`` is a word of Python's own.
+    # ``as`` is a keyword of Python, so argparse holds ``--as`` as ``as_name``.
     return "--as" if name == "as_name" else "--" + name.replace("_", "-")

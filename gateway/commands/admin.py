@@ -1,4 +1,4 @@
-"""The admin requests of Kafka that the commands send, whatever version is spoken.
+"""The admin requests of Kafka that the commands send, at the API version that the gateway supports.
 
 Names are written with colons: ``org:orders`` is a topic, ``org:`` a namespace.
 """
@@ -38,18 +38,18 @@ APPEND: Final = 2
 """Operations of IncrementalAlterConfigs (AlterConfigOp.OpType)."""
 
 BATCH: Final = 500
-"""Resources and topics that one request names at most."""
+"""Maximum number of resources or topics in a request."""
 
 _ROOT = ":"
 _NAMESPACES = "gateway.namespaces"
 _BROKER_DEFAULT = -1
 _REQUEST_SECONDS = 30.0
-"""The time that Kafka's admin client gives a broker for one request (request.timeout.ms)."""
+"""Seconds that Kafka's admin client gives a broker for a request (request.timeout.ms)."""
 
 
 class Admin:
-    """Administrative requests for topics, namespaces and configs. Every method raises
-    Unavailable, also when it is a broker that answers."""
+    """Administrative requests for topics, namespaces and configs. Every method raises Unavailable,
+    also if a broker responds instead of a gateway."""
 
     def __init__(self, client: GatewayClient) -> None:
         self.client = client
@@ -57,7 +57,8 @@ class Admin:
         self._learned = False
 
     async def learn(self) -> None:
-        """Learn how the listener writes names, once, before the first request is written."""
+        """Query how the listener spells names; does so once, before the first
+        request is written."""
         if self._learned:
             return
         self._learned = True
@@ -77,7 +78,8 @@ class Admin:
         configs: Mapping[str, str] | None = None,
         validate_only: bool = False,
     ) -> Created:
-        """CreateTopics of one topic, or of the namespace ``org:``; None: the broker's default."""
+        """Send CreateTopics for a topic, or for the namespace ``org:``. If a value is left out, the
+        broker's default applies."""
         await self.learn()
         name = shown(name)
         topic = {
@@ -100,8 +102,9 @@ class Admin:
         return created_of(outcome, topics.get(name))
 
     async def delete(self, names: Sequence[str]) -> list[Outcome]:
-        """DeleteTopics of topics and namespaces, all in one request, because a namespace goes only
-        along with all below it. One outcome for each name, in their order."""
+        """Send DeleteTopics for topics and namespaces, all in a single request, because a
+        namespace is deleted only along with everything below it. Returns an outcome for
+        each name, in order."""
         await self.learn()
         names = [*map(shown, names)]
         values = {
@@ -118,7 +121,8 @@ class Admin:
     async def describe(
         self, names: Sequence[str], keys: Sequence[str] | None = None, *, synonyms: bool = False
     ) -> list[Described]:
-        """DescribeConfigs of topics and namespaces, in their order. ``keys`` None: all."""
+        """Send DescribeConfigs for topics and namespaces; returns them in order. Without ``keys``
+        all configs are requested."""
         await self.learn()
         names = [*map(shown, names)]
         found: list[Described] = []
@@ -135,8 +139,8 @@ class Admin:
     async def alter(
         self, name: str, changes: Sequence[tuple[str, int, str | None]], *, validate_only: bool
     ) -> Outcome:
-        """IncrementalAlterConfigs of one topic or namespace: (key, SET, DELETE or APPEND,
-        value)."""
+        """Send IncrementalAlterConfigs for a topic or namespace. ``changes`` are (key, SET,
+        DELETE or APPEND, value)."""
         await self.learn()
         name = shown(name)
         resource = {
@@ -155,7 +159,8 @@ class Admin:
         return outcome
 
     async def topics(self, names: Sequence[str] | None = None) -> list[Topic]:
-        """Metadata of these topics, or of every one (None), which has no errors then."""
+        """Send Metadata for these topics. Without ``names`` all topics are listed, and an error in
+        the listing is not retried."""
         if names is not None and len(names) > BATCH:
             return [*await self.topics(names[:BATCH]), *await self.topics(names[BATCH:])]
         await self.learn()
@@ -163,8 +168,8 @@ class Admin:
         request = Request(
             "MetadataRequest", 13, {"allow_auto_topic_creation": False, "topics": topics}
         )
-        # A partition without a leader is worth showing: only errors of single topics are waited
-        # for, and a listing is taken as it is.
+        # A partition without a leader is worth showing: the client retries only if a single topic
+        # has an error, and takes a listing as it is.
         items = (lambda _: ()) if names is None else (lambda response: response.topics)
         answer = await self.client.ask(request, items)
         found = [
@@ -176,19 +181,19 @@ class Admin:
     async def _outcomes(
         self, answer: Answer, items: Mapping[str, Any], names: Sequence[str]
     ) -> list[Outcome]:
-        """The outcome for each of these names, in their order, of the response's items by name."""
+        """The outcome for each of these names, in order, from the response's items by name."""
         outcomes = [outcome_of(answer, name, items.get(name)) for name in names]
         await self._reject_broker(outcomes)
         return outcomes
 
     async def _reject_broker(self, outcomes: Iterable[Outcome]) -> None:
-        """Raises Unavailable where these outcomes are a broker's: it knows no name with a colon,
-        and no configs of the root, which every gateway describes."""
+        """Raises Unavailable if any of these outcomes comes from a broker, because a broker knows
+        no name with a colon, and no configs of the root, which every gateway describes."""
         if any(map(may_be_a_brokers, outcomes)):
             await self.require_gateway()
 
     async def require_gateway(self) -> None:
-        """Raises Unavailable if a broker answers. Brokers would take ACLs of any name."""
+        """Raises Unavailable if a broker responds, because brokers would take ACLs of any name."""
         if self._checked:
             return
         self._checked = True
@@ -201,14 +206,14 @@ class Admin:
 
 
 _INVALID: Final = "ASCII alphanumerics"
-"""In the message of every Kafka for a topic whose name has a colon (internals.Topic.validate)."""
+"""Part of every Kafka broker's message if a topic's name has a colon (internals.Topic.validate)."""
 
 _UNKNOWN: Final = "This server does not host this topic-partition"
-"""The message of DeleteTopics for such a topic, because it only looks for it."""
+"""The message of DeleteTopics for such a topic, because DeleteTopics only looks the name up."""
 
 
 def may_be_a_brokers(outcome: Outcome) -> bool:
-    """Whether a broker may have responded this for a name. Metadata gives no message."""
+    """Whether a broker may have responded with this outcome. Metadata has no error message."""
     if DELIMITER not in outcome.name:
         return False
     if outcome.code == INVALID_TOPIC_EXCEPTION:

@@ -14,7 +14,7 @@ from protocol.schema import error_name
 
 
 class Synonym(NamedTuple):
-    """A value that a config has, or would fall back to; ``source`` as in Config."""
+    """A value that a config has, or would fall back to; ``source`` is as in Config."""
 
     name: str
     value: str | None
@@ -22,7 +22,7 @@ class Synonym(NamedTuple):
 
 
 class Config(NamedTuple):
-    """One config of a topic or namespace; ``source`` is DescribeConfigsResponse.ConfigSource."""
+    """A config of a topic or namespace; ``source`` is DescribeConfigsResponse.ConfigSource."""
 
     name: str
     value: str | None
@@ -34,8 +34,8 @@ class Config(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Created(Outcome):
-    """The outcome for a topic to be created, and what it is, or would be: None, and no configs, if
-    the response does not say."""
+    """The outcome for a topic to create, and the topic's properties as created or validated. If the
+    response leaves a number out, it is None; if it leaves the configs out, they are empty."""
 
     partitions: int | None = None
     replication_factor: int | None = None
@@ -50,7 +50,7 @@ class Described:
     configs: Mapping[str, Config]
 
     def value(self, key: str) -> str:
-        """The value of a key; empty when there is none."""
+        """The value of a key; empty if the key has no value."""
         return (self.configs[key].value or "") if key in self.configs else ""
 
 
@@ -75,7 +75,8 @@ class Topic(NamedTuple):
 
 
 def outcome_of(answer: Answer, name: str, item: Any) -> Outcome:
-    """The outcome for ``name``; ``item`` is its part of the response, or None if there is none."""
+    """The outcome for ``name``; ``item`` is its part of the response, or None if the
+    response leaves it out."""
     if item is None:
         return Outcome(name, -1, "UNKNOWN_SERVER_ERROR", "The response leaves it out.")
     message = getattr(item, "error_message", None) or ""
@@ -84,7 +85,7 @@ def outcome_of(answer: Answer, name: str, item: Any) -> Outcome:
 
 
 def created_of(outcome: Outcome, entity: Any) -> Created:
-    """The outcome for a topic to be created, with what CreateTopics responds of it."""
+    """The outcome for a topic to create, with the properties that CreateTopics returns."""
     partitions = int(getattr(entity, "num_partitions", -1))
     replicas = int(getattr(entity, "replication_factor", -1))
     return Created(
@@ -96,21 +97,21 @@ def created_of(outcome: Outcome, entity: Any) -> Created:
 
 
 def config_of(entity: Any) -> Config:
-    """One config of DescribeConfigs or CreateTopics."""
+    """The config in an item of DescribeConfigs or CreateTopics."""
     return Config(
         entity.name,
         entity.value,
         int(entity.config_source),
         bool(entity.is_sensitive),
         bool(entity.read_only),
-        tuple(  # CreateTopics has none
+        tuple(  # CreateTopics returns no synonyms
             Synonym(one.name, one.value, int(one.source)) for one in getattr(entity, "synonyms", ())
         ),
     )
 
 
 def topic_of(answer: Answer, entity: Any) -> Topic:
-    """One topic of Metadata."""
+    """The topic in an item of Metadata."""
     return Topic(
         name=str(entity.name),
         outcome=outcome_of(answer, str(entity.name), entity),
@@ -133,7 +134,7 @@ def topic_of(answer: Answer, entity: Any) -> Topic:
 
 class ConfigSource(IntEnum):
     """DescribeConfigsResponse.ConfigSource. A namespace's own configs are DYNAMIC_TOPIC_CONFIG
-    there; what is inherited from a namespace is DYNAMIC_DEFAULT_BROKER_CONFIG."""
+    there; a config that is inherited from a namespace is DYNAMIC_DEFAULT_BROKER_CONFIG."""
 
     UNKNOWN = 0
     DYNAMIC_TOPIC_CONFIG = 1
@@ -158,7 +159,7 @@ def not_defaults(configs: Iterable[Config]) -> list[Config]:
 
 
 def config_lines(configs: Iterable[Config]) -> list[str]:
-    """A line each: ``  retention.ms=60000 sensitive=false source=... synonyms={...}``."""
+    """A line for each config: `` retention.ms=60000 sensitive=false source=... synonyms={...}``."""
     return [
         f"  {one.name}={'null' if one.sensitive else one.value}"
         f" sensitive={str(one.sensitive).lower()} source={source_name(one.source)} synonyms={{"

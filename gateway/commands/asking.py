@@ -1,7 +1,7 @@
-"""Questions of an operator's tool to the other gateways of a tree, from its own process.
+"""Queries of an operator's tool to the other gateways of a tree, from the tool's own process.
 
-It asks with the certificate of the configuration's gateway, and remembers nothing of what that one
-knows: like a gateway that has just started.
+The tool connects with the certificate of the configuration's gateway, and starts without the
+locations that the gateway has cached, like a gateway that has just started.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from gateway.referrals.questions import Answer, Kind, Outcome, Question
 from gateway.referrals.routing import Here, Routes
 
 SECONDS: Final = 5.0
-"""For one answer, however many gateways it takes."""
+"""Seconds for an answer, however many gateways it takes."""
 
 PRINCIPAL: Final = "User:kafka-gateway"
-"""Whose questions these are. Gateways say to all principals alike what they are asked here."""
+"""The principal of these queries. Gateways answer them alike for all principals."""
 
 
 class ClosableLink(Protocol):
-    """A :class:`gateway.referrals.peer_link.PeerLink`, or what stands for one."""
+    """A :class:`gateway.referrals.peer_link.PeerLink`, or an object with its methods."""
 
     @property
     def name(self) -> str: ...
@@ -53,12 +53,15 @@ def peer_link(peer: Peer, tree: TreeSettings) -> ClosableLink:
 
 
 class Asker:
-    """Asks the peers of a configuration, and by way of them all other gateways. A context manager,
-    inside of an event loop; ``peers`` are those of the configuration, each once."""
+    """Queries the peers of a configuration, and through them all other gateways.
+
+    A context manager, to use inside an event loop; ``peers`` are the configuration's
+    peers without duplicates.
+    """
 
     def __init__(self, config: Config, tree: TreeSettings, link: MakesLink | None = None) -> None:
-        """``link`` makes the links to the peers; None: those of a running gateway."""
-        # Failures are reported once, by whoever asks.
+        """``link`` makes the links to the peers; by default the links of a running gateway."""
+        # A failure is reported once, by the command that sends the query.
         logging.getLogger().addHandler(logging.NullHandler())
         self.routes = Routes.of_config(config)
         self.peers = tuple({peer.name: peer for peer in tree.peers}.values())
@@ -77,7 +80,7 @@ class Asker:
         )
 
     async def describe(self, peer: Peer) -> Answer:
-        """What a peer says of itself. Raises PeerUnreachable."""
+        """A peer's description of itself. Raises PeerUnreachable."""
         return await self._links[peer.name].ask(_question(Kind.DESCRIBE, "", hops=0))
 
     async def ask(self, kind: Kind, path: str) -> Answer:

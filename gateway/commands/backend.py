@@ -35,7 +35,8 @@ from gateway.places import Place
 from gateway.sinks.record_writer import SinkError
 
 START_SECONDS: Final = 15.0
-"""Seconds to wait for a cluster, and then for its catalog: an operator waits at a terminal."""
+"""Seconds to wait for a cluster, and then for its catalog. Short, because an
+operator waits at a terminal."""
 
 
 class NoCatalog(CommandError):
@@ -43,7 +44,7 @@ class NoCatalog(CommandError):
 
 
 class Backend(NamedTuple):
-    """A cluster, and its catalog."""
+    """A cluster and its catalog."""
 
     cluster: Cluster
     admin: BrokerAdmin
@@ -51,8 +52,8 @@ class Backend(NamedTuple):
 
 
 class OpenedCluster(NamedTuple):
-    """A cluster that is connected to. ``admin`` has the identity of clients' connections,
-    ``own_admin`` and ``own`` the catalog's."""
+    """A connected cluster. ``admin`` has the identity of clients' connections, ``own_admin`` and
+    ``own`` have the catalog's."""
 
     cluster: Cluster
     admin: BrokerAdmin
@@ -88,12 +89,12 @@ async def open_backend(
 ) -> AsyncIterator[Backend]:
     """Open the backend of a configuration; creates the catalog's topic unless ``read_only``.
 
-    ``or_empty`` stands in for a catalog that does not exist: its snapshot holds nothing. With
-    ``anew`` it may also be one that is lost.
+    If the catalog does not exist and ``or_empty`` is true, the snapshot is empty. If ``anew`` is
+    true, a lost catalog counts as a catalog that does not exist.
 
-    Raises NoCatalog, and CommandError for every failure of cluster or catalog meanwhile.
+    Raises NoCatalog, and CommandError if the cluster or the catalog fails meanwhile.
     """
-    # Failures are reported once, as the error that the command ends with.
+    # A failure is reported once, as the error that the command ends with.
     logging.getLogger().addHandler(logging.NullHandler())
     name = config.clusters[0].name
     place = Place(name, config.clusters[0].mount)
@@ -151,8 +152,8 @@ async def open_backend(
 async def _open_audit(
     config: Config, own_admin: BrokerAdmin, own: BrokerSecurity, opened: AsyncExitStack
 ) -> Audit:
-    """The audit log. Its topic is in the first cluster of the file, whichever this command is
-    about. Raises ClusterUnreachable."""
+    """The audit log. Its topic is in the first cluster of the file, even if the command is about
+    another cluster. Raises ClusterUnreachable."""
     whole = config.whole
     first = whole.of_volume(whole.clusters[0])
     if config.audit.topic is not None and config.cluster_key != first.cluster_key:
@@ -172,6 +173,6 @@ def operator_actor(command: str) -> Actor:
     """The operator that runs a command, for the audit events of its changes."""
     try:
         login = getpass.getuser()
-    except (KeyError, OSError):  # as in a container that knows no user of this number
+    except (KeyError, OSError):  # as in a container that has no user of this number
         login = str(os.getuid())
     return Actor(f"operator:{login}", api=command)

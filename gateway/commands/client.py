@@ -1,6 +1,7 @@
-"""A client of the gateway's wire protocol: one connection, one request at a time.
+"""A client of the gateway's wire protocol: a single connection, a single request at a time.
 
-One connection is enough: the gateway answers or forwards administrative requests on any port.
+A single connection is enough, because the gateway answers or forwards
+administrative requests on any port.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from protocol.messages import Request
 from protocol.schema import api_key_of
 
 DEFAULT_TIMEOUT: Final = 60.0
-"""Seconds; as default.api.timeout.ms of Kafka's admin client."""
+"""Seconds; the same as default.api.timeout.ms of Kafka's admin client."""
 
 RETRIABLE: Final = frozenset({5, 7, 13, 14, 15, 16, 41, 51, 89})
 """Error codes that pass by themselves: LEADER_NOT_AVAILABLE, REQUEST_TIMED_OUT,
@@ -35,14 +36,15 @@ _LONGEST_BACKOFF = 2.0
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A response entity. ``repeated``: an earlier request may have been carried out already,
-    because it had no response, or one with an error that leaves this open."""
+    because it had no response, or a response whose error leaves this open."""
 
     entity: Any
     repeated: bool
 
 
 class GatewayClient:
-    """Sends requests to a gateway, again if the connection is lost or an error is RETRIABLE."""
+    """Sends requests to a gateway; repeats a request if the connection is lost or
+    an error is RETRIABLE."""
 
     def __init__(
         self,
@@ -51,7 +53,7 @@ class GatewayClient:
         timeout: float = DEFAULT_TIMEOUT,
         security: ClientSecurity | None = None,
     ) -> None:
-        """``timeout``, in seconds, is for each request with all its repetitions."""
+        """``timeout`` is the limit in seconds for a request with all its repetitions."""
         self.timeout = timeout
         self._security = security or ClientSecurity(None)
         self._servers = tuple(servers)
@@ -64,11 +66,11 @@ class GatewayClient:
     async def ask(
         self, request: Request, items: Callable[[Any], Iterable[Any]] = lambda _: ()
     ) -> Answer:
-        """The response to a request, as soon as it has no item whose error is RETRIABLE.
+        """Send a request; returns the first response without an item whose error is RETRIABLE.
 
-        ``items`` are the parts of the response that have an error code each. After the timeout
-        the last response is returned as it is. Raises Unavailable when there is none, and
-        CommandError for a request that cannot be written and for a login that is rejected.
+        ``items`` returns the parts of a response that have an error code each. After the timeout
+        the last response is returned as it is. Raises Unavailable if no server has responded, and
+        CommandError if the request cannot be written or the login is rejected.
         """
         deadline = _now() + self.timeout
         backoff = _FIRST_BACKOFF
@@ -86,7 +88,8 @@ class GatewayClient:
             except BrokerError as error:
                 self.close()
                 rejected = self._closed_again(error)
-                # Nothing has answered so far: the address may be wrong, and waiting no use.
+                # If no server has responded so far, the address may be wrong, and
+                # waiting would not help.
                 if not self._was_connected or rejected or _now() + backoff > deadline:
                     if answer is None:
                         raise self._unavailable(str(error)) from None
@@ -100,7 +103,8 @@ class GatewayClient:
             backoff = min(backoff * 2, _LONGEST_BACKOFF)
 
     async def serves(self, name: str, version: int) -> bool:
-        """Whether the server knows that version of a request, or a newer one. Raises as ``ask``."""
+        """Whether the server supports that version of a request, or a newer
+        version. Raises as ``ask``."""
         try:
             _, highest = (await self._connected()).api_versions.get(api_key_of(name), (0, -1))
         except BrokerError as error:
@@ -108,17 +112,17 @@ class GatewayClient:
         return highest >= version
 
     def at(self, server: Address) -> GatewayClient:
-        """A client of another address that logs in as this one does."""
+        """A client of another address, with the login of this client."""
         return GatewayClient((server,), timeout=self.timeout, security=self._security)
 
     def is_a_broker(self) -> Unavailable:
-        """The error for an address where a broker answers."""
+        """The error for an address at which a broker responds."""
         return Unavailable(
             f"{self._connected_to} is a Kafka broker, not a gateway; give the address of a listener"
         )
 
     def close(self) -> None:
-        """Close the connection, if there is one; ``ask`` would open another."""
+        """Close the connection, if it is open; ``ask`` would open another."""
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
@@ -146,8 +150,9 @@ class GatewayClient:
         raise BrokerError("; ".join(reasons))
 
     def _closed_again(self, error: BrokerError) -> bool:
-        """Whether the first request has ended its connection for the second time: a listener that
-        asks for a login answers ApiVersions before it, and closes what sends anything else."""
+        """Whether the first request has ended its connection for the second time. If a
+        listener requires a login, it answers ApiVersions before the login, and closes the
+        connection on any other request."""
         if self._was_answered or "closed the connection" not in str(error):
             return False
         self._closed += 1
@@ -156,7 +161,7 @@ class GatewayClient:
     def _unavailable(self, reason: str) -> Unavailable:
         where = ",".join(map(str, self._servers))
         shown = reason if where in reason else f"{where}: {reason}"
-        # Listeners with TLS or SASL close connections that have neither.
+        # A listener with TLS or SASL closes a connection that uses neither.
         closed = not self._was_answered and "closed the connection" in reason
         login = "; if it asks for TLS or a login, --command-config says how" if closed else ""
         return Unavailable(
@@ -166,7 +171,7 @@ class GatewayClient:
 
 
 def _entity(request: Request, version: int) -> Any:
-    """The request in one version. Raises CommandError for values that do not fit it."""
+    """The request at a version. Raises CommandError if its values do not fit that version."""
     try:
         entity = request.entity(version)
         messages.write(entity)

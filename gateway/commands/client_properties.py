@@ -1,7 +1,7 @@
-"""``--command-config``: how a command logs in, in the properties file that Kafka's own tools take.
+"""``--command-config``: the login of a command, in the properties file that Kafka's own tools take.
 
-Java's names and librdkafka's are known. An unknown property of security is rejected, because it
-would have no effect. All others, such as ``client.id``, are ignored.
+Java's names and librdkafka's are known. If a property of security is unknown, it is rejected,
+because it would have no effect. All others, such as ``client.id``, are ignored.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ _PLACES: Final[Mapping[str, str]] = {
 
 
 class _Inline:
-    """A secret in the properties file itself, as for Kafka's tools; the gateway's configuration
-    does not allow it."""
+    """A secret in the properties file itself, as for Kafka's tools; the gateway's
+    configuration does not allow this."""
 
     file = None
 
@@ -78,20 +78,21 @@ class _Inline:
 
 
 class ClientSecurity(BrokerSecurity):
-    """The connection settings of the file ``path``; None: in plaintext, without a login.
+    """The connection settings of the file ``path``. Without a path: plaintext, without a login.
 
-    ``settings`` may hold the secrets themselves, as the file does: they are not a configuration's.
+    ``settings`` may hold the secrets themselves, because the file does; a configuration's never do.
     """
 
     def __init__(self, path: Path | None) -> None:
-        """Raises UsageError for a file that cannot be read, or is not valid."""
+        """Raises UsageError if the file cannot be read, or is not valid."""
         settings = SecurityValues() if path is None else _settings(path)
         super().__init__(settings, KEY)
         self.settings = settings
         self.path = path
 
     def with_properties(self, reason: str) -> str:
-        """An error text that names the properties of the file."""
+        """The error text, with the names of the file's properties instead of
+        the configuration's keys."""
         file = self.path or "a file: --command-config"
         return re.sub(
             re.escape(KEY) + r"((?:\.[a-z_]+)*)",
@@ -101,7 +102,7 @@ class ClientSecurity(BrokerSecurity):
 
 
 def read_properties(text: str) -> dict[str, str]:
-    """A Java properties file. Of a key that is there twice the last value holds."""
+    """Parse a Java properties file. If a key is there twice, its last value holds."""
     found: dict[str, str] = {}
     for line in _lines(text):
         parts = re.match(r"((?:[^\\=:\s]|\\.)*)\s*[=:]?\s*(.*)\Z", line, re.DOTALL)
@@ -111,7 +112,7 @@ def read_properties(text: str) -> dict[str, str]:
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Logical lines, with their continuations, without comments."""
+    """Logical lines: continuations are joined, comments are left out."""
     begun = ""
     for line in text.splitlines():
         stripped = line.lstrip()

@@ -1,7 +1,7 @@
-"""``kafka-gateway completion``: what a shell needs to complete command lines with the Tab key.
+"""``kafka-gateway completion``: the script with which a shell completes command lines on Tab.
 
-The text is made of the parsers, so it knows every command and flag of this version. It is a script
-that starts no Python when Tab is pressed; argcomplete, the usual library, would.
+The script is made from the parsers, so it knows every command and flag of this version. Pressing
+Tab starts no Python; argcomplete, the usual library, would start it.
 """
 
 from __future__ import annotations
@@ -32,8 +32,7 @@ class _Flag(NamedTuple):
 
 
 class _Level(NamedTuple):
-    """What may follow a command, whose words are ``path``: subcommands with their help, and
-    flags."""
+    """The words that may follow the command ``path``: subcommands with their help, and flags."""
 
     path: str
     commands: Mapping[str, str]
@@ -54,7 +53,7 @@ def _print_script(options: argparse.Namespace) -> int:
 
 
 def _levels(parser: Parser, path: str) -> Iterator[_Level]:
-    """The levels of a parser and of those below it."""
+    """The levels of a parser and of the parsers below it."""
     commands: dict[str, str] = {}
     below: dict[str, Parser] = {}
     flags = []
@@ -75,7 +74,7 @@ def _levels(parser: Parser, path: str) -> Iterator[_Level]:
 
 
 def _help_of(action: argparse.Action) -> str:
-    """A flag's help without its default, in a line."""
+    """A flag's help as a single line, without its default."""
     text = "" if action.help in (None, argparse.SUPPRESS) else str(action.help)
     return " ".join(text.partition(" (default")[0].replace("%%", "%").split())
 
@@ -199,7 +198,7 @@ def _words(level: _Level) -> list[str]:
 
 
 def _path_words(levels: list[_Level]) -> list[str]:
-    """A command behind the path of the one before it, as the scripts put them together."""
+    """A command behind the path of the command before it, as the scripts join them."""
     found = (one.path.rpartition(" ") for one in levels if one.path)
     return [f"{before} {name}" for before, _, name in found]
 
@@ -214,6 +213,6 @@ def _described(items: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def _fish_quoted(text: str) -> str:
-    # In fish's single quotes only these two are not themselves.
+    # In fish's single quotes only a backslash and a single quote are special.
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"

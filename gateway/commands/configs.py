@@ -28,7 +28,7 @@ _SET_SOMEWHERE = frozenset(
 
 
 class _Resource(NamedTuple):
-    """``kind`` is topic or namespace, ``written`` the resource's name in a request."""
+    """A topic or namespace. ``kind`` is topic or namespace, ``written`` the name in a request."""
 
     kind: str
     name: str
@@ -39,7 +39,8 @@ class _Resource(NamedTuple):
 
 
 def _resource(options: argparse.Namespace) -> _Resource:
-    """Raises UsageError. Its names are as the listener writes them, once that is known."""
+    """The resource of the flags, spelled as the listener spells names if that is
+    known. Raises UsageError."""
     namespace = options.namespace
     if options.topic is not None:
         name = topic_argument(options.topic, namespace)
@@ -105,7 +106,7 @@ async def _alter(admin: Admin, options: argparse.Namespace) -> Output:
 
 
 def _reject_unset(described: Described, keys: Sequence[str], resource: _Resource) -> None:
-    """Raises CommandError for keys that are not set on the resource itself, as kafka-configs."""
+    """Raises CommandError if a key is not set on the resource itself, as kafka-configs does."""
     source = ConfigSource.DYNAMIC_TOPIC_CONFIG
     own = {one.name for one in described.configs.values() if one.source == source}
     unset = [key for key in keys if key not in own]
@@ -118,7 +119,7 @@ def _reject_unset(described: Described, keys: Sequence[str], resource: _Resource
 
 
 def parse_configs(text: str) -> dict[str, str]:
-    """``k=v,k=[a,b]`` as kafka-configs reads it: a value in brackets may hold commas.
+    """Parse ``k=v,k=[a,b]`` as kafka-configs does: a value in brackets may hold commas.
 
     Raises UsageError.
     """

@@ -1,4 +1,4 @@
-"""Failures of commands: exceptions, the outcome of each item, and the sentences about both."""
+"""Failures of commands: exceptions, the outcome for each item, and the sentences about both."""
 
 from __future__ import annotations
 
@@ -32,9 +32,10 @@ _OPERATOR_HINT: Final = re.compile(r"kafka-gateway (?:catalog [a-z]+|explain|fle
 
 
 class CommandError(Exception):
-    """The command cannot do what was requested; each line says what is wrong and the next step.
+    """The command cannot do the operation that was requested; each line says the
+    problem and the next step.
 
-    ``status`` is the exit status that goes with it.
+    ``status`` is the exit status of the command.
     """
 
     status = exit_codes.FAILED
@@ -47,15 +48,16 @@ class UsageError(CommandError):
 
 
 class Unavailable(CommandError):
-    """No server responds at the given addresses, or not in time."""
+    """No server responds at the given addresses in time."""
 
     status = exit_codes.UNAVAILABLE
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of one named item. ``code`` 0: done; ``error`` is the code's Kafka name.
-    ``repeated``: an earlier attempt may have been carried out, though its response was lost."""
+    """The outcome for a named item. If ``code`` is 0, it is done; ``error`` is the
+    code's Kafka name. ``repeated``: an earlier attempt may have been carried out, though
+    its response was lost."""
 
     name: str
     code: int
@@ -65,9 +67,9 @@ class Outcome:
 
 
 def rejection(thing: str, done: str, outcome: Outcome, step: str = "") -> str:
-    """``namespace 'org' was not created: Namespace 'org' already exists. [TOPIC_ALREADY_EXISTS];
-    choose another name``. ``step`` is the next step, where there is a better one than the
-    error's own."""
+    """The sentence about a rejected item, such as ``namespace 'org' was not created: Namespace
+    'org' already exists. [TOPIC_ALREADY_EXISTS]; choose another name``. ``step`` is the next step,
+    if a better step is known than the error's own."""
     default = _MESSAGES.get(outcome.error, "the gateway gives no reason")
     step = step or _NEXT_STEPS.get(outcome.error, "")
     text = f"{thing} was not {done}: {outcome.message.strip() or default} [{outcome.error}]"
@@ -75,8 +77,8 @@ def rejection(thing: str, done: str, outcome: Outcome, step: str = "") -> str:
 
 
 def with_address(text: str, options: argparse.Namespace) -> str:
-    """A text whose commands have the address and login, or the configuration, of this one, so that
-    they can be copied."""
+    """The text, in which each command gets the address and login, or the configuration, of this
+    command, so that the operator can copy it."""
     config = getattr(options, "config", None)
     if config is not None:
         path = shlex.quote(str(config))
@@ -91,8 +93,8 @@ def with_address(text: str, options: argparse.Namespace) -> str:
 
 
 def print_error(text: str) -> None:
-    """Print each line of a text on standard error, with the command before it, and its next step
-    on a line of its own."""
+    """Print each line of a text on standard error, with the command before it, and its next
+    step on a line of its own."""
     for line in map(printable, text.splitlines()):
         problem, _, step = line.rpartition("; ")
         start = painted("kafka-gateway:", Colour.RED)
@@ -102,7 +104,7 @@ def print_error(text: str) -> None:
 
 
 class Colour(Enum):
-    """What ECMA-48's SGR makes of a text on a terminal."""
+    """Colours and weights of a text on a terminal, as parameters of ECMA-48's SGR."""
 
     BOLD = 1
     RED = 31
@@ -110,8 +112,8 @@ class Colour(Enum):
 
 
 def painted(text: str, colour: Colour, stream: TextIO | None = None) -> str:
-    """A text in a colour if ``stream``, standard error by default, is a terminal that has any, and
-    the user does not object (NO_COLOR)."""
+    """The text in a colour, if ``stream`` (standard error by default) is a terminal with colours
+    and the user does not object (NO_COLOR)."""
     shown_on = sys.stderr if stream is None else stream
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM", "dumb") == "dumb"
     if plain or not shown_on.isatty():
@@ -120,8 +122,8 @@ def painted(text: str, colour: Colour, stream: TextIO | None = None) -> str:
 
 
 def print_failure(text: str) -> None:
-    """The document of ``--json`` of a command that failed as a whole: the lines of standard error,
-    on standard output."""
+    """Print the document of ``--json`` for a command that failed as a whole: the lines of standard
+    error, on standard output."""
     from gateway.commands.output import print_json
 
     print_json({"ok": False, "problems": text.splitlines()})

@@ -1,4 +1,5 @@
-"""``kafka-gateway explain``: what a client's name stands for, and why. An operator's tool."""
+"""``kafka-gateway explain``: the topic or namespace that a client's name stands for, and
+why. An operator's tool."""
 
 from __future__ import annotations
 
@@ -123,7 +124,7 @@ async def _explain(whole: Config, options: argparse.Namespace) -> Output:
 
 
 def _config_parts(explained: Explained, *, everything: bool) -> list[str]:
-    """The configs that somebody has set, with ``everything`` also Kafka's defaults."""
+    """The table of configs that are set; with ``everything`` also Kafka's defaults."""
     shown = [one for one in explained.configs if everything or not one.is_default]
     left_out = len(explained.configs) - len(shown)
     parts = [table([("config", "value", "source"), *shown])] if shown else []
@@ -141,7 +142,7 @@ def _with_file(row: AppliedRule, config: Config, file: Path) -> AppliedRule:
 
 
 def _warnings(config: Config, explained: Explained) -> list[str]:
-    """Settings that do not have the effect that their words promise."""
+    """Warnings about settings that do not have the effect that their names promise."""
     namespace = explained.policies_of
     replicas = {one.key: one.value for one in explained.configs}.get(MIN_ISR, "")
     if namespace is None or not is_hollow(Policies(config.policies), namespace, replicas):
@@ -153,7 +154,8 @@ def _warnings(config: Config, explained: Explained) -> list[str]:
 
 
 class Permitted(NamedTuple):
-    """One operation: whether it is allowed, and the ``rule``, an ACL or what stands for one."""
+    """An operation: whether it is allowed, and the ``rule``: an ACL, or a
+    text if no ACL decides."""
 
     operation: str
     allowed: bool
@@ -161,7 +163,7 @@ class Permitted(NamedTuple):
 
 
 def _permitted(config: Config, view: View, options: argparse.Namespace) -> list[Permitted] | None:
-    """The operations that the principal may do, or None if there are no ACLs."""
+    """The operations on the name, with the verdict for the principal; None if there are no ACLs."""
     try:
         authorizer = load_authorizer(config.authorization, lambda: None)
     except AuthorizerError as error:
@@ -184,7 +186,8 @@ def _permitted(config: Config, view: View, options: argparse.Namespace) -> list[
 
 
 def _out_of_reach(whole: Config, listener: Listener, view: View, name: str) -> list[str]:
-    """That the volume of a name is out of a listener's reach: for its clients there is none."""
+    """A warning if the volume of a name is not in the listener's reach, because its clients
+    cannot see such a volume."""
     mounts, reach = mounts_of(whole), listener.reach
     if mounts is None or reach is None:
         return []
@@ -218,4 +221,4 @@ TOPIC_OPERATIONS: Final = (
     Operation.DESCRIBE_CONFIGS,
     Operation.ALTER_CONFIGS,
 )
-"""The operations on a topic, the most common ones first."""
+"""The operations on a topic, the most common operations first."""

@@ -1,6 +1,5 @@
-"""Names of other gateways' volumes, for ``kafka-gateway explain``: whose they are, and the way
-there.
-"""
+"""``kafka-gateway explain`` for names of other gateways' volumes: their
+owner, and the way there."""
 
 from __future__ import annotations
 
@@ -26,21 +25,24 @@ _MAX_ID: Final = 64
 
 
 class FarName(NamedTuple):
-    """A name that is in no volume of this gateway's. ``path`` is that of its namespace from the
-    root; ``mount`` the mount that has it as far as the configuration knows (None if it does not
-    know), ``text`` the whole name from the root (None if it has none), and ``rejection`` why it is
-    no name in that volume, for clients."""
+    """A name that is in no volume of this gateway."""
 
     path: str
+    """The path of the name's namespace, from the root."""
     mount: str | None
+    """The mount that holds the name, as far as the configuration knows; None
+    if it does not know."""
     text: str | None = None
+    """The whole name from the root; None if the name has no such form."""
     rejection: str | None = None
+    """The error message for clients, if the name is not legal in that volume."""
     home: str = ""
 
 
 def far_name(whole: Config, settings: ViewSettings, spelled: str) -> FarName | None:
-    """The name as one of another gateway's volume, or of a path that no mount of the configuration
-    holds, or None if it is this gateway's to explain. ``settings`` are those of its listener."""
+    """The name, if it is in another gateway's volume, or on a path that no mount of the
+    configuration holds. None if the name is this gateway's to explain. ``settings`` are the
+    settings of its listener."""
     known = mounts_of(whole)
     if whole.tree is None or known is None:
         return None
@@ -61,7 +63,8 @@ def far_name(whole: Config, settings: ViewSettings, spelled: str) -> FarName | N
 
 
 def _in_far_volume(settings: ViewSettings, owner: Mount, spelled: str) -> FarName:
-    """The catalog there is not known here, so a relative name in legal spelling is a topic's."""
+    """A name in another gateway's volume. If it is a relative name in legal spelling, it counts as
+    a topic's, because the catalog there is not known here."""
     home = settings.home or settings.home_elsewhere
     homes = (home, "") if owner.path == settings.listener_volume else ("", home)
     there = replace(settings, volume=owner.path, home=homes[0], home_elsewhere=homes[1])
@@ -87,7 +90,7 @@ async def explain_far(
     name: FarName,
     progress: Progress,
 ) -> Output:
-    """Find out whose the name is, by asking the other gateways of the tree."""
+    """Find the owner of the name, by queries to the other gateways of the tree."""
     assert whole.tree is not None
     progress.text = "asking the other gateways"
     with Asker(whole, whole.tree) as asker:
@@ -136,8 +139,8 @@ _UNKNOWN: Final = (Outcome.UNREACHABLE, Outcome.DENIED, Outcome.REJECTED)
 
 
 async def _located(asker: Asker, path: str) -> Answer:
-    """Whose a path is. The hops are those of a question for the mount, as clients' requests are:
-    what gateways remember is where mounts are."""
+    """The owner of a path. The hops are the hops of a query for the mount, as for clients'
+    requests, because gateways cache the locations of mounts."""
     answer = await asker.ask(Kind.LOCATE, path)
     if answer.outcome is Outcome.ANSWERED and answer.mount != path:
         again = await asker.ask(Kind.LOCATE, answer.mount)
@@ -147,7 +150,7 @@ async def _located(asker: Asker, path: str) -> Answer:
 
 
 class _Hop(NamedTuple):
-    """A gateway that the question has reached; ``way`` is how it went on from there."""
+    """A gateway that the query has reached; ``way`` is how the query went on from there."""
 
     gateway: str
     micros: int
@@ -194,7 +197,7 @@ def _owner_json(answer: Answer) -> dict[str, object]:
 
 
 def _warnings(listener: Listener, name: FarName, answer: Answer) -> list[str]:
-    """Settings that keep the listener's clients from the owner."""
+    """A warning if settings keep the listener's clients from the owner."""
     mount = DELIMITER + answer.mount
     if answer.mount == listener.volume or answer.mount in (listener.reach or ()):
         return []

@@ -32,8 +32,8 @@ _DEFAULT: Final = _of_broker(ConfigSource.DEFAULT_CONFIG)
 
 
 class ExplainedConfig(NamedTuple):
-    """A config that holds, and ``source``: ``topic``, ``namespace org``, or ``broker`` with the
-    name that Kafka has for where the broker took it from."""
+    """A config that applies, and its ``source``: ``topic``, ``namespace org``, or ``broker`` with
+    Kafka's name for the broker's source."""
 
     key: str
     value: str
@@ -41,44 +41,45 @@ class ExplainedConfig(NamedTuple):
 
     @property
     def is_default(self) -> bool:
-        """Whether nobody has set it, neither here nor at the brokers."""
+        """Whether the config is set nowhere, neither here nor at the brokers."""
         return self.source == _DEFAULT
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """``kind`` is topic or namespace, or None for what no name can be: ``refusal`` says why.
-
-    ``missing`` is the outermost tier that does not exist, ``deleting`` one that is being
-    deleted. ``refusal`` is the error message for clients. ``link`` is the link that the name is,
-    ``links`` are those that lead to the topic.
-    """
+    """The explanation of a name."""
 
     kind: str | None
+    """``topic`` or ``namespace``; None if no name can be spelled so, and ``rejection`` says why."""
     logical: str = ""
     namespace: str = ""
     missing: str | None = None
+    """The outermost tier that does not exist."""
     deleting: str | None = None
+    """A tier that is being deleted."""
     rejection: str | None = None
+    """The error message for clients."""
     flat: str | None = None
     exists: bool = False
     topic_id: str | None = None
     entry: TopicEntry | None = None
     link: Link | None = None
+    """The link, if the name is a link."""
     links: tuple[LogicalName, ...] = ()
+    """The links that lead to the topic."""
     configs: tuple[ExplainedConfig, ...] = ()
     mirror_maker: Verdict | None = None
 
     @property
     def policies_of(self) -> str | None:
-        """The namespace whose policies apply: an alias's topic is where it was moved to. None:
-        no name."""
+        """The namespace whose policies apply. If the name is an alias, it is the namespace that the
+        topic was moved to. None if ``kind`` is None."""
         if self.kind is None:
             return None
         return self.namespace if self.entry is None else self.entry.name.namespace
 
     def answer(self, cluster: str) -> str:
-        """The explanation in a sentence."""
+        """The explanation as a sentence."""
         if self.kind is None:
             return f"It is no name here: {self.rejection}"
         if self.rejection is not None:
@@ -94,7 +95,7 @@ class Explained:
         return f"Topic '{self.logical}' is stored as '{self.flat}' in cluster '{cluster}'."
 
     def rows(self) -> list[tuple[str, str]]:
-        """The explanation for people, a row for each fact."""
+        """The explanation as rows of a table, a row for each fact."""
         if self.kind is None:
             return [("is", f"no name here: {self.rejection}")]
         rows = [("is", self.kind), ("logical name", self.logical)]
@@ -121,7 +122,7 @@ class Explained:
         return rows
 
     def as_json(self) -> dict[str, object]:
-        """The explanation for programs."""
+        """The explanation as JSON."""
         return {
             "kind": self.kind,
             "logical_name": self.logical or None,
@@ -161,8 +162,8 @@ class Explained:
 async def explain_name(
     spelled: str, view: View, index: TopicIndex, admin: ClusterAdmin
 ) -> Explained:
-    """Explain the name ``spelled`` in a view; ``index`` has the cluster's topics. Raises OSError
-    when the cluster does not answer."""
+    """Explain the name ``spelled`` in a view; ``index`` has the cluster's topics. Raises OSError if
+    the cluster does not respond."""
     snapshot = view.snapshot
     try:
         path = view.namespace_named(spelled)
@@ -184,7 +185,7 @@ async def explain_name(
         return explained
     resolved = view.resolve(spelled.encode())
     entry = snapshot.entry_of(name)
-    shown = view.spell_name(name)  # as MirrorMaker finds it in the listing
+    shown = view.spell_name(name)  # as MirrorMaker finds the name in the listing
     explained = replace(
         explained,
         kind="topic",
@@ -223,7 +224,7 @@ def _inherited(snapshot: Snapshot, path: str) -> tuple[ExplainedConfig, ...]:
 async def _effective(
     flat: str, owner: LogicalName, entry: TopicEntry | None, snapshot: Snapshot, admin: ClusterAdmin
 ) -> tuple[ExplainedConfig, ...]:
-    """The configs of a stored topic, each with where its value comes from."""
+    """The configs of a stored topic, each with the source of its value."""
     inherited = snapshot.effective_configs(owner.namespace)
     own = frozenset(() if entry is None else entry.own_configs)
     found = []

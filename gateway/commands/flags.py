@@ -1,5 +1,5 @@
-"""The parsers of subcommands: their flags, examples and exit statuses. Imports little more than
-argparse."""
+"""The parsers of subcommands: their flags, examples and exit statuses. Imports
+little more than argparse."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ OPERATOR_STATUS: Final = f"""{_EXIT_STATUS}\
 
 
 class Flag(NamedTuple):
-    """A flag of a command: it takes a value if it has a ``metavar``, else it is a switch.
-    ``options`` are further ones of ``add_argument``."""
+    """A flag of a command: if it has a ``metavar``, it takes a value, else it is a switch.
+    ``options`` are further arguments of ``add_argument``."""
 
     name: str
     metavar: str
@@ -41,7 +41,8 @@ CONFIG_FLAG: Final = Flag(
     "the configuration, a YAML file; - is standard input",
     {"type": input_path, "required": True},
 )
-"""The configuration of a command that has another file, so that a FILE alone would be that."""
+"""The configuration of a command that also takes another file. Such a command cannot take its
+configuration as a bare FILE, because a bare FILE is the other file."""
 
 
 def add_flags(parser: argparse.ArgumentParser, flags: Sequence[Flag]) -> None:
@@ -63,7 +64,7 @@ def take_config(parser: argparse.ArgumentParser) -> None:
 
 
 def add_config_flags(parser: argparse.ArgumentParser, flags: Sequence[Flag]) -> None:
-    """Add flags to a command's parser, behind the one for its configuration."""
+    """Add flags to a command's parser, behind the flag for its configuration."""
     if any(not flag.name.startswith("-") for flag in flags):
         add_flags(parser, (CONFIG_FLAG,))
     else:
@@ -80,8 +81,9 @@ def fill_operator_parser(
     examples: str,
     reads_config: bool = True,
 ) -> None:
-    """Fill the parser of an operator's subcommand; ``run`` returns the exit status. The flag for
-    its configuration is not among ``flags``; one that ``reads_config`` not has none."""
+    """Fill the parser of an operator's subcommand; ``run`` returns the exit status.
+    ``flags`` does not include the flag for the configuration; if ``reads_config`` is false,
+    the command has no such flag."""
     parser.description = description
     parser.epilog = examples + OPERATOR_STATUS
     parser.allow_abbrev = False

@@ -1,4 +1,4 @@
-"""``kafka-gateway fleet``: a cluster's gateways, and which of them are up. An operator's tool."""
+"""``kafka-gateway fleet``: a cluster's gateways, and whether each is up. An operator's tool."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _up_text(listener: dict[str, Any]) -> str:
 
 
 async def _looked_at(config: Config, snapshot: Snapshot, gateway: Gateway) -> dict[str, Any]:
-    """A gateway as JSON has it."""
+    """A gateway as a JSON object, with the state of its listeners."""
     member = snapshot.members.get(gateway.gateway_id)
     addresses = {} if member is None else dict(sorted(member.addresses.items()))
     taken = {one: _taken_by(snapshot, member, one) for one in addresses.values()}
@@ -112,15 +112,17 @@ async def _looked_at(config: Config, snapshot: Snapshot, gateway: Gateway) -> di
 
 
 def _taken_by(snapshot: Snapshot, member: Member | None, address: str) -> str | None:
-    """The gateway that came to an address after this member, which is gone then: a gateway that
-    is called otherwise after a restart, say in a new container, is another member."""
+    """The gateway that took over an address after this member; None if the member still has
+    it. If a gateway starts under another id, say in a new container, it is another member, and
+    the old member is gone."""
     others = [one for one in snapshot.members.values() if address in one.addresses.values()]
     last = max(others, key=lambda one: one.number, default=member)
     return None if last is member or last is None else last.gateway_id
 
 
 async def _answers(config: Config, listener: str, address: str) -> bool:
-    """Whether a gateway answers at one of its listeners, which mostly is one of this file's too."""
+    """Whether a gateway responds at the address of a listener, which is mostly also a
+    listener of this file."""
     protocols = {one.name: one.security_protocol for one in config.listeners}
     if listener in protocols:
         return await answers(address, tls=protocols[listener] in _TLS)

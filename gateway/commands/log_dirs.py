@@ -1,4 +1,4 @@
-"""The sizes of topics on the brokers' disks (DescribeLogDirs): each broker knows its own."""
+"""The sizes of topics on the brokers' disks (DescribeLogDirs): each broker reports its own."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from protocol.messages import Request
 from protocol.schema import error_name
 
 SECONDS: Final = 10.0
-"""For each step with one broker."""
+"""Seconds for each step with a broker."""
 
 _REQUEST: Final = Request("DescribeLogDirsRequest", 4, {"topics": None})
 
 
 class Sizes(NamedTuple):
-    """Bytes by a topic's stored name, of all its replicas; ``missing`` has a sentence for each
+    """Bytes of all replicas, by a topic's stored name; ``missing`` has a sentence for each
     broker that did not respond."""
 
     topics: Mapping[str, int]
@@ -27,7 +27,7 @@ class Sizes(NamedTuple):
 
 
 async def stored_sizes(cluster: Cluster) -> Sizes:
-    """The sizes of a cluster's topics; its brokers are asked at once."""
+    """The sizes of a cluster's topics; all brokers are queried at once."""
     answers = await asyncio.gather(
         *(_ask(cluster, node, *address) for node, address in sorted(cluster.brokers.items()))
     )
@@ -36,7 +36,7 @@ async def stored_sizes(cluster: Cluster) -> Sizes:
 
 
 async def _ask(cluster: Cluster, node: int, host: str, port: int) -> dict[str, int] | str:
-    """The sizes of one broker, or why they are not known."""
+    """The sizes of a broker, or the reason why they are not known."""
     at = f"the sizes of broker {node} are not known"
     try:
         connection = await BrokerConnection.connect(

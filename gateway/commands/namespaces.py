@@ -1,8 +1,8 @@
-"""Which namespaces there are, what is in them, and how names are listed and sent.
+"""The namespaces that exist, their contents, and the names as they are listed and sent.
 
-Namespaces are asked for through DescribeConfigs and Metadata. The commands send names with colons,
-which every listener takes. A listener may list the legal spelling (``org..orders``), which stands
-for a namespace's topic only if that namespace exists.
+Namespaces are queried through DescribeConfigs and Metadata. The commands send names with colons,
+which every listener accepts. A listener may list names in the legal spelling (``org..orders``),
+which is a namespace's topic only if that namespace exists.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ async def describe_namespaces(admin: Admin, paths: Iterable[str]) -> dict[str, D
 
 
 async def require_namespace(admin: Admin, path: str) -> None:
-    """Raises CommandError unless the namespace exists and is in use; the default one does."""
+    """Raises CommandError unless the namespace exists and is in use; the default
+    namespace always does."""
     if is_default(path):
         return
     found = (await describe_namespaces(admin, [path])).get(path)
@@ -68,7 +69,7 @@ async def namespaces_below(admin: Admin, path: str) -> dict[str, bool]:
         found = await describe_namespaces(admin, level)
         if path in level and path not in found:
             raise CommandError(missing_namespace(path))
-        # A namespace that has gone since it was listed is left out.
+        # If a namespace has gone since it was listed, it is left out.
         known |= {name: bool(one.value(DELETING)) for name, one in found.items()}
         inside = {name for one in found.values() for name in sub_namespaces(one)}
         level = sorted(inside - known.keys())
@@ -81,7 +82,8 @@ async def topics_by_namespace(admin: Admin) -> dict[str, dict[str, Topic]]:
     topics = await admin.topics()
     names = [topic.name for topic in topics]
     if listener().spelling in ("colon", "slash"):
-        # A listing there has no legal spellings. What it writes from the root may look like one.
+        # A listing there has no legal spellings, but a name that it writes from the
+        # root may look legal.
         names = [name for name in names if with_colons(name).startswith(ROOT)]
     existing = await existing_namespaces(admin, names)
     named = ((name, topic) for topic in topics if (name := name_of_listed(topic.name, existing)))
@@ -92,11 +94,12 @@ async def topics_by_namespace(admin: Admin) -> dict[str, dict[str, Topic]]:
 
 
 async def existing_namespaces(admin: Admin, names: Iterable[str]) -> set[str]:
-    """Of the namespaces that legal spellings among ``names`` may stand for, those that exist and
-    may be described.
+    """The namespaces that exist and may be described, among those that legal spellings in
+    ``names`` may stand for.
 
-    They are looked for from the outermost namespace down, each in the list of the one above it,
-    because the gateway denies, logs and audits a description of what does not exist.
+    They are looked for from the outermost namespace down, each in the list of the
+    namespace above it, because the gateway denies, logs and audits a description of a
+    namespace that does not exist.
     """
     wanted = {path: parents(path) for path in possible_namespaces(names)}
     found: set[str] = set()
@@ -110,7 +113,7 @@ async def existing_namespaces(admin: Admin, names: Iterable[str]) -> set[str]:
 
 
 def sub_namespaces(described: Described) -> list[str]:
-    """The namespaces directly in one."""
+    """The namespaces directly in a namespace."""
     return [name for name in described.value(SUB_NAMESPACES).split(",") if name]
 
 
@@ -123,8 +126,9 @@ def missing_namespace(path: str, consequence: str = "") -> str:
 
 
 ROOT: Final = DELIMITER
-"""The root as a listener with a home that lets names out writes it. A path that begins so starts
-there: ``:org``. Without it, a path starts at the home; if there is none, both are the same."""
+"""The root, as a listener with a home that lets names out spells it. If a path begins
+with it, the path starts at the root: ``:org``. Else the path starts at the home; without
+a home both are the same."""
 
 _ANY_TOPIC = "t"
 
@@ -140,20 +144,21 @@ class Name(LogicalName):
 
 
 def namespace_resource(path: str) -> str:
-    """The resource name of a namespace: ``org:``, and ``:`` for what holds the outermost ones."""
+    """The resource name of a namespace: ``org:``; ``:`` for the root, which holds
+    the outermost namespaces."""
     return shown(path + DELIMITER)
 
 
 def namespace_text(path: str) -> str:
-    """A namespace in a sentence."""
+    """The words for a namespace in a sentence."""
     if path == ROOT:
         return "the root's default namespace"
     return f"namespace '{shown(path)}'" if path else "the default namespace"
 
 
 def is_default(path: str) -> bool:
-    """Whether the name is the root, which holds the outermost namespaces and cannot be created or
-    deleted."""
+    """Whether the path is the root, which holds the outermost namespaces and cannot
+    be created or deleted."""
     return path in ("", ROOT)
 
 
@@ -165,10 +170,11 @@ def possible_namespaces(listed: Iterable[str]) -> set[str]:
 
 
 def name_of_listed(listed: str, namespaces: Collection[str]) -> Name | None:
-    """The name of a listed topic, given which of its possible namespaces exist.
+    """The name of a listed topic. ``namespaces`` are its possible namespaces that exist.
 
-    None: it is a namespace, which listings may hold as well. A colon before a name that would
-    read as a topic of such a namespace only says that it is none; any other leads to the root.
+    Returns None if the listed name is a namespace's, because listings may hold namespaces too. If a
+    name would read as a topic of such a namespace, a colon before it only says that it is not;
+    before any other name a colon leads to the root.
     """
     listed = with_colons(listed)
     if DELIMITER in listed.removeprefix(ROOT):
@@ -184,15 +190,15 @@ def name_of_listed(listed: str, namespaces: Collection[str]) -> Name | None:
 
 
 def request_name(name: LogicalName, namespaces: Collection[str] = ()) -> str:
-    """A logical name for a request. ``namespaces`` are those known to exist: what would read as
-    a topic of one of them, though it is none, gets a colon before it."""
+    """A logical name as a request spells it. ``namespaces`` are namespaces known to exist: if a
+    name would be read as a topic of such a namespace, but is not, it gets a colon before it."""
     if not name.namespace and _legal(name.topic).namespace in namespaces:
         return shown(DELIMITER + name.topic)
     return str(name)
 
 
 def namespace_argument(text: str) -> str:
-    """The path that a ``--namespace`` names: a final colon is allowed, a leading one is kept."""
+    """The path that a ``--namespace`` names: a final colon is allowed, a leading colon is kept."""
     path = with_colons(text)
     return path if path == ROOT else path.removesuffix(DELIMITER)
 
@@ -200,7 +206,7 @@ def namespace_argument(text: str) -> str:
 def topic_argument(topic: str, namespace: str | None) -> Name:
     """The topic that ``--topic`` names, in ``--namespace`` or with its namespace before it.
 
-    Raises UsageError where both are given, or if it names a namespace.
+    Raises UsageError if both are given, or if ``--topic`` names a namespace.
     """
     inside, colon, last = with_colons(topic).rpartition(DELIMITER)
     if colon and not inside:
@@ -215,5 +221,6 @@ def topic_argument(topic: str, namespace: str | None) -> Name:
 
 
 def _legal(listed: str) -> LogicalName:
-    """The meaning of a name as a legal spelling; for a namespace's own name, any topic in it."""
+    """The meaning of a name as a legal spelling; if it is a namespace's own name, the
+    meaning of any topic in it."""
     return decode(listed + _ANY_TOPIC if listed.endswith(END_OF_NAMESPACE) else listed)

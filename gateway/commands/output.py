@@ -24,13 +24,13 @@ class Output(NamedTuple):
 
 
 def print_json(content: Any) -> None:
-    """One JSON document on standard output."""
+    """Print a JSON document on standard output."""
     print(json_text(content), flush=True)
 
 
 def json_text(content: Any) -> str:
-    """A JSON document for programs and for people, whose terminals obey nothing in it: what JSON
-    lets strings hold as it is, but terminals take for controls, are escapes, too."""
+    """A JSON document that is safe to print on a terminal: characters that JSON allows in strings,
+    but that control a terminal, are escaped too."""
     text = json.dumps(content, indent=2, ensure_ascii=False)
     return "\n".join(
         printable(line, lambda one: json.dumps(one)[1:-1]) for line in text.split("\n")
@@ -38,8 +38,8 @@ def json_text(content: Any) -> str:
 
 
 def table(rows: Sequence[Sequence[str]]) -> str:
-    """Rows as left-aligned columns, two blanks apart; a line each, whatever the names in them are:
-    clients choose those of groups and users."""
+    """Rows as left-aligned columns, two blanks apart. Each row is a line even if a name holds
+    control characters, because clients choose the names of groups and users."""
     shown = [tuple(map(printable, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     lines = ("  ".join(map(str.ljust, row, widths)).rstrip() for row in shown)
@@ -47,20 +47,19 @@ def table(rows: Sequence[Sequence[str]]) -> str:
 
 
 def counted(number: int, one: str, many: str = "") -> str:
-    """``1 topic``, ``2 topics``."""
+    """A number with its noun: ``1 topic``, ``2 topics``."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def shortened(names: Iterable[str], most: int = 10) -> str:
-    """The first names, and how many more there are."""
+    """The first names, and the number of further names."""
     found = list(names)
     more = len(found) - most
     return ", ".join(found[:most]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def confirmed(question: str, *, yes: bool) -> bool | None:
-    """Whether the user agrees: by ``--yes``, or at the terminal, or None if there is no
-    terminal."""
+    """Whether the user agrees: by ``--yes``, or at the terminal. None if there is no terminal."""
     if yes:
         return True
     if not sys.stdin.isatty():
@@ -74,9 +73,11 @@ INTERVAL = 2.0
 
 
 class Progress:
-    """``async with Progress("deleting namespace 'org'") as progress: progress.text = ...``
+    """Prints how far some work is, on standard error; prints nothing if it
+    ends within ``INTERVAL``.
 
-    Prints nothing about work that ends within ``INTERVAL``. ``text`` says how far the work is.
+        async with Progress("deleting namespace 'org'") as progress:
+            progress.text = "3 topics left"
     """
 
     def __init__(self, work: str) -> None:

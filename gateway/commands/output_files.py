@@ -1,4 +1,4 @@
-"""Files that a command writes: one that is there is replaced with ``--force`` only."""
+"""Files that a command writes: if a file exists, it is replaced only with ``--force``."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from gateway.commands.errors import CommandError
 
 def check_free(path: Path | None, flag: str, *, force: bool) -> None:
     """Raise CommandError if ``flag`` names a file whose content would be lost. A pipe or a device,
-    as ``/dev/stdout`` is, has none. Without a path nothing is checked."""
+    such as ``/dev/stdout``, has no content to lose. Without a path nothing is checked."""
     if path is not None and path.is_file() and not force:
         raise CommandError(
             f"'{path}' is there already, and was not touched; give another {flag}, or --force to"
@@ -18,8 +18,8 @@ def check_free(path: Path | None, flag: str, *, force: bool) -> None:
 
 
 def write_file(path: Path, flag: str, text: str, *, force: bool, owner_alone: bool = False) -> None:
-    """Write a file; if it is ``owner_alone``'s, nobody but its owner can read it. Raises
-    CommandError where :func:`check_free` does, and if it cannot be written."""
+    """Write a file; if ``owner_alone``, only its owner can read it. Raises CommandError if
+    :func:`check_free` does, or if the file cannot be written."""
     check_free(path, flag, force=force)
     try:
         if owner_alone:

@@ -1,4 +1,4 @@
-"""``kafka-gateway page-password``: a line for the file of those who may see the page."""
+"""``kafka-gateway page-password``: a line for the file of the users that may see the page."""
 
 from __future__ import annotations
 

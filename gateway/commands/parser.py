@@ -1,4 +1,4 @@
-"""The parser of ``kafka-gateway`` and of each subcommand: what argparse does not do by itself."""
+"""The parser of ``kafka-gateway`` and of each subcommand, with features that argparse lacks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ _KNOWN: Final = re.compile(r"[\w-]+")
 class Parser(argparse.ArgumentParser):
     """A parser, of a subcommand too, that reports unknown flags with its own usage.
 
-    One with a ``module`` is filled by that module's ``fill``, imported when the parser is used.
+    If it has a ``module``, that module's ``fill`` fills it; the module is imported
+    when the parser is used.
     """
 
     def __init__(self, module: str | None = None, **options: Any) -> None:
@@ -39,8 +40,8 @@ class Parser(argparse.ArgumentParser):
 
     def take_config(self) -> None:
         """Take the configuration's file, as ``--config FILE`` or as ``FILE``."""
-        # Not argparse's optional positional: before 3.12.7 it is taken for absent if a flag is
-        # before it.
+        # This is not argparse's optional positional, because before Python 3.12.7 argparse takes
+        # that for absent if a flag precedes it.
         self.add_argument("--config", metavar="FILE", type=input_path, help=CONFIG_HELP)
         self._takes_config = True
 
@@ -59,7 +60,7 @@ class Parser(argparse.ArgumentParser):
         return found, unknown
 
     def error(self, message: str) -> NoReturn:
-        """Print the usage and what is wrong, and exit with status 2."""
+        """Print the usage and the error, and exit with status 2."""
         choice = _INVALID_CHOICE.search(message)
         if choice is not None:
             message += _did_you_mean(choice["word"], _KNOWN.findall(choice["known"]))
@@ -78,7 +79,7 @@ class Parser(argparse.ArgumentParser):
             self.error("the configuration is missing: give its FILE, or --config FILE")
 
     def _meant(self, unknown: Sequence[str]) -> str:
-        """The flag that the first of these was most likely meant to be."""
+        """A suggestion of the flag that was probably meant by the first unknown flag."""
         flags = {flag.lstrip("-"): flag for flag in self._option_string_actions}
         for word in unknown:
             if word.startswith("--"):

@@ -1,4 +1,4 @@
-"""Which policies apply to a name, as the gateway describes them by the virtual config
+"""The policies that apply to a name, as the gateway describes them by the virtual config
 ``gateway.policies`` of a namespace that exists."""
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ HEADING: Final = ("policy", "limit", "mode", "source")
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """The policies that apply in ``namespace``, as the client writes it: ``more`` had no room in
-    the response. ``rows`` None: they are not known; ``why`` is a sentence about that, if there is
-    one."""
+    """The policies that apply in ``namespace``, as the client spells it. ``more``: the number of
+    rules that did not fit into the response. ``rows`` is None if the policies are not known;
+    ``why`` is a sentence about that, or empty."""
 
     namespace: str
     rows: tuple[AppliedRule, ...] | None
@@ -38,8 +38,8 @@ class Applied:
 
 
 async def of_topic(admin: Admin, name: LogicalName) -> Applied:
-    """The policies for topics of that name's namespace, which may be a legal spelling's
-    (``org..orders``)."""
+    """The policies for topics in that name's namespace; the name may be in the legal
+    spelling (``org..orders``)."""
     if name.namespace == ROOT:
         why = (
             "policies of the root's default namespace are not described: "
@@ -52,8 +52,8 @@ async def of_topic(admin: Admin, name: LogicalName) -> Applied:
 
 
 async def of_namespace(admin: Admin, path: str) -> Applied:
-    """The policies in a namespace; in one that does not exist, those that the innermost namespace
-    above it has for all that is below it."""
+    """The policies in a namespace. If it does not exist, the policies that the innermost namespace
+    above it has for everything below."""
     tiers = [path]
     while DELIMITER in tiers[-1].removeprefix(ROOT):
         tiers.append(tiers[-1].rpartition(DELIMITER)[0])
@@ -61,7 +61,8 @@ async def of_namespace(admin: Admin, path: str) -> Applied:
 
 
 async def _of_first(admin: Admin, paths: Sequence[str]) -> Applied:
-    """The policies in the first of these namespaces that exists; without one none are known."""
+    """The policies in the first of these namespaces that exists; if no namespace
+    exists, they are not known."""
     resources = [namespace_resource(path) for path in paths]
     for path, described in zip(paths, await admin.describe(resources, [POLICIES]), strict=True):
         if described.outcome.code != UNKNOWN_TOPIC_OR_PARTITION:
@@ -89,12 +90,12 @@ def policy_table(rows: Iterable[AppliedRule]) -> str:
 
 
 def applied_text(applied: Applied) -> str:
-    """The table of the policies; those that had no room are counted."""
+    """The table of the policies; rules that did not fit into the response are counted."""
     assert applied.rows is not None
     more = "" if not applied.more else f"\nand {counted(applied.more, 'more rule')}"
     return policy_table(applied.rows) + more
 
 
 def policies_json(rows: Iterable[AppliedRule] | None) -> list[dict[str, object]] | None:
-    """Policies for programs."""
+    """The policies as JSON."""
     return None if rows is None else [asdict(one) for one in rows]

@@ -13,8 +13,8 @@ from gateway.views.view import View
 
 
 class MountStep(NamedTuple):
-    """A mount on the way to a name: its path (``:la``), its cluster, and what it is to the name.
-    That of another gateway has no cluster here."""
+    """A mount on the way to a name: its path (``:la``), its cluster, and a verdict on how it
+    concerns the name. If the mount is another gateway's, ``cluster`` is empty."""
 
     mount: str
     cluster: str
@@ -23,17 +23,17 @@ class MountStep(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """The way of one name. ``volume`` is the mount of the cluster that it is of, whose view was
-    used; ``absolute`` the name from the root, None if a mount hides it, or it is no name at all.
-    """
+    """The way of a name."""
 
     volume: Mount
+    """The mount of the name's cluster, whose view was used."""
     listener_volume: Mount
     absolute: str | None
+    """The name from the root; None if a mount hides it, or if it is not a legal name."""
     steps: tuple[MountStep, ...]
 
     def rows(self) -> list[tuple[str, str]]:
-        """The way for people, a row for each fact."""
+        """The way as rows of a table, a row for each fact."""
         view = f"that of {self.volume} (cluster {self.volume.cluster}, number {self.volume.number})"
         if self.volume == self.listener_volume:
             view += ", the listener's volume"
@@ -47,7 +47,7 @@ class Resolution:
         return rows
 
     def as_json(self) -> dict[str, object]:
-        """The way for programs."""
+        """The way as JSON."""
         return {
             "volume": str(self.volume),
             "listener_volume": str(self.listener_volume),
@@ -61,7 +61,7 @@ def _whose(cluster: str) -> str:
 
 
 def resolution(spelled: str, view: View, mounts: Mounts) -> Resolution:
-    """The way of the name ``spelled`` to the volume of a view; it need not exist there."""
+    """The way of the name ``spelled`` to the volume of a view; the name need not exist there."""
     settings = view.settings
     volume, own = mounts.at(settings.volume), mounts.standing(settings.listener_volume)
     assert volume is not None

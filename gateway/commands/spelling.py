@@ -1,7 +1,7 @@
-"""How the listener that a command is connected to writes names.
+"""The spelling of names at the listener that a command is connected to.
 
-Inside the commands names have colons. What is sent and what is printed has the listener's
-delimiter, so that a name that was printed can be looked for in what other tools list there.
+Inside the commands names have colons. Names that are sent or printed have the listener's delimiter,
+so that an operator finds a printed name in the listings of other tools.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from gateway.names import DELIMITER, SLASH
 
 SPELLING: Final = "gateway.spelling"
 AUTHORIZATION: Final = "gateway.authorization"
-"""Configs by which the gateway describes a listener, of the name ``:``."""
+"""Configs by which the gateway describes a listener, on the resource ``:``."""
 
 
 class Listener(NamedTuple):
-    """What is known of a listener. ``spelling`` is colon, slash or legal; ``authorizes`` says
-    whether ACLs of the gateway apply there. None: it does not say, as one of an older gateway."""
+    """The known properties of a listener. ``spelling`` is colon, slash or legal; ``authorizes``
+    says whether ACLs of the gateway apply there. If the listener does not report a property, as an
+    older gateway does not, it is None."""
 
     spelling: str | None = None
     authorizes: bool | None = None
@@ -29,7 +30,7 @@ _LISTENER: Final[ContextVar[Listener]] = ContextVar("listener", default=_UNKNOWN
 
 
 def connected_to(listener: Listener) -> None:
-    """From now on this command writes names as that listener does."""
+    """Make this command spell names as that listener does from now on."""
     _LISTENER.set(listener)
 
 
@@ -44,5 +45,6 @@ def shown(name: str) -> str:
 
 
 def with_colons(name: str) -> str:
-    """A name as the commands have it. No tier and no topic has a slash, so each is a delimiter."""
+    """A name as the commands spell it. Each slash is a delimiter, because tiers
+    and topics have no slash."""
     return name.replace(SLASH, DELIMITER)

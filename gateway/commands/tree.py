@@ -1,4 +1,5 @@
-"""``kafka-gateway tree``: the clusters behind a gateway, drawn as one tree. An operator's tool."""
+"""``kafka-gateway tree``: the clusters behind a gateway, drawn as a single
+tree. An operator's tool."""
 
 from __future__ import annotations
 
@@ -82,8 +83,8 @@ async def _tree(config: Config, depth: int, *, everywhere: bool) -> Output:
 
 
 async def _other_gateways(config: Config, notes: list[str]) -> Sequence[FarMount]:
-    """The mounts of all other gateways; ``notes`` get what went wrong. Raises CommandError if there
-    is none."""
+    """The mounts of all other gateways; a warning for each failure is added to ``notes``. Raises
+    CommandError if there are no other gateways."""
     if config.tree is None:
         raise CommandError("the file names no other gateways; add tree: to it, or leave out --all")
     async with Progress("asking the other gateways") as progress:
@@ -94,8 +95,8 @@ async def _other_gateways(config: Config, notes: list[str]) -> Sequence[FarMount
 
 
 async def _state(config: Config, notes: list[str]) -> VolumeState:
-    """The state of one cluster; ``notes`` get what went wrong. Raises CommandError for a catalog
-    that cannot be used."""
+    """The state of a cluster; a warning for each failure is added to ``notes``. Raises CommandError
+    if its catalog cannot be used."""
     cluster = config.clusters[0]
     try:
         async with backend.open_backend(config, read_only=True, or_empty=True) as found:
@@ -120,8 +121,8 @@ async def _state(config: Config, notes: list[str]) -> VolumeState:
 
 
 def metadata_version(served: Any) -> int | None:
-    """The finalized level of ``metadata.version`` in an ApiVersions response, or None if it has
-    none."""
+    """The finalized level of ``metadata.version`` in an ApiVersions response, or None if
+    it has no such feature."""
     features: Sequence[Any] = getattr(served, "finalized_features", None) or ()
     for feature in features:
         if str(feature.name) == _METADATA_VERSION:

@@ -15,7 +15,7 @@ _STEP: Final = 1024
 
 
 class MountState(Protocol):
-    """What is mounted at a path. ``counted``: its topics are known."""
+    """The state of a mount at a path. ``counted``: its topics are known."""
 
     @property
     def counted(self) -> bool: ...
@@ -25,7 +25,7 @@ class MountState(Protocol):
         ...
 
     def as_json(self) -> dict[str, object]:
-        """The state for programs."""
+        """The state as JSON."""
         ...
 
 
@@ -38,27 +38,26 @@ class FarState(MountState, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class VolumeState:
-    """One cluster as it is now. ``failure`` is why nothing of it is known, or empty if it is
-    reachable.
-
-    ``mount`` is None without a tree. ``sizes`` are bytes by stored name, None if no broker told.
-    ``metadata_version`` is the finalized feature of that name (KIP-584), None before KRaft.
-    """
+    """The current state of a cluster."""
 
     cluster: str
     mount: str | None = None
+    """None without a tree."""
     number: int | None = None
     failure: str = ""
+    """The reason why nothing is known of the cluster; empty if it is reachable."""
     brokers: int = 0
     metadata_version: int | None = None
+    """The finalized feature of that name (KIP-584); None before KRaft."""
     snapshot: Snapshot = field(default_factory=Snapshot)
     has_catalog: bool = True
     topics: Sequence[str] = ()
     sizes: Mapping[str, int] | None = None
+    """Bytes by stored name; None if a broker did not report its sizes."""
 
     @property
     def counted(self) -> bool:
-        """Whether its topics are known."""
+        """Whether the topics of the cluster are known."""
         return not self.failure
 
     def text(self) -> str:
@@ -75,7 +74,7 @@ class VolumeState:
         return f"cluster {self.cluster}: {brokers}{version}, {catalog}"
 
     def as_json(self) -> dict[str, object]:
-        """The state for programs."""
+        """The state as JSON."""
         known = self.has_catalog and not self.failure
         return {
             "cluster": self.cluster,
@@ -91,22 +90,22 @@ class VolumeState:
 
 @dataclass(slots=True)
 class Node:
-    """One path of the tree. ``topics`` and ``size`` are those right here, ``all_topics`` and
-    ``all_size`` with all below; a size that no broker reported counts as 0 and clears ``sized``.
-
-    ``known``: not all of it is in clusters that are down, or of other gateways. ``volume`` is what
-    is mounted here.
-    """
+    """A path of the tree."""
 
     path: str
     children: dict[str, Node] = field(default_factory=dict)
     volume: MountState | None = None
+    """The mount at this path."""
     topics: int = 0
+    """Topics at this path itself; ``all_topics`` includes everything below."""
     size: int = 0
+    """Bytes at this path itself; ``all_size`` includes everything below."""
     all_topics: int = 0
     all_size: int = 0
     sized: bool = True
+    """False if a broker did not report sizes; these count as 0."""
     known: bool = True
+    """False if everything is in clusters that are down, or of other gateways."""
 
     def add_up(self) -> None:
         """Set the sums, here and below."""
@@ -120,7 +119,7 @@ class Node:
         self.known = here or any(child.known for child in self.children.values())
 
     def as_json(self, depth: int) -> dict[str, object]:
-        """The node for programs, with ``depth`` levels below it."""
+        """The node as JSON, with ``depth`` levels below it."""
         below = [self.children[tier] for tier in sorted(self.children)] if depth else []
         return {
             "path": DELIMITER + self.path,
@@ -135,7 +134,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Hidden:
-    """A namespace of one cluster that the mount of another one hides, with its topics."""
+    """A namespace of a cluster that another cluster's mount hides, with its topics."""
 
     cluster: str
     namespace: str
@@ -146,8 +145,8 @@ class Hidden:
 def tree_of(
     volumes: Iterable[VolumeState], mounts: Mounts | None, far: Iterable[FarState] = ()
 ) -> tuple[Node, list[Hidden]]:
-    """The root of the tree, and the namespaces that mounts hide. ``far`` are mounts of other
-    gateways."""
+    """The root of the tree, and the namespaces that mounts hide. ``far`` are
+    mounts of other gateways."""
     root, hidden = Node(""), []
     for each in far:
         node_at(root, each.path).volume = each
@@ -169,7 +168,8 @@ def tree_of(
 
 
 def _namespaces(volume: VolumeState) -> dict[str, list[str]]:
-    """The namespaces of a cluster, the default one among them, with their topics' stored names."""
+    """The namespaces of a cluster, with the default namespace, and the stored
+    names of their topics."""
     found: dict[str, list[str]] = {"": []}
     for path in volume.snapshot.namespaces:
         found[path] = []
@@ -180,7 +180,7 @@ def _namespaces(volume: VolumeState) -> dict[str, list[str]]:
 
 
 def node_at(root: Node, path: str) -> Node:
-    """The node at a path, made with those above it if it is not there."""
+    """The node at a path; if it does not exist, it is made, with the nodes above it."""
     node = root
     for above in parents(path):
         node = node.children.setdefault(above.rpartition(DELIMITER)[2], Node(above))

@@ -1,8 +1,9 @@
 """The mounts of other gateways, for ``kafka-gateway tree --all``.
 
-The configuration names peers and mounts. Each peer describes itself, and names further mounts; each
-of these is looked up once, and its gateway describes itself in turn, until nothing new is named.
-What a gateway says of mounts to which it is not the way is not believed, but looked up as well.
+The configuration names peers and mounts. Each peer describes itself, and names further mounts;
+each of these is looked up once, and its gateway describes itself in turn, until no new mount is
+named. If a gateway describes a mount to which it is not the way, the description is not trusted;
+the mount is looked up as well.
 """
 
 from __future__ import annotations
@@ -27,38 +28,37 @@ from gateway.referrals.questions import MAX_TEXT, Answer, Kind, Outcome
 from gateway.referrals.routing import Ways
 
 SECONDS: Final = 60.0
-"""For the whole walk."""
+"""Seconds for the whole walk."""
 
 MOST: Final = MAX_NUMBER
-"""Paths that are looked up; a tree has no more mounts."""
+"""Maximum number of paths that are looked up; a tree has no more mounts."""
 
 AT_ONCE: Final = 16
-"""Questions that are under way together."""
+"""Maximum number of queries in flight."""
 
 MAX_WARNINGS: Final = 100
-"""More are left out: gateways may say anything."""
+"""Further warnings are left out, because gateways may report anything."""
 
 _MAX_ID: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class FarMount:
-    """A mount of another gateway, or a path that should be one.
-
-    ``gateway`` is the id of the one that has it, ``way`` the ids of the gateways that the question
-    passed, that one last. ``failure`` is why nothing of this is known, or empty if it is.
-    """
+    """A mount of another gateway, or a path that should be a mount."""
 
     path: str
     gateway: str = ""
+    """The id of the gateway that has the mount."""
     cluster: str = ""
     number: int | None = None
     way: tuple[str, ...] = ()
+    """The ids of the gateways that the query passed, the mount's own gateway last."""
     failure: str = ""
+    """The reason why nothing is known of the mount; empty if the mount is known."""
 
     @property
     def counted(self) -> bool:
-        """Topics and sizes are for its own gateway to tell."""
+        """False, because only the mount's own gateway reports topics and sizes."""
         return False
 
     def text(self) -> str:
@@ -66,7 +66,7 @@ class FarMount:
         return self.failure or f"gateway {self.gateway}: cluster {self.cluster}"
 
     def as_json(self) -> dict[str, object]:
-        """The state for programs."""
+        """The state as JSON."""
         return {
             "cluster": self.cluster or None,
             "mount": DELIMITER + self.path,
@@ -79,7 +79,8 @@ class FarMount:
 
 
 class Walked(NamedTuple):
-    """What a walk has found: mounts of other gateways, and warnings about the gateways on it."""
+    """The result of a walk: mounts of other gateways, and warnings about the
+    gateways on the way."""
 
     mounts: Sequence[FarMount]
     warnings: Sequence[str]
@@ -88,7 +89,7 @@ class Walked(NamedTuple):
 async def walk(
     config: Config, asker: Asker, progress: Progress, seconds: float = SECONDS
 ) -> Walked:
-    """Find the mounts of all other gateways of a tree, for at most so many seconds."""
+    """Find the mounts of all other gateways of a tree, within ``seconds``."""
     walker = _Walker(config, asker, progress)
     try:
         async with asyncio.timeout(seconds):
@@ -99,7 +100,7 @@ async def walk(
 
 
 class _Walker:
-    """One walk."""
+    """A walk through the gateways of a tree."""
 
     def __init__(self, config: Config, asker: Asker, progress: Progress) -> None:
         self._config = config
@@ -108,7 +109,7 @@ class _Walker:
         self._own = GatewayDescription.of_config(config).numbers
         self._mounts: dict[str, FarMount] = {}
         self._numbers = {number: mount for mount, number in self._own.items()}
-        self._named: dict[str, str] = {}  # path -> who names it as a mount
+        self._named: dict[str, str] = {}  # path -> the source that names it as a mount
         self._seen: set[str] = set()  # paths that were queued
         self._queue: deque[str] = deque()
         self._left_out = 0
@@ -117,7 +118,7 @@ class _Walker:
         self._warnings: dict[str, None] = {}
 
     async def run(self) -> None:
-        """Ask until nothing new is named."""
+        """Query until no new mount is named."""
         for path in far_paths(self._config):
             self._name(path, "the configuration")
         await asyncio.gather(*map(self._describe, self._asker.peers))
@@ -126,7 +127,7 @@ class _Walker:
             await asyncio.gather(*map(self._look_up, batch))
 
     def walked(self, ended: str = "") -> Walked:
-        """What was found so far. ``ended`` is the state of mounts that were not looked up."""
+        """The mounts found so far. ``ended`` is the state of mounts that were not looked up."""
         missing = [path for path in self._named if path not in self._mounts]
         failed = [FarMount(path, failure=self._failures.get(path, ended)) for path in missing]
         for path, failure in self._unanswered.items():
@@ -136,7 +137,7 @@ class _Walker:
             self._warn(f"{self._left_out:,} more names of mounts were left out")
         return Walked([*self._mounts.values(), *failed], list(self._warnings))
 
-    # -- asking ------------------------------------------------------------------------------------
+    # -- queries -----------------------------------------------------------------------------------
 
     async def _describe(self, peer: Peer) -> None:
         try:
@@ -152,7 +153,7 @@ class _Walker:
         self._learn(found, frozenset({peer.name}), (found.gateway,))
 
     def _next(self) -> list[str]:
-        """The paths that have to be looked up still, taken from the queue."""
+        """The next paths that still have to be looked up, taken from the queue."""
         batch: list[str] = []
         while self._queue and len(batch) < AT_ONCE:
             path = self._queue.popleft()
@@ -176,7 +177,7 @@ class _Walker:
             self._failures[path] = f"{text} of gateway {found.gateway}"
 
     def _read(self, answer: Answer) -> GatewayDescription | str:
-        """The description in an answer, or why there is none."""
+        """The description in an answer, or the reason why there is no description."""
         if answer.outcome is not Outcome.ANSWERED:
             return shown_text(answer.text, MAX_TEXT).removesuffix(".") or answer.outcome.name
         try:
@@ -184,10 +185,10 @@ class _Walker:
         except UnreadableDescription as error:
             return f"its description {error}"
 
-    # -- what gateways say -------------------------------------------------------------------------
+    # -- descriptions by gateways ------------------------------------------------------------------
 
     def _learn(self, said: GatewayDescription, peers: frozenset[str], way: tuple[str, ...]) -> None:
-        """Note what a gateway says of itself, which came by way of one of these peers."""
+        """Record a gateway's description of itself, which came by way of any of these peers."""
         who = f"gateway '{said.gateway}'"
         for one in said.mounts:
             if one.mount in self._own:
@@ -206,7 +207,7 @@ class _Walker:
                         f"'{_at(other)}' has: clients find one of them; give each its own"
                     )
             if said.parents and one.mount:
-                self._want(one.mount.rpartition(DELIMITER)[0])  # which nobody may have named
+                self._want(one.mount.rpartition(DELIMITER)[0])  # perhaps no gateway names this path
         for child in said.children:
             self._name(child.mount or "", who)
         for listener in said.listeners:
@@ -215,12 +216,12 @@ class _Walker:
         self._report()
 
     def _peers(self, path: str) -> frozenset[str]:
-        """The peers that are the way to a path; none if it is this gateway's own."""
+        """The peers that are the way to a path; empty if the path is this gateway's own."""
         way = self._asker.routes.of(path)
         return frozenset(way.peers if isinstance(way, Ways) else ())
 
     def _name(self, path: str, by: str) -> None:
-        """Somebody names a mount."""
+        """Record that ``by`` names a path as a mount."""
         if path in self._own:
             return
         if not _is_path(path):
@@ -232,7 +233,7 @@ class _Walker:
         return f", though {self._named[path]} names it" if path in self._named else ""
 
     def _want(self, path: str) -> bool:
-        """Look a path up, unless that was done; False: there are too many."""
+        """Queue a path, unless it was queued before; returns False if there are too many paths."""
         if path in self._own or path in self._seen:
             return True
         if len(self._seen) >= MOST:
@@ -253,7 +254,7 @@ class _Walker:
 
 
 def _is_path(path: str) -> bool:
-    """Whether a mount can be at a path; the root is one."""
+    """Whether a mount can be at a path; the root is such a path."""
     if len(path) > MAX_FLAT_LENGTH:
         return False
     try:

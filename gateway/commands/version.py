@@ -1,4 +1,4 @@
-"""``kafka-gateway version``: what runs here, and in which form."""
+"""``kafka-gateway version``: the version of the gateway, and whether its hot path is compiled."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gateway import exit_codes, version
 from gateway.hot_path import running_form
 
 _LIBRARIES: Final = ("uvloop", "kio")
-"""The event loop, and Kafka's message schemas: what speed and protocol depend on."""
+"""The event loop, and Kafka's message schemas: speed and protocol depend on them."""
 
 _EXAMPLES: Final = """\
 examples:
@@ -57,7 +57,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _installed(name: str) -> str | None:
-    """The version of a distribution that is installed here, else None."""
+    """The version of a distribution, if it is installed here."""
     try:
         return metadata.version(name)
     except metadata.PackageNotFoundError:

@@ -34,12 +34,12 @@ class Viewed(NamedTuple):
 async def viewed(
     whole: Config, listener: Listener, options: argparse.Namespace
 ) -> AsyncIterator[Viewed | FarName]:
-    """Open the cluster that ``options.name`` is of at a listener, or ``options.cluster``; a name of
-    another gateway's volume is in none.
+    """Open the cluster that ``options.name`` is of at a listener, or ``options.cluster``. If the
+    name is in another gateway's volume, no cluster is opened.
 
-    The client's home is what the configuration says, or the catalog of the listener's volume; while
-    that one is down, names of others are explained as for a client without a home of its own.
-    Raises CommandError.
+    The client's home is the configuration's, or from the catalog of the listener's volume. If
+    that volume is down, names of other volumes are explained as for a client without a home of
+    its own. Raises CommandError.
     """
     mounts = mounts_of(whole)
     own = whole.of_volume(volume_of_listener(whole, listener))
@@ -77,7 +77,7 @@ def _settings(config: Config, listener: Listener, mounts: Mounts | None) -> View
 def _chosen(
     whole: Config, own: Config, settings: ViewSettings, options: argparse.Namespace
 ) -> Config:
-    """The configuration of the cluster that the options name, or that the name is of."""
+    """The configuration of the cluster that the options name, or else of the name's cluster."""
     if options.cluster is not None:
         return of_cluster(whole, options.cluster)
     if settings.mounts is None:

@@ -1,4 +1,4 @@
-"""The cluster that a command is about, of a configuration that may have several."""
+"""The cluster of a command, from a configuration that may have several."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ CLUSTER_FLAG: Final = Flag(
 
 
 def of_cluster(config: Config, name: str | None) -> Config:
-    """The configuration of the cluster of this name alone; None: of the only one.
+    """The configuration reduced to the cluster of this name; without a name, to its only cluster.
 
-    Raises UsageError where several are there and none is named, CommandError for an unknown name.
+    Raises UsageError if the file has several clusters and no name is given, CommandError
+    if the name is unknown.
     """
     there = ", ".join(cluster.name for cluster in config.clusters)
     if name is None:
