@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 from gateway.catalog.entities import Namespace, TopicEntry
 from gateway.catalog.snapshot import Snapshot, differing
 from gateway.mirror_maker import DEFAULT
-from gateway.names import DELIMITER, LogicalName, is_reserved
+from gateway.names import DELIMITER, LogicalName, decode, is_reserved
 from gateway.policies.limits import Counts, Part, Scope, scopes
 from gateway.topic_ids import TopicIndex
 from protocol.pausing import FEW, eased, in_order, paced, pause_point
@@ -181,9 +181,9 @@ class Usage(_Topics):
     def at(self, snapshot: Snapshot, index: TopicIndex) -> Usage:
         """This, as of a state of the catalog and the cluster's topics as they are known now.
 
-        May take several slices: 200,000 topics take 2 s when namespaces have changed. Meanwhile
-        others may bring it to a state of theirs, which is followed to this one then; each topic
-        counts as it was, or as it will be.
+        May take several slices: 200,000 topics take 2 s at first. Meanwhile others may bring it to
+        a state of theirs, which is followed to this one then; each topic counts as it was, or as it
+        will be.
         """
         while not (state := _State.of(snapshot, index)).is_same(self._state) or self._unplaced:
             before = self._state
@@ -201,12 +201,14 @@ class Usage(_Topics):
 
     def _changed(self, before: _State, state: _State, index: TopicIndex) -> set[str]:
         """The topics that may count in another way than they did."""
-        if state.namespaces is not before.namespaces:
-            # Which topics that touches is not worth finding out: it is seldom.
+        changed: set[str] = set()
+        # Of all topics, theirs alone: else two who ask by different namespaces, in turns, would
+        # begin anew with each turn of the other, for ever.
+        if paths := _come_or_gone(before, state):
             names = _decoded(index)
             pause_point()
-            return {*self._held, *names, *state.entries}
-        changed: set[str] = set()
+            flats = paced(self._held.keys() | names, FEW)
+            changed.update(flat for flat in flats if decode(flat).namespace in paths)
         if state.entries is not before.entries:
             changed.update(differing(before.entries, state.entries))
             pause_point()
@@ -248,6 +250,15 @@ class Usage(_Topics):
         """The partitions of one topic; 0: there is no such topic, nor will there be."""
         held = self._held.get(flat)
         return 0 if held is None else held.partitions
+
+
+def _come_or_gone(before: _State, now: _State) -> set[str]:
+    """The paths of the namespaces that are in one of two states alone; none if nothing was
+    counted by the first: all topics are new then."""
+    was, there = before.namespaces, now.namespaces
+    if was is None or there is None or was is there:
+        return set()
+    return {path for path in differing(was, there) if path not in was or path not in there}
 
 
 def _decoded(index: TopicIndex) -> set[str]:

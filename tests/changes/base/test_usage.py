@@ -235,6 +235,40 @@ def after(steps: list[tuple[str, object]], index: TopicIndex) -> Snapshot:
     return snapshot
 
 
+def test_two_who_ask_by_different_namespaces_come_to_an_end() -> None:
+    """In turns: neither undoes, again and again, what the other has counted."""
+    usage, index, snapshot = Usage(), TopicIndex(), Snapshot.of(["org"])
+    index.replace([(b"org..t%d" % number, None) for number in range(1_000)])
+    usage.at(snapshot, index)
+    with pytest.MonkeyPatch.context() as patch:
+        pause_everywhere(patch)
+        states = [snapshot.apply([Namespace(path)], 2) for path in ("one", "two")]
+        asking = [Slices(partial(usage.at, state, index)) for state in states]
+        for _ in range(1_000):
+            for slices in asking:
+                if not slices.done:
+                    slices.step()
+    assert all(slices.done for slices in asking)
+    assert usage.topics("org") == 1_000
+
+
+@pytest.mark.parametrize("pauses", [False, True])
+def test_a_namespace_that_comes_or_goes_takes_its_topics_along(
+    pauses: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if pauses:
+        pause_everywhere(monkeypatch)
+    usage, index, before = Usage(), TopicIndex(), Snapshot.of(["org"])
+    index.replace([(b"org..a", None), (b"org.sub..b", None), (b"plain", None)])
+    after = before.apply([Namespace("org:sub")], 2)
+    for snapshot, there in ((before, 0), (after, 1), (before, 0)):
+        asking = Slices(partial(usage.at, snapshot, index))
+        while not asking.step():
+            pass
+        assert usage.topics("org:sub") == there
+        assert counts(usage) == counts(Usage().at(snapshot, index))
+
+
 @pytest.mark.alone
 def test_counting_anew_lets_others_have_their_turn() -> None:
     """As when a namespace has come: each topic may be another's now."""
