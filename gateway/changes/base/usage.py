@@ -182,9 +182,10 @@ class Usage(_Topics):
         """This, as of a state of the catalog and the cluster's topics as they are known now.
 
         May take several slices: 200,000 topics take 2 s at first. Meanwhile others may bring it to
-        a state of theirs, which is followed to this one then; each topic counts as it was, or as it
-        will be.
+        a state of theirs, which is followed to this one then, in one go, because two could undo
+        each other's counts for ever. Each topic counts as it was, or as it will be.
         """
+        pauses = True
         while not (state := _State.of(snapshot, index)).is_same(self._state) or self._unplaced:
             before = self._state
             changed = self._changed(before, state, index)
@@ -196,7 +197,9 @@ class Usage(_Topics):
                 for flat in list(islice(self._unplaced, PLACED_AT_ONCE)):
                     self._unplaced.discard(flat)
                     self.place(flat, _held(snapshot, index, flat))
-                pause_point()
+                if pauses:
+                    pause_point()
+            pauses = False
         return self
 
     def _changed(self, before: _State, state: _State, index: TopicIndex) -> set[str]:
