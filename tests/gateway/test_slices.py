@@ -15,12 +15,20 @@ from protocol import pausing
 from protocol.pausing import pause_point
 from tests.pauses import pause_everywhere
 
+USUAL = (700, 10, 10)
+"""Python's own thresholds of its collector."""
+
 
 @pytest.fixture(autouse=True)
-def pausing_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def pausing_each_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Every pause point pauses, however fast the machine is."""
     pause_everywhere(monkeypatch)
-    monkeypatch.setattr(slices, "COLLECTOR", Collector())  # others may have left work behind
+    # Others may have left work behind, for which passes of the collector are put off.
+    monkeypatch.setattr(slices, "COLLECTOR", Collector())
+    before = gc.get_threshold()
+    gc.set_threshold(*USUAL)
+    yield
+    gc.set_threshold(*before)
 
 
 def counting(times: int, seen: list[int]) -> int:

@@ -221,9 +221,13 @@ def test_counts_that_pause_are_those_of_who_asks(
             return counts(usage.at(snapshot, index)) == counts(Usage().at(snapshot, index))
 
         asking = [Slices(partial(asked, snapshot)) for snapshot in states]
-        while left := [slices for slices in asking if not slices.done]:
-            chance.choice(left).step()
-    assert all(slices.result() for slices in asking)
+        try:
+            while left := [slices for slices in asking if not slices.done]:
+                chance.choice(left).step()
+            assert all(slices.result() for slices in asking)
+        finally:
+            for slices in asking:
+                slices.abandon()  # hypothesis may give a try up at any choice
 
 
 def after(steps: list[tuple[str, object]], index: TopicIndex) -> Snapshot:
