@@ -1,5 +1,8 @@
-"""Limits on ACLs: those of one record, and those of policies for the CreateAcls requests of one
-client, in which each pattern's new ACLs are allowed or rejected together, in their order."""
+"""Limits on ACLs: of one catalog record, and of the policies for a client's CreateAcls requests.
+
+All new ACLs that a request has for a pattern are allowed or rejected together; the patterns are
+decided in the order of the request.
+"""
 
 from __future__ import annotations
 
@@ -19,14 +22,15 @@ from gateway.policies.violation import Violation, enforced
 from protocol.pausing import paced
 
 MAX_ENTRIES: Final = 5_000
-"""ACLs of one pattern: they are one record."""
+"""ACLs of one pattern: all ACLs of a pattern are one record."""
 
 MAX_RECORD_BYTES: Final = 900_000
-"""A record's value; a broker takes 1 MiB with what is around it (message.max.bytes)."""
+"""Bytes of a record's value; a broker accepts 1 MiB with the batch around it
+(message.max.bytes)."""
 
 
 def is_held(snapshot: Snapshot, binding: AclBinding) -> bool:
-    """Whether the catalog has an ACL already."""
+    """Whether the catalog has this ACL already."""
     known = snapshot.acls.get(binding.pattern)
     return known is not None and binding.entry in known.entries
 
@@ -35,7 +39,8 @@ def is_too_large(acls: ResourceAcls) -> bool:
     """Whether a pattern has more entries than one record can hold."""
     if len(acls.entries) > MAX_ENTRIES:
         return True
-    # Only long names make it worth while to look: an entry takes 60 bytes besides.
+    # Encoding is slow, so only patterns with long names are encoded: an entry takes 60 bytes
+    # besides.
     longest = max(len(one.principal) + len(one.host) for one in acls.entries)
     if len(acls.entries) * (60 + 12 * longest) <= MAX_RECORD_BYTES:
         return False
@@ -43,8 +48,8 @@ def is_too_large(acls: ResourceAcls) -> bool:
 
 
 class AclLimits:
-    """The limits on ACLs in one request's decision; ``found`` are the violations by the patterns
-    whose new ACLs are too many."""
+    """The limits on ACLs in one request's decision. ``found``: by pattern, the violations because
+    of which its new ACLs are rejected."""
 
     def __init__(self, limits: CatalogLimits) -> None:
         self.found: dict[ResourcePattern, list[Violation]] = {}
@@ -53,13 +58,14 @@ class AclLimits:
         self._allowed: dict[tuple[str, str], tuple[str, Violation]] = {}
 
     def restart(self, snapshot: Snapshot) -> None:
-        """Decide anew, by this catalog."""
+        """Start the decision again on this state of the catalog."""
         self.found.clear()
         self._allowed.clear()
         self._grown = Grown(snapshot)
 
     def exceeded(self, snapshot: Snapshot, after: ResourceAcls) -> bool:
-        """Whether a pattern may not have these entries; if it may, they count from now on."""
+        """Whether a pattern may not have these entries; if it may, later patterns count them
+        too."""
         pattern = after.pattern
         known = snapshot.acls.get(pattern)
         self._grown.exchange(known, after)
@@ -69,12 +75,13 @@ class AclLimits:
             self.found[pattern] = found
             self._grown.exchange(after, known)
             return True
-        # Of thousands that warn the last one tells how many there are.
+        # If thousands of patterns warn, the last warning has the final number.
         self._allowed.update({(one.rule, one.source): (pattern.name, one) for one in found})
         return False
 
     def answer(self, batch: Batch[int, AclBinding, None], creations: Sequence[Any]) -> None:
-        """Deny what is too many, once that is final; the rest has its answer."""
+        """Reject the items of patterns with violations, once the decision is final; all other items
+        have their answers already."""
         for name, allowed in self._allowed.values():
             self._limits.verdict([allowed], name)
         denied: dict[ResourcePattern, Denied] = {}

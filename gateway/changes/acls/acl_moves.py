@@ -1,7 +1,7 @@
-"""ACLs that go along with what they are about: renamed with a topic, removed with a namespace.
+"""ACLs that follow their topic or namespace: renamed with a topic, removed with a namespace.
 
-A topic's ACLs are its LITERAL ones; a pattern that covers more stays where it is. Whether they may
-go along, ``name_changes`` decides. Pure decisions.
+A topic's own ACLs are those of its LITERAL pattern; a pattern that covers more names stays as it
+is. ``name_changes`` decides whether the ACLs may follow. Pure decisions.
 """
 
 from __future__ import annotations
@@ -21,8 +21,11 @@ from protocol.pausing import paced
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """The ACLs that a topic takes along from its pattern ``old`` to ``new``. ``moved`` are all of
-    them, ``known`` those that the new name had already: there are ACLs before there is a topic."""
+    """The ACLs that a topic takes along from its pattern ``old`` to ``new``.
+
+    ``moved``: all of these ACLs. ``known``: the ACLs that the new name had before, because a name
+    may have ACLs before it has a topic.
+    """
 
     old: ResourcePattern
     new: ResourcePattern
@@ -30,15 +33,15 @@ class Carried:
     known: frozenset[AclEntry]
 
     def around(self, changes: Sequence[Change]) -> list[Change]:
-        """The changes that rename the topic with its ACLs, in an order in which it is never
-        without: they are under the new name before it is, and under the old one until then."""
+        """The changes that rename the topic with its ACLs. The new name gets the ACLs before the
+        topic gets the new name, and the old name loses them last, so the topic always has them."""
         made = ResourceAcls(self.new, self.known | self.moved)
         before = [made] if made.entries != self.known else []
         return [*before, *changes, Removal(key_of(ResourceAcls(self.old, self.moved)))]
 
     def back(self, snapshot: Snapshot, changes: Sequence[Change]) -> list[Change]:
-        """The reverse, as long as nobody has changed them: what was revoked stays revoked, and
-        what was added under the new name stays there."""
+        """The changes that undo :meth:`around`. ACLs that were revoked since stay revoked, and ACLs
+        that were added under the new name stay there."""
         now = _entries(snapshot, self.new)
         returned = _entries(snapshot, self.old) | (self.moved & now)
         left = now - (self.moved - self.known)
@@ -51,10 +54,10 @@ class Carried:
 
 
 def carried(snapshot: Snapshot, former: LogicalName, name: LogicalName) -> Carried | None:
-    """The ACLs that a topic with the ``former`` name takes along to another, or None if there are
-    none.
+    """The ACLs that a topic with the ``former`` name takes along to ``name``; None if it has no
+    ACLs.
 
-    Raises :class:`Rejected` where that would be too many ACLs.
+    Raises :class:`Rejected` if the new name would have too many ACLs.
     """
     old, new = _pattern(former), _pattern(name)
     moved = _entries(snapshot, old)
@@ -75,7 +78,8 @@ def carrying(
     changes: Sequence[Change],
     renamed: Iterable[tuple[LogicalName, LogicalName]],
 ) -> list[Change]:
-    """Changes that rename topics, with the ACLs of these. Raises :class:`Rejected`."""
+    """These changes, which rename topics, with the changes of the topics' ACLs around them. Raises
+    :class:`Rejected`."""
     result = list(changes)
     for former, name in renamed:
         found = carried(snapshot, former, name)
@@ -87,10 +91,13 @@ def carrying(
 def inside(
     snapshot: Snapshot, paths: Collection[str], managed: Callable[[ResourcePattern], bool]
 ) -> Iterator[ResourceAcls]:
-    """The ACLs of namespaces, and of what is in or below them, that who deletes these could remove
-    one by one: what is made anew is not to inherit them. All others outlive the namespace and bind
-    again. Homes in it stay: a principal whose home is gone reaches nothing, and without a home it
-    would reach everything."""
+    """The ACLs in and below these namespaces that the principal deleting them may change.
+
+    They are removed with the namespaces, because a namespace that is created under the same name
+    later must not inherit them. All other ACLs outlive the namespace and apply again to such a
+    namespace. The homes of principals stay: a principal whose home is gone reaches nothing, whereas
+    a principal without a home would reach everything.
+    """
     for acls in paced(list(snapshot.acls.values())):
         namespace = namespace_of(acls.pattern)
         if namespace is None or not any(tier in paths for tier in parents(namespace)):
@@ -100,7 +107,7 @@ def inside(
 
 
 def without(snapshot: Snapshot, acls: Iterable[ResourceAcls]) -> list[Change]:
-    """The changes that remove these entries; those added to their patterns since then stay."""
+    """The changes that remove these entries; entries added to the same patterns since stay."""
     changes: list[Change] = []
     for one in acls:
         present = _entries(snapshot, one.pattern)

@@ -1,7 +1,7 @@
 """Rights to describe and change ACLs, and how requests about the whole cluster are admitted.
 
-A principal that may DESCRIBE or ALTER the cluster may describe or change all ACLs, as in Kafka. One
-that may ALTER a namespace may describe and change those of what is inside, and no others.
+A principal that may DESCRIBE or ALTER the cluster may describe or change all ACLs, as in Kafka. A
+principal that may ALTER a namespace may describe and change the ACLs inside it, and no others.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ NO_AUTHORIZER: Final = Denied(
 )
 
 CLUSTER: Final = "kafka-cluster"
-"""The cluster's name in the audit log, and that of a request about all of it."""
+"""The cluster's name in the audit log, and the name of a request about the whole cluster."""
 
 
 async def admit(
     batch: Batch[Any, Any, Any], rights_on: Callable[[Access], Rights | Denied]
 ) -> Rights | Denied:
-    """The rights that a request about the whole cluster has on the newest catalog; or the error
-    that all of its items are rejected with."""
+    """The rights that a request about the whole cluster has on the newest catalog, or the error
+    with which all of its items are rejected."""
     try:
         await batch.refresh()
     except OSError as error:
@@ -65,8 +65,8 @@ async def admit_to_acls(
     operation: Operation,
     pattern_at: Callable[[View, Any], ResourcePattern | None] = lambda _view, _key: None,
 ) -> AclRights | Denied:
-    """The rights of a request to DESCRIBE or ALTER ACLs, as :func:`admit`. ``pattern_at``: the
-    pattern that the item under a key is about, if it is about one."""
+    """The rights of a request to DESCRIBE or ALTER ACLs, as :func:`admit`. ``pattern_at`` returns
+    the pattern of the item under a key, or None if the item has no pattern."""
     if not batch.access.authorizes:
         batch.reject(NO_AUTHORIZER)
         return NO_AUTHORIZER
@@ -79,7 +79,8 @@ async def admit_to_acls(
         for key in paced(batch.keys):
             pattern = pattern_at(access.view, key)
             if pattern is not None:
-                # The response stays the same for all: it does not tell what there is.
+                # Every item gets the same message, because a message must not show which ACLs
+                # exist.
                 batch.answer(key, replace(rights.narrowest(pattern) or why, message=why.message))
         return why
 
@@ -87,7 +88,7 @@ async def admit_to_acls(
 
 
 async def commit(batch: Batch[Any, Any, Any], decide: Decide) -> None:
-    """Change the catalog by a decision that answers all items; they are rejected when it fails."""
+    """Change the catalog by a decision that answers all items; if the change fails, reject them."""
     try:
         await batch.context.catalog.change(decide)
     except OSError as error:
@@ -96,8 +97,8 @@ async def commit(batch: Batch[Any, Any, Any], decide: Decide) -> None:
 
 
 class AclRights:
-    """The ACLs that one principal may ALTER or DESCRIBE. ``denied`` says why these are not all of
-    them, or None if they are."""
+    """The ACLs that one principal may ALTER or DESCRIBE. ``denied``: why it may not ALTER or
+    DESCRIBE all ACLs, or None if it may."""
 
     def __init__(self, access: Access, operation: Operation) -> None:
         self.denied = access.cluster(operation)
@@ -105,7 +106,7 @@ class AclRights:
         self._managed: dict[ResourcePattern, bool] = {}
 
     def cover(self, pattern: ResourcePattern) -> bool:
-        """Whether the ACLs of a pattern are among them."""
+        """Whether the principal has this right on a pattern's ACLs."""
         if self.denied is None:
             return True
         found = self._managed.get(pattern)
@@ -114,7 +115,8 @@ class AclRights:
         return found
 
     def why_not(self, pattern: ResourcePattern, shown: str) -> Denied | None:
-        """Why the ACLs of a pattern may not be changed; its name is ``shown`` to the client."""
+        """Why the principal may not change a pattern's ACLs; ``shown``: the client's name for
+        it."""
         if self.denied is None or self.cover(pattern):
             return None
         message = (
@@ -124,10 +126,13 @@ class AclRights:
         return replace(self.narrowest(pattern) or self.denied, message=message)
 
     def narrowest(self, pattern: ResourcePattern) -> Denied | None:
-        """The denial, with the error code of the cluster's, of the least right that would let the
-        principal change a pattern's ACLs: ALTER on the namespace that it is in, for which its ACLs
-        are delegated. None if the pattern is in no namespace, and if ALTER on the namespace is
-        allowed without delegating it (``allow.everyone.if.no.acl.found``)."""
+        """The denial of the least right that would let the principal change a pattern's ACLs, with
+        the error code for the cluster.
+
+        That right is ALTER on the pattern's namespace, for which the namespace's ACLs are
+        delegated. None if the pattern is in no namespace, or if ALTER on the namespace is allowed
+        without delegation (``allow.everyone.if.no.acl.found``).
+        """
         namespace = namespace_of(pattern)
         if self.denied is None or namespace is None:
             return None
@@ -135,12 +140,13 @@ class AclRights:
         return None if why is None else replace(why, code=self.denied.code)
 
     def why_none(self) -> Denied | None:
-        """Why no ACL at all is among them; None: some are, or would be if there were any."""
+        """Why the principal has the right on no ACL at all; None if it has the right on some
+        pattern, whether or not the pattern has ACLs."""
         return None if self.denied is None or self._delegated() else self.denied
 
     def _delegated(self) -> bool:
-        """Whether a namespace is delegated to the principal: by an ACL that names it, or by one
-        of all topics."""
+        """Whether a namespace is delegated to the principal, by an ACL on the namespace or by an
+        ACL on all topics."""
         for principal in (self._access.principal, ANY_USER):
             for operation in (Operation.ALTER, Operation.ALL):
                 matching = AclFilter(

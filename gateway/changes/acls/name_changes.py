@@ -1,10 +1,11 @@
-"""What ACLs require of a change of names: a topic that is moved, adopted, released or linked.
+"""The rule by which ACLs allow a change of names: a topic that is moved, adopted, released or
+linked.
 
-A right is also what a name gives, so a name that leads to a topic must give nobody what the
-principal that changes it could not have granted, and take off nothing that it could not have
-removed. One rule decides that for every such change, from the patterns with ACLs that apply to a
-name before and after it. A pattern *applies* to a name if it covers it, or one of the namespaces
-that the name is in: there it is a gate, or is inherited.
+A name gives rights, too. So a new name must give nobody a right that the principal making the
+change could not have granted, and take away no right that this principal could not have removed.
+One rule decides that for every such change, from the patterns with ACLs that apply to a name before
+and after it. A pattern *applies* to a name if it covers the name, or if it covers a namespace that
+the name is in: a namespace's pattern is a gate, or its ACLs are inherited.
 """
 
 from __future__ import annotations
@@ -62,37 +63,36 @@ def applying(
 
 
 def _is_gate(pattern: ResourcePattern) -> bool:
-    """Whether a pattern of topics is a namespace's own."""
+    """Whether a pattern of topics is the pattern of a namespace itself."""
     return pattern.pattern_type is _LITERAL and is_namespace(pattern)
 
 
 @dataclass(frozen=True, slots=True)
 class NameChange:
-    """A topic named ``former`` gets the name ``name``: instead of its own, or besides it by a link.
-
-    Both are decided by the ACLs of the catalog that ``access`` sees.
-    """
+    """A topic named ``former`` gets the name ``name``: in place of ``former``, or besides it by a
+    link. The ACLs of the catalog that ``access`` sees decide both names."""
 
     access: Access
     former: LogicalName
     name: LogicalName
 
     def carries_acls(self) -> bool:
-        """Whether the topic's own ACLs go along: only between two patterns whose ACLs the principal
-        may change. If there is no authorizer, they decide nothing, and go along."""
+        """Whether the topic's own ACLs follow it: only if the principal may change the ACLs of both
+        patterns. Without an authorizer ACLs decide nothing, so they follow."""
         if not self.access.authorizes:
             return True
         rights = AclRights(self.access, Operation.ALTER)
         return rights.cover(literal(self.former)) and rights.cover(literal(self.name))
 
     def why_not(self, spelled: str, new: str, links: Collection[LogicalName] = ()) -> Denied | None:
-        """Why ACLs forbid it, or None if they do not. The client calls the topic ``spelled``, which
-        may be an alias, and its name afterwards ``new``.
+        """Why ACLs deny the change, or None if they allow it. The client calls the topic
+        ``spelled``, which may be an alias, and calls it ``new`` afterwards.
 
-        ACLs that the principal cannot change have to apply under the new name as well. If those of
-        the topic itself are among them, the new name must be subject to no others: who cannot grant
-        rights to a topic does not get there by a name. The ``links`` that the topic has must not
-        lead around a gate that it gets behind: a DENY there binds under them, a gate does not.
+        ACLs that the principal cannot change have to apply under the new name as well. If the
+        topic's own ACLs are among them, no further ACLs may apply to the new name: a principal that
+        cannot grant rights to a topic must not gain them by a name. The topic's ``links`` must not
+        lead around a gate that the topic gets behind, because a gate does not bind under the links'
+        names (a DENY there does).
         """
         if not self.access.authorizes or self.former == self.name:
             return None
@@ -123,9 +123,9 @@ class NameChange:
         return None
 
     def configs_why_not(self, spelled: str, new: str) -> Denied | None:
-        """Why it must not change the configs that the topic inherits, or None if it may. Where a
-        DENY of ALTER_CONFIGS that the principal cannot remove binds it at the topic, namespaces do
-        not change the topic's configs in its place."""
+        """Why ACLs deny that the topic inherits other configs, or None if they allow it. If a DENY
+        of ALTER_CONFIGS on the topic binds the principal, and the principal cannot remove that
+        DENY, a namespace must not change the topic's configs for the principal either."""
         if not self.access.authorizes:
             return None
         rights = AclRights(self.access, Operation.ALTER)
@@ -139,8 +139,8 @@ class NameChange:
         return None
 
     def _entries(self, name: LogicalName) -> dict[ResourcePattern, Collection[AclEntry]]:
-        """The patterns that apply to a name, with their ACLs: those of the catalog, the widest
-        first, then those that an authorizer of another's making has elsewhere."""
+        """The patterns that apply to a name, with their ACLs: the patterns of the catalog, the
+        widest first, then the patterns that a custom authorizer has elsewhere."""
         acls, text = self.access.view.snapshot.acls, str(name)
         found: dict[ResourcePattern, Collection[AclEntry]] = {
             pattern: acls[pattern].entries for pattern in applying(acls, name)
@@ -158,7 +158,7 @@ class NameChange:
         return denies and binds(entry, self.access.principal, self.access.host, asked)
 
     def _denied(self, why: str, pattern: ResourcePattern) -> Denied:
-        """The denial, which names an ACL of the pattern to those who may describe it."""
+        """The denial; it names an ACL of the pattern if the client may describe that ACL."""
         held = self.access.view.snapshot.acls.get(pattern)
         because = str(pattern) if held is None else f"{min(held.entries)} on {pattern}"
         seen = held is not None and AclRights(self.access, Operation.DESCRIBE).cover(pattern)

@@ -1,8 +1,8 @@
-"""Rights to make, delete, move and configure topics and namespaces.
+"""Rights to create, delete, move and configure topics and namespaces.
 
 Each function returns the items of one request (in the client's names) that ACLs deny, by raw name.
-A request is authorized when it comes, and the part of it that the gateway does itself once more, on
-the state of the catalog that it is done on.
+A request is authorized when it arrives. The items that the gateway executes itself are authorized
+again, on the state of the catalog on which they are executed.
 """
 
 from __future__ import annotations
@@ -39,10 +39,12 @@ ALTER_CONFIGS: Final = int(Operation.ALTER_CONFIGS)
 
 
 def creations(access: Access, topics: Iterable[Any]) -> dict[bytes, Denied]:
-    """CreateTopics: topics and namespaces that may not be made. A namespace is made along with the
-    tiers above it that do not exist, and each of them needs the right. Adopting takes what there is
-    from everyone, so it needs ALTER on the cluster; for who may change all ACLs in the namespace it
-    depends on what there is."""
+    """CreateTopics: the topics and namespaces that the principal may not create.
+
+    A namespace is created with the tiers above it that do not exist, and each tier needs the right.
+    Adopting topics takes them from all other principals, so it needs ALTER on the cluster. If the
+    principal may change all ACLs in the namespace, the existing topics decide.
+    """
     if not access.authorizes:
         return {}
     denied: dict[bytes, Denied] = {}
@@ -62,8 +64,11 @@ def creations(access: Access, topics: Iterable[Any]) -> dict[bytes, Denied]:
 def deletions(
     access: Access, names: Iterable[bytes], flats: Collection[bytes]
 ) -> dict[bytes, Denied]:
-    """DeleteTopics: names of topics and namespaces that may not be deleted. ``flats`` are the
-    broker's topics: deleting a namespace needs the right to delete all that is in it."""
+    """DeleteTopics: the names of topics and namespaces that the principal may not delete.
+
+    ``flats``: the broker's topics, because deleting a namespace needs the right to delete all
+    topics in it.
+    """
     if not access.authorizes:
         return {}
     denied: dict[bytes, Denied] = {}
@@ -86,8 +91,8 @@ def deletions(
 
 
 def deletion(access: Access, named: Resource) -> Denied | None:
-    """Why a topic or namespace may not be deleted: in the default namespace DELETE on the cluster
-    is enough (ControllerApis)."""
+    """Why the principal may not delete a topic or namespace. In the default namespace DELETE on the
+    cluster is enough (ControllerApis)."""
     denied = access.denial(DELETE, named)
     if denied is None or (not named.namespace and access.cluster(DELETE) is None):
         return None
@@ -95,8 +100,8 @@ def deletion(access: Access, named: Resource) -> Denied | None:
 
 
 def resource_by_id(access: Access, flat: bytes, topic_id: bytes) -> Resource:
-    """The resource that a client names by a topic id, of the topic stored as ``flat``: the topic,
-    or a link to it."""
+    """The resource that a client names by a topic id: the topic stored as ``flat``, or a link to
+    it."""
     link = access.view.snapshot.link_under(topic_id)
     if link is not None:
         return Resource(ResourceType.TOPIC, link.namespace, link.topic)
@@ -104,8 +109,8 @@ def resource_by_id(access: Access, flat: bytes, topic_id: bytes) -> Resource:
 
 
 def configs(access: Access, api: str, resources: Iterable[Any]) -> dict[ConfigResource, Denied]:
-    """Describe-, Alter- and IncrementalAlterConfigs: resources whose configs may not be seen or
-    changed, and topics that may not be moved."""
+    """Describe-, Alter- and IncrementalAlterConfigs: the resources whose configs the principal may
+    not describe or alter, and the topics that it may not move."""
     if not access.authorizes:
         return {}
     operation = DESCRIBE_CONFIGS if api == "DescribeConfigs" else ALTER_CONFIGS
@@ -119,8 +124,8 @@ def configs(access: Access, api: str, resources: Iterable[Any]) -> dict[ConfigRe
             continue
         name = resource.resource_name.encode()
         virtual: dict[str, Any] = {}
-        # AlterConfigs changes no virtual configs: tools that write back what was described send
-        # them along with the topic's own.
+        # AlterConfigs changes no virtual configs, because tools that write back the described
+        # configs send the virtual configs with the topic's own.
         if api == "IncrementalAlterConfigs":
             configs = eased(resource.configs)
             virtual = {one.name: one for one in configs if one.name.startswith(PREFIX)}
@@ -131,19 +136,19 @@ def configs(access: Access, api: str, resources: Iterable[Any]) -> dict[ConfigRe
 
 
 def move(access: Access, name: bytes, topic: Resource, target: Resource | None) -> Denied | None:
-    """Why ``topic``, which the client calls ``name``, may not become ``target`` (None if it is
-    invalid, which the move itself rejects).
+    """Why ``topic``, which the client calls ``name``, may not become ``target``. ``target`` is None
+    if it is invalid; then the move itself rejects the request.
 
-    A move needs ALTER on both namespaces (KIP-37), and CREATE of the topic that it becomes there.
-    The default one has no ACLs of its own: the topic's own stand for it. What the ACLs of others
-    require besides, ``acls/name_changes.py`` decides.
+    A move needs ALTER on both namespaces (KIP-37), and CREATE of the topic in the new namespace.
+    The default namespace has no ACLs of its own, so ALTER on the topic stands for ALTER on it.
+    ``acls/name_changes.py`` decides what the ACLs of other principals require besides.
     """
     if topic.namespace:
         why = access.namespace(ALTER, topic.namespace)
     else:
         why = access.denial(ALTER, topic)
     if why is not None:
-        # A client that knows an alias does not learn by it where the topic is now.
+        # The message must not tell a client that knows only an alias where the topic is now.
         by_alias = access.view.parse(name.decode(errors="replace")).namespace != topic.namespace
         return unnamed(why, access.principal) if by_alias else why
     if target is None:
@@ -153,9 +158,9 @@ def move(access: Access, name: bytes, topic: Resource, target: Resource | None) 
 
 
 def link(access: Access, name: bytes, topic: Resource, links: Iterable[Resource]) -> Denied | None:
-    """Why ``topic``, which the client calls ``name``, may not get these ``links``: it needs what a
-    move needs where the topic is, because a link opens the topic to others, and CREATE of the link.
-    """
+    """Why ``topic``, which the client calls ``name``, may not get these ``links``. A link opens the
+    topic to other principals, so it needs the rights that a move needs in the topic's namespace,
+    and CREATE of the link."""
     why = move(access, name, topic, None)
     if why is not None:
         return why
@@ -184,8 +189,7 @@ def _manages(access: Access, named: Resource) -> bool:
 def _missing(
     access: Access, name: bytes, named: Resource, flats: Collection[bytes]
 ) -> Denied | None:
-    """The error for a topic that does not exist, for a client that may describe it
-    (ControllerApis)."""
+    """The error for a topic that does not exist, if the client may describe it (ControllerApis)."""
     text = name.decode(errors="replace")
     if not named.name:
         if access.view.snapshot.missing_tier(named.namespace) is None:
@@ -203,7 +207,7 @@ def _missing(
 def _contents(
     access: Access, namespaces: Collection[str], flats: Iterable[bytes]
 ) -> dict[str, Denied]:
-    """By namespace, why one of the topics, links or groups in it may not be deleted."""
+    """By namespace, why a topic, link or group in it may not be deleted."""
     owner = access.view.snapshot.owner
     denied: dict[str, Denied] = {}
     for flat in paced(list(flats)):
@@ -244,7 +248,7 @@ def _configs(
     if named.name and LINK in virtual:
         return link(access, name, named, _new_links(access, virtual[LINK]))
     if LINK_TO in virtual:
-        operation = DELETE  # of a link; of what is none it is rejected
+        operation = DELETE  # of the link; if the topic is no link, the change itself rejects it
     if PRINCIPALS in virtual and (why := access.cluster(ALTER)) is not None:
         return why
     why = access.denial(operation, named)
@@ -252,13 +256,13 @@ def _configs(
 
 
 def _respelled(access: Access, why: Denied, named: Resource, name: bytes) -> Denied:
-    """The denial in the client's spelling, where it is about the resource itself."""
+    """The denial with the client's name, if it denies the resource itself."""
     return as_asked(why, access.principal, name) if why.resource == str(named) else why
 
 
 def _new_links(access: Access, config: Any) -> Iterator[Resource]:
-    """The links that a request names and that there are not yet. What it takes off needs no right
-    to make it, and what is invalid the change itself rejects."""
+    """The new links that a request names. Links that it removes need no right to CREATE, and the
+    change itself rejects invalid names."""
     if config.config_operation not in (SET, APPEND):
         return
     view = access.view
@@ -274,7 +278,7 @@ def _new_links(access: Access, config: Any) -> Iterator[Resource]:
 def _target(
     access: Access, name: bytes, topic: Resource, virtual: Mapping[str, Any]
 ) -> Resource | None:
-    """The name that a topic is to get: moved, or released to what its flat name says."""
+    """The name that a topic gets by a move, or by a release: then the name in its flat name."""
     if RELEASE in virtual:
         found = access.view.resolve(name)
         if isinstance(found, Denied):

@@ -1,4 +1,5 @@
-"""What changes of one worker have at brokers now: freezes wait for it, as for clients' requests."""
+"""A worker's own changes that are in progress at brokers. A freeze waits for them, as it does for
+clients' requests."""
 
 from __future__ import annotations
 
@@ -10,11 +11,11 @@ from gateway.catalog.freezes import UNDER_WAY
 
 
 class AtWork:
-    """The topics, by flat name, that brokers may be at work on for this worker's own requests.
+    """The topics, by flat name, that brokers may be changing for this worker's own requests.
 
-    A change is noted here before it looks up for the last time what it may change: a freeze that
-    it has not seen then sees it here. ``clock`` returns seconds from any
-    fixed point.
+    A change is noted here before it checks for the last time which topics it may change. So a
+    freeze that this check does not see yet finds the change here. ``clock`` returns seconds from
+    any fixed point.
     """
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:
@@ -24,8 +25,8 @@ class AtWork:
 
     @contextmanager
     def on(self, flats: Collection[str]) -> Iterator[None]:
-        """While a broker is asked to change these topics; and for as long as it may be at work on
-        them after that, if it does not answer."""
+        """Note these topics while a broker is requested to change them. If the broker does not
+        respond, they stay noted for as long as it may still be changing them."""
         asked = object()
         self._asked[asked] = flats
         try:
@@ -39,8 +40,8 @@ class AtWork:
             del self._asked[asked]
 
     def concerns(self, concerned: Callable[[bytes], bool]) -> bool:
-        """Whether a broker may be at work on one of the topics that a freeze, say, holds: those,
-        by flat name, for which ``concerned`` is true."""
+        """Whether a broker may be changing a topic for which ``concerned`` returns true, such as
+        the topics that a freeze holds. ``concerned`` takes the flat name."""
         now = self._clock()
         if any(concerned(flat.encode()) for flats in self._asked.values() for flat in flats):
             return True

@@ -21,10 +21,11 @@ from protocol.messages import Request
 from protocol.pausing import eased, paced
 
 SHORTEST: Final = timedelta(seconds=5)
-"""A broker that is given less answers before it knows; what was made would not get its entry."""
+"""With a shorter timeout a broker responds before the creation is certain, so a topic could be
+created without getting its catalog entry."""
 
 LONGEST: Final = timedelta(seconds=30)
-"""Less than BrokerAdmin waits for an answer."""
+"""Shorter than BrokerAdmin waits for a response."""
 
 BATCH: Final = 100
 """Topics in one query."""
@@ -35,12 +36,12 @@ _DELETES_BY_ID: Final = 6  # the first version that takes ids (KIP-516)
 
 
 def broker_time(requested: timedelta) -> timedelta:
-    """The ``timeout_ms`` of the gateway's own request, for the client's."""
+    """The ``timeout_ms`` of the gateway's own request, from the timeout of the client's request."""
     return min(max(requested, SHORTEST), LONGEST)
 
 
 def batches(flats: Sequence[str]) -> Iterator[list[str]]:
-    """The names in parts that one query holds."""
+    """The names in parts of at most BATCH topics, for one query each."""
     for start in range(0, len(flats), BATCH):
         yield list(flats[start : start + BATCH])
 
@@ -55,8 +56,8 @@ async def query_each(
 ) -> dict[str, Any | Denied]:
     """The broker's entry for each topic in the array ``results`` of its response, by flat name.
 
-    Where it rejects the topic, or does not answer, the error: with the rule ``broker``, in flat
-    names, or ``unavailable``.
+    If the broker rejects the topic, or does not respond, the value is the error: with the rule
+    ``broker``, in flat names, or ``unavailable``.
     """
     flats = list(flats)
     try:
@@ -84,7 +85,7 @@ async def describe(
     documentation: bool = False,
 ) -> Any:
     """The broker's response to DescribeConfigs for topics. Raises OSError."""
-    # Brokers take an empty list as null, which is all.
+    # Brokers read an empty list as null, which requests all configs.
     wanted = sorted(keys) if keys else None
     request = describe_configs(flats, wanted, synonyms=synonyms, documentation=documentation)
     return await context.admin.ask(request, changes=False)
@@ -95,8 +96,8 @@ async def read_configs(
 ) -> dict[str, Sequence[Any]]:
     """The configs of the topics as the broker describes them, by flat name.
 
-    ``keys``: of these only. Topics that do not exist are left out. Raises OSError, and
-    :class:`Rejected` when the broker does not describe a topic.
+    ``keys``: only these configs. Topics that do not exist are left out. Raises OSError, and
+    :class:`Rejected` if the broker does not describe a topic.
     """
     read: dict[str, Sequence[Any]] = {}
     for batch in batches(flats):
@@ -112,19 +113,19 @@ async def read_configs(
 async def read_dynamic(
     context: Context, flats: Sequence[str], keys: Collection[str] | None = None
 ) -> dict[str, dict[str, str]]:
-    """The configs that are set on the topics at the broker: key to value, by flat name. As
-    :func:`read_configs`."""
+    """The configs that are set on the topics at the broker: key to value, by flat name. Parameters
+    and errors as :func:`read_configs`."""
     read = await read_configs(context, flats, keys)
     return {flat: dynamic_configs(configs) for flat, configs in read.items()}
 
 
 def dynamic_configs(configs: Iterable[Any]) -> dict[str, str]:
-    """The configs that the broker has as the topic's own, key to value."""
+    """The configs that the broker has as the topic's own: key to value."""
     return {each.name: each.value or "" for each in configs if each.config_source == OWN}
 
 
 WhyNot = Callable[[Collection[str]], Mapping[str, Denied]]
-"""Why topics, by flat name, may not be changed any more."""
+"""Takes topics by flat name and returns why they may not be changed any more."""
 
 
 async def write_configs(
@@ -134,14 +135,14 @@ async def write_configs(
     validate_only: bool = False,
     why_not: WhyNot | None = None,
 ) -> dict[str, Denied | None]:
-    """Alter the configs of topics at the broker; None for each flat name where that was done.
+    """Alter the configs of topics at the broker; by flat name, None if the configs were altered.
 
-    The messages of the errors are the broker's, in flat names, or those of ``why_not``, which is
-    asked last. Raises OSError.
+    Error messages are the broker's, in flat names, or come from ``why_not``, which is called last.
+    Raises OSError.
     """
     done: dict[str, Denied | None] = {}
     for batch in batches(list(operations)):
-        # Noted before it is looked up what may be changed: no freeze comes in between.
+        # The topics are noted before ``why_not`` checks them, so no freeze can come in between.
         with context.at_work.on(() if validate_only else batch):
             denied = {} if why_not is None else why_not(batch)
             left = {flat: operations[flat] for flat in batch if flat not in denied}
@@ -173,9 +174,9 @@ async def _write(
 
 
 async def validate_configs(context: Context, configs: Mapping[str, str]) -> Denied | None:
-    """Why the broker would not take these configs for a topic, or None if it would.
+    """Why the broker would not accept these configs for a topic, or None if it would.
 
-    It is asked to make a topic of a random name, for validation only. Raises OSError.
+    The query is a CreateTopics request for a random name, for validation only. Raises OSError.
     """
     if not configs:
         return None
@@ -188,13 +189,13 @@ async def validate_configs(context: Context, configs: Mapping[str, str]) -> Deni
 
 
 async def new_topic_configs(context: Context) -> Sequence[Any]:
-    """The configs of a topic that sets none, as CreateTopics responses have them; none of brokers
-    that do not tell. Raises OSError."""
+    """The configs of a topic that sets none, from a CreateTopics response; empty if the broker's
+    version does not return them. Raises OSError."""
     return getattr(await _probe(context, {}), "configs", None) or ()
 
 
 async def _probe(context: Context, configs: Mapping[str, str]) -> Any:
-    """The broker's entry for a topic of a random name with these configs, which is not made."""
+    """The broker's entry for a topic of a random name with these configs; no topic is created."""
     name = f"gateway-validation-{uuid4().hex}"
 
     def values(version: int) -> Mapping[str, object]:
@@ -214,8 +215,8 @@ async def _probe(context: Context, configs: Mapping[str, str]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Default:
-    """One config as a topic has it that sets none: ``synonyms`` are (name, value, source), the
-    first in force. Sources and types are those of DescribeConfigsResponse."""
+    """One config of a topic that does not set it. ``synonyms`` are (name, value, source), the
+    synonym in force first. Sources and types are those of DescribeConfigsResponse."""
 
     key: str
     value: str | None
@@ -232,13 +233,13 @@ async def cluster_defaults(
 ) -> Mapping[str, Default]:
     """Every topic config of the cluster by key, in the broker's order.
 
-    They are read off some topic, because only DescribeConfigs has types and documentation. What
-    that topic sets itself may hide a default; for this, and if there is no topic at all, the
-    cluster is asked what a new one would get. Raises OSError.
+    They are read from an existing topic, because only DescribeConfigs has types and documentation.
+    A config that this topic sets itself may hide the default. For such a config, and if there is no
+    topic at all, a validated CreateTopics request returns the default. Raises OSError.
     """
     read: dict[str, Default] = {}
     names = (name.decode() for name in list(context.cluster.index.names()))
-    # The gateway's own topics first: nobody deletes them meanwhile.
+    # The gateway's own topics first, because nobody deletes them meanwhile.
     own_first = sorted(names, key=lambda name: (not name.startswith(RESERVED_PREFIX), name))
     for flat in own_first[:_SAMPLES]:
         response = await describe(context, [flat], synonyms=True, documentation=documentation)
@@ -257,8 +258,8 @@ async def cluster_defaults(
 
 
 def _default(config: Any) -> Default:
-    """A config of a DescribeConfigs or CreateTopics response; the source is still the topic where
-    its own value hides the default."""
+    """A config of a DescribeConfigs or CreateTopics response. The source is the topic if the
+    topic's own value hides the default and there is no synonym."""
     found = getattr(config, "synonyms", ())
     synonyms = tuple((s.name, s.value, s.source) for s in found if s.source != OWN)
     value, source = config.value, config.config_source
@@ -281,8 +282,8 @@ def _default(config: Any) -> Default:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The broker's result for one topic: its error code (0: deleted), text, and the topic's id
-    (16 bytes) where the response has it."""
+    """The broker's result for one topic: its error code (0: deleted), text, and the topic's id (16
+    bytes) if the response has it."""
 
     code: int
     message: str | None = None
@@ -290,7 +291,7 @@ class Outcome:
 
     @property
     def gone(self) -> bool:
-        """Whether what was meant is not there any more, or never was."""
+        """Whether the topic does not exist any more, or never did."""
         return self.code in (0, UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID)
 
 
@@ -300,10 +301,12 @@ _NO_ANSWER: Final = Outcome(REQUEST_TIMED_OUT, "The broker does not say what bec
 async def delete_at_broker(
     context: Context, ids: Mapping[str, bytes | None], timeout: timedelta = LONGEST
 ) -> dict[str, Outcome]:
-    """Delete topics: flat name to the broker's id, None to delete by name. By flat name.
+    """Delete topics; ``ids`` maps a flat name to the broker's topic id, or to None to delete by
+    name.
 
-    Deleted by its id, a topic that has been made anew under the name stays. What was deleted is
-    forgotten by the index. Raises OSError: it is not known then what was deleted.
+    Returns the outcomes by flat name. By its id only this topic is deleted, not a topic that was
+    created under the same name since. The index forgets deleted topics. Raises OSError: then it is
+    unknown which topics were deleted.
     """
     if not ids:
         return {}
@@ -311,7 +314,7 @@ async def delete_at_broker(
         {"name": flat} if topic_id is None else {"name": None, "topic_id": UUID(bytes=topic_id)}
         for flat, topic_id in eased([*ids.items()])
     ]
-    # Before v6 there are names only.
+    # Before v6 a request has only names.
     values = {"timeout": timeout, "topics": topics, "topic_names": list(ids)}
     response = await context.admin.ask(Request("DeleteTopicsRequest", _DELETES_BY_ID, values))
     by_id = {topic_id: flat for flat, topic_id in paced(ids.items()) if topic_id is not None}
@@ -324,7 +327,7 @@ async def delete_at_broker(
             continue
         text = getattr(result, "error_message", None)
         outcomes[flat] = Outcome(int(result.error_code), text, topic_id)
-        # Of a name that the broker does not know, a listing may soon know better.
+        # If the broker does not know a name, the next listing may still have it.
         if outcomes[flat].gone and outcomes[flat].code != UNKNOWN_TOPIC_OR_PARTITION:
             context.cluster.index.forget(flat.encode(), ids[flat] or topic_id)
     return outcomes

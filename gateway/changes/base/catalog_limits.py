@@ -1,5 +1,7 @@
-"""Limits on namespaces, ACLs, links and aliases, checked in the catalog writer's turn: what there
-would be by the changes of one decision, of which nothing is counted anew (``Snapshot.tally``).
+"""Limits on namespaces, ACLs, links and aliases, checked while the catalog's writer decides.
+
+They are checked against the numbers after the changes of one decision. Nothing is counted anew for
+that (``Snapshot.tally``).
 """
 
 from __future__ import annotations
@@ -22,8 +24,8 @@ from gateway.views.access import ALTER, Access
 class CatalogLimits:
     """The limits for one request of one client, which may be decided more than once.
 
-    The defaults do not hold for a principal that may ALTER the cluster: it could change anything
-    that they protect.
+    The default limits do not apply to a principal that may ALTER the cluster, because it could
+    change everything that they protect.
     """
 
     context: Context
@@ -37,15 +39,16 @@ class CatalogLimits:
     def why_not(
         self, newest: Snapshot, changes: Iterable[Change], subject: str, name: str
     ) -> Denied | None:
-        """Why changes of the newest catalog are too many. The message names their ``subject``
-        (``namespace 'a'``) as the client does; ``name`` is its full name, as ``org:a:``."""
+        """Why these changes of the newest catalog exceed a limit. The message calls their
+        ``subject`` (``namespace 'a'``) by the client's name; ``name`` is the full name, such as
+        ``org:a:``."""
         grown = Grown(newest, changes)
         return self.verdict(self.violations(newest, grown, grown.namespaces, subject), name)
 
     def violations(
         self, newest: Snapshot, grown: Grown, namespaces: Collection[str], subject: str
     ) -> list[Violation]:
-        """The limits that so many more in these namespaces exceed, or nearly reach. Pure."""
+        """The limits that ``grown`` exceeds, or nearly reaches, in these namespaces. Pure."""
         if not namespaces:
             return []
         policies = self.context.judge.policies
@@ -54,8 +57,8 @@ class CatalogLimits:
         )
 
     def verdict(self, found: Collection[Violation], name: str) -> Denied | None:
-        """Report what was found, which warns once for each request; the denial, unless all of it
-        only warns."""
+        """Report the violations, each warning once per request. Returns the denial, or None if all
+        violations only warn."""
         new = [one for one in found if one.rejects or one not in self._reported]
         self._reported.update(found)
         namespace = name.rpartition(DELIMITER)[0]

@@ -1,7 +1,8 @@
-"""Policies (KIP-108) and changes of configs: what a topic, or a namespace, would be after one.
+"""Policies (KIP-108) on changes of configs: they judge a topic or namespace as it is after a
+change.
 
-The broker has validated the change by then. Policies judge the result; a violation that was there
-before, and that the change has no part in, does not count (``gateway.policies.standing``).
+The broker has validated the change before. A violation that existed before the change, and to which
+the change does not contribute, does not count (``gateway.policies.standing``).
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _OF_SOME_BELOW: Final = (
 
 
 def subject_to_policies(context: Context, flats: Iterable[str]) -> list[str]:
-    """The topics that any policy applies to."""
+    """The topics that are subject to a policy."""
     owner = context.catalog.snapshot.owner
     return [flat for flat in paced(flats) if context.judge.applies(owner(flat).namespace)]
 
@@ -45,9 +46,9 @@ def subject_to_policies(context: Context, flats: Iterable[str]) -> list[str]:
 async def topic_violations(
     context: Context, principal: str, wanted: Mapping[str, Sequence[Operation]]
 ) -> dict[str, Denied]:
-    """The topics that policies do not allow to be altered so, by flat name.
+    """The topics, by flat name, whose alteration policies do not allow.
 
-    Messages are in logical names. Raises OSError, and :class:`Rejected` when the broker does not
+    Messages are in logical names. Raises OSError, and :class:`Rejected` if the broker does not
     describe a topic.
     """
     flats = subject_to_policies(context, wanted)
@@ -86,8 +87,8 @@ async def namespace_violation(
     configs: Mapping[str, str],
     before: Mapping[str, str] | None = None,
 ) -> Denied | None:
-    """Why policies do not allow a namespace these configs of its own. ``before``: those that it
-    has, None for one that is made."""
+    """Why policies do not allow a namespace these configs of its own. ``before``: its configs until
+    now, or None if it is being created."""
     if not context.judge.applies(path):
         return None
     snapshot = context.catalog.snapshot
@@ -108,11 +109,11 @@ async def inheritance_violation(
     altered_namespace: tuple[str, Mapping[str, str]],
     inheriting: Mapping[str, Collection[str]],
 ) -> Denied | None:
-    """Why a namespace may not have these configs of its own because of topics that inherit them.
+    """Why topics that inherit a namespace's configs do not allow it these configs of its own.
 
-    ``inheriting`` are the keys that topics inherit by namespace: it, and those below it. Only
-    declared rules are evaluated, and once for all topics of a namespace, so no topic is named: they
-    cannot differ in what they inherit. Raises OSError.
+    ``inheriting``: the keys that topics inherit, by namespace (this one and the namespaces below
+    it). Only declared rules are evaluated, once for all topics of a namespace, because these topics
+    inherit the same configs; so no topic is named. Raises OSError.
     """
     path, configs = altered_namespace
     keys = changed_keys(snapshot.namespaces[path].configs, configs)
@@ -150,14 +151,15 @@ async def inheritance_violation(
 
 
 def changed_keys(before: Mapping[str, str], after: Mapping[str, str]) -> frozenset[str]:
-    """The keys with another value, or with one where there was none, or the reverse."""
+    """The keys whose value differs, or that only one of the two mappings has."""
     return frozenset(key for key in {*before, *after} if before.get(key) != after.get(key))
 
 
 def _inherited_then(
     snapshot: Snapshot, namespace: str, key: str, path: str, configs: Mapping[str, str]
 ) -> str | None:
-    """The configs that a namespace's topics inherit once the one at ``path`` has these configs."""
+    """The value that a namespace's topics inherit for a key if the namespace at ``path`` gets
+    ``configs``."""
     for tier in reversed(parents(namespace)):
         found = snapshot.namespaces.get(tier)
         own = configs if tier == path else NO_CONFIGS if found is None else found.configs

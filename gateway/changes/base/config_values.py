@@ -1,4 +1,4 @@
-"""Values of configs, as clients write them and as brokers tell them."""
+"""Compares values of configs as clients write them with values as brokers describe them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ _BOOLEANS: Final = frozenset({"true", "false"})
 
 
 def is_same_value(one: str | None, other: str | None) -> bool:
-    """Whether a broker takes two values of a config for the same; None is none at all.
+    """Whether a broker reads two values of a config as the same value; None is no value.
 
-    The catalog keeps values as clients have written them, and a broker describes what it has read
-    of them (``ConfigDef.parseType`` and ``convertToString``): of ``+0100`` it tells ``100``, of
-    ``compact, delete`` ``compact,delete``, of ``0.50`` ``0.5`` and of ``TRUE`` ``true``.
+    The catalog keeps values as clients have written them, and a broker describes the parsed value
+    (``ConfigDef.parseType`` and ``convertToString``): ``+0100`` becomes ``100``, ``compact,
+    delete`` becomes ``compact,delete``, ``0.50`` becomes ``0.5`` and ``TRUE`` becomes ``true``.
     """
     if one == other or one is None or other is None:
         return one == other
@@ -25,7 +25,7 @@ def _read(value: str) -> list[object]:
 
 
 def _item(text: str) -> object:
-    # Whole numbers first: the largest of Kafka's are no floats.
+    # Whole numbers first, because a float cannot hold Kafka's largest numbers.
     for number in (int, float):
         try:
             return number(text)

@@ -46,14 +46,14 @@ Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
 ATTEMPTS: Final = 20
-"""How often a change is decided again if its grounds keep changing."""
+"""How often a change is decided again if the state that it is decided on keeps changing."""
 
 
 MOVED: Final = try_again("The topic was moved in the meantime")
 
 
 class Outdated(Exception):
-    """The catalog has changed under what was read of the broker: read it once more."""
+    """The catalog changed after the broker was queried, so the broker must be queried again."""
 
 
 class Cluster(Protocol):
@@ -61,25 +61,26 @@ class Cluster(Protocol):
 
     @property
     def api_versions(self) -> Mapping[int, tuple[int, int]]:
-        """The (lowest, highest) version that its brokers serve, by API key."""
+        """The (lowest, highest) version that the brokers serve, by API key."""
         ...
 
     @property
     def brokers(self) -> Mapping[int, tuple[str, int]]:
-        """The (host, port) of each by its node id, as of the last listing."""
+        """The (host, port) of each broker by its node id, as of the last listing."""
         ...
 
     @property
     def index(self) -> TopicIndex:
-        """As of the last listing and what was learnt since."""
+        """The topics as of the last listing, with changes learnt since."""
         ...
 
     def lately_failed(self, address: tuple[str, int]) -> bool:
-        """Whether the broker at this address was given up, or rejected a connection, lately."""
+        """Whether the gateway lately gave up the broker at this address, or it rejected a
+        connection."""
         ...
 
     async def refresh(self) -> None:
-        """List anew; raises ClusterUnreachable, an OSError."""
+        """List the topics again. Raises ClusterUnreachable, an OSError."""
         ...
 
 
@@ -90,33 +91,32 @@ def now_ms() -> int:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """The catalog, the cluster, and the connection for admin requests. ``clock`` returns
-    milliseconds since the epoch.
-
-    ``deprecated_grants`` counts ACLs that were made over the wire and should not be any more, by
-    operation, until they are taken. ``judge`` evaluates the policies. ``freezer`` keeps names from
-    clients while what they lead to changes, and waits for what is ``at_work``. ``ids`` lists groups
-    and transactional ids, ``flat_acls`` finds their ACLs. ``turns`` are those that long decisions
-    take, or None if nobody else is served meanwhile.
-    """
+    """Every change's catalog, cluster, connection for admin requests, and further collaborators."""
 
     catalog: Catalog
     cluster: Cluster
     admin: CoordinatorAdmin
     clock: Callable[[], int] = now_ms
+    """Returns milliseconds since the epoch."""
     trees: Trees = field(default_factory=Trees)
     usage: Usage = field(default_factory=Usage)
     judge: Judge = NO_JUDGE
+    """Evaluates the policies."""
     deprecated_grants: Counter[str] = field(default_factory=Counter)
+    """Counts deprecated ACLs that clients created, by operation, until the counts are read."""
     freezer: Freezer = NO_FREEZER
+    """Keeps names from clients while their topics change, and waits for what is ``at_work``."""
     at_work: AtWork = field(default_factory=AtWork)
     ids: IdListing = field(default_factory=IdListing)
+    """Lists groups and transactional ids."""
     flat_acls: FlatAcls = field(default_factory=FlatAcls)
+    """Finds the ACLs of groups and transactional ids."""
     turns: Turns | None = None
+    """The turns that long decisions take; None if nothing else is served meanwhile."""
 
     async def decide(self, decide: Decide, validate_only: bool) -> None:
-        """Change the catalog; with ``validate_only`` just find what is against it. Raises OSError,
-        and what ``decide`` raises."""
+        """Change the catalog; with ``validate_only`` only find errors. Raises OSError, and the
+        errors that ``decide`` raises."""
         if validate_only:
             found = partial(decide, self.catalog.snapshot)
             await sliced(self.turns, found)
@@ -128,8 +128,8 @@ class Context:
         entries: Collection[TopicEntry],
         former: Callable[[Snapshot, TopicEntry], Change],
     ) -> OSError | None:
-        """Put what there was in place of entries, unless these have changed since. Returns why
-        that failed: housekeeping ends them in time."""
+        """Put the ``former`` entries in place of entries, unless these have changed since. Returns
+        the error if that failed; then housekeeping ends the entries in time."""
 
         def decide(newest: Snapshot) -> list[Change]:
             held = newest.topics
@@ -138,7 +138,7 @@ class Context:
         return await self.tidy(decide)
 
     async def tidy(self, decide: Decide) -> OSError | None:
-        """Change the catalog if there is anything to change; returns why that failed, where the
+        """Change the catalog if ``decide`` returns changes. Returns the error if that failed; the
         request is done all the same."""
         try:
             if decide(self.catalog.snapshot):
@@ -151,9 +151,9 @@ class Context:
 async def decide_until_current(
     context: Context, attempt: Callable[[], Awaitable[Answer]], what: str
 ) -> Answer:
-    """The result of the first ``attempt`` that is not :class:`Outdated`; each begins with the
-    newest catalog. Raises :class:`Rejected` when ``what`` keeps changing, OSError, and what the
-    attempt raises."""
+    """The result of the first ``attempt`` that is not :class:`Outdated`; each attempt begins with
+    the newest catalog. Raises :class:`Rejected` if ``what`` keeps changing, OSError, and the errors
+    of the attempt."""
     for _ in range(ATTEMPTS):
         await context.catalog.refresh()
         try:
@@ -165,13 +165,13 @@ async def decide_until_current(
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A response body in the client's names, and the items that were ``denied``, for the audit log:
-    each with its name, in the order of the request; :meth:`Batch.answered` finds them.
-    ``throttle_ms``: for how long a broker throttles what was asked of it for the request."""
+    """A response body in the client's names, and the items denied, for the audit log."""
 
     body: bytes
     denied: Sequence[tuple[str, Denied]] = ()
+    """Each denied item with its name, in the order of the request (:meth:`Batch.answered`)."""
     throttle_ms: int = 0
+    """Milliseconds for which a broker throttles the queries made for this request."""
 
 
 RequestChange: TypeAlias = Callable[[Context, Access, int, bytes], Coroutine[Any, Any, Answered]]
@@ -180,35 +180,38 @@ RequestChange: TypeAlias = Callable[[Context, Access, int, bytes], Coroutine[Any
 
 @dataclass(slots=True)
 class Batch(Generic[Key, Item, Answer]):
-    """One admin request that the gateway answers itself: its items, by their names or their places
-    in the request, on their way to their answers.
+    """One admin request that the gateway answers locally: its items and their answers.
 
-    ``access`` is the client's, on the state of the catalog that the request is done on. ``keys``
-    are in the order of the request, each once. An item is ``left`` until it has one of the
-    ``answers``: the API's own, or why it is rejected. ``twins`` maps a second spelling to the first
-    one, whose answer it gets. ``spelled`` returns the name of an item, for the audit log.
+    Keys are the items' names, or their positions in the request.
     """
 
     context: Context
     access: Access
+    """The client's access on the state of the catalog on which the request is executed."""
     keys: Collection[Key]
+    """In the order of the request, without duplicates."""
     left: dict[Key, Item] = field(default_factory=dict)
+    """The items that have no answer yet."""
     answers: dict[Key, Answer | Denied] = field(default_factory=dict)
+    """The API's own answer to an item, or why the item is rejected."""
     twins: dict[Key, Key] = field(default_factory=dict)
+    """A second spelling to the first spelling of the same item, whose answer it gets."""
     spelled: Callable[[Key], str] = field(default=str, kw_only=True)
+    """Returns the name of an item, for the audit log."""
 
     @property
     def view(self) -> View:
-        """The view by which names are read, on the state of the catalog that ``access`` has."""
+        """The view that reads names, on the state of the catalog that ``access`` has."""
         return self.access.view
 
     def follow_catalog(self) -> None:
-        """Go on by the newest state of the catalog that this process has."""
+        """Continue on the newest state of the catalog that this process has."""
         self.access = self.access.over(View(self.view.settings, self.context.catalog.snapshot))
 
     async def refresh(self) -> None:
-        """Read the catalog to its end and go on by that; by the last state known while the catalog
-        cannot be read. Raises CatalogUnavailable, an OSError, when that is too old."""
+        """Read the catalog to its end and continue on that state. If the catalog cannot be read,
+        continue on the last known state. Raises CatalogUnavailable, an OSError, if that state is
+        too old."""
         catalog = self.context.catalog
         try:
             await catalog.refresh()
@@ -218,9 +221,12 @@ class Batch(Generic[Key, Item, Answer]):
         self.follow_catalog()
 
     def why_not_now(self, operation: int, names: Mapping[str, str]) -> dict[str, Denied]:
-        """Why the client may not do ``operation`` any more on topics that are called so (flat name
-        to the client's), by flat name; that is asked right before a broker is (``AtWork``). A topic
-        that was moved is another owner's, and one that is frozen may be moved any moment."""
+        """Why the client may not do ``operation`` any more on these topics, by flat name.
+        ``names``: flat name to the client's name.
+
+        This is checked right before a broker is requested (``AtWork``), because a topic that was
+        moved belongs to another namespace, and a frozen topic may be moved at any moment.
+        """
         snapshot = self.context.catalog.snapshot
         frozen = Frozen.of(freezes_in(snapshot).values())
         access = self.access.over(View(self.view.settings, snapshot, frozen=frozen))
@@ -234,23 +240,23 @@ class Batch(Generic[Key, Item, Answer]):
         return denied
 
     def is_open(self, key: Key) -> bool:
-        """Whether nothing is decided of an item yet."""
+        """Whether nothing has been decided about an item yet."""
         return key not in self.answers and key not in self.twins
 
     def answer(self, key: Key, answer: Answer | Denied) -> None:
-        """Answer an item, which goes no further."""
+        """Give an item its answer; it is then no longer ``left``."""
         self.answers[key] = answer
         self.left.pop(key, None)
 
     def reject(self, why: Denied, keys: Iterable[Key] | None = None) -> None:
-        """Reject these items; by default all that have no answer yet."""
+        """Reject these items; by default all items that have no answer yet."""
         if keys is None:
             keys = [key for key in paced(self.keys) if self.is_open(key)]
         for key in list(keys):
             self.answer(key, why)
 
     def restart(self) -> None:
-        """Forget all that was decided of the items: they are decided anew."""
+        """Forget all decisions about the items, which are decided again."""
         for decided in (self.left, self.answers, self.twins):
             decided.clear()
 
@@ -260,8 +266,8 @@ class Batch(Generic[Key, Item, Answer]):
             yield key, self.answers[self.twins.get(key, key)]
 
     def answered(self, body: bytes) -> Answered:
-        """The response ``body`` to the results, and which of these are denials: whoever answered an
-        item with one, and wherever, the audit log has it."""
+        """The response ``body`` with the denials among the results. Every denial goes to the audit
+        log, wherever it was decided."""
         denied = [
             (self.spelled(key), answer)
             for key, answer in self.results()
@@ -273,14 +279,14 @@ class Batch(Generic[Key, Item, Answer]):
 def write_response(
     name: str, version: int, items: str, entries: Iterable[Mapping[str, object]]
 ) -> bytes:
-    """The body of the response ``name``, whose array ``items`` has these entries."""
+    """The body of the response ``name`` whose array ``items`` has these entries."""
     cls = messages.message_class(name, version)
     item_class = element_class(cls, items)
     return messages.write(make(cls, {items: tuple(make(item_class, each) for each in entries)}))
 
 
 def error_fields(answer: object) -> dict[str, object]:
-    """The error fields of a response's entry; no error unless ``answer`` is a :class:`Denied`."""
+    """The error fields of a response's entry; no error, unless ``answer`` is a :class:`Denied`."""
     if isinstance(answer, Denied):
         return {"error_code": answer.code, "error_message": answer.message}
     return {"error_code": 0, "error_message": None}
