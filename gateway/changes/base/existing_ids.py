@@ -1,9 +1,9 @@
-"""Groups and transactional ids that the brokers have now: a new namespace takes over those that
-carry its prefix.
+"""Groups and transactional ids that the brokers have now, because a new namespace takes over the
+ids that have its prefix.
 
-Each broker lists those that it coordinates, and only those that the gateway's principal may
-describe. So the listing is of all brokers, and fails where one of them does not answer, or where a
-partition of the topics that hold groups and ids has no leader.
+A broker lists only the ids that it coordinates, and of these only the ids that the gateway's
+principal may describe. So all brokers are queried. The listing fails if a broker does not respond,
+or if a partition of the topics that hold groups and ids has no leader.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from protocol.pausing import paced
 from protocol.schema import api_key_of
 
 SECONDS: Final = 10.0
-"""The longest that one listing takes."""
+"""Seconds that one listing takes at most."""
 
 _REST_PER_WORK: Final = 3
 _MOST_WORK: Final = 1.0
@@ -52,9 +52,12 @@ NO_IDS: Final = Ids()
 
 
 class IdListing:
-    """Lists the ids of one cluster, for a quarter of the time at most. All who ask while a listing
-    is under way share the next one: what a listing shows is no older than the question. ``turns``
-    are those that the reading of long lists takes, or None if nobody else is served meanwhile."""
+    """Lists the ids of one cluster, for a quarter of the time at most.
+
+    Callers that come while a listing is in progress share the next listing, so a listing is never
+    older than its callers' requests. ``turns``: the turns that reading long lists takes, or None if
+    nothing else is served meanwhile.
+    """
 
     def __init__(self, turns: Turns | None = None) -> None:
         self._turns = turns
@@ -68,16 +71,17 @@ class IdListing:
         versions: Mapping[int, tuple[int, int]],
         prefixes: tuple[str, ...],
     ) -> Ids:
-        """The ids with one of these prefixes. ``versions`` are those that the cluster serves, by
-        API key: before Kafka 3.0 none lists transactional ids, and there are none here.
+        """The ids with one of these prefixes.
 
-        Raises :class:`Rejected` where not all of them could be listed in time.
+        ``versions``: the versions that the cluster serves, by API key. Before Kafka 3.0 brokers do
+        not list transactional ids, so the result has none. Raises :class:`Rejected` if not all ids
+        could be listed in time.
         """
         if self._next is None:
             self._next = asyncio.create_task(self._list_after(self._running, admin, versions))
             self._next.add_done_callback(_retrieve)
         try:
-            # One caller that is cancelled must not cancel what the others wait for.
+            # If one caller is cancelled, the listing must go on for the other callers.
             ids = await asyncio.shield(self._next)
         except (OSError, ProtocolError):
             raise Rejected.of(_NOT_ALL) from None
@@ -98,7 +102,8 @@ class IdListing:
         async with asyncio.timeout(SECONDS):
             listing = self._list(admin, versions)
             listed = await (listing if self._turns is None else InSlices(self._turns, listing))
-        # What a broker that is slow once takes is no work that has to be spread.
+        # The pause grows with the listing's work, but only up to _MOST_WORK, because the time of a
+        # slow broker is no work of the gateway.
         took = min(loop.time() - began, _MOST_WORK)
         self._not_before = loop.time() + _REST_PER_WORK * took
         return listed
@@ -144,7 +149,8 @@ async def _of_broker(
 
 
 def _lacks_leaders(topic: Any) -> bool:
-    """Whether what a partition of this topic holds is listed by no broker."""
+    """Whether a partition of this topic has no leader, so that no broker lists its groups or
+    ids."""
     if int(topic.error_code) == _LEADER_NOT_AVAILABLE:
         return True
     return any(int(each.leader_id) < 0 for each in paced(topic.partitions))
@@ -155,6 +161,7 @@ def _beginning(ids: Iterable[str], prefixes: tuple[str, ...]) -> tuple[str, ...]
 
 
 def _retrieve(task: asyncio.Task[Ids]) -> None:
-    """A listing that nobody waits for any more fails in silence."""
+    """Retrieve the error of a listing that no caller waits for any more, so asyncio does not log
+    it."""
     if not task.cancelled():
         task.exception()

@@ -1,4 +1,5 @@
-"""ACLs of groups and transactional ids that are written as brokers know these: ``team-a..app``."""
+"""ACLs of groups and transactional ids that are written with the brokers' names:
+``team-a..app``."""
 
 from __future__ import annotations
 
@@ -13,15 +14,15 @@ Acls = Mapping[ResourcePattern, ResourceAcls]
 
 
 class FlatAcls:
-    """The patterns of one state of the catalog, kept until its ACLs change: many namespaces may be
-    made of one state, and there may be 100,000 ACLs."""
+    """The patterns of one state of the catalog, kept until its ACLs change, because many namespaces
+    may be created on one state, and there may be 100,000 ACLs."""
 
     def __init__(self) -> None:
         self._acls: Acls | None = None
         self._by_namespace: dict[str, list[ResourcePattern]] = {}
 
     def inside(self, acls: Acls, namespaces: Collection[str]) -> Iterable[ResourcePattern]:
-        """The patterns that are decided as ones in these namespaces, whether or not these exist."""
+        """The patterns that are decided as patterns of these namespaces, which need not exist."""
         if self._acls is not acls:
             found: dict[str, list[ResourcePattern]] = {}
             for pattern in paced(acls):

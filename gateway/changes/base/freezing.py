@@ -1,8 +1,8 @@
-"""Names are frozen while what they lead to changes: nothing under way survives the change.
+"""Freezes names while their topics or namespaces change, so no request is in progress meanwhile.
 
 ``async with context.freezer.hold(names, ...) as hold`` begins when every worker of every gateway
-denies the names and has nothing under way under them; the change is committed within it, with what
-``hold.ended`` adds. Whatever happens, the names are thawed then.
+rejects requests for the names and has no request for them in progress. The change is committed
+within it, with the changes that ``hold.ended`` adds. The names are thawed at its end in any case.
 """
 
 from __future__ import annotations
@@ -36,26 +36,27 @@ from gateway.names import LogicalName
 log = logging.getLogger(__name__)
 
 PATIENCE: Final = 10.0
-"""Seconds for which a change waits for what is under way: less than clients wait for an answer."""
+"""Seconds for which a change waits for requests in progress: less than clients wait for a
+response."""
 
 LASTS: Final = 60_000
-"""Milliseconds after which a freeze is ended by any worker: its maker is gone. Longer than all that
-is done during one."""
+"""Milliseconds after which any worker ends a freeze, because its maker has ended. Longer than any
+change within a freeze takes."""
 
 FORCED_BY: Final = "gateway.force"
-"""The config by which a move goes ahead after that time whatever is under way."""
+"""The config with which a move proceeds after that time, whatever requests are in progress."""
 
 _FIRST_LOOK: Final = 0.002
 _LAST_LOOK: Final = 0.05
 
 Here = Callable[[str], Sequence[str] | None]
-"""What holds up a freeze, by its id, in this process, or None if the process has not read it
-yet."""
+"""Takes a freeze's id and returns the requests of this process that the freeze waits for; None if
+the process has not read the freeze yet."""
 
 
 class Freezer:
-    """Freezes names for the changes of one worker, whose ``run`` the catalog knows. ``silence`` is
-    after how many milliseconds a worker that does not answer counts as ended."""
+    """Freezes names for the changes of one worker, whose ``run`` the catalog knows. ``silence``:
+    milliseconds after which a worker that does not respond counts as ended."""
 
     def __init__(
         self,
@@ -85,17 +86,17 @@ class Freezer:
     ) -> Hold:
         """A freeze of these names for a change of ``what``, such as ``Topic 'org:x'``.
 
-        ``forced``: the change goes ahead after the time for which it waits, and does not wait for
-        workers that have ended. ``tells``: the client
-        may know which gateways and clients hold it up. Entering it raises :class:`Rejected` where
-        they do for too long, and OSError.
+        ``forced``: the change proceeds when the time to wait is over, and does not wait for workers
+        that have ended. ``tells``: the error may show the client which gateways and clients the
+        freeze waited for. Entering the freeze raises :class:`Rejected` if it waits too long, and
+        OSError.
         """
         frozen = tuple(sorted(map(str, names))), tuple(sorted(namespaces))
         return Hold(self, what, frozen, forced=forced, tells=tells)
 
 
 class Hold:
-    """A freeze under way."""
+    """A freeze in progress."""
 
     def __init__(
         self,
@@ -128,7 +129,8 @@ class Hold:
                 text = f"{self._what} was not changed: this worker has yet to register; try again."
                 raise Rejected(REQUEST_TIMED_OUT, text, FROZEN)
             self._check_others(newest, names, namespaces)
-            # Waiting for what lasts longer would only keep the names from their clients.
+            # If the wait could not end within ``patience``, it would only keep clients from the
+            # names.
             ended = ended_lately(newest, now, int(freezer.patience * 1000))
             if ended and not self._forced:
                 raise self._given_up([*map(_shown, ended)])
@@ -151,9 +153,12 @@ class Hold:
         await self._thaw()
 
     def check(self, newest: Snapshot, names: Iterable[LogicalName] = ()) -> None:
-        """Raise :class:`Rejected` where others have thawed what this holds, since this process was
-        taken for gone; or where another freeze holds one of these ``names``, which lead to what is
-        changed: its maker decides what becomes of that."""
+        """Raise :class:`Rejected` if this freeze has ended, or if another freeze holds one of
+        ``names``.
+
+        Other workers end this freeze if they took this process for gone. ``names`` lead to the
+        topics that are changed; the maker of the other freeze decides how these topics change.
+        """
         freeze = self._freeze
         if freeze is not None and freeze.freeze_id not in freezes_in(newest):
             raise Rejected(
@@ -165,12 +170,14 @@ class Hold:
     def ended(
         self, newest: Snapshot, changes: Sequence[Change], names: Iterable[LogicalName] = ()
     ) -> list[Change]:
-        """The changes, and that what this holds is thawed with them. As :meth:`check`."""
+        """The changes, with the changes that thaw the names that this freeze holds. As
+        :meth:`check`."""
         self.check(newest, names)
         return self.thawed(newest, changes)
 
     def holds(self, names: Iterable[LogicalName], namespaces: Iterable[str] = ()) -> bool:
-        """Whether it is a freeze of all these, or nothing can be frozen."""
+        """Whether this freeze holds all these names and namespaces, or names cannot be frozen at
+        all."""
         if self._freezer is None or not can_freeze(self._freezer.catalog.snapshot):
             return True
         frozen = Frozen(frozenset(self._frozen[0]), self._frozen[1])
@@ -187,11 +194,11 @@ class Hold:
             raise Rejected(REQUEST_TIMED_OUT, text, FROZEN)
 
     def thawed(self, newest: Snapshot, changes: Sequence[Change]) -> list[Change]:
-        """The same for what is done already, and cannot be given up any more."""
+        """As :meth:`ended`, without the check, for a change that is already made at the broker."""
         return [*changes, *(() if self._freeze is None else thaw(newest, self._freeze))]
 
     async def _wait(self, freezer: Freezer, freeze: Freeze) -> None:
-        """Wait until nothing is under way. Raises :class:`Rejected`."""
+        """Wait until no request for the names is in progress. Raises :class:`Rejected`."""
         time = asyncio.get_running_loop().time
         deadline, look = time() + freezer.patience, _FIRST_LOOK
         while True:
@@ -213,7 +220,8 @@ class Hold:
             raise error
 
     def _given_up(self, who: Sequence[str]) -> Rejected:
-        """The error for a change that these hold up, which is logged."""
+        """The error for a change that waited for these workers and clients in vain; it is
+        logged."""
         log.warning("%s is held up by %s", self._what, ", ".join(who))
         where = f" ({', '.join(who)})" if self._tells else ""
         return Rejected(
@@ -224,7 +232,7 @@ class Hold:
         )
 
     async def _thaw(self) -> None:
-        """End the freeze, unless the change has."""
+        """End the freeze, unless the change has ended it."""
         freeze, freezer, unheard = self._freeze, self._freezer, self._unheard
         if freeze is None or freezer is None:
             return
@@ -233,7 +241,7 @@ class Hold:
             return thaw(newest, freeze, unheard, freeze.until - LASTS)
 
         try:
-            # Also where it is not known whether it began.
+            # Also if it is unknown whether the freeze began.
             if end(freezer.catalog.snapshot):
                 await freezer.catalog.change(end)
         except CatalogUnavailable as error:
@@ -246,7 +254,7 @@ def _shown(worker: Worker) -> str:
 
 
 class NoFreezer(Freezer):
-    """Freezes nothing: for what has no clients."""
+    """Freezes nothing, for tools without clients."""
 
     def __init__(self) -> None:
         pass

@@ -1,4 +1,4 @@
-"""Rights to the groups of a namespace, which go with it when it is deleted."""
+"""Rights to the groups of a namespace, which are deleted with the namespace."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ from gateway.views.access import ALTER, DELETE, Access
 from gateway.views.authorized_access import ACL_RULE
 
 _ANYTHING: Final = "?"
-"""Stands for what is in a namespace: nothing is named so."""
+"""Stands for any name in a namespace; no topic has this name."""
 
 
 def groups_why_not(access: Access, path: str) -> Denied | None:
     """Why the groups of a namespace may not be deleted, or None if they may.
 
-    Only brokers list them, and later, so it goes by the ACLs that the principal cannot change: a
-    DENY of DELETE on any group in the namespace, and the namespace's own, which may shut it out.
+    Only brokers list groups, and they are queried later. So this decides by the ACLs that the
+    principal cannot change: a DENY of DELETE on any group in the namespace, and the namespace's own
+    ACLs, which may deny the principal everything inside it.
     """
     if access.cluster(ALTER) is None:
         return None

@@ -1,7 +1,6 @@
-"""The configs of topics in namespaces and of namespaces themselves (KIP-37: Namespace Configs):
-what is their own, and what they inherit. Pure.
+"""The own and the inherited configs of topics and namespaces (KIP-37: Namespace Configs). Pure.
 
-The broker holds both as configs of the topic; the catalog says which keys are the topic's own.
+The broker holds both as configs of the topic; the catalog records which keys are the topic's own.
 """
 
 from __future__ import annotations
@@ -45,14 +44,14 @@ def own_configs(snapshot: Snapshot, flat: str) -> frozenset[str]:
 
 
 def differs(snapshot: Snapshot, flat: str, namespace: str) -> bool:
-    """Whether a topic would have other values in ``namespace`` than it inherits where it is."""
+    """Whether a topic would inherit other values in ``namespace`` than in its present namespace."""
     own = own_configs(snapshot, flat)
     here, there = (inherited(snapshot, one) for one in (snapshot.owner(flat).namespace, namespace))
     return any(here.get(key) != there.get(key) for key in (here.keys() | there.keys()) - own)
 
 
 def pending(snapshot: Snapshot, flat: str) -> Collection[str] | None:
-    """The keys of which the broker may not yet hold what the topic inherits; None: any of them."""
+    """The keys for which the broker may not hold the inherited value yet; None: any key."""
     entry = snapshot.topics.get(flat)
     if entry is not None and entry.apply:
         return None
@@ -61,11 +60,12 @@ def pending(snapshot: Snapshot, flat: str) -> Collection[str] | None:
 
 
 def own_of(snapshot: Snapshot, flat: str, dynamic: Mapping[str, str]) -> frozenset[str]:
-    """The keys of a topic that are its own, given what is set on it at the broker (``dynamic``).
+    """The keys that are the topic's own, given the configs set on it at the broker (``dynamic``).
 
-    Besides those that the catalog has these are all that it does not inherit: what was set
-    before there was a namespace, or at the broker itself. As long as what it inherits has yet to
-    reach the broker this cannot be known, but then it was recorded before.
+    They are the keys that the catalog records, and all keys whose value the topic does not inherit:
+    these were set before there was a namespace, or directly at the broker. While an inherited value
+    has yet to reach the broker, a key cannot be told this way; but then the catalog recorded it
+    before.
     """
     recorded = own_configs(snapshot, flat)
     waits = pending(snapshot, flat)
@@ -83,19 +83,20 @@ def own_of(snapshot: Snapshot, flat: str, dynamic: Mapping[str, str]) -> frozens
 
 
 def topics_in(snapshot: Snapshot, flats: Iterable[bytes], namespace: str) -> list[str]:
-    """The flat names that belong to ``namespace`` or one below it, sorted."""
+    """The flat names of topics in or below ``namespace``, sorted."""
     prefix = namespace + ":"
     owners = ((flat.decode(), snapshot.owner(flat.decode()).namespace) for flat in flats)
     return sorted(f for f, owner in owners if owner == namespace or owner.startswith(prefix))
 
 
 def tiers(snapshot: Snapshot, namespace: str) -> tuple[Namespace | None, ...]:
-    """The namespace and those above it, as they are."""
+    """The entries of the namespace and of those above it; None for a namespace that does not
+    exist."""
     return tuple(snapshot.namespaces.get(tier) for tier in parents(namespace))
 
 
 def ground(snapshot: Snapshot, flat: str) -> Ground:
-    """All that the catalog says of a topic's configs; where it is equal nothing has changed."""
+    """The catalog's part in a topic's configs; while it is equal, nothing has changed."""
     owner = snapshot.owner(flat)
     return snapshot.topics.get(flat), owner, tiers(snapshot, owner.namespace)
 
@@ -104,18 +105,18 @@ def ground(snapshot: Snapshot, flat: str) -> Ground:
 
 
 def entry_for(snapshot: Snapshot, flat: str, now: int) -> TopicEntry:
-    """The topic's entry, or a new one that says no more than its flat name does."""
+    """The topic's entry, or a new entry that holds only the name in its flat name."""
     return snapshot.topics.get(flat) or TopicEntry(flat, snapshot.owner(flat), since=now)
 
 
 def later(entry: TopicEntry | None, now: int) -> int:
-    """When an entry changes, in milliseconds: later than the last time, whatever the clock says, so
-    that two states of an entry are never equal."""
+    """The time of an entry's change, in milliseconds: always later than its last change, whatever
+    the clock shows, so two states of an entry are never equal."""
     return now if entry is None else max(now, entry.since + 1)
 
 
 def settled(snapshot: Snapshot, entry: TopicEntry) -> TopicEntry | Removal:
-    """An entry with nothing left to do: its removal when it says no more than its flat name."""
+    """An entry with nothing left to do; its removal if it holds only the name in its flat name."""
     if not entry.name.namespace and not entry.apply:
         entry = replace(entry, own_configs=())  # there is nothing to tell them from
     busy = entry.apply or entry.creating or entry.counted or entry.aliases or entry.own_configs
@@ -127,8 +128,8 @@ def settled(snapshot: Snapshot, entry: TopicEntry) -> TopicEntry | Removal:
 
 
 def removed_topic(snapshot: Snapshot, entry: TopicEntry) -> list[Change]:
-    """The changes for a topic that was deleted: its entry goes, and its links dangle from now on,
-    for a new topic of the same name is not the one that was shared."""
+    """The changes for a topic that was deleted: its entry is removed, and its links dangle, because
+    a new topic of the same name is not the topic that was shared."""
     links = (snapshot.links[name] for name in snapshot.links_of(entry.flat))
     dangling = (replace(link, gone=str(entry.name)) for link in links)
     return [*dangling, Removal(key_of(entry))]
@@ -145,9 +146,10 @@ def alter_configs(
 ) -> dict[str, str]:
     """The own configs of a topic or namespace after ``operations`` (IncrementalAlterConfigs).
 
-    ``above`` is what it inherits, ``defaults`` the cluster's (value, config type) by key: what is
-    appended to a key that it does not set is appended to these, as a broker does for topics. The
-    broker validates keys and values. Raises :class:`Rejected`.
+    ``above``: the configs that it inherits. ``defaults``: the cluster's (value, config type) by
+    key. If it does not set a key, APPEND and SUBTRACT start from the inherited value or the
+    default, as at a broker for topics. The broker validates keys and values. Raises
+    :class:`Rejected`.
     """
     new = dict(own)
     seen: set[str] = set()
@@ -191,8 +193,8 @@ def adjust_created(
 ) -> Any:
     """A topic of a CreateTopics response whose inherited configs have INHERITED as their source.
 
-    ``own`` are the keys that the request set, ``inherited`` is ``Snapshot.effective_configs``.
-    Versions before 5 have no configs, and then nothing is to be done.
+    ``own``: the keys that the request set. ``inherited``: ``Snapshot.effective_configs``. Versions
+    before 5 have no configs, so the topic is returned as it is.
     """
     configs = getattr(response_topic, "configs", None)
     if not configs:
@@ -213,10 +215,10 @@ def adjust_described(
     inherited: Mapping[str, str],
     unsettled: Collection[str] | None = (),
 ) -> tuple[Any, ...]:
-    """The configs of a DescribeConfigs result, inherited ones with INHERITED as their source.
+    """The configs of a DescribeConfigs result; inherited configs have INHERITED as their source.
 
-    ``unsettled`` are the keys of :func:`pending`: whatever the broker holds of them, unless it is
-    the topic's own, was inherited.
+    ``unsettled``: the keys of :func:`pending`. Any value that the broker holds for such a key was
+    inherited, unless the key is the topic's own.
     """
 
     def adjusted(config: Any) -> Any:
@@ -233,7 +235,7 @@ def adjust_described(
                 return changed(config, {"config_source": INHERITED, "synonyms": tuple(synonyms)})
         if value is None or not config.synonyms:
             return config
-        # The value that it would fall back to comes next in the synonyms.
+        # The next synonym is the value to which the config would fall back.
         first, *rest = config.synonyms
         fallback = changed(first, {"value": value, "source": INHERITED})
         return changed(config, {"synonyms": (first, fallback, *rest)})

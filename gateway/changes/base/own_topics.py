@@ -1,4 +1,4 @@
-"""Topics that the gateway makes at brokers for itself."""
+"""Topics that the gateway creates at brokers for itself."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from protocol.messages import Request
 TIMEOUT: Final = timedelta(seconds=5)
 
 ONE_REPLICA: Final = 1
-"""Is tried first: it can be made while other brokers are away."""
+"""The replication factor tried first, because it needs only one broker that is up."""
 
 BROKERS_DEFAULT: Final = -1
-"""Is tried next: a policy of the cluster (KIP-108) may want more replicas."""
+"""The replication factor tried next: a policy of the cluster (KIP-108) may require more
+replicas."""
 
 _CREATE_TOPICS: Final = 7
 
@@ -28,7 +29,8 @@ async def make_topics(
     replicas: int,
     configs: Sequence[Mapping[str, str]] = (),
 ) -> dict[str, Any | Denied]:
-    """Make topics of so many partitions each, by flat name, as :func:`query_each` answers."""
+    """Create topics, each with its number of ``partitions``, by flat name. Results as
+    :func:`query_each`."""
 
     def values(version: int) -> Mapping[str, object]:
         factor = replicas if version >= DEFAULTS_SINCE else ONE_REPLICA

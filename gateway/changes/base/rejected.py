@@ -1,4 +1,4 @@
-"""Errors that a change is rejected with, and how they name things in the client's spelling."""
+"""Errors with which a change is rejected, and how they name things in the client's spelling."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from gateway.views.view import View
 from protocol.pausing import paced
 
 UNAVAILABLE: Final = "unavailable"
-"""The rule of errors for what is not known, or cannot be done, now."""
+"""The rule of errors for things that are unknown, or cannot be done, now."""
 
 BROKER: Final = "broker"
-"""The rule of errors that the broker responds with."""
+"""The rule of errors with which the broker responds."""
 
 
 def try_again(text: str) -> Denied:
-    """The error for what could not be done or found out now; its code is retriable."""
+    """The error for an action or query that failed now; its code is retriable."""
     return Denied(REQUEST_TIMED_OUT, f"{text}; try again.", UNAVAILABLE)
 
 
 UNDECIDED: Final = frozenset({REQUEST_TIMED_OUT, SECURITY_DISABLED})
-"""Error codes that are no denials, whichever rule gives them."""
+"""Error codes that are no denials, whichever rule returns them."""
 
 UNANSWERED: Final = try_again("The broker does not say what became of it")
 """The error for an item that a broker's response leaves out."""
 
 
 class Rejected(Exception):
-    """Nothing is changed, and the client gets the error ``why``. Raised inside a catalog change it
-    leaves the catalog as it is."""
+    """The change is not made, and the client gets the error ``why``. If it is raised inside a
+    catalog change, the catalog stays as it is."""
 
     def __init__(self, code: int, message: str, rule: str = "namespaces") -> None:
         super().__init__(message)
@@ -48,7 +48,7 @@ class Rejected(Exception):
 
     @classmethod
     def of(cls, why: Denied) -> Rejected:
-        """The exception for a rule's, or the broker's, error, which it holds as it is."""
+        """The exception for the error of a rule or of the broker, which it holds unchanged."""
         rejected = cls(why.code, why.message, why.rule)
         rejected.why = why
         return rejected
@@ -66,15 +66,17 @@ def reserved_name(name: str) -> Rejected:
 
 
 def is_denial(why: Denied) -> bool:
-    """Whether an error is a denial, which the audit log has: one of the gateway's own rules decided
-    it. A broker decides its own errors, and nothing is decided where the client is to try again or
-    there are no ACLs at all."""
+    """Whether an error is a denial, which goes to the audit log: a rule of the gateway decided it.
+
+    A broker's errors are no denials. Nothing is decided if the client is to try again, or if there
+    are no ACLs at all.
+    """
     return why.rule not in (BROKER, UNAVAILABLE) and why.code not in UNDECIDED
 
 
 def unavailable(error: OSError) -> Denied:
-    """The retriable error for a catalog or a cluster that does not answer. The cluster's own
-    errors hold addresses, so their texts are kept from the client."""
+    """The retriable error for a catalog or a cluster that does not respond. The cluster's own
+    errors hold addresses, so their texts are not shown to the client."""
     if isinstance(error, CatalogUnavailable):
         text = str(error)
     else:
@@ -83,23 +85,24 @@ def unavailable(error: OSError) -> Denied:
 
 
 def respelled(why: Denied, name: str, spelled: str) -> Denied:
-    """The error with ``spelled``, as the client writes it, in place of the full ``name``."""
+    """The error with the client's spelling ``spelled`` in place of the full ``name``."""
     return replace(why, message=why.message.replace(f"'{name}'", f"'{spelled}'"))
 
 
 def shown_topic(view: View, name: LogicalName) -> str:
-    """A topic, whether or not it exists, as the view spells it; else its full name."""
+    """A topic's name in the view's spelling, whether or not the topic exists; else its full
+    name."""
     return spell_name(view.settings, view.snapshot, name) or str(name)
 
 
 def shown_namespace(view: View, path: str) -> str:
-    """A namespace as messages name it: the view's spelling without the final colon."""
+    """A namespace's name in messages: the view's spelling without the final colon."""
     return (view.spell_namespace(path) or path).removesuffix(DELIMITER).removesuffix(SLASH)
 
 
 def list_names(names: Collection[str], hidden: int = 0) -> str:
-    """Names for a message: the first few, and how many more there are; ``hidden`` more may not be
-    named."""
+    """Names for a message: the first few, and the number of further names. ``hidden``: the number
+    of names that may not be shown, which are counted too."""
     first = [f"'{name}'" for name in sorted(names)[:MAX_NAMES]]
     more = len(names) - len(first) + hidden
     if more:
@@ -108,10 +111,10 @@ def list_names(names: Collection[str], hidden: int = 0) -> str:
 
 
 MAX_NAMES: Final = 10
-"""Names in one error message; of the others it says how many there are."""
+"""Names in one error message, which gives the number of the further names."""
 
 MAX_CHANGES: Final = 10_000
-"""Records (QuorumController.MAX_RECORDS_PER_USER_OP), and partitions that are made
+"""Records of one request (QuorumController.MAX_RECORDS_PER_USER_OP), and partitions that it creates
 (ReplicationControlManager.MAX_PARTITIONS_PER_BATCH)."""
 
 TOO_MANY_CHANGES: Final = Denied(
@@ -123,8 +126,8 @@ TOO_MANY_PARTITIONS: Final = Denied(
 
 
 def too_many_partitions(topics: Iterable[Any]) -> Denied | None:
-    """Why a CreateTopics request asks for too many partitions, or None if it does not. A topic that
-    leaves its partition count to the cluster counts as one."""
+    """Why a CreateTopics request has too many partitions, or None if it does not. A topic that
+    leaves its partition count to the cluster counts as one partition."""
     total = 0
     for topic in paced(topics):
         count = int(topic.num_partitions)

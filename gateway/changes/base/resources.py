@@ -20,7 +20,7 @@ OWN: Final = 1
 """DYNAMIC_TOPIC_CONFIG: set on the topic itself (DescribeConfigsResponse.ConfigSource)."""
 
 INHERITED: Final = 3
-"""DYNAMIC_DEFAULT_BROKER_CONFIG: the source shown for what a namespace sets."""
+"""DYNAMIC_DEFAULT_BROKER_CONFIG: the source shown for configs that a namespace sets."""
 
 DEFAULT: Final = 5
 """DEFAULT_CONFIG."""
@@ -64,7 +64,8 @@ Resource = TopicResource | NamespaceResource | Denied
 
 
 def resource_named(view: View, resource_type: int, name: str) -> Resource:
-    """The topic or namespace that a client names. ``:`` alone is the outermost one it sees."""
+    """The topic or namespace that a client names. ``:`` alone is the outermost namespace that the
+    client sees."""
     why = check_resource(resource_type, name)
     if why is not None:
         return why
@@ -83,8 +84,8 @@ def resource_named(view: View, resource_type: int, name: str) -> Resource:
 
 
 def moved_out(view: View, name: str, flat: str) -> Denied | None:
-    """Why a topic may not be changed from this view although an alias in its home reaches it: the
-    topic was moved out of the home, and the alias only lets clients go on."""
+    """Why a topic may not be changed from this view although an alias in the view's home reaches
+    it. The topic was moved out of the home, and the alias only lets clients keep using it."""
     settings = view.settings
     owner = view.snapshot.owner(flat).namespace
     if not settings.home or settings.escape or below(owner, settings.home) is not None:
@@ -97,8 +98,8 @@ def moved_out(view: View, name: str, flat: str) -> Denied | None:
 
 
 def own_home(view: View, path: str) -> Denied | None:
-    """Why the configs of a home itself may not be changed from inside: they are set for its
-    tenant, not by it."""
+    """Why the configs of a home itself may not be changed from inside it: they are set for the
+    home's tenant, not by the tenant."""
     settings = view.settings
     if not settings.home or settings.escape or path != settings.home:
         return None
@@ -110,8 +111,8 @@ def own_home(view: View, path: str) -> Denied | None:
 
 
 def in_logical_names(access: Access, denied: Denied, topic: TopicResource | None = None) -> Denied:
-    """A broker's error in the client's names; the gateway's own has them already, and what reads
-    like a flat name there is what the client wrote."""
+    """A broker's error in the client's names. The gateway's own errors are in the client's names
+    already, so text in them that looks like a flat name is the client's and stays."""
     if denied.rule != BROKER:
         return denied
     facts = text_facts(access, {} if topic is None else {topic.flat: topic.name})
@@ -119,9 +120,11 @@ def in_logical_names(access: Access, denied: Denied, topic: TopicResource | None
 
 
 def text_facts(access: Access, spelled: Mapping[str, str | None]) -> TextFacts:
-    """The replacement of flat names in a broker's text. ``spelled`` are the topics of the request,
-    by flat name, as the client spells them; all others (and None) are named to a client that may
-    describe them."""
+    """The replacement of flat names in a broker's text.
+
+    ``spelled``: the topics of the request, by flat name, in the client's spelling. All other topics
+    (and those with None) are named only if the client may describe them.
+    """
 
     def shown(flat: bytes) -> bytes | None:
         name = spelled.get(flat.decode(errors="replace"))
@@ -131,9 +134,11 @@ def text_facts(access: Access, spelled: Mapping[str, str | None]) -> TextFacts:
 
 
 def relative_path(view: View, path: str) -> str | None:
-    """A namespace path as ``gateway.namespace`` shows it: relative to a home (``""``: the home
-    itself), with a leading colon outside of it, and from the root of a tree in a volume that is not
-    the listener's; None if this view does not reach."""
+    """A namespace path as ``gateway.namespace`` shows it; None if this view does not reach it.
+
+    The path is relative to the home (``""``: the home itself). Outside of the home it has a leading
+    colon. In a volume other than the listener's it is shown from the root of the tree.
+    """
     settings = view.settings
     home, escape = settings.home, settings.escape
     if settings.mounts is not None and not (settings.is_relative and not home):

@@ -1,8 +1,9 @@
-"""Configs of topics that every broker goes by.
+"""Waits until every broker applies the new configs of topics.
 
-Whoever concludes from a reading what is a topic's own (``base.inherited.own_of``) would take what
-the topic inherited before for that, for good, if a broker told it still. So the catalog goes on
-saying that a key is the topic's own, or is yet to be applied, until brokers tell the new value.
+``base.inherited.own_of`` concludes from a broker's configs which keys are a topic's own. If a
+broker still described a former inherited value, that value would become the topic's own for good.
+So the catalog keeps a key as the topic's own, or as yet to be applied, until brokers describe the
+new value.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ log = logging.getLogger(__name__)
 _MOST_LOGGED: Final = 5
 
 Values = Mapping[str, Mapping[str, str | None]]
-"""By flat name and key; None: the topic sets no value."""
+"""Values by flat name and key; None: the topic sets no value."""
 
 
 def values_after(operations: Mapping[str, Sequence[Operation]]) -> dict[str, dict[str, str | None]]:
@@ -48,10 +49,13 @@ async def late_configs(
     patience: float | None = None,
     but: Callable[[str], Collection[str]] | None = None,
 ) -> frozenset[str]:
-    """The flat names of which some broker tells other values than these, after ``patience``
-    seconds, as long as that ``holds`` of a flat name by the newest catalog. ``but``: the keys that
-    may have any value besides, and no other key has one; None: all others may. A topic that a
-    broker does not describe is left out, unless it is listed: that broker has yet to learn of it.
+    """The flat names for which some broker describes other values than these after ``patience``
+    seconds.
+
+    ``holds``: whether a flat name still counts on the newest catalog. ``but``: the keys of a flat
+    name that may have any value besides, while no further key may have a value; None: all further
+    keys may. A topic that a broker does not describe is left out, unless the cluster lists it: then
+    that broker has yet to learn of the topic.
     """
 
     def requests(flats: Collection[str]) -> list[Request]:

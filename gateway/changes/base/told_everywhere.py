@@ -1,7 +1,7 @@
-"""What every broker goes by.
+"""Waits until every broker applies a change.
 
-A broker answers a change as soon as it is committed, and until another one, or itself, has read
-that, it tells what was before: of configs, topics and partitions.
+A broker responds to a change as soon as it is committed. Until each broker (this broker, too) has
+read the change from the metadata log, it responds with the former configs, topics and partitions.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from gateway.changes.base.context import Context
 from protocol.messages import Request
 
 PATIENCE: Final = 5.0
-"""Seconds for which a broker may tell what was before. They are milliseconds as a rule."""
+"""Seconds for which a broker may respond with the former state. Usually it is milliseconds."""
 
 AT_ONCE: Final = 2
-"""Brokers that are waited for at a time: the gateway's other questions have their turns, too."""
+"""Brokers queried at a time, because the gateway's other queries need their turns, too."""
 
 _ANSWER_SECONDS: Final = 2.0
 _SHARE: Final = 0.2
-"""Seconds in which a broker is logged in to and answers, where all of many do."""
+"""Seconds in which a broker logs the gateway in and responds, on average over many brokers."""
 
 _FIRST_PAUSE: Final = 0.005
 _LONGEST_PAUSE: Final = 0.2
 
 Requests = Callable[[Collection[str]], Sequence[Request]]
-"""The requests about names."""
+"""Takes names and returns the requests about them."""
 
 Late = Callable[[Any], Collection[str]]
-"""The names of which a response tells what was before."""
+"""Takes a response and returns the names for which it has the former state."""
 
 
 async def late_somewhere(
@@ -42,14 +42,13 @@ async def late_somewhere(
     late: Late,
     patience: float | None = None,
 ) -> frozenset[str]:
-    """Ask every broker until it tells of a change, for ``patience`` seconds (PATIENCE); returns the
-    ``names`` of which one still tells what was before.
+    """Query every broker until it applies a change, for ``patience`` seconds (PATIENCE); returns
+    the ``names`` for which some broker still responds with the former state.
 
-    ``requests`` are made anew for each try. What there was no time to ask a broker, or for it to
-    answer, is late, too.
-
-    A broker that does not answer is left out: before it serves clients again it reads all that it
-    has missed. So is one that has failed lately, for which each change would wait again.
+    ``requests`` are made anew for each try. Names for which a broker could not be queried, or could
+    not respond, in time are late, too. A broker that does not respond is left out, because it reads
+    all changes that it missed before it serves clients again. A broker that failed lately is left
+    out as well, because otherwise each change would wait for it again.
     """
     patience = PATIENCE if patience is None else patience
     deadline = asyncio.get_running_loop().time() + patience
@@ -66,16 +65,17 @@ async def late_somewhere(
 
 @dataclass(slots=True)
 class _Broker:
-    """One broker that is asked until it tells of a change. ``left`` are the names of which it does
-    not yet; ``turns`` are those of all brokers that are asked."""
+    """One broker that is queried until it applies a change."""
 
     context: Context
     address: tuple[str, int]
     turns: asyncio.Semaphore
+    """Shared by all brokers that are queried."""
     left: frozenset[str]
+    """The names for which the broker does not apply the change yet."""
 
     async def ask(self, requests: Requests, late: Late, deadline: float) -> None:
-        """Ask until nothing is left, or until the deadline, but once at least."""
+        """Query the broker until no name is left, or until the deadline, but at least once."""
         now = asyncio.get_running_loop().time
         pause = _FIRST_PAUSE
         while self.left:

@@ -1,8 +1,8 @@
-"""Policies (KIP-108) and topics that exist: what policies are given about them, and whether they
-allow topics to come to another namespace, moved or adopted.
+"""Policies (KIP-108) and existing topics: the metadata that policies judge, and whether they allow
+topics to be moved to, or adopted by, another namespace.
 
-A CreateTopics request describes its topics itself; every other way of making or changing one names
-a part of it. The rest is read here, from the broker.
+A CreateTopics request describes its topics itself. Every other request that creates or changes a
+topic names only a part of the topic, so the rest is read here, from the broker.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from gateway.policies.judge import POLICIES
 from protocol.messages import Request
 
 MAX_NEW: Final = 10_000
-"""Partitions that one request makes at most, in Kafka, too (ReplicationControlManager)."""
+"""Partitions that one request may create, as in Kafka (ReplicationControlManager)."""
 
 MAX_SHOWN: Final = 10
-"""Topics that one error speaks of; of the others it says how many there are."""
+"""Topics in one error message, which gives the number of the further topics."""
 
 NOT_TOLD: Final = try_again(
     "The broker does not describe the topic now, so policies cannot judge it"
@@ -53,8 +53,8 @@ Replicas = Mapping[int, Sequence[int]]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Partitions and replicas of each; or the ``assignments`` in place of both,
-    where a request makes them, or partitions differ."""
+    """The number of partitions and of replicas of each; or the ``assignments`` in place of both, if
+    a request gives assignments, or if partitions differ in their number of replicas."""
 
     num_partitions: int | None = None
     replication_factor: int | None = None
@@ -62,7 +62,7 @@ class Layout:
 
     @classmethod
     def of(cls, replicas: Replicas) -> Layout:
-        """The layout of these replicas, in counts if that says everything."""
+        """The layout of these replicas, in counts if all partitions have as many replicas."""
         factors = {len(brokers) for brokers in replicas.values()}
         if len(factors) == 1:
             return cls(len(replicas), factors.pop())
@@ -74,28 +74,27 @@ _NO_LAYOUT: Final = Layout()
 
 @dataclass(frozen=True, slots=True)
 class TopicFacts:
-    """A topic as the broker has it.
-
-    ``dynamic`` is what is set on it there, whether it is its own or inherited; ``defaults`` what
-    the configs would be without that (None if the broker does not tell).
-    """
+    """A topic as the broker has it."""
 
     flat: str
     replicas: Replicas
     dynamic: Mapping[str, str]
+    """The configs set on the topic at the broker, whether its own or inherited."""
     defaults: Mapping[str, str | None]
+    """The configs that it would have without these; None if the broker does not return a value."""
 
     def own(self, snapshot: Snapshot) -> dict[str, str]:
-        """Its own configs, without those that it inherits."""
+        """Its own configs, without the inherited configs."""
         keys = own_of(snapshot, self.flat, self.dynamic)
         return {key: self.dynamic[key] for key in sorted(keys) if key in self.dynamic}
 
     def grown(self, total: int, assigned: Sequence[Sequence[int]] = ()) -> Layout:
-        """The layout with ``total`` partitions. What is not ``assigned`` of the new ones gets as
-        many replicas as the first partition has, as in Kafka (ReplicationControlManager); which
-        brokers these will be is not known yet.
+        """The layout with ``total`` partitions.
 
-        Raises :class:`Rejected` for more than :data:`MAX_NEW` where they have to be told apart.
+        New partitions that are not ``assigned`` get as many replicas as the first partition has, as
+        in Kafka (ReplicationControlManager); their brokers are not known yet. Raises
+        :class:`Rejected` for more than :data:`MAX_NEW` new partitions if each needs its own
+        assignment.
         """
         now = Layout.of(self.replicas)
         if not assigned and now.assignments is None:
@@ -109,10 +108,10 @@ class TopicFacts:
 
 
 async def read_facts(context: Context, flats: Sequence[str]) -> dict[str, TopicFacts]:
-    """The topics as the broker has them, by flat name; those that do not exist are left out.
+    """The topics as the broker has them, by flat name; topics that do not exist are left out.
 
-    A broker that has not heard of a topic yet is queried again for a moment. Raises OSError, and
-    :class:`Rejected` when the broker does not describe a topic.
+    A broker that has not learnt of a topic yet is queried again for a moment. Raises OSError, and
+    :class:`Rejected` if the broker does not describe a topic.
     """
     fresh = await new_topic_values(context)
     read: dict[str, TopicFacts] = {}
@@ -138,8 +137,8 @@ async def read_facts(context: Context, flats: Sequence[str]) -> dict[str, TopicF
 async def new_topic_values(context: Context) -> Mapping[str, str | None]:
     """The configs of a topic that sets none. Raises OSError.
 
-    What is set on a topic hides them: synonyms have the brokers' keys, in other units at times
-    (``log.retention.hours``).
+    They cannot be read from a topic that sets configs, because its synonyms have the brokers' keys,
+    some of which have other units (``log.retention.hours``).
     """
     return {config.name: config.value for config in await new_topic_configs(context)}
 
@@ -159,7 +158,7 @@ async def _read_replicas(context: Context, flats: Sequence[str]) -> dict[str, Re
 
 @dataclass(frozen=True, slots=True)
 class Metadata:
-    """Makes what policies are given, for one principal, on one state of the catalog."""
+    """Makes the metadata that policies judge, for one principal, on one state of the catalog."""
 
     context: Context
     principal: str
@@ -176,8 +175,8 @@ class Metadata:
     ) -> RequestMetadata:
         """The topic under ``name``, with these configs of its own.
 
-        ``above`` is what it inherits there, by default what the catalog says; ``layout`` what is to
-        be, by default what is.
+        ``above``: the configs that it inherits there, by default as in the catalog. ``layout``: its
+        layout after the change, by default its present layout.
         """
         if above is None:
             above = inherited(self.snapshot, name.namespace)
@@ -189,8 +188,8 @@ class Metadata:
     def of_namespace(
         self, path: str, own: Mapping[str, str], above: Mapping[str, str]
     ) -> RequestMetadata:
-        """A namespace with these configs of its own, which its topics inherit; ``above`` is what
-        they inherit besides."""
+        """A namespace with these configs of its own, which its topics inherit. ``above``: the
+        configs that its topics inherit besides."""
         return self.of(f"{path}:", path, own, {**above, **own})
 
     def of(
@@ -202,7 +201,8 @@ class Metadata:
         layout: Layout = _NO_LAYOUT,
         flat: str | None = None,
     ) -> RequestMetadata:
-        """The topic named ``topic`` in a namespace; ``flat`` is not counted among its topics."""
+        """The topic named ``topic`` in a namespace. The topic ``flat`` is not counted among the
+        namespace's topics."""
         usage = self.context.usage.at(self.snapshot, self.context.cluster.index)
         is_there = flat is not None and self.snapshot.owner(flat).namespace == namespace
         counted = flat is not None and is_there and usage.is_counted(flat)
@@ -226,30 +226,33 @@ class Metadata:
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A topic, stored as ``flat``, that is to get the name ``name``, where it inherits ``above``.
-    The client reads its name as ``shown``. ``facts`` are what policies have allowed it with, or
-    None if there are none for its new namespace."""
+    """A topic that is to get another name."""
 
     flat: str
     name: LogicalName
+    """The new name."""
     above: Mapping[str, str]
+    """The configs that the topic inherits under the new name."""
     shown: str
+    """The new name in the client's spelling."""
     facts: TopicFacts | None = None
+    """The facts on which policies allowed the topic; None if the new namespace has no policies."""
 
     @property
     def partitions(self) -> int:
-        """The partitions with which policies have allowed it; 0: there are no policies."""
+        """The partitions with which policies allowed the topic; 0 if there are no policies."""
         return 0 if self.facts is None else len(self.facts.replicas)
 
 
 async def check_arrivals(
     context: Context, principal: str, snapshot: Snapshot, arrivals: Sequence[Arrival]
 ) -> list[Arrival]:
-    """Evaluate the policies of the namespaces that topics come to; returns the arrivals with the
-    facts by which they are allowed.
+    """Evaluate the policies of the namespaces that topics come to. Returns the arrivals with the
+    facts on which they were allowed.
 
-    A topic is judged as it would be there: its own configs, what it inherits there, its partitions
-    and replicas as they are. Raises :class:`Rejected` unless all are allowed, and OSError.
+    A topic is judged as it would be in the new namespace: with its own configs, the configs that it
+    inherits there, and its present partitions and replicas. Raises :class:`Rejected` unless all
+    topics are allowed, and OSError.
     """
     judged = [one for one in arrivals if context.judge.applies(one.name.namespace)]
     if not judged:
@@ -276,9 +279,9 @@ async def check_arrivals(
 def check_counted_limits(
     context: Context, principal: str, newest: Snapshot, arrivals: Sequence[Arrival], listed: int
 ) -> None:
-    """Raise :class:`Rejected` unless there is room for all topics, and none is about to have more
-    partitions than it was judged with: for the catalog writer's turn. The cluster was ``listed``
-    then (milliseconds since the epoch)."""
+    """Raise :class:`Rejected` if the topics exceed a counted limit, or if partitions are being
+    added to a topic since it was judged. Called while the catalog's writer decides. ``listed``:
+    when the cluster was listed, in milliseconds since the epoch."""
     for one in arrivals:
         entry = newest.topics.get(one.flat)
         if one.partitions and entry is not None and entry.counted > one.partitions:
