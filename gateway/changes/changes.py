@@ -27,7 +27,7 @@ class NamespaceChanges:
     """Implements ``gateway.exchanges.worker_state.Changes``: whole bodies in the client's names."""
 
     def __init__(self, context: Context, began: Callable[[Task], None]) -> None:
-        """``began`` is called with every background task that a change has begun."""
+        """``began`` is called with every background task that a change has started."""
         self.context = context
         self._began = began
 
@@ -38,20 +38,21 @@ class NamespaceChanges:
     incremental_alter_configs = _bound(incremental_alter_configs)
 
     async def delete_topics(self, access: Access, version: int, body: bytes) -> Answered:
-        """DeleteTopics; the deletion of the namespaces that it marks begins at once."""
+        """DeleteTopics; the deletion of each namespace that it marks begins at once."""
         change = partial(delete_topics, marked=self._marked)
         return await self.carry_out(change, access, version, body)
 
     async def carry_out(
         self, change: RequestChange, access: Access, version: int, body: bytes
     ) -> Answered:
-        """A change, with the throttle time of what it asks of brokers."""
+        """Execute a change; its result has the throttle time of the change's queries to brokers."""
         admin = OneClientsAdmin(self.context.admin)
         answered = await change(replace(self.context, admin=admin), access, version, body)
         return replace(answered, throttle_ms=admin.throttle_ms)
 
     def take_deprecated_grants(self) -> dict[str, int]:
-        """The number of ACLs made since the last call that allow a deprecated operation, by it."""
+        """The number of ACLs created since the last call that allow a deprecated operation, by
+        operation."""
         counted = dict(self.context.deprecated_grants)
         self.context.deprecated_grants.clear()
         return counted

@@ -1,9 +1,10 @@
 """The virtual configs ``gateway.*``: how stock tools move topics and look into namespaces.
 
-No broker knows them, and they never reach one. All of them are described as read-only defaults,
-whatever setting them does: tools that synchronize configs copy every dynamic one to another cluster
-(MirrorMaker 2), or delete those that they have not set themselves (Strimzi's Topic Operator). So
-what a tool may do without knowing these keys changes nothing, DELETE included.
+No broker knows these configs, and they never reach a broker. All of them are described as read-only
+defaults, even those that can be set, because tools that synchronize configs copy every dynamic
+config to another cluster (MirrorMaker 2), or delete every config that they have not set themselves
+(Strimzi's Topic Operator). So a tool that does not know these keys changes nothing by copying or
+deleting them.
 """
 
 from __future__ import annotations
@@ -83,47 +84,51 @@ _READ_ONLY: Final = frozenset(
     {NAMESPACES, TOPICS, DELETING, POLICIES, LINKS, SPELLING, AUTHORIZATION}
 )
 OF_LISTENER: Final = frozenset({SPELLING, AUTHORIZATION})
-"""What the name ``:`` alone has. It needs no right: every response shows it to any client."""
+"""The virtual configs of the name ``:`` alone. Describing them needs no right, because every
+response shows any client how the listener works."""
 
 _MILLISECONDS: Final = re.compile(r"[0-9]{1,15}\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """A requested move of a topic. ``namespace`` is as the client wrote it, a tier path without a
-    final colon (``""``: the home or, without one, the default namespace; ``":"``: the default one).
-    ``topic`` None: the name stays. ``alias_until`` is in milliseconds since the epoch. ``forced``:
-    it goes ahead whatever is under way."""
+    """A requested move of a topic."""
 
     namespace: str
+    """As the client wrote it: a tier path without a final colon (``""``: the home or, without a
+    home, the default namespace; ``":"``: the default namespace)."""
     topic: str | None = None
+    """The topic's new name; None: the name stays."""
     alias_until: int | None = None
+    """Milliseconds since the epoch."""
     forced: bool = False
+    """Whether the move proceeds while requests are in progress."""
 
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A requested release: the topic goes back to its flat name in the default namespace."""
+    """A requested release: the topic gets its flat name in the default namespace back."""
 
     forced: bool = False
 
 
 def is_of_listener(resource: Any) -> bool:
-    """Whether no more of a resource is to be described than how the listener works."""
+    """Whether a request asks only for configs that show how the listener works."""
     keys = resource.configuration_keys
     return bool(keys) and len(keys) <= len(OF_LISTENER) and OF_LISTENER.issuperset(keys)
 
 
 def is_virtual(key: str) -> bool:
-    """Whether a config key is the gateway's: known or not, no broker is sent it."""
+    """Whether a config key is the gateway's: such keys are never sent to a broker, known or not."""
     return key.startswith(PREFIX)
 
 
 def read_move(operations: Sequence[Operation], now: int) -> Move | Release | None:
-    """The move that the operations of an IncrementalAlterConfigs on a topic request; None: none.
+    """The move or release that the operations of an IncrementalAlterConfigs on a topic request, or
+    None.
 
-    ``now`` is in milliseconds since the epoch. Raises :class:`Rejected`, INVALID_CONFIG, for any
-    other use of a virtual key, and INVALID_REQUEST for a move together with anything else.
+    ``now`` is in milliseconds since the epoch. Raises :class:`Rejected`: INVALID_CONFIG for any
+    other use of a virtual key, and INVALID_REQUEST for a move together with other operations.
     """
     virtual = [one for one in eased(operations) if is_virtual(one.key)]
     if not virtual:
@@ -173,7 +178,7 @@ def _check_true(one: Operation) -> None:
 
 def read_link_change(operations: Sequence[Operation]) -> Operation | None:
     """The operation on a topic's links, or on a link itself, that an IncrementalAlterConfigs
-    requests; None: none. Raises :class:`Rejected` if it does not stand alone."""
+    requests, or None. Raises :class:`Rejected` if there are further operations."""
     about = [one for one in eased(operations) if one.key in _TO_LINK]
     if not about:
         return None
@@ -224,7 +229,7 @@ def reject_on_topic(key: str) -> Rejected:
 
 
 def reject_on_namespace(key: str) -> Rejected:
-    """The error for a virtual key that is set on a namespace, but for ``gateway.adopt`` at its
+    """The error for a virtual key that is set on a namespace, except ``gateway.adopt`` at its
     creation."""
     if key in _TO_MOVE:
         return Rejected(INVALID_CONFIG, f"'{key}' moves topics; a namespace cannot be moved.")
@@ -239,9 +244,9 @@ def reject_on_namespace(key: str) -> Rejected:
 
 
 def read_adopt(configs: Mapping[str, str | None]) -> bool:
-    """Whether the virtual configs of a namespace that is created ask to adopt topics.
+    """Whether the virtual configs of a namespace that is being created request to adopt topics.
 
-    Raises :class:`Rejected`, INVALID_CONFIG, for any other key and for what is no boolean.
+    Raises :class:`Rejected`, INVALID_CONFIG, for any other key and for a value that is no boolean.
     """
     for key in configs:
         if key != ADOPT:
@@ -256,8 +261,9 @@ def read_adopt(configs: Mapping[str, str | None]) -> bool:
 
 
 def read_time(text: str, now: int) -> int:
-    """A time in milliseconds since the epoch, given as such or by ISO 8601 (UTC if it does not
-    say). Raises :class:`Rejected`, INVALID_CONFIG, for what is none and for what is past."""
+    """A time in milliseconds since the epoch, given in milliseconds or in ISO 8601 (UTC if it has
+    no offset). Raises :class:`Rejected`, INVALID_CONFIG, if the text is no time or if the time is
+    past."""
     text = text.strip()
     if _MILLISECONDS.match(text):
         at = int(text)
@@ -278,7 +284,7 @@ def read_time(text: str, now: int) -> int:
 
 
 def _fixed(key: str) -> Rejected:
-    """The error for a key that cannot be set on such a resource, or that there is not."""
+    """The error for an unknown key, or for a key that cannot be set on such a resource."""
     if key in _READ_ONLY:
         text = f"'{key}' is read-only: only the gateway sets it."
     elif key == ADOPT:
@@ -295,7 +301,8 @@ def _check_movable(one: Operation) -> None:
     if one.key not in _TO_MOVE:
         raise _fixed(one.key)
     if one.operation == DELETE and one.key == NAMESPACE:
-        # It released the topic once, and tools sent it that delete every config they do not know.
+        # DELETE once released the topic, and tools that delete every config they do not know sent
+        # it.
         raise Rejected(
             INVALID_CONFIG,
             f"'{NAMESPACE}' cannot be deleted: a topic is always in a namespace. To give the topic"
@@ -306,8 +313,8 @@ def _check_movable(one: Operation) -> None:
 
 
 def without_virtual(keys: tuple[str, ...] | None) -> tuple[str, ...] | None:
-    """The config keys that the broker is queried for; None: all of them. Never none at all, because
-    brokers take an empty list for all."""
+    """The config keys to query the broker for; None: all keys. Never an empty tuple, because
+    brokers read an empty list as all keys."""
     if not keys:
         return None
     return tuple(key for key in eased(keys) if not is_virtual(key)) or (_ANY_KEY,)

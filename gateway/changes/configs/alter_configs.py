@@ -1,7 +1,7 @@
 """AlterConfigs and IncrementalAlterConfigs (KIP-339) of topics and namespaces.
 
-Topics are changed at the broker, all in one request; then namespaces are changed, then topics
-moved, each in the order of the request. Every resource is answered, in that order.
+Topics are altered first, at the broker, all in one request. Then namespaces are altered, and last
+topics are moved, each in the order of the request. Every resource is answered, in that order.
 """
 
 from __future__ import annotations
@@ -67,26 +67,27 @@ _INCREMENTAL: Final = "IncrementalAlterConfigs"
 
 @dataclass(slots=True)
 class _Item:
-    """One resource of a request. ``moves`` is set for a topic that is to be moved, ``links`` for
-    one whose links are changed, or for a link itself."""
+    """One resource of a request."""
 
     what: TopicResource | NamespaceResource
     operations: tuple[Operation, ...]
     moves: Move | Release | None = None
+    """Set if the topic is to be moved."""
     links: Operation | None = None
+    """Set if the topic's links are changed, or if the resource is a link."""
 
 
 @dataclass(slots=True, kw_only=True)
 class _Batch(Batch[int, _Item, None]):
-    """One request; the answer None: it is done. ``whole``: keys that are not named fall back
-    (AlterConfigs)."""
+    """One request; the answer None means that the item is done."""
 
     whole: bool
+    """Whether keys that the request does not name fall back (AlterConfigs)."""
     validate_only: bool
 
 
 async def alter_configs(context: Context, access: Access, version: int, body: bytes) -> Answered:
-    """AlterConfigs: the configs that are named become the resource's own, all others fall back.
+    """AlterConfigs: the configs in the request become the resource's own, all others fall back.
 
     Whole bodies in the client's names, in and out. Raises ProtocolError.
     """
@@ -149,7 +150,7 @@ def _change_names(batch: _Batch, item: _Item) -> Awaitable[None]:
 
 
 def _read(batch: _Batch, resources: Sequence[Any], denied: Mapping[ConfigResource, Denied]) -> None:
-    """Find the resources and what is to be done to them, but for those ``denied`` by ACLs."""
+    """Find the resources and their changes; items ``denied`` by ACLs get their answers."""
     view = batch.view
     firsts: dict[tuple[type, str], tuple[int, _Item]] = {}
     for number, resource in enumerate(paced(resources)):
@@ -190,7 +191,7 @@ def _read(batch: _Batch, resources: Sequence[Any], denied: Mapping[ConfigResourc
 
 
 def _read_link(batch: _Batch, number: int, name: str, operations: tuple[Operation, ...]) -> None:
-    """What is to be done to a link, dangling or not: it can be removed, and not altered."""
+    """Read the change of a link, dangling or not: a link can be removed, but not altered."""
     try:
         one = None if batch.whole else read_link_change(operations)
     except Rejected as rejected:
@@ -203,7 +204,8 @@ def _read_link(batch: _Batch, number: int, name: str, operations: tuple[Operatio
 
 
 def _adopted(context: Context, resource: Any, operations: tuple[Operation, ...]) -> _Item | None:
-    """The move of a name that is unknown now: a request before this one may have done it."""
+    """The move of a topic whose name is unknown now, because an earlier request may have moved
+    it."""
     if resource.resource_type != TOPIC_RESOURCE:
         return None
     try:
@@ -228,7 +230,8 @@ def _read_topic(batch: _Batch, number: int, item: _Item, topic: TopicResource) -
         links = links_text(batch.access, topic.flat)
         present = relative_path(view, view.snapshot.owner(topic.flat).namespace)
         for one in eased(item.operations):
-            # Tools that write back what was described send this, too, and change nothing by it.
+            # Tools that write back the described configs send these, too, and change nothing by
+            # them.
             same = {NAMESPACE: present, LINK: links}
             if is_virtual(one.key) and (one.key not in same or one.value != same[one.key]):
                 raise reject_on_topic(one.key)
@@ -238,7 +241,7 @@ def _read_topic(batch: _Batch, number: int, item: _Item, topic: TopicResource) -
 
 
 async def _alter_topics(batch: _Batch) -> None:
-    """Alter the topics that are not moved, all at once."""
+    """Alter the topics that are not moved, all in one request."""
     topics = {
         item.what.flat: (number, item)
         for number, item in batch.left.items()
@@ -280,7 +283,7 @@ async def _alter_topics(batch: _Batch) -> None:
 
 
 def _why_not_now(batch: _Batch, names: Mapping[str, str]) -> Mapping[str, Denied]:
-    """Why topics may not be altered any more: flat name to the client's."""
+    """Why topics may not be altered any more. ``names``: flat name to the client's name."""
     denied = batch.why_not_now(admin_rights.ALTER_CONFIGS, names)
     view = View(batch.view.settings, batch.context.catalog.snapshot)
     out = {flat: moved_out(view, name, flat) for flat, name in names.items()}
@@ -294,7 +297,7 @@ async def _alter_namespace(batch: _Batch, namespace: NamespaceResource, item: _I
         (one,) = item.operations
         await change_principals(batch.context, batch.view, namespace.path, one, batch.validate_only)
         return
-    # Tools that write back what was described send this, too, and change nothing by it.
+    # Tools that write back the described configs send this, too, and change nothing by it.
     present = Operation(PRINCIPALS, SET, principals_of(batch.view.snapshot, namespace.path))
     if batch.whole:
         item.operations = tuple(one for one in eased(item.operations) if one != present)

@@ -1,17 +1,18 @@
-"""Changing the configs of topics: what is set on a topic is its own, what is deleted falls back.
+"""Alters the configs of topics: a key that is set is the topic's own, a deleted key falls back.
 
-A key is recorded as the topic's own before the broker has it, and no more after the broker has
-what it falls back to: whatever is interrupted, no namespace overrides what was set on a topic. It
-is recorded while nothing is being applied to that key of the topic: brokers have no conditional
-writes, so a job that began before must have ended.
+A key is recorded as the topic's own before the broker has it, and is released only after the broker
+has the value to which it falls back. So if an alteration is interrupted, no namespace overrides a
+config that was set on a topic. A key is recorded while no job applies that key to the topic:
+brokers have no conditional writes, so a job that began before must have ended.
 
-A freeze of a name waits for what is at the broker, and before the broker is sent a change, the
-names and rights are looked up again.
+A freeze of a name waits for requests in progress at the broker. Right before the broker is sent a
+change, the names and rights are looked up again.
 
-Policies have judged a topic where it was. So where it is is read before the broker is sent the
-change, and judged again if that is not as it was; and after the broker has responded: what was done
-to a topic that was moved meanwhile is undone. A move reads the topic afterwards, too
-(``move_topics``), so one of the two sees the other.
+Policies have judged a topic in its namespace. So the namespace is read again before the broker is
+sent the change, and the topic is judged again if its namespace has changed. It is also read after
+the broker has responded, and the change is undone if the topic was moved meanwhile. A move reads
+the topic afterwards, too (``move_topics``), so the alteration sees the move or the move sees the
+alteration.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ Keys = dict[str, frozenset[str]]
 """Config keys by flat name."""
 
 JOB_PATIENCE = 15.0
-"""Seconds for which a job that may write the same keys is waited for: more than it takes until
-another gateway goes on with the job of one that is gone."""
+"""Seconds to wait for a job that may write the same keys: longer than another gateway takes to
+continue the job of a gateway that has ended."""
 
 _LOOK: Final = 0.05
 _CHANGED: Final = try_again("The topic was moved, or what it inherits has changed, in the meantime")
@@ -65,8 +66,8 @@ class _Busy(Exception):
 async def replacing(
     context: Context, configs: Mapping[str, Mapping[str, str | None]]
 ) -> dict[str, list[Operation]]:
-    """The operations that make ``configs`` (by flat name) all that is the topics' own, as
-    AlterConfigs does. Raises OSError and :class:`Rejected`."""
+    """The operations after which ``configs`` (by flat name) are all of the topics' own configs, as
+    AlterConfigs requires. Raises OSError and :class:`Rejected`."""
     dynamic = await read_dynamic(context, list(configs))
     return {
         flat: [
@@ -84,11 +85,11 @@ async def alter_topics(
     principal: str = ANONYMOUS.principal,
     why_not: WhyNot | None = None,
 ) -> dict[str, Denied | None]:
-    """Do the operations, as far as policies allow it; None for each flat name where they are done.
+    """Execute the operations that policies allow; by flat name, None if they were executed.
 
-    The messages of the errors are the broker's, in flat names, or, with the rule ``policies``, the
-    policies' own. ``why_not`` is asked right before the broker is asked to change anything. Raises
-    OSError, and :class:`Rejected` when something else is being done to the same configs for long.
+    Error messages are the broker's, in flat names, or, with the rule ``policies``, the policies'
+    own. ``why_not`` is called right before the broker is requested to change a topic. Raises
+    OSError, and :class:`Rejected` if other changes of the same configs take too long.
     """
     snapshot = context.catalog.snapshot
     answers: dict[str, Denied | None] = {}
@@ -105,13 +106,14 @@ async def alter_topics(
 
 
 def tracked(snapshot: Snapshot, flat: str) -> bool:
-    """Whether the catalog has to know which of the topic's configs are its own."""
+    """Whether the catalog has to record which of the topic's configs are its own."""
     entry = snapshot.topics.get(flat)
     return bool(snapshot.owner(flat).namespace) or (entry is not None and entry.apply)
 
 
 def _for_broker(snapshot: Snapshot, wanted: Operations) -> dict[str, list[Operation]]:
-    """Deleting a key that a namespace sets is setting it to what is inherited."""
+    """The operations for the broker: deleting a key that a namespace sets becomes setting the key
+    to its inherited value."""
     translated: dict[str, list[Operation]] = {}
     for flat, operations in paced(wanted.items()):
         values = inherited(snapshot, snapshot.owner(flat).namespace)
@@ -134,8 +136,8 @@ def _set_keys(wanted: Operations) -> Keys:
 
 @dataclass(slots=True)
 class _Alteration:
-    """The operations that are validated, and allowed by policies on the catalog as ``judged``.
-    ``recorded`` are the keys that this alteration has made the topics' own."""
+    """The operations that are validated, and that policies allow on the catalog ``judged``.
+    ``recorded``: the keys that this alteration has made the topics' own."""
 
     context: Context
     principal: str
@@ -145,7 +147,8 @@ class _Alteration:
     recorded: Keys = field(default_factory=dict)
 
     async def run(self) -> dict[str, Denied | None]:
-        """Change the topics at the broker and in the catalog; None for each where that is done."""
+        """Alter the topics at the broker and in the catalog; by flat name, None if that was
+        done."""
         context = self.context
         self.recorded = await self._record(_set_keys(self.wanted))
         if context.judge.policies.judges:
@@ -164,10 +167,10 @@ class _Alteration:
         return done
 
     async def _record(self, keys: Mapping[str, Collection[str]]) -> Keys:
-        """Make keys the topics' own; returns those that were not.
+        """Make keys the topics' own; returns the keys that were not their own before.
 
-        It is done while no job may write them: one that has read the catalog before could have the
-        last word. Raises :class:`Rejected` when a job takes too long.
+        Keys are recorded while no job may write them, because a job that read the catalog before
+        could write its value last. Raises :class:`Rejected` if a job takes too long.
         """
         context = self.context
         added: Keys = {}
@@ -189,7 +192,7 @@ class _Alteration:
 
         for _ in range(max(1, round(JOB_PATIENCE / _LOOK))):
             try:
-                # Most topics are in no namespace, and then there is nothing to write.
+                # Most topics are in no namespace, and then there is no change to commit.
                 if decide(context.catalog.snapshot):
                     await context.catalog.change(decide)
                 return added
@@ -204,11 +207,12 @@ class _Alteration:
     async def _release(
         self, sent: Operations, done: Mapping[str, Denied | None]
     ) -> dict[str, Denied]:
-        """Make deleted keys the topics' own no more, and those that the broker did not take.
+        """Stop recording keys as the topics' own: deleted keys, and keys that the broker rejected.
 
-        A key stays the topic's own where policies have not allowed what it would fall back to by
-        now; returns the errors for these, by flat name. It does, too, where a broker goes on
-        telling another value, which may be one that was set meanwhile.
+        A key stays the topic's own if policies have not judged the value to which it would fall
+        back by now; returns the errors for these topics, by flat name. A key also stays the topic's
+        own if a broker goes on describing another value, because that value may have been set
+        meanwhile.
         """
         context, late_ones = self.context, dict[str, Denied]()
         stale = frozenset[str]()
@@ -228,7 +232,8 @@ class _Alteration:
                     continue
                 values = inherited(snapshot, entry.name.namespace)
                 fallback = {o.key: o.value for o in eased(sent.get(flat, ())) if o.key in keys}
-                # What it falls back to has changed since the broker was sent it: a job mends that.
+                # The inherited value has changed since it was sent to the broker; a job applies the
+                # new value.
                 late = done.get(flat) is None and any(
                     values.get(key) != value for key, value in fallback.items()
                 )
@@ -258,9 +263,11 @@ class _Alteration:
         return late_ones
 
     async def _keep(self, values: Mapping[str, Mapping[str, str]]) -> None:
-        """Write again what was set, where a topic came into a namespace meanwhile.
+        """Write values again that a job may have removed, because the topic came into a namespace
+        meanwhile.
 
-        Its keys are recorded only now, and what was applied to it may have taken them off again.
+        The topic's keys are recorded only now, so a job that applied the namespace's configs may
+        have removed them.
         """
         context = self.context
         await context.catalog.refresh()
@@ -288,15 +295,16 @@ class _Alteration:
     # -- policies ----------------------------------------------------------------------------------
 
     async def _write_judged(self) -> tuple[Operations, dict[str, Denied | None]]:
-        """Change the topics at the broker, if they still may be what they were judged to be; what
-        was sent, and the results."""
+        """Alter the topics at the broker if policies still allow it; returns the operations that
+        were sent, and the results."""
         context = self.context
         before = await read_dynamic(context, list(self.wanted))
         denied, seen = await self._judge_again()
         left = {flat: ops for flat, ops in self.wanted.items() if flat not in denied}
         more = await self._record(_set_keys(left))
         for flat, keys in more.items():
-            # It has come to a namespace, where a job may have written before that was recorded.
+            # The topic has come to a namespace, where a job may have written before the key was
+            # recorded.
             self.recorded[flat] = keys | self.recorded.get(flat, frozenset())
             denied[flat] = _CHANGED
             del left[flat]
@@ -306,8 +314,8 @@ class _Alteration:
         return sent, {**done, **await self._undo_moved(taken, before, seen), **denied}
 
     async def _judge_again(self) -> tuple[dict[str, Denied], Snapshot]:
-        """The topics that may not be altered after all, by flat name; and the catalog by which that
-        holds. Raises OSError and :class:`Rejected`."""
+        """The topics that may not be altered after all, by flat name, and the catalog on which this
+        was decided. Raises OSError and :class:`Rejected`."""
         context, judged = self.context, self.judged
         left, denied = dict(self.wanted), dict[str, Denied]()
         for _ in range(ATTEMPTS):
@@ -326,7 +334,8 @@ class _Alteration:
         return denied | dict.fromkeys(changed, _CHANGED), newest
 
     def _place(self, snapshot: Snapshot, flat: str) -> tuple[object, ...]:
-        """The catalog's entry about a topic's configs, without this change's own record."""
+        """The catalog's state of a topic's configs, without the keys that this alteration
+        recorded."""
         owner = snapshot.owner(flat)
         own = own_configs(snapshot, flat) - self.recorded.get(flat, frozenset())
         return owner, tiers(snapshot, owner.namespace), own
@@ -334,8 +343,9 @@ class _Alteration:
     async def _undo_moved(
         self, done: Operations, before: Mapping[str, Mapping[str, str]], judged: Snapshot
     ) -> dict[str, Denied]:
-        """Undo what was done to topics that have been moved to where policies apply; returns their
-        errors. ``before`` is what was set on the topics. Raises OSError."""
+        """Undo the alteration of topics that were moved meanwhile to a namespace with policies;
+        returns the errors of these topics. ``before``: the configs set on the topics before. Raises
+        OSError."""
         context = self.context
         await context.catalog.refresh()
         newest = context.catalog.snapshot

@@ -1,8 +1,8 @@
-"""DescribeConfigs of namespaces, and of topics with what they inherit shown as such.
+"""DescribeConfigs of namespaces, and of topics, whose inherited configs are shown as inherited.
 
-A topic's own configs are DYNAMIC_TOPIC_CONFIG, which is what stock tools show by default, those
-of its namespaces DYNAMIC_DEFAULT_BROKER_CONFIG. A namespace is described as a topic in it would
-be. What the gateway adds to both, ``gateway.*``, are read-only defaults.
+A topic's own configs are DYNAMIC_TOPIC_CONFIG, which stock tools show by default; the configs of
+its namespaces are DYNAMIC_DEFAULT_BROKER_CONFIG. A namespace is described as a topic in it would
+be. The configs ``gateway.*`` that the gateway adds to both are read-only defaults.
 """
 
 from __future__ import annotations
@@ -62,25 +62,28 @@ _BOOLEAN_TYPE: Final = 1
 _NO_ANSWER: Final = Denied(UNKNOWN_TOPIC_OR_PARTITION, "The broker does not say.", BROKER)
 
 _AT_ONCE: Final = 100
-"""Resources that are described in one go."""
+"""Resources that are described without a pause."""
 
 _MANY_KEYS: Final = 1_000
-"""Config keys of one resource, after which the broker is queried for all: it has not so many."""
+"""Config keys of one resource in a request. With more keys the broker is queried for all configs,
+because it has fewer configs than that."""
 
 _MANY_VALUES: Final = 100_000
-"""The same of keys times topics: every topic is queried for the keys of any of them."""
+"""Config keys times topics in a query, with the same effect: every topic is queried for the keys
+that the request has for any topic."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The results and configs of the client's version, with what it wants to see of a config."""
+    """The results and configs in the client's version, with the parts of a config that it
+    requested."""
 
     result_class: type
     synonyms: bool
     documentation: bool
 
     def rebuilt(self, config: Any) -> Any:
-        """A config of the broker's version as one of the client's."""
+        """A config of the broker's version as a config of the client's version."""
         values: dict[str, object] = {
             "config_type": getattr(config, "config_type", 0),
             "documentation": getattr(config, "documentation", None),
@@ -90,7 +93,8 @@ class Shape:
         return self._config(values, ((s.name, s.value, s.source) for s in config.synonyms))
 
     def layered(self, default: Default, own: str | None, above: str | None) -> Any:
-        """A config of a namespace: its own value before what is above it, before the cluster's."""
+        """A config of a namespace: its own value before the inherited value, before the
+        cluster's."""
         key = default.key
         layers = [
             (key, value, source)
@@ -110,8 +114,8 @@ class Shape:
         return self._config(values, (*layers, *default.synonyms) if self.synonyms else ())
 
     def virtual(self, key: str, value: str, *, config_type: int = STRING_TYPE) -> Any:
-        """A config that the gateway adds, a read-only default (``base.virtual_configs`` says why);
-        ``key`` is one of DOCUMENTATION."""
+        """A config that the gateway adds, as a read-only default (``base.virtual_configs`` gives
+        the reason); ``key`` is a key of DOCUMENTATION."""
         values: dict[str, object] = {
             "name": key,
             "value": value,
@@ -125,7 +129,7 @@ class Shape:
     def _config(
         self, values: Mapping[str, object], synonyms: Iterable[tuple[str, str | None, int]]
     ) -> Any:
-        """``synonyms`` are (name, value, source), the one in force first."""
+        """``synonyms`` are (name, value, source), the synonym in force first."""
         cls = element_class(self.result_class, "configs")
         synonym_class = element_class(cls, "synonyms")
         made = tuple(
@@ -135,7 +139,7 @@ class Shape:
         return make(cls, {**values, "synonyms": made})
 
     def described(self, resource: Any, configs: Sequence[Any]) -> Any:
-        """The result of a resource, with those of the configs that the request names."""
+        """The result of a resource, with the configs that the request names."""
         keys: Collection[str] | None = resource.configuration_keys or None
         if keys is not None and len(keys) > FEW:
             keys = frozenset(paced(keys))
@@ -143,7 +147,7 @@ class Shape:
         return self._result(resource, {"configs": shown})
 
     def rejected(self, resource: Any, why: Denied) -> Any:
-        """The result of a resource that is not described."""
+        """The result of a resource whose description is rejected."""
         return self._result(resource, error_fields(why))
 
     def _result(self, resource: Any, values: Mapping[str, object]) -> Any:
@@ -156,7 +160,8 @@ class Shape:
 
 @dataclass(slots=True, kw_only=True)
 class _Batch(Batch[int, TopicResource | NamespaceResource, Any]):
-    """One request. ``policies`` keeps by namespace whether any are set, and the text about them."""
+    """One request. ``policies`` caches, by namespace, whether any policies are set, and the text
+    about them."""
 
     resources: Sequence[Any]
     shape: Shape
@@ -164,7 +169,7 @@ class _Batch(Batch[int, TopicResource | NamespaceResource, Any]):
 
 
 async def describe_configs(context: Context, access: Access, version: int, body: bytes) -> Answered:
-    """Whole bodies in the client's names, in and out. Raises ProtocolError."""
+    """DescribeConfigs: whole bodies in the client's names, in and out. Raises ProtocolError."""
     request = messages.parse("DescribeConfigsRequest", version, body)
     cls = messages.message_class("DescribeConfigsResponse", version)
     shape = Shape(
@@ -230,7 +235,8 @@ async def _describe(batch: _Batch) -> None:
 
 
 async def _query_topics(batch: _Batch) -> dict[str, Any]:
-    """The broker's result for each flat name, queried once however many spellings it has."""
+    """The broker's result for each flat name, queried once even if the request has several
+    spellings of the name."""
     keys: dict[str, set[str] | None] = {}
     for number, found in paced(batch.left.items()):
         if isinstance(found, TopicResource):
@@ -278,7 +284,8 @@ def _topic_result(batch: _Batch, resource: Any, topic: TopicResource, answer: An
     )
     configs = [shape.rebuilt(config) for config in adjusted]
     if link is not None:
-        # The topic's policies are those of a namespace that the client may not describe.
+        # The topic's policies are those of its namespace, which the client may not be allowed to
+        # describe.
         if link.name.namespace:
             inside = relative_path(batch.view, link.name.namespace)
             configs.append(shape.virtual(NAMESPACE, inside or ""))
@@ -290,7 +297,7 @@ def _topic_result(batch: _Batch, resource: Any, topic: TopicResource, answer: An
     path = relative_path(batch.view, namespace) if namespace else None
     if path is not None:
         configs.append(shape.virtual(NAMESPACE, path))
-    # A topic that an alias reaches out of a home does not show where it is.
+    # If an alias reaches a topic outside of the home, the topic's namespace is not shown.
     if path is not None or not namespace:
         configs += _policies(batch, namespace, always=bool(namespace))
     return shape.described(resource, configs)
@@ -318,7 +325,7 @@ def _namespace_result(
 
 
 def _of_listener(batch: _Batch, path: str) -> Iterator[Any]:
-    """How the listener works, as configs of the outermost namespace that it has."""
+    """How the listener works, as configs of its outermost namespace."""
     shape, settings = batch.shape, batch.view.settings
     if path == settings.home:
         yield shape.virtual(SPELLING, settings.spelling)
@@ -327,8 +334,8 @@ def _of_listener(batch: _Batch, path: str) -> Iterator[Any]:
 
 
 def _content(batch: _Batch, path: str) -> Iterator[Any]:
-    """The content of a namespace, as configs that only a description of all shows; what may not be
-    described is left out."""
+    """The content of a namespace, as configs that only its full description shows. Namespaces,
+    topics and links that the client may not describe are left out."""
     snapshot, shape, access = batch.view.snapshot, batch.shape, batch.access
     tree = batch.context.trees.of(snapshot, batch.context.cluster.index)
     children = paced(tree.children.get(path, ()))
@@ -341,7 +348,7 @@ def _content(batch: _Batch, path: str) -> Iterator[Any]:
     links = namespace_text(batch.access, path, batch.context.cluster.index)
     if links:
         yield shape.virtual(LINKS, links, config_type=LIST_TYPE)
-    # Users are the cluster's, as in DescribeUserScramCredentials.
+    # Users belong to the cluster, as in DescribeUserScramCredentials.
     principals = principals_of(snapshot, path) if path and not access.cluster(DESCRIBE) else ""
     if principals:
         yield shape.virtual(PRINCIPALS, principals, config_type=LIST_TYPE)
@@ -353,7 +360,8 @@ def _content(batch: _Batch, path: str) -> Iterator[Any]:
 
 
 def _policies(batch: _Batch, namespace: str, *, always: bool) -> Iterator[Any]:
-    """Which policies apply in a namespace; unless ``always`` is set, only where any is set."""
+    """The policies that apply in a namespace; unless ``always`` is set, only if any policy is
+    set."""
     found = batch.policies.get(namespace)
     if found is None:
         applying = applied_rules(batch.context.judge.policies, namespace)

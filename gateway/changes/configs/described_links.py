@@ -1,7 +1,7 @@
 """Links as DescribeConfigs shows them: of a topic, of a link itself and of a namespace.
 
-What the client may not describe is left out: a link by its own ACLs, and of a link the topic that
-it leads to.
+A link that the client may not describe, by the link's own ACLs, is left out. So is a link's topic
+if the client may not describe the topic.
 """
 
 from __future__ import annotations
@@ -16,18 +16,19 @@ from gateway.views.access import DESCRIBE, Access
 from protocol.pausing import paced
 
 DANGLING: Final = "(deleted)"
-"""Behind the topic of a link that leads nowhere."""
+"""Follows the topic of a link if that topic was deleted."""
 
 
 def links_text(access: Access, flat: str) -> str:
-    """The value of ``gateway.link``: the links of a topic, in the view's spelling; empty if there
-    are none."""
+    """The value of ``gateway.link``: the links of a topic, in the view's spelling; empty if the
+    topic has no links."""
     shown = (access.view.spell_name(name) for name in shown_links(access, flat))
     return ",".join(name.decode() for name in shown if name is not None)
 
 
 def topic_text(access: Access, link: Link) -> str:
-    """The value of ``gateway.link.to``: a link's topic, empty if it may not be described."""
+    """The value of ``gateway.link.to``: a link's topic, or empty if the client may not describe
+    it."""
     if link.gone:
         namespace, _, topic = link.gone.rpartition(DELIMITER)
         name = LogicalName(namespace, topic)
@@ -37,14 +38,15 @@ def topic_text(access: Access, link: Link) -> str:
         return ""
     shown = access.view.spell_name(name)
     if shown is None:
-        # Its namespace may be gone as well; from a home nothing outside is shown.
+        # The topic's namespace may be deleted as well. A client with a home sees no names outside
+        # of it.
         return "" if access.view.settings.home or not link.gone else link.gone
     return shown.decode()
 
 
 def namespace_text(access: Access, path: str, index: TopicIndex) -> str:
     """The value of ``gateway.links``: ``orders=team-a:orders`` for each link in the namespace, with
-    ``(deleted)`` behind the topic if there is none any more."""
+    ``(deleted)`` after the topic if the topic does not exist any more."""
     found = []
     links = paced(access.view.snapshot.links.items())
     for name, link in paced(sorted(item for item in links if item[0].namespace == path)):

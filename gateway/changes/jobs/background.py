@@ -1,7 +1,7 @@
-"""The background jobs that every worker has, those of one module put together with the others.
+"""The background jobs that every worker has: the jobs of this module and of the others.
 
-Housekeeping: aliases that have expired, entries of topics that were never made, and of those that
-were made so long ago that listings have them.
+Housekeeping removes expired aliases, entries of topics that were never created, and entries of
+topics that were created so long ago that every listing has them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ REGISTRATION: Final = "registration of gateway"
 LISTING: Final = "listing of gateway among brokers"
 
 _LOOK_AGAIN: Final = 5_000
-"""Milliseconds between two looks through all entries."""
+"""Milliseconds between two checks of all entries."""
 
 
 def background_jobs(
@@ -47,8 +47,11 @@ def background_jobs(
     membership: Membership | None = None,
     groups: GroupRemoval | None = None,
 ) -> JobRunner:
-    """The runner of all jobs, not started yet. ``volumes`` are those of the tree, by number, or
-    None if there is no tree. ``groups`` deletes those of namespaces."""
+    """The runner of all jobs, not started yet.
+
+    ``volumes``: the volumes of the tree, by number, or None if there is no tree. ``groups`` deletes
+    the groups of deleted namespaces.
+    """
     jobs: list[Job] = [
         NamespaceDeletion(context, groups),
         EndTopicRemoval(context),
@@ -71,7 +74,7 @@ class ApplyJob:
     context: Context
 
     def tasks(self, snapshot: Snapshot) -> Iterator[Task]:
-        """One a namespace, and one a topic, with configs that wait to be applied."""
+        """A task for each namespace, and for each topic, with configs that wait to be applied."""
         for path, namespace in snapshot.namespaces.items():
             if namespace.apply and namespace.deleting is None:
                 yield Task(OF_NAMESPACE, path, namespace.apply_since)
@@ -88,8 +91,9 @@ class ApplyJob:
 class Registration:
     """Registers a running gateway in the catalog whenever its record is missing.
 
-    What it can read decides which format the catalog may have, so one that runs and is not
-    registered would be forgotten when the format is raised. ``software`` is its version.
+    The gateways' versions limit the format that the catalog may have. So a gateway that runs
+    without a record would be ignored when the format is raised. ``software``: the gateway's
+    version.
     """
 
     def __init__(self, context: Context, gateway_id: str, software: str) -> None:
@@ -98,42 +102,42 @@ class Registration:
         self._register = register(gateway_id, software)
 
     def tasks(self, snapshot: Snapshot) -> Iterator[Task]:
-        """One while the catalog does not know this gateway."""
+        """A task while the catalog has no record of this gateway."""
         if self._gateway_id not in snapshot.gateways:
             yield Task(REGISTRATION, self._gateway_id, 0)
 
     async def run(self, task: Task) -> None:
-        """Write the record. Raises OSError when the catalog is away."""
+        """Write the record. Raises OSError if the catalog cannot be reached."""
         await self._context.catalog.change(self._register)
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Lists a running gateway among the brokers whenever the catalog does not, and as soon as every
-    gateway can read that.
+    """Lists a running gateway among the brokers if the catalog does not, as soon as every gateway
+    can read such records.
 
-    Under whatever addresses: of two gateways with one id the one that started last is listed, and
-    they do not write by turns.
+    A gateway counts as listed with any addresses. So of two gateways with the same id the last to
+    start is listed, and they do not overwrite each other's record by turns.
     """
 
     context: Context
     membership: Membership
 
     def tasks(self, snapshot: Snapshot) -> Iterator[Task]:
-        """One task while the gateway is not listed, should be, and can be."""
+        """A task while the gateway is not listed, should be, and can be."""
         membership = self.membership
         listed = membership.gateway_id in snapshot.members or not membership.addresses
         if not listed and membership.is_possible(snapshot):
             yield Task(LISTING, membership.gateway_id, 0)
 
     async def run(self, task: Task) -> None:
-        """Write the record. Raises OSError when the catalog is away."""
+        """Write the record. Raises OSError if the catalog cannot be reached."""
         for decide in self.membership.decisions:
             await self.context.catalog.change(decide)
 
 
 class Housekeeping:
-    """Removes what entries of topics need no more. ``context`` is the worker's."""
+    """Removes expired parts of topics' entries. ``context``: the worker's."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -141,7 +145,7 @@ class Housekeeping:
         self._found: list[Task] = []
 
     def tasks(self, snapshot: Snapshot) -> Iterator[Task]:
-        """At most one of each kind; a look through all entries is taken every few seconds."""
+        """At most one task of each kind; all entries are checked every few seconds."""
         now = self._context.clock()
         if now >= self._look_at:
             self._look_at = now + _LOOK_AGAIN
@@ -153,7 +157,8 @@ class Housekeeping:
         yield from self._found
 
     async def run(self, task: Task) -> None:
-        """Do one of the tasks. Raises OSError when the cluster or the catalog is away."""
+        """Execute one of the tasks. Raises OSError if the cluster or the catalog cannot be
+        reached."""
         context = self._context
         await context.catalog.refresh()
         if task.kind == ALIASES:
@@ -164,8 +169,8 @@ class Housekeeping:
         self._look_at = 0
 
     async def _end_creations(self) -> None:
-        """A topic that exists was made, and every listing has it; the entry of one that does not
-        goes."""
+        """End the creation of topics that exist, because every listing has them by now; remove the
+        entries of topics that do not exist."""
         context = self._context
         now = context.clock()
         entries = context.catalog.snapshot.topics.values()
@@ -187,8 +192,8 @@ class Housekeeping:
 
 
 def _without_expired(snapshot: Snapshot, now: int) -> list[Change]:
-    """The entries that lose aliases; the topic and its own name stay as they are, and an entry
-    that says nothing more than its flat name goes."""
+    """The entries without their expired aliases. The topics and their names stay, and an entry that
+    holds only the name in its flat name is removed."""
     return [
         settled(snapshot, replace(entry, aliases=tuple(a for a in entry.aliases if a.until > now)))
         for entry in snapshot.topics.values()
