@@ -1,14 +1,15 @@
-"""The end topic of a namespace that is deleted: what proves that a listing of topics is not late.
+"""The end topic of a namespace that is being deleted: it proves that a listing of topics is not
+late.
 
-A broker answers a listing by what it has read of the cluster's metadata, and it reads of topics in
-the order in which they were made. So a listing that holds the end topic, which is made after the
-namespace was marked, holds every topic that was made before. Each process makes the same one, and
-one that is there already is as good; its name tells this deletion from every other. Clients know no
-topic of such a name, and cannot make one, whether or not there is the namespace
-(``names.is_reserved``).
+A broker answers a listing from the part of the cluster's metadata that it has read, and it reads
+topics in the order in which they were created. The end topic is created after the namespace was
+marked. So a listing that holds the end topic holds every topic that was created before. All
+processes create an end topic of the same name, and an existing end topic serves as well; its name
+differs from the names of all other deletions. Clients see no topic of such a name, and cannot
+create one, whether or not the namespace exists (``names.is_reserved``).
 
-Its name is one of the namespace's and not of the gateway's own topics, on which the identity that
-deletes topics may have no right (docs/brokers.md).
+Its name is a name in the namespace and not one of the gateway's own topics, because the identity
+that deletes topics may have no right on these (docs/brokers.md).
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ from gateway.names import END_TOPIC, InvalidName, LogicalName, encode
 _MADE: Final = frozenset({0, TOPIC_ALREADY_EXISTS})
 _UNDECIDED: Final = frozenset({REQUEST_TIMED_OUT, NOT_CONTROLLER, THROTTLING_QUOTA_EXCEEDED})
 _TOO_FEW_BROKERS: Final = INVALID_REPLICATION_FACTOR
-"""While brokers start they are fenced, and know less of the topics than ever."""
+"""While brokers start they are fenced, so there may be too few brokers for the replicas."""
 
 
 def end_topic(namespace: str, since: int) -> str | None:
-    """The flat name of the end topic of a namespace that is marked ``since`` then (milliseconds);
-    None if the namespace's own name leaves no room for one."""
+    """The flat name of the end topic of a namespace that was marked at ``since`` (milliseconds);
+    None if the namespace's own name is too long for an end topic."""
     try:
         return encode(LogicalName(namespace, f"{END_TOPIC}{since}"))
     except InvalidName:
@@ -45,7 +46,8 @@ def end_topic(namespace: str, since: int) -> str | None:
 
 
 async def why_not_made(context: Context, flat: str) -> Denied | None:
-    """Make an end topic; why the broker will not. None: it is made, or may be by the next try."""
+    """Create an end topic; why the broker rejects it. None: it was created, or the next try may
+    create it."""
     for replicas in (ONE_REPLICA, BROKERS_DEFAULT):
         found = (await make_topics(context, {flat: 1}, replicas))[flat]
         if not isinstance(found, Denied) or found.code in _MADE | _UNDECIDED | {_TOO_FEW_BROKERS}:
@@ -54,8 +56,9 @@ async def why_not_made(context: Context, flat: str) -> Denied | None:
 
 
 async def why_not_deletable(context: Context, flat: str) -> Denied | None:
-    """Why the broker would not delete an end topic (``delete.topic.enable``, a right), which is not
-    made then: it would stay. One that is there is deleted. Raises OSError."""
+    """Why the broker would not delete an end topic (``delete.topic.enable``, a right). Such an end
+    topic is not created, because it would stay. An existing end topic is deleted. Raises
+    OSError."""
     outcome = (await delete_at_broker(context, {flat: None}))[flat]
     if outcome.gone or outcome.code in _UNDECIDED:
         return None

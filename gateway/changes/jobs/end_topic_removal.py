@@ -1,5 +1,5 @@
-"""Removal of end topics that are left over (``end_topic``): a process has ended before the last
-step of a deletion, or a broker has made one later than it was asked to."""
+"""Removal of end topics that were left over (``end_topic``), because a process ended before the
+last step of a deletion, or because a broker created an end topic late."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from gateway.names import END_TOPIC, is_end_topic
 END_TOPICS: Final = "removal of end topics"
 
 LOOK_AGAIN: Final = 60.0
-"""Seconds between two looks through all topics."""
+"""Seconds between two checks of all topics."""
 
 _END_MARK: Final = END_TOPIC.encode()
 
 
 class EndTopicRemoval:
-    """Removes end topics of deletions that are over. ``context`` is the worker's."""
+    """Removes end topics of deletions that are over. ``context``: the worker's."""
 
     def __init__(self, context: Context, clock: Callable[[], float] = monotonic) -> None:
         """``clock`` returns seconds from any fixed point."""
@@ -35,7 +35,8 @@ class EndTopicRemoval:
         self._logged: set[str] = set()
 
     def tasks(self, snapshot: Snapshot) -> Iterator[Task]:
-        """One task while there are such topics; all topics are looked at now and then."""
+        """One task while there are such topics; all topics are checked once in LOOK_AGAIN
+        seconds."""
         now = self._clock()
         if now >= self._look_at:
             self._look_at = now + LOOK_AGAIN
@@ -44,11 +45,12 @@ class EndTopicRemoval:
             yield Task(END_TOPICS, "", 0)
 
     async def run(self, task: Task) -> None:
-        """Delete them. Raises OSError when the cluster or the catalog is away."""
+        """Delete the topics. Raises OSError if the cluster or the catalog cannot be reached."""
         context = self._context
         self._found = False
         listed = self._listed()
-        # After the listing: it has the mark of each that a deletion goes by.
+        # Refreshed after the listing, so the catalog has the mark of every deletion whose end topic
+        # is listed.
         await context.catalog.refresh()
         current = _current_ends(context.catalog.snapshot)
         over = {flat: topic_id for flat, topic_id in listed.items() if flat not in current}

@@ -1,9 +1,10 @@
-"""Removal of the groups of a namespace that is deleted: one that is made anew must not list them.
+"""Removal of the groups of a deleted namespace, because a namespace that is created under the same
+name must not list them.
 
-A group of home ``team-a`` is ``team-a..app`` at the brokers, so it is told by its prefix. Each
-broker lists, and deletes, the groups that it coordinates. Transactional ids carry the prefix, too;
-Kafka has no request that deletes one, and forgets it ``transactional.id.expiration.ms`` after its
-last transaction.
+A group ``app`` of home ``team-a`` is ``team-a..app`` at the brokers, so its prefix shows its
+namespace. Each broker lists, and deletes, the groups that it coordinates. Transactional ids have
+the prefix, too, but Kafka has no request that deletes them; it forgets a transactional id
+``transactional.id.expiration.ms`` after its last transaction.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ _NON_EMPTY: Final = 68
 
 
 class GroupRemoval:
-    """Deletes groups of namespaces. ``addresses`` are those of the brokers, ``ask_at`` sends a
-    request to one of them and raises an OSError if it does not respond."""
+    """Deletes groups of namespaces. ``addresses`` returns the brokers' addresses; ``ask_at`` sends
+    a request to one of them and raises an OSError if that broker does not respond."""
 
     def __init__(
         self,
@@ -52,9 +53,11 @@ class GroupRemoval:
     async def remove(
         self, snapshot: Snapshot, path: str, is_current: Callable[[], Awaitable[bool]]
     ) -> bool:
-        """Delete the groups of a namespace and of those below it; True if none is left that the
-        brokers let the gateway delete. ``is_current`` reads whether the namespace is the one of the
-        ``snapshot`` still: groups have no ids, and one made anew may have the name. Raises OSError.
+        """Delete the groups of a namespace and of the namespaces below it; True if no group is left
+        that the brokers let the gateway delete.
+
+        ``is_current`` returns whether the namespace is still the namespace of the ``snapshot``:
+        groups have no ids, and a new namespace may have the same name. Raises OSError.
         """
         done = True
         for address in self._addresses():
@@ -104,5 +107,6 @@ def _is_of(snapshot: Snapshot, group: str, path: str) -> bool:
 
 
 def _is_final(code: int) -> bool:
-    """Whether to try again is no use: what lacks a right at the brokers must not hold a name up."""
+    """Whether another try is useless: a group that the gateway may not delete at the brokers must
+    not delay the deletion of the namespace."""
     return code not in _ELSEWHERE and code != _NON_EMPTY

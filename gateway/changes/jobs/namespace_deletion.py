@@ -1,15 +1,18 @@
-"""Deletion of a marked namespace (KIP-37: Delete): its topics first, then everything below and it.
+"""Deletion of a marked namespace (KIP-37: Delete): its topics first, then the namespaces below it
+and the namespace itself.
 
-Any process does it, several at once if need be, from whatever state a crash has left. A process
-that is late must not hit a topic that was made anew, by then in a namespace that was made anew. So
-what is listed counts only if the catalog, read once more after the listing, has the same mark
-still; and topics are deleted by the ids of that listing, where the broker has ids. Groups that
-carry its prefix go as well (``group_removal``); views deny them by then, so their members leave.
+Any process does this, several at once if need be, from any state that a crash has left. A late
+process must not delete a topic that was created anew, in a namespace that was created anew. So a
+listing counts only if the catalog, read again after the listing, still has the same mark; and
+topics are deleted by the ids in that listing, if the broker has ids. Groups with the namespace's
+prefix are deleted as well (``group_removal``). Views deny them from the mark on, so their members
+leave.
 
-The namespace goes when a listing shows no other topic in it but the end topic (``end_topic``): what
-a late broker left out of a listing would be the default namespace's from then on. The end topic is
-made SETTLE_TIME after this process has seen the mark: a process that had begun to make a topic in
-the namespace has noticed by then, and rolled back (gateway/changes/topics/create_topics.py).
+The namespace is removed when a listing shows no topic in it except the end topic (``end_topic``),
+because a topic that a late broker left out of a listing would belong to the default namespace from
+then on. The end topic is created SETTLE_TIME after this process has seen the mark. A process that
+had begun to create a topic in the namespace has noticed the mark by then, and rolled back
+(gateway/changes/topics/create_topics.py).
 """
 
 from __future__ import annotations
@@ -35,18 +38,18 @@ log = logging.getLogger(__name__)
 DELETION: Final = "deletion of namespace"
 
 SETTLE_TIME: Final = 2000
-"""Milliseconds from seeing the mark of a namespace to the end topic."""
+"""Milliseconds from seeing the mark of a namespace to creating the end topic."""
 
 LIST_AGAIN: Final = 0.1
-"""Seconds until the broker is asked again whether it knows the end topic."""
+"""Seconds until the broker is queried again for the end topic."""
 
 _DELETE_AGAIN: Final = 5.0
-"""Seconds until topics, or groups, that the broker did not delete are tried again."""
+"""Seconds until the broker is requested again to delete topics or groups that it did not delete."""
 
 
 def deletion_task(snapshot: Snapshot, path: str) -> Task | None:
-    """The task of deleting this namespace; None unless it is marked, and if one above it is: that
-    one's takes all below with it."""
+    """The task of deleting this namespace. None if it is not marked, and if a namespace above it is
+    marked, because the task of that namespace deletes all namespaces below it."""
     found = snapshot.namespaces.get(path)
     if found is None or found.deleting is None:
         return None
@@ -57,16 +60,18 @@ def deletion_task(snapshot: Snapshot, path: str) -> Task | None:
 
 @dataclass(slots=True)
 class _Progress:
-    """The state of one deletion in this process, which saw the mark at ``seen`` (milliseconds).
-    ``deletable``: the broker would delete the end topic. ``without_end``: it will not make one."""
+    """The state of one deletion in this process."""
 
     seen: int
+    """When this process saw the mark, in milliseconds."""
     deletable: bool = False
+    """Whether the broker would delete the end topic."""
     without_end: bool = False
+    """Whether the broker rejects the creation of the end topic."""
 
 
 class NamespaceDeletion:
-    """Deletes namespaces that are marked. ``context`` is the worker's; ``groups`` deletes their
+    """Deletes namespaces that are marked. ``context``: the worker's. ``groups`` deletes their
     groups."""
 
     def __init__(self, context: Context, groups: GroupRemoval | None = None) -> None:
@@ -75,7 +80,7 @@ class NamespaceDeletion:
         self._progress: dict[Task, _Progress] = {}
 
     def tasks(self, snapshot: Snapshot) -> Iterator[Task]:
-        """One for each marked namespace."""
+        """A task for each marked namespace."""
         found = [deletion_task(snapshot, path) for path in sorted(snapshot.deleting)]
         tasks = [task for task in found if task is not None]
         for over in self._progress.keys() - set(tasks):
@@ -85,7 +90,7 @@ class NamespaceDeletion:
     async def run(self, task: Task) -> float | None:
         """Delete topics; remove the namespace as soon as it is known to be empty.
 
-        Raises OSError when the cluster or the catalog is away.
+        Raises OSError if the cluster or the catalog cannot be reached.
         """
         context = self._context
         if not await self._is_current(task):
@@ -95,12 +100,13 @@ class NamespaceDeletion:
         progress.seen = min(progress.seen, begun)  # a clock that goes back must not hold it up
         end = end_topic(task.about, task.since)
         await context.cluster.refresh()
-        # Not what the index has learnt besides: that may be the end topic alone.
+        # The topics learnt since the listing do not count, because they may be the end topic alone.
         ended = end is not None and end.encode() in context.cluster.index.partitions
         ids = self._topics(task, end)
         if not await self._is_current(task):
             return None
-        # By the catalog as it is now: another process may have ended a moved topic's entry.
+        # On the catalog as it is now, because another process may have removed a moved topic's
+        # entry.
         listed = [flat.encode() for flat in ids]
         flats = topics_in(context.catalog.snapshot, listed, task.about)
         for batch in batches(flats):
@@ -116,18 +122,19 @@ class NamespaceDeletion:
         return await self._remove(task, end)
 
     async def _is_current(self, task: Task) -> bool:
-        """Whether the namespace has the same mark still, by the newest catalog."""
+        """Whether the namespace still has the same mark in the newest catalog."""
         await self._context.catalog.refresh()
         return deletion_task(self._context.catalog.snapshot, task.about) == task
 
     def _topics(self, task: Task, end: str | None) -> dict[str, bytes | None]:
-        """The listed topics of the namespace but for its end topic, with their ids."""
+        """The listed topics of the namespace, without its end topic, with their ids."""
         index = self._context.cluster.index
         found = topics_in(self._context.catalog.snapshot, list(index.names()), task.about)
         return {flat: index.id_of(flat.encode()) for flat in found if flat != end}
 
     async def _make_end(self, task: Task, progress: _Progress, end: str) -> bool:
-        """Make the end topic; False: the broker will not, and the listing is trusted as it is."""
+        """Create the end topic. False: the broker rejects it, and the listing is trusted as it
+        is."""
         context = self._context
         if progress.without_end:
             return False
@@ -137,7 +144,7 @@ class NamespaceDeletion:
             why = await why_not_made(context, end)
         if why is None:
             if not await self._is_current(task):
-                # Another process was first, and does not know of this one.
+                # Another process has removed the namespace, and does not know of this end topic.
                 await delete_at_broker(context, {end: None})
             return True
         progress.without_end = True
@@ -152,7 +159,8 @@ class NamespaceDeletion:
         return False
 
     async def _remove(self, task: Task, end: str | None) -> float | None:
-        """Remove what is left of a namespace that has no topics any more."""
+        """Remove a namespace that has no topics any more: its groups, its end topic and its
+        entries."""
         context = self._context
         snapshot = context.catalog.snapshot
         if self._groups is not None:
@@ -163,13 +171,13 @@ class NamespaceDeletion:
             await delete_at_broker(context, {end: None})
         await context.catalog.change(lambda snapshot: removals(snapshot, task))
         if end is not None:
-            # Another process may have made it anew before it could know that all is over. What
-            # stays nevertheless, EndTopicRemoval finds.
+            # Another process may have created the end topic again before it could see the removal.
+            # EndTopicRemoval deletes an end topic that is left nevertheless.
             await delete_at_broker(context, {end: None})
         return None
 
     async def _delete(self, task: Task, ids: Mapping[str, bytes | None]) -> bool:
-        """Delete topics and their entries; whether the broker deleted all of them."""
+        """Delete topics and their entries; returns whether the broker deleted all of them."""
         context = self._context
         outcomes = await delete_at_broker(context, ids)
         gone = [flat for flat, outcome in outcomes.items() if outcome.gone]
@@ -195,9 +203,10 @@ def log_stays(flat: str, outcome: Outcome) -> None:
 
 
 def removals(snapshot: Snapshot, task: Task) -> list[Change]:
-    """The changes that end the deletion: the namespace goes with all below it, with every entry of
-    a topic in it (the topics are gone), and every alias and link in it of a topic elsewhere. Its
-    ACLs went as it was marked (``namespaces/delete_namespaces.py``)."""
+    """The changes that end the deletion. The namespace is removed with all namespaces below it, the
+    entries of topics in it (the topics are deleted by then), and the aliases and links in it of
+    topics elsewhere. Its ACLs were removed when it was marked
+    (``namespaces/delete_namespaces.py``)."""
     path = task.about
     if deletion_task(snapshot, path) != task:
         return []

@@ -1,9 +1,9 @@
-"""Background jobs: what a change has begun is finished, by whichever process is there.
+"""Background jobs finish changes that any process has begun.
 
 A job finds its tasks in a snapshot; the runner of every worker runs them when they are due. The
-process that began a task claims it, and runs it at once. All others leave it alone for a head start
-that is a little different for each, so that seldom two do the same work. Tasks have to be
-idempotent all the same: a process that is slow is not gone.
+process that began a task claims it, and runs it at once. All other processes leave the task alone
+for a head start that differs a little between them, so two processes seldom do the same work. Tasks
+have to be idempotent all the same, because a slow process is not a process that has ended.
 """
 
 from __future__ import annotations
@@ -22,55 +22,55 @@ from gateway.changes.base.context import Context
 log = logging.getLogger(__name__)
 
 HEAD_START: Final = 5.0
-"""Seconds for which a task is left to the process that began it; as much again at most, by
-chance."""
+"""Seconds for which a task is left to the process that began it; up to twice as many, at random."""
 
 POLL_INTERVAL: Final = 10.0
-"""Seconds after which tasks are looked for, whether or not the catalog has changed."""
+"""Seconds after which jobs look for tasks, whether or not the catalog has changed."""
 
 SETTLE: Final = 0.1
-"""Seconds in which catalog changes are gathered before tasks are looked for."""
+"""Seconds in which catalog changes are gathered before jobs look for tasks."""
 
 MAX_TASKS: Final = 4
-"""Tasks under way at once."""
+"""Tasks in progress at once."""
 
 _FIRST_RETRY: Final = 0.5
 _LAST_RETRY: Final = 30.0
 _LAST_RETRY_AWAY: Final = 5.0
-"""The same while a task waits for the cluster or the catalog, however long these are away."""
+"""The last retry's delay while a task waits for the cluster or the catalog to be reachable."""
 
 _STILL_THERE: Final = 1.0
 
 
 class Task(NamedTuple):
-    """One piece of background work: its ``kind``, what it is about (a namespace's path, a flat
-    name, ``""``), and since when, in milliseconds of the catalog's clock: a task that is begun
-    anew is another one."""
+    """One piece of background work."""
 
     kind: str
     about: str
+    """A namespace's path, a flat name, or ``""``."""
     since: int
+    """When it began, in milliseconds of the catalog's clock. A task that is begun again has another
+    time, so it is another task."""
 
 
 class Job(Protocol):
     """One kind of background work."""
 
     def tasks(self, snapshot: Snapshot) -> Iterable[Task]:
-        """The tasks there are by this snapshot. Called after every change: it has to be quick."""
+        """The tasks on this snapshot. Called after every change, so it has to be quick."""
         ...
 
     async def run(self, task: Task) -> float | None:
-        """Do it, or as much as can be done now.
+        """Execute the task, or the part of it that can be executed now.
 
-        Returns the seconds after which it wants to go on, or None if it has done all it can. It is
-        run again as long as ``tasks`` has it. An OSError (the catalog or the cluster is away) makes
-        it run again later.
+        Returns the seconds after which the task wants to continue, or None if it has done all it
+        can. It is run again as long as ``tasks`` returns it. If it raises an OSError (the catalog
+        or the cluster cannot be reached), it is run again later.
         """
         ...
 
 
 class JobRunner:
-    """Runs the tasks of all jobs in one worker. All of it belongs to one event loop."""
+    """Runs the tasks of all jobs in one worker, on one event loop."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class JobRunner:
         self._loop = asyncio.create_task(self._run(), name="background jobs")
 
     async def stop(self) -> None:
-        """Cancel all running tasks, wherever they are: another process goes on with them."""
+        """Cancel all running tasks at any point; another process continues them."""
         loop, self._loop = self._loop, None
         ending = [*self._running.values(), *([] if loop is None else [loop])]
         for task in ending:
@@ -108,7 +108,7 @@ class JobRunner:
             await asyncio.wait(ending)
 
     def claim(self, task: Task) -> None:
-        """Run a task at once that this process has begun; the catalog has it already."""
+        """Run a task at once that this process has begun; it is in the catalog already."""
         self._due[task] = self._clock()
         self._awake.set()
 
@@ -123,7 +123,7 @@ class JobRunner:
                 pass
 
     def _begin_due(self) -> float:
-        """Begin every task that is due; returns the seconds until there is something to do."""
+        """Start every task that is due; returns the seconds until the next task is due."""
         now = self._clock()
         found = {task: job for job in self._jobs for task in self._tasks_of(job)}
         for former in self._due.keys() - found.keys():
@@ -172,5 +172,5 @@ class JobRunner:
 
 
 def _jitter() -> float:
-    """From 1 to 2: keeps the workers from doing all the same at the same moment."""
+    """A factor from 1 to 2, so the workers do not do the same work at the same moment."""
     return random.uniform(1.0, 2.0)  # noqa: S311 - nothing secret

@@ -1,8 +1,8 @@
-"""Removal of shadow topics whose topic is gone (``gateway.rules.shadows``).
+"""Removal of shadow topics whose topic was deleted (``gateway.rules.shadows``).
 
-Offsets go with a shadow, so it is removed only when the topic's own cluster says that it has no
-topic of this id, some minutes after that was first seen. A volume that does not answer, or that
-this gateway does not know, says nothing.
+Offsets are deleted with a shadow. So it is removed only if the topic's own cluster responds that no
+topic has this id, some minutes after the topic was first seen to be missing. If a volume does not
+respond, or this gateway does not know the volume, the shadow stays.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ log = logging.getLogger(__name__)
 SHADOWS: Final = "removal of shadow topics"
 
 GONE_SECONDS: Final = 300.0
-"""Seconds for which a topic has to be gone until its shadow is removed."""
+"""Seconds for which a topic has to be missing before its shadow is removed."""
 
 LOOK_AGAIN: Final = 30.0
-"""Seconds between two looks through all topics."""
+"""Seconds between two checks of all topics."""
 
 _METADATA_BY_ID: Final = 12  # the first version in which brokers serve ids (KIP-516)
 
 
 class ShadowRemoval:
-    """Removes the shadows of one volume. ``context`` is that volume's; ``volumes`` are those that
-    this gateway serves, by number, and may be filled later."""
+    """Removes the shadows of one volume. ``context``: that volume's. ``volumes``: the volumes that
+    this gateway serves, by number; they may be filled in later."""
 
     def __init__(
         self,
@@ -52,7 +52,7 @@ class ShadowRemoval:
         self._gone_since: dict[bytes, float] = {}
 
     def tasks(self, snapshot: Snapshot) -> Iterator[Task]:
-        """One task while there are shadows whose topics have been gone for long enough."""
+        """One task while there are shadows whose topics have been missing for long enough."""
         now = self._clock()
         if now >= self._look_at:
             self._look_at = now + LOOK_AGAIN
@@ -62,7 +62,8 @@ class ShadowRemoval:
             yield Task(SHADOWS, "", 0)
 
     async def run(self, task: Task) -> None:
-        """Remove what their clusters confirm to be gone. Raises OSError."""
+        """Remove the shadows whose topics are unknown to the topics' own clusters. Raises
+        OSError."""
         by_number: dict[int, dict[bytes, bytes]] = {}
         for flat in self._due():
             self._gone_since.pop(flat)  # if it stays, it is seen again later
@@ -87,7 +88,7 @@ class ShadowRemoval:
                 yield flat, origin
 
     def _known(self, origin: Origin) -> bool:
-        """Whether the topic exists, or nothing can be told of it."""
+        """Whether the topic exists, or it is unknown whether it exists."""
         volume = self._volumes.get(origin.number)
         if volume is None or volume is self._context:
             return True
@@ -100,8 +101,8 @@ class ShadowRemoval:
 
 
 async def _gone(volume: Context, topic_ids: Collection[bytes]) -> list[bytes]:
-    """The topic ids that the volume's cluster reports as unknown: a listing would also leave out
-    topics that the gateway may not describe. Raises OSError."""
+    """The topic ids that the volume's cluster reports as unknown. A listing would not do, because
+    it also leaves out topics that the gateway may not describe. Raises OSError."""
     await volume.cluster.refresh()
     topics = [{"topic_id": UUID(bytes=topic_id), "name": None} for topic_id in topic_ids]
     values = {"topics": topics, "allow_auto_topic_creation": False}

@@ -1,4 +1,4 @@
-"""Freezes whose makers are gone end by themselves: nobody else knows that names are to be used."""
+"""Ends freezes whose makers have ended, because no other process would free their names."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ THAWING: Final = "end of freeze"
 
 @dataclass(frozen=True, slots=True)
 class Thawing:
-    """Ends freezes that have lasted for longer than any change. ``context`` is the worker's."""
+    """Ends freezes that have lasted longer than any change takes. ``context``: the worker's."""
 
     context: Context
 
     def tasks(self, snapshot: Snapshot) -> Iterator[Task]:
-        """One for each freeze whose time is over."""
+        """A task for each freeze that has expired."""
         for freeze in expired(snapshot, self.context.clock()):
             yield Task(THAWING, freeze.freeze_id, freeze.until)
 
     async def run(self, task: Task) -> None:
-        """End it; the change that it was for is made no more. Raises OSError when the catalog is
-        away."""
+        """End the freeze; its change is not made any more. Raises OSError if the catalog cannot be
+        reached."""
         context = self.context
         await context.catalog.refresh()
         freeze = freezes_in(context.catalog.snapshot).get(task.about)

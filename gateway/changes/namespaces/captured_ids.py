@@ -1,14 +1,14 @@
 """Groups, transactional ids and their ACLs that a new namespace would take over.
 
-An id is in a namespace by how it is written alone (``owner_of_id``), so what ACLs allow on it does
-not depend on whether the namespace exists. But the namespace's groups are deleted along with it,
-and their clients are denied then: by someone who may have no right to any of them. And what has the
-prefix reads as the namespace's own from then on, in ACLs and to whoever administers it. So they are
-captured as topics are. Ids do not collide where they fold into each other, as topics do: ``a_x__g``
-is in no namespace.
+Only an id's spelling decides its namespace (``owner_of_id``), so ACLs allow the same on an id
+whether or not the namespace exists. But a namespace's groups are deleted with it, and from then on
+their clients are denied: by a principal that may have no right on these groups. And ids with the
+prefix look like the namespace's own from then on, in ACLs and to its administrators. So ids are
+captured, as topics are. Ids whose names fold into each other do not collide, as topics do:
+``a_x__g`` is in no namespace.
 
-What is made between the listing and the decision is like what is made right after it: an id that
-its client spells so.
+An id that is created between the listing and the decision is like an id that is created right after
+the decision: its client spells it so.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from gateway.views.view import View
 from protocol.pausing import paced
 
 Captured = Mapping[str, Sequence[str | None]]
-"""What would be taken over, by kind, each as the client may see it, or None if it may not."""
+"""The names that would be taken over, by kind; None for a name that the client may not describe."""
 
 
 def captured_ids(tiers: Collection[str], ids: Iterable[str]) -> dict[str, list[str]]:
-    """The ids, as brokers know them, that would be these tiers', by tier; each sorted."""
+    """The ids, as brokers know them, that would be in these tiers, sorted, by tier."""
     found: dict[str, list[str]] = {}
     for one in paced(ids):
         owned = owner_of_id(one)
@@ -49,8 +49,8 @@ def captured_ids(tiers: Collection[str], ids: Iterable[str]) -> dict[str, list[s
 def captured_ids_and_acls(
     access: Access, tiers: Collection[str], ids: Ids, acls: FlatAcls
 ) -> Captured:
-    """What these tiers would take over, by the snapshot of ``access``. ACLs of what would be theirs
-    go on being decided by as before."""
+    """The ids and ACLs that these tiers would take over, on the snapshot of ``access``. The ACLs of
+    such ids apply as before."""
     found: dict[str, list[str | None]] = {}
     for what, kind, listed in (
         ("groups", ResourceType.GROUP, ids.groups),
@@ -66,8 +66,8 @@ def captured_ids_and_acls(
 
 
 def reject_captured(view: View, path: str, captured: Captured) -> None:
-    """Raise :class:`Rejected` for the namespace at ``path`` if it would take over anything. Of what
-    may not be described the client learns how much there is, not what it is."""
+    """Raise :class:`Rejected` if the namespace at ``path`` would take over anything. For names that
+    the client may not describe, the error has only their number."""
     if not any(captured.values()):
         return
     seen = {kind: [one for one in found if one is not None] for kind, found in captured.items()}
@@ -84,10 +84,11 @@ def reject_captured(view: View, path: str, captured: Captured) -> None:
 
 
 def why_not_adopted(access: Access, tiers: Collection[str], *, topics: bool) -> Denied | None:
-    """Why these tiers may not take over what there is, or None if they may.
+    """Why these tiers may not take over existing topics and ids, or None if they may.
 
-    That takes ALTER on the cluster; or, if there are no ``topics``, the right to change the ACLs of
-    every id in them: so whoever a namespace around them is delegated to may.
+    Taking over needs ALTER on the cluster. If there are no ``topics``, the right to change the ACLs
+    of every id in the tiers is enough, which a principal has to which a namespace around them is
+    delegated.
     """
     why = access.cluster(ALTER)
     if why is None or not access.authorizes:
@@ -106,7 +107,8 @@ def _everything(kind: ResourceType, tier: str) -> ResourcePattern:
 
 
 def _seen(access: Access, kind: ResourceType, one: str) -> str | None:
-    """An id in this view's spelling, or None if it has none there, or may not be described."""
+    """An id in this view's spelling; None if this view has no spelling for it, or if the client may
+    not describe it."""
     spelled = access.view.id_to_client(one.encode())
     if spelled is None:
         return None

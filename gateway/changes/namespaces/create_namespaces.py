@@ -1,9 +1,10 @@
-"""One namespace of a CreateTopics request is made, with every missing tier above it (KIP-37:
+"""Creates one namespace of a CreateTopics request, with every missing tier above it (KIP-37:
 Create): validated by the broker, judged by policies, then decided and committed.
 
-What exists under its flat names already would belong to it from then on: such topics are
-*captured*, and so are groups and transactional ids (``captured_ids``). That is rejected, with their
-names, unless they are adopted. Topics of MirrorMaker's own (KIP-1074) are never adopted.
+Existing topics whose flat names are in the namespace would belong to it from then on. Such topics
+are *captured*, and so are groups and transactional ids (``captured_ids``). The namespace is
+rejected, with their names, unless they are adopted. MirrorMaker's own topics (KIP-1074) are never
+adopted.
 """
 
 from __future__ import annotations
@@ -67,29 +68,31 @@ from gateway.views.view import View
 
 @dataclass(frozen=True, slots=True)
 class NewNamespace:
-    """A namespace that is requested. ``configs`` and ``settings`` are its own, validated;
-    ``captured`` the flat names that :func:`captured_by` found, with the config keys that are set on
-    each topic, and ``ids`` the groups and transactional ids that may be captured; ``now`` is in
-    milliseconds since the epoch."""
+    """A namespace that is requested."""
 
     path: str
     configs: Mapping[str, str]
+    """Its own configs, validated."""
     settings: Mapping[str, str]
+    """Its own settings, validated."""
     captured: Mapping[str, tuple[str, ...]]
+    """The flat names that :func:`captured_by` found, with the config keys set on each topic."""
     adopt: bool
     now: int
+    """Milliseconds since the epoch."""
     ids: Ids = NO_IDS
+    """The groups and transactional ids that may be captured."""
     flat_acls: FlatAcls = field(default_factory=FlatAcls)
 
 
 async def create_namespace(
     context: Context, access: Access, path: str, topic: Any, *, validate_only: bool
 ) -> dict[str, str]:
-    """Make the namespace at ``path``, and every missing tier above it, in one decision.
+    """Create the namespace at ``path``, and every missing tier above it, in one decision.
 
-    ``topic`` is the entry of the request that names it, whose configs become the namespace's own;
-    they are returned. These, and topics that are adopted, are subject to policies. Raises
-    :class:`Rejected`, and OSError when the catalog or the cluster is away.
+    ``topic``: the entry of the request that names the namespace. Its configs become the namespace's
+    own, and are returned. They, and adopted topics, are subject to policies. Raises
+    :class:`Rejected`, and OSError if the catalog or the cluster cannot be reached.
     """
     settings = access.view.settings
     view = View(settings, context.catalog.snapshot)
@@ -129,8 +132,8 @@ async def create_namespace(
 
 
 async def _listed_ids(context: Context, path: str) -> Ids:
-    """The groups and transactional ids with the prefix of a namespace or one above it. Raises
-    :class:`Rejected` if they are not known."""
+    """The groups and transactional ids with the prefix of a namespace or of a namespace above it.
+    Raises :class:`Rejected` if they cannot be listed."""
     prefixes = tuple(map(flat_prefix, parents(path)))
     return await context.ids.beginning(context.admin, context.cluster.api_versions, prefixes)
 
@@ -141,8 +144,8 @@ async def _check_adopted(
     """The topics that are adopted, if policies allow them. Raises :class:`Rejected`."""
     if not (new.adopt and new.captured and context.judge.policies.judges):
         return []
-    decide(access, new)  # what cannot be needs no policy to say so
-    # They are adopted as they are: what the namespace sets has not reached them.
+    decide(access, new)  # rejects impossible adoptions before policies judge them
+    # They are adopted with their present configs: the namespace's configs have not reached them.
     names = {flat: _name_inside(access, tiers, flat) for flat in new.captured}
     arrivals = [
         Arrival(flat, name, {}, shown_topic(access.view, name)) for flat, name in names.items()
@@ -169,10 +172,10 @@ def _read_configs(topic: Any) -> tuple[dict[str, str], dict[str, str], bool]:
 
 
 def check_tiers(view: View, path: str) -> list[str]:
-    """The tiers to be made, outermost first, by the view's snapshot.
+    """The tiers to be created, outermost first, on the view's snapshot.
 
-    Raises :class:`Rejected` for a namespace that exists, one that is being deleted or below such a
-    one, and one that no name has room in.
+    Raises :class:`Rejected` if the namespace exists, if it or a namespace above it is being
+    deleted, or if its name leaves no room for a topic's name.
     """
     snapshot = view.snapshot
     deleting = snapshot.deleting_tier(path)
@@ -203,10 +206,12 @@ def check_tiers(view: View, path: str) -> list[str]:
 
 
 def captured_by(snapshot: Snapshot, tiers: Collection[str], flats: Iterable[bytes]) -> list[str]:
-    """The existing topics that would be these tiers', or fold into their flat names, sorted.
+    """The existing topics that would be in these tiers, or whose names fold into the tiers' flat
+    names, sorted.
 
-    A topic that has an entry keeps its name, whatever namespaces there are; but for one that was
-    made a moment ago, whose entry is there because not every listing has it yet.
+    A topic with an entry keeps its name, whatever namespaces there are. Topics that were created a
+    moment ago are captured all the same, because they have an entry only until every listing has
+    them.
     """
     prefixes = tuple(fold(flat_prefix(tier)) for tier in tiers)
     held = snapshot.topics
@@ -218,11 +223,11 @@ def captured_by(snapshot: Snapshot, tiers: Collection[str], flats: Iterable[byte
 
 
 def decide(access: Access, new: NewNamespace, flats: Iterable[bytes] | None = None) -> list[Change]:
-    """The changes that make the namespace, by the snapshot of ``access``: all of them are one
-    decision. Topics that may not be described are not named. ``flats``: the cluster's topics, if
-    they were listed after ``new`` was captured.
+    """The changes that create the namespace, on the snapshot of ``access``: all of them are one
+    decision.
 
-    Raises :class:`Rejected`.
+    Topics that the client may not describe are not named. ``flats``: the cluster's topics, if they
+    were listed after ``new`` was captured. Raises :class:`Rejected`.
     """
     view = access.view
     tiers = check_tiers(view, new.path)
@@ -249,8 +254,8 @@ def decide(access: Access, new: NewNamespace, flats: Iterable[bytes] | None = No
 
 
 def _check_mirror_maker(access: Access, path: str, captured: Sequence[str]) -> None:
-    """Reject a namespace that would capture topics of MirrorMaker's own (by their names without the
-    namespace), adopted or not: it begins anew if it does not find them by name."""
+    """Reject a namespace that would capture MirrorMaker's own topics (by their names without the
+    namespace), adopted or not, because MirrorMaker starts over if it does not find them by name."""
     own = [flat for flat in captured if DEFAULT.is_mm2_internal_topic(decode(flat).topic)]
     if not own:
         return
@@ -269,8 +274,8 @@ def _check_captured(captured: Iterable[str], new: NewNamespace) -> None:
 
 
 def _is_new(entry: TopicEntry) -> bool:
-    """Whether an entry says of a topic of the default namespace no more than that it is being made,
-    or was made a moment ago."""
+    """Whether an entry records only that a topic of the default namespace is being created, or was
+    created a moment ago."""
     name, plain = LogicalName("", entry.flat), replace(entry, creating=False, since=0, counted=0)
     return bool(entry.creating or entry.counted) and plain == TopicEntry(entry.flat, name)
 
@@ -278,10 +283,10 @@ def _is_new(entry: TopicEntry) -> bool:
 def _adopted(
     access: Access, tiers: Collection[str], new: NewNamespace, flat: str
 ) -> TopicEntry | None:
-    """The entry that an adopted topic needs; None: its flat name says everything.
+    """The entry that an adopted topic needs; None if its flat name holds all of the entry.
 
-    A name that only folds into the namespace's (``org__x`` for ``org``) is none of its own, so
-    its entry says which it has there.
+    A flat name that only folds into the namespace's (``org__x`` for ``org``) is no name of the
+    namespace, so the topic's entry records its name in the namespace.
     """
     view = access.view
     if view.spell(flat.encode()) is None:
@@ -307,7 +312,7 @@ def _adopted(
 
 
 def _name_inside(access: Access, tiers: Collection[str], flat: str) -> LogicalName:
-    """The name of a captured topic as one of these tiers' own. Raises :class:`Rejected`."""
+    """The name of a captured topic in one of these tiers. Raises :class:`Rejected`."""
     name = decode(flat)
     if name.namespace in tiers:
         return name
@@ -325,8 +330,8 @@ def _name_inside(access: Access, tiers: Collection[str], flat: str) -> LogicalNa
 
 
 def _check_names(access: Access, path: str, tiers: Collection[str]) -> None:
-    """Reject a namespace that would take over names of topics that are stored elsewhere: aliases,
-    and names in the default namespace that topics were moved to."""
+    """Reject a namespace that would take over names of topics that are stored under other flat
+    names: aliases, and names in the default namespace to which topics were moved."""
     view, snapshot = access.view, access.view.snapshot
     shown = shown_namespace(view, path)
     prefixes = tuple(fold(flat_prefix(tier)) for tier in tiers)
@@ -351,7 +356,7 @@ def _check_names(access: Access, path: str, tiers: Collection[str]) -> None:
     inside = not view.settings.home or view.settings.escape
     seen: list[str] = []
     for name in taken if inside else ():
-        # A topic is authorized by its main name, and a link by its own.
+        # A topic's main name authorizes the topic; a link's own name authorizes the link.
         entry = entries[name]
         main = name if entry is None or name in snapshot.links else entry.name
         named = Resource(ResourceType.TOPIC, main.namespace, main.topic)
@@ -365,7 +370,8 @@ def _check_names(access: Access, path: str, tiers: Collection[str]) -> None:
 
 
 def _seen(access: Access, flat: str) -> str | None:
-    """A topic in this view's spelling, or None if it has none there, or may not be described."""
+    """A topic in this view's spelling; None if this view has no spelling for it, or if the client
+    may not describe it."""
     found = access.view.spell(flat.encode())
     if found is None or access.flat(DESCRIBE, flat.encode()) is not None:
         return None

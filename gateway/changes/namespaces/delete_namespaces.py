@@ -1,9 +1,10 @@
-"""Namespaces are marked for deletion (KIP-37: Delete). Pure decisions.
+"""Marks namespaces for deletion (KIP-37: Delete). Pure decisions.
 
-A namespace with namespaces below it is rejected, unless every one of them is named in the same
-request, which makes a recursive delete. Only the outermost of them is marked; all below goes with
-it, and none of it can be reached from then on. The ACLs inside go at once, as far as the principal
-could remove them itself: a DENY that it cannot remove outlives the namespace.
+The deletion of a namespace with namespaces below it is rejected, unless the same request names
+every one of them, which makes the deletion recursive. Only the outermost of them is marked; all
+namespaces below are deleted with it, and clients reach none of them from then on. The ACLs inside
+are removed at once, as far as the principal could remove them itself: a DENY that it cannot remove
+outlives the namespace.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from gateway.names import DELIMITER, parents
 from gateway.views.access import DESCRIBE, Access
 
 ACLS_AT_ONCE: Final = 5_000
-"""Patterns of ACLs that one transaction removes."""
+"""Patterns whose ACLs one transaction removes."""
 
 
 @dataclass(slots=True)
@@ -37,7 +38,7 @@ class Deletion:
 
 
 def decide(access: Access, paths: Collection[str], now: int) -> Deletion:
-    """Which of the namespaces are marked, by the snapshot of ``access``, as of ``now`` (ms)."""
+    """The namespaces to mark, on the snapshot of ``access``, as of ``now`` (ms)."""
     snapshot = access.view.snapshot
     deletion = Deletion()
     named = frozenset(paths)
@@ -50,27 +51,28 @@ def decide(access: Access, paths: Collection[str], now: int) -> Deletion:
     for path in sorted(granted):
         if not granted.intersection(parents(path)[:-1]):
             found = snapshot.namespaces[path]
-            # What its configs had yet to reach is not worth reaching any more.
+            # Configs that are not applied yet need not be applied any more.
             deletion.marked.append(replace(found, deleting=now, apply=()))
     return deletion
 
 
 def acls_inside(access: Access, marked: Iterable[Namespace]) -> list[ResourceAcls]:
-    """The ACLs that go with the namespaces that were marked, by the snapshot of ``access``; all of
-    the catalog's are looked at."""
+    """The ACLs that are removed with the marked namespaces, on the snapshot of ``access``; all ACLs
+    of the catalog are checked."""
     paths = frozenset(one.path for one in marked)
     return list(inside(access.view.snapshot, paths, _managed(access)))
 
 
 def _managed(access: Access) -> Callable[[ResourcePattern], bool]:
-    """The patterns whose ACLs the principal may change; all, if there is no authorizer."""
+    """Whether the principal may change the ACLs of a pattern; without an authorizer it may
+    always."""
     if not access.authorizes:
         return lambda pattern: True
     return AclRights(access, Operation.ALTER).cover
 
 
 def _denied(access: Access, path: str, left: Sequence[str]) -> Denied | None:
-    """Why a namespace may not be marked; ``left`` are those that the request does not name,
+    """Why a namespace may not be marked. ``left``: the namespaces that the request does not name,
     sorted."""
     view, snapshot = access.view, access.view.snapshot
     if path not in snapshot.namespaces:

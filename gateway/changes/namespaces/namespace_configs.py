@@ -1,10 +1,10 @@
-"""Changing the configs of a namespace (KIP-37: Namespace Configs), and applying what topics
-inherit: their configs at the broker become those of their namespaces.
+"""Alters the configs of a namespace (KIP-37: Namespace Configs), and applies inherited configs to
+topics at the broker.
 
-The catalog says what is left to apply (``Namespace.apply``, ``TopicEntry.apply``), so that any
-gateway goes on where another one ended. The request that caused it runs the job at once. Two may
-run the same job: both write what the catalog says, and read it once more afterwards. A key that is
-the topic's own is never written.
+The catalog records the configs left to apply (``Namespace.apply``, ``TopicEntry.apply``), so any
+gateway can continue if another gateway ends. The request that caused the job runs it at once. If
+two gateways run the same job, both write the catalog's values, and read the catalog again
+afterwards. A key that is the topic's own is never written.
 """
 
 from __future__ import annotations
@@ -60,24 +60,26 @@ from gateway.views.access import Access
 log = logging.getLogger(__name__)
 
 PATIENCE: Final = 10.0
-"""Seconds that a request waits for what it caused; the rest is done in the background."""
+"""Seconds that a request waits for the job that it caused; the rest runs in the background."""
 
 _FINAL = frozenset({UNKNOWN_TOPIC_OR_PARTITION, INVALID_CONFIG, INVALID_REQUEST, POLICY_VIOLATION})
 _background: set[asyncio.Task[None]] = set()
 
 Operations = Callable[[Mapping[str, str]], Sequence[Operation]]
-"""The operations on a namespace, given its own configs."""
+"""Takes a namespace's own configs and returns the operations on them."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The own ``configs`` that a namespace is to have, decided on the catalog as ``seen``.
-    ``dynamic`` is what is set on the topics in and below it, of the ``keys`` that change."""
+    """The own configs that a namespace is to have."""
 
     seen: Snapshot
+    """The catalog on which this was decided."""
     configs: Mapping[str, str]
     keys: frozenset[str]
+    """The keys that change."""
     dynamic: Mapping[str, Mapping[str, str]]
+    """The values of ``keys`` set on the topics in and below the namespace, by flat name."""
 
 
 async def alter_namespace(
@@ -87,10 +89,11 @@ async def alter_namespace(
     validate_only: bool = False,
     access: Access | None = None,
 ) -> None:
-    """Change a namespace's own configs, as far as policies allow it, and apply them to its topics.
-    ``access`` is the client's.
+    """Alter a namespace's own configs if policies allow it, and apply them to its topics.
+    ``access``: the client's.
 
-    Returns when that is done, or goes on in the background. Raises :class:`Rejected` and OSError.
+    Returns when the configs are applied, or when the job continues in the background. Raises
+    :class:`Rejected` and OSError.
     """
 
     async def attempt() -> bool:
@@ -110,7 +113,7 @@ async def _find(
     operations: Operations,
     validate_only: bool,
 ) -> _Found | None:
-    """Validate and judge the change, or None if there is nothing to commit."""
+    """Validate and judge the change; None if there is nothing to commit."""
     seen = context.catalog.snapshot
     present = existing(seen, path)
     above = inherited(seen, path.rpartition(DELIMITER)[0])
@@ -151,7 +154,7 @@ def _decide(context: Context, path: str, found: _Found, newest: Snapshot) -> Seq
         more = own_of(found.seen, flat, dynamic) - own_configs(found.seen, flat)
         if not more:
             continue
-        # Set before any namespace had the key: it is the topic's own from here on.
+        # The config was set before any namespace had the key, so it is the topic's own from now on.
         if ground(newest, flat) != ground(found.seen, flat):
             raise Outdated
         entry = entry_for(newest, flat, context.clock())
@@ -165,9 +168,13 @@ def _decide(context: Context, path: str, found: _Found, newest: Snapshot) -> Seq
 
 
 def _has_changed_below(seen: Snapshot, newest: Snapshot, path: str) -> bool:
-    """Whether topics at or below a namespace may inherit what they did not when it was judged:
-    another namespace there has changed, or one of them has come, or has a config of its own no
-    more. Topics that are being made do not matter: their creation reads this afterwards."""
+    """Whether topics in or below a namespace may inherit other keys than when the namespace was
+    judged.
+
+    That is so if another namespace there has changed, or if a topic has come there, or has lost a
+    config of its own. Topics that are being created do not count, because their creation reads this
+    namespace afterwards.
+    """
     for tier in differing(seen.namespaces, newest.namespaces):
         if below(tier, path) is not None:
             return True
@@ -190,18 +197,19 @@ def _basis(entry: TopicEntry | None) -> tuple[object, ...]:
 
 
 class NotApplied(ConnectionError):
-    """The broker does not take the configs now; it is an OSError, as one that is away is."""
+    """The broker does not accept the configs now. An OSError, as if the broker could not be
+    reached."""
 
 
 async def apply_namespace(context: Context, path: str) -> None:
-    """Bring the changed configs of a namespace to all topics in it and below.
+    """Apply the changed configs of a namespace to all topics in and below it.
 
-    Returns when that is done and the catalog says so, or when there was nothing to do. Raises
-    OSError.
+    Returns when the catalog records that they are applied, or when there was nothing to apply.
+    Raises OSError.
     """
 
     def done(newest: Snapshot) -> Sequence[Change]:
-        # Another change of its configs began a job of its own.
+        # Another change of its configs began another job.
         if namespace is None or newest.namespaces.get(path) != namespace:
             return ()
         return [replace(namespace, apply=())]
@@ -215,7 +223,8 @@ async def apply_namespace(context: Context, path: str) -> None:
         failed: NotApplied | None = None
         for batch in batches(flats):
             try:
-                # What one topic waits for in vain the others do not wait for, too.
+                # If brokers are late for one batch, the other batches do not wait for brokers as
+                # well.
                 patience = None if failed is None else 0.0
                 await _bring(context, batch, namespace.apply, patience)
             except NotApplied as error:
@@ -226,7 +235,8 @@ async def apply_namespace(context: Context, path: str) -> None:
 
 
 async def apply_topic(context: Context, flat: str) -> None:
-    """Bring all that a moved topic inherits to it, and take off what it inherits no more.
+    """Apply all inherited configs to a moved topic, and remove the configs that it inherits no
+    more.
 
     Returns and raises as :func:`apply_namespace`.
     """
@@ -246,8 +256,8 @@ async def apply_topic(context: Context, flat: str) -> None:
 
 
 async def within_patience(job: Awaitable[None], patience: float = PATIENCE) -> None:
-    """Wait for a job at most ``patience`` seconds; it goes on after that, and when the request is
-    cancelled. What cannot be done now is left to the background jobs: the catalog has it."""
+    """Wait for a job at most ``patience`` seconds; it continues after that, and if the request is
+    cancelled. If it fails, the background jobs do it, because the catalog records it."""
 
     async def logged() -> None:
         try:
@@ -266,10 +276,11 @@ async def within_patience(job: Awaitable[None], patience: float = PATIENCE) -> N
 def applied(
     snapshot: Snapshot, flat: str, dynamic: Mapping[str, str], keys: Collection[str] | None
 ) -> dict[str, str | None]:
-    """The values that a topic has at the broker once it has what it inherits, by key, or None if it
-    sets none. ``dynamic`` is what is set on it now.
+    """The values of a topic at the broker once inherited configs are applied, by key; None for a
+    key that is removed. ``dynamic``: the configs set on the topic now.
 
-    ``keys``: of these only; None: whatever is neither inherited nor its own is taken off.
+    ``keys``: only these keys; None: keys that are neither inherited nor the topic's own are
+    removed.
     """
     wanted = inherited(snapshot, snapshot.owner(flat).namespace)
     considered = {*dynamic, *wanted} if keys is None else set(keys)
@@ -277,7 +288,7 @@ def applied(
 
 
 def operations(wanted: Mapping[str, str | None], dynamic: Mapping[str, str]) -> list[Operation]:
-    """The operations that bring a topic from what is set on it at the broker to these values."""
+    """The operations that bring a topic from the configs set at the broker to these values."""
     todo: list[Operation] = []
     for key, value in wanted.items():
         if value is None and key in dynamic:
@@ -293,10 +304,10 @@ async def _bring(
     keys: Collection[str] | None,
     patience: float | None = None,
 ) -> None:
-    """Write until the catalog has not changed meanwhile: a slow writer must not have the last
-    word with what is out of date. Brokers are waited for ``patience`` seconds.
+    """Write until the catalog has not changed meanwhile, because a slow writer must not write
+    outdated values last. Brokers are waited for ``patience`` seconds.
 
-    Raises :class:`NotApplied` if that is not done for some topics, when it is for the others.
+    Raises :class:`NotApplied` if some topics were not written, after the other topics were.
     """
     left = list(flats)
     why_not = ""
@@ -304,7 +315,7 @@ async def _bring(
         dynamic = await read_dynamic(context, left, keys)
         if await _are_listed(context, [flat for flat in left if flat not in dynamic]):
             why_not = "a broker does not know a topic yet that another one lists"
-        # After the reading: the shorter the time until the writing, the better.
+        # The catalog is read after the broker, so little time passes until the write.
         snapshot = context.catalog.snapshot
         wanted = {flat: applied(snapshot, flat, held, keys) for flat, held in dynamic.items()}
         todo = {
@@ -330,7 +341,8 @@ async def _bring(
         def is_current(flat: str, then: Snapshot = snapshot) -> bool:
             return ground(context.catalog.snapshot, flat) == ground(then, flat)
 
-        # Those that were written before, too: the broker that was read may know more than others.
+        # Also the topics written before, because another broker may know less than the broker that
+        # was read.
         own = partial(own_configs, snapshot) if keys is None else None
         if await late_configs(context, wanted, holds=is_current, patience=patience, but=own):
             why_not = "brokers go on telling what topics inherited before"
@@ -344,7 +356,7 @@ async def _bring(
 
 
 async def _are_listed(context: Context, flats: Sequence[str]) -> bool:
-    """Whether any of these topics is there, by a listing that is made now. Raises OSError."""
+    """Whether any of these topics is in a listing made now. Raises OSError."""
     if not flats:
         return False
     await context.cluster.refresh()
