@@ -1,9 +1,9 @@
-"""Settings of namespaces beside topic configs: virtual configs, which no broker gets.
+"""Settings of namespaces beside topic configs: virtual configs, which never reach a broker.
 
-Settings say what the gateway itself does in a namespace, ``gateway.auto.create.topics.enable`` and
-``gateway.num.partitions``; they are inherited down the tree like configs. ``gateway.principals``
-are the principals whose home it is. These are the whole gateway's, as users are: a principal that
-may ALTER the cluster says whose home is where, and no tenant does.
+Settings control the gateway's own behaviour in a namespace: ``gateway.auto.create.topics.enable``
+and ``gateway.num.partitions``. Namespaces inherit them down the tree like configs.
+``gateway.principals`` are the principals whose home the namespace is. Homes belong to the whole
+gateway, as users do, so a principal that may ALTER the cluster sets them, and no tenant does.
 """
 
 from __future__ import annotations
@@ -42,15 +42,16 @@ _KIND: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 """The type of a principal, before its colon."""
 
 _NEXT: Final = re.compile(rf",\s*(?={_KIND.pattern}:)")
-"""A comma inside of a name, as certificates' subjects have them, is followed by no type."""
+"""A separator of principals: a comma inside a principal's name, as in certificates' subjects, is
+not followed by a type."""
 
 _LOOSE: Final = re.compile(r"(?<!\\),(?![^,]*=)")
-"""A comma after which neither a principal begins nor a further part of a certificate's subject:
-``User:alice,bob`` was meant as something else."""
+"""A comma followed neither by a principal nor by a further part of a certificate's subject, which
+shows that a value like ``User:alice,bob`` is wrong."""
 
 
 def existing(snapshot: Snapshot, path: str) -> Namespace:
-    """The namespace. Raises :class:`Rejected` if there is none, or not for long."""
+    """The namespace. Raises :class:`Rejected` if it does not exist, or if it is being deleted."""
     found = snapshot.namespaces.get(path)
     if found is None:
         raise Rejected(UNKNOWN_TOPIC_OR_PARTITION, f"Namespace '{path}' does not exist.")
@@ -85,7 +86,8 @@ words."""
 
 
 def read_setting(key: str, value: str | None) -> str:
-    """The value as it is kept. Raises :class:`Rejected`, INVALID_CONFIG."""
+    """The value in the form in which the catalog keeps it. Raises :class:`Rejected`,
+    INVALID_CONFIG."""
     read, wanted = SETTINGS[key]
     found = read(value or "")
     if found is None:
@@ -94,7 +96,7 @@ def read_setting(key: str, value: str | None) -> str:
 
 
 def wrong_setting(key: str, value: str) -> str | None:
-    """The problem of a setting that does not come from a client, or None if there is none."""
+    """The error in a setting that does not come from a client, or None if it is valid."""
     if key not in SETTINGS:
         return f"'{key}' is no setting of a namespace; there are {', '.join(sorted(SETTINGS))}"
     try:
@@ -105,7 +107,7 @@ def wrong_setting(key: str, value: str) -> str | None:
 
 
 def altered_settings(own: Mapping[str, str], operations: Sequence[Operation]) -> dict[str, str]:
-    """A namespace's own settings after SET and DELETE of some. Raises :class:`Rejected`."""
+    """A namespace's own settings after the operations SET and DELETE. Raises :class:`Rejected`."""
     new = dict(own)
     seen: set[str] = set()
     for one in operations:
@@ -125,7 +127,7 @@ def altered_settings(own: Mapping[str, str], operations: Sequence[Operation]) ->
 async def change_settings(
     context: Context, path: str, operations: Sequence[Operation], validate_only: bool = False
 ) -> None:
-    """Change a namespace's own settings. Raises :class:`Rejected` and OSError."""
+    """Alter a namespace's own settings. Raises :class:`Rejected` and OSError."""
 
     def decide(newest: Snapshot) -> Sequence[Change]:
         present = existing(newest, path)
@@ -139,13 +141,13 @@ async def change_settings(
 
 
 def principals_of(snapshot: Snapshot, path: str) -> str:
-    """The value of the config: ``User:alice,User:bob``, sorted; empty if there are none."""
+    """The value of the config: ``User:alice,User:bob``, sorted; empty if the namespace has none."""
     return ",".join(sorted(who for who, home in snapshot.homes.items() if home == path))
 
 
 def is_home_change(operations: Sequence[Operation]) -> bool:
-    """Whether operations on a namespace are about its principals. Raises :class:`Rejected` where
-    they are about something else as well."""
+    """Whether operations on a namespace change its principals. Raises :class:`Rejected` if they
+    change other configs as well."""
     about = [one for one in operations if one.key == PRINCIPALS]
     if about and len(operations) > 1:
         raise Rejected(
@@ -159,9 +161,9 @@ def is_home_change(operations: Sequence[Operation]) -> bool:
 async def change_principals(
     context: Context, view: View, path: str, one: Operation, validate_only: bool = False
 ) -> None:
-    """Make a namespace the home of principals, or of some no more: SET, DELETE, APPEND, SUBTRACT.
+    """Change the principals whose home a namespace is: SET, DELETE, APPEND, SUBTRACT.
 
-    A principal has one home: what makes this its home takes it from another. Raises
+    A principal has one home, so a principal that is added here loses its former home. Raises
     :class:`Rejected` and OSError.
     """
     home = view.settings.home
@@ -199,7 +201,8 @@ def read_principals(value: str | None) -> frozenset[str]:
     for principal in found:
         kind, _, name = principal.partition(DELIMITER)
         if not (_KIND.fullmatch(kind) and name) or _LOOSE.search(principal):
-            # kafka-configs takes a list in brackets, and takes them off before it sends it.
+            # kafka-configs accepts a list in brackets, and removes the brackets before it sends the
+            # list.
             brackets = ", without brackets" if principal.startswith("[") else ""
             raise Rejected(
                 INVALID_CONFIG,

@@ -1,10 +1,10 @@
-"""Auto-creation of the topics that brokers must not create by themselves: those of namespaces, and
-names of the default namespace that a namespace could take or that policies apply to.
+"""Auto-creation of the topics that brokers must not auto-create: topics in namespaces, and names of
+the default namespace that a namespace could capture or that are subject to policies.
 
-A topic that Metadata names is created as by CreateTopics, with the client's rights, and the request
+A topic in a Metadata request is created as by CreateTopics, with the client's rights. The request
 does not wait for it: as a broker does, the gateway responds UNKNOWN_TOPIC_OR_PARTITION, and the
-client tries again. A namespace has auto-creation by its setting, or else by
-``auto.create.topics.enable`` of the brokers.
+client retries. A namespace's setting decides whether it has auto-creation; without a setting,
+``auto.create.topics.enable`` of the brokers does.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from protocol.messages import element_class, make
 log = logging.getLogger(__name__)
 
 MAX_NAMES: Final = 10_000
-"""Names that are remembered; of more the oldest are forgotten."""
+"""Names that are remembered; if there are more, the oldest are forgotten."""
 
 BROKERS_KEY: Final = "auto.create.topics.enable"
 
@@ -39,14 +39,15 @@ BROKERS_SETTING_HOLDS: Final = 60.0
 """Seconds after which the brokers' setting is queried again."""
 
 FAILURE_HOLDS: Final = 1.0
-"""Seconds for which a topic that could not be created is not tried again, however often clients
-name it, ten times a second each."""
+"""Seconds for which a topic that could not be created is not tried again, even if many clients name
+it ten times a second each."""
 
 MAX_UNDER_WAY: Final = 1_000
-"""Topics that are being created, or could not be a moment ago; for others clients try again."""
+"""Topics that are being created, or that could not be created a moment ago. Further topics are left
+for the clients' retries."""
 
 AT_ONCE: Final = 100
-"""Topics in one CreateTopics."""
+"""Topics in one CreateTopics request."""
 
 _VERSION: Final = 7
 _BROKERS_DEFAULT: Final = -1
@@ -56,12 +57,12 @@ BrokerConfigs = Callable[[], Awaitable[Mapping[str, str | None]]]
 """The configs of a broker. Raises OSError, and PolicyError if it does not describe them."""
 
 Spawn = Callable[[Coroutine[Any, Any, None]], object]
-"""Runs something in the background, to its end or to that of the worker."""
+"""Runs a coroutine in the background, until it ends or the worker ends."""
 
 
 class FormerNames:
-    """The names from which topics were moved since this worker started. A topic's first name needs
-    no memory: the topic is stored by it, and so holds it in the catalog."""
+    """The names from which topics were moved since this worker started. A topic's first name need
+    not be remembered: the topic is stored under it, and so holds it in the catalog."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -86,8 +87,8 @@ class FormerNames:
 
 
 def _names_left(before: Snapshot, now: Snapshot, flat: str) -> set[LogicalName]:
-    """The names that led to a topic, and do no more. One whose entry is removed is deleted, or is
-    stored by its name again, but for its aliases."""
+    """The names that led to a topic and no longer do. If its entry was removed, the topic was
+    deleted, or it has the name in its flat name again, without its aliases."""
     held = before.topics.get(flat)
     entry = now.topics.get(flat) or TopicEntry(flat, now.owner(flat))
     if held is not None and held.creating:
@@ -99,7 +100,7 @@ def _names_left(before: Snapshot, now: Snapshot, flat: str) -> set[LogicalName]:
 
 
 class AutoCreation:
-    """Creates the topics that clients of one worker name. It belongs to one event loop."""
+    """Creates topics for the clients of one worker, on one event loop."""
 
     def __init__(
         self,
@@ -122,19 +123,19 @@ class AutoCreation:
         self._log_at = clock()
 
     def start(self) -> None:
-        """Query the brokers' setting, so that the first client need not wait for it."""
+        """Query the brokers' setting, so the first client need not wait for it."""
         self._do_brokers()
 
     def allows(self, name: LogicalName) -> bool:
-        """Whether a topic of this name is auto-created. While the brokers' setting is not known,
-        none is."""
+        """Whether a topic of this name is auto-created. False for the default namespace, and for
+        namespaces without a setting, until the brokers' setting is known."""
         setting = self._setting(name.namespace, AUTO_CREATE)
         allowed = self._do_brokers() if setting is None else setting == "true"
         return allowed and name not in self._former
 
     def begin(self, access: Access, actor: Actor, names: Mapping[LogicalName, str]) -> None:
-        """Create topics in the background; ``names`` have the client's spellings. Those that are
-        being created already, or could not be just now, are left alone."""
+        """Create topics in the background; ``names`` have the client's spellings. Topics that are
+        being created already, or that could not be created just now, are left alone."""
         now = self._clock()
         self._failed = {name: until for name, until in self._failed.items() if until > now}
         room = MAX_UNDER_WAY - len(self._under_way) - len(self._failed)

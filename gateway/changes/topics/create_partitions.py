@@ -1,10 +1,10 @@
-"""CreatePartitions (KIP-195) where policies apply to topics.
+"""CreatePartitions (KIP-195) for topics that are subject to policies.
 
-As with CreateTopics: the broker validates first, then policies judge the topic as it would be, then
-counted limits are decided in the catalog writer's turn, and then the broker makes the partitions.
-The topic's entry says what it counts with from the decision on (``TopicEntry.counted``), until
-listings of the cluster show the same. Topics without policies have such an entry, too: they could
-be moved to if there are some, before they grow.
+As in CreateTopics, the broker validates first, then policies judge the topic as it would be, then
+the catalog's writer checks counted limits, and then the broker creates the partitions. From that
+check on the topic's entry records the number of partitions that limits count
+(``TopicEntry.counted``), until listings of the cluster show it. Topics without policies have such
+an entry, too, because they could be moved to a namespace with policies before they grow.
 """
 
 from __future__ import annotations
@@ -56,18 +56,19 @@ _LATE: Final = try_again("It took too long until the partitions could be counted
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """A topic, stored as ``flat``, that is to have ``total`` partitions, as its entry of the
-    request says, which is ``requested``."""
+    """A topic that is to get more partitions."""
 
     flat: str
     name: LogicalName
     total: int
+    """The number of partitions that the topic is to have."""
     requested: Any = None
+    """The topic's entry of the request."""
 
 
 @dataclass(slots=True, kw_only=True)
 class _Batch(Batch[str, Growth, None]):
-    """One request; the answer None: it is done."""
+    """One request; the answer None means that the item is done."""
 
     request: Any
 
@@ -75,7 +76,7 @@ class _Batch(Batch[str, Growth, None]):
 async def create_partitions(
     context: Context, access: Access, version: int, body: bytes
 ) -> Answered:
-    """A whole CreatePartitions request (the client's names) to its whole response.
+    """The whole response to a whole CreatePartitions request, in the client's names.
 
     Raises ProtocolError for a body that cannot be read.
     """
@@ -98,7 +99,7 @@ async def create_partitions(
 
 
 def _read(batch: _Batch, counts: Mapping[str, int]) -> None:
-    """Find the topics that may be altered; ``counts`` says how often the request has each name."""
+    """Find the topics that may be altered. ``counts``: how often the request has each name."""
     firsts: dict[str, Any] = {}
     owner = batch.view.snapshot.owner
     for topic in paced(batch.request.topics):
@@ -128,13 +129,14 @@ async def _create(batch: _Batch) -> None:
             batch.answer(name, None)
         return
     names = {each.flat: name for name, each in batch.left.items()}
-    # Noted before it is looked up what may be changed: no freeze comes in between.
+    # The topics are noted before they are checked for the last time, so no freeze can come in
+    # between.
     with batch.context.at_work.on(names):
         for flat, why in batch.why_not_now(ALTER, names).items():
             batch.answer(names[flat], why)
         await _ask_broker(batch, validate_only=False)
-    # What the broker has rejected in the end does not count. What it did not answer may be made
-    # yet: that counts until listings show it.
+    # Topics that the broker has rejected do not count. If the broker did not respond, it may still
+    # create the partitions, so they count until listings show them.
     answers = {flat: batch.answers[names[flat]] for flat in reserved}
     rejected = {
         flat
@@ -146,8 +148,8 @@ async def _create(batch: _Batch) -> None:
 
 
 async def _ask_broker(batch: _Batch, *, validate_only: bool) -> None:
-    """Have the broker validate, or make, what is left. What it does not take is answered, and so is
-    what is made."""
+    """Request the broker to validate, or to create, the partitions of the topics left. Topics that
+    it rejects are answered, and so are topics whose partitions it creates."""
     names = {each.flat: name for name, each in batch.left.items()}
     if not names:
         return
@@ -181,8 +183,8 @@ async def _ask_broker(batch: _Batch, *, validate_only: bool) -> None:
 
 
 async def _judge(batch: _Batch) -> Reservations:
-    """Reject what a policy does not allow; the others are in the catalog then, unless nothing is
-    to be made."""
+    """Reject topics that policies do not allow. Unless the request only validates, all other topics
+    have entries in the catalog then."""
     context = batch.context
     listed = context.clock()
     await _check_policies(batch)
@@ -204,8 +206,8 @@ async def _judge(batch: _Batch) -> Reservations:
 
 
 async def _check_policies(batch: _Batch) -> None:
-    """Reject what policies do not allow of the topics that they apply to; the cluster is listed
-    then."""
+    """Reject the topics that policies do not allow. If any topic is subject to policies, the
+    cluster is listed first."""
     context = batch.context
     judged = {
         name: each.flat
@@ -245,7 +247,7 @@ def _respelled(batch: _Batch, spelled: str, flat: str, why: Denied) -> Denied:
     view = batch.view
     if view.spell(flat.encode()) is not None:
         return respelled(why, str(view.snapshot.owner(flat)), spelled)
-    # A client that knows an alias alone does not learn by it where the topic is now.
+    # The message must not tell a client that knows only an alias where the topic is now.
     text = f"The policies of where topic '{spelled}' is now do not allow that."
     return replace(why, message=text)
 
@@ -254,7 +256,7 @@ def _respelled(batch: _Batch, spelled: str, flat: str, why: Denied) -> Denied:
 
 Reservations = dict[str, tuple[TopicEntry, int]]
 """By flat name, the entry by which a topic counts with its growth, and the partitions that it
-counted with before (0: those that are listed)."""
+counted with before (0: its listed partitions)."""
 
 
 def over_limits(
@@ -264,8 +266,9 @@ def over_limits(
     principal: str,
     listed: int,
 ) -> dict[str, Denied]:
-    """Why topics may not grow so, by flat name, on a state of the catalog: one after the other, in
-    their order. The cluster was ``listed`` then (milliseconds since the epoch)."""
+    """Why topics may not grow so on a state of the catalog, by flat name. They are decided in their
+    order, each on top of the former ones. ``listed``: when the cluster was listed, in milliseconds
+    since the epoch."""
     expected = Expected(context.usage.at(snapshot, context.cluster.index))
     denied: dict[str, Denied] = {}
     for growth in growing:
@@ -289,8 +292,9 @@ def over_limits(
 async def reserve(
     context: Context, growing: Sequence[Growth], principal: str, listed: int
 ) -> tuple[Reservations, dict[str, Denied]]:
-    """Let topics count with what they are to have, limited or not: a move of one sees by it that
-    it grows. And why of those that may not. Raises OSError."""
+    """Count topics with the partitions that they are to have, limited or not, because a move sees
+    by the entry that its topic grows. Returns the reservations, and the errors of topics that may
+    not grow. Raises OSError."""
     denied: dict[str, Denied] = {}
     reserved: Reservations = {}
 
@@ -312,8 +316,8 @@ async def reserve(
 
 
 async def roll_back(context: Context, reserved: Reservations) -> None:
-    """Let topics count as before again, which have not grown after all. What became of one
-    meanwhile, another growth of it for example, may need what it counts with: that ends in time."""
+    """Count topics that have not grown as before. If an entry has changed meanwhile, by another
+    growth of its topic for example, it stays and expires."""
     former = dict(reserved.values())
 
     def before(newest: Snapshot, entry: TopicEntry) -> Change:

@@ -25,14 +25,14 @@ from gateway.views.view import View
 from protocol.pausing import eased, in_order
 
 CREATION_TIME: Final = 120_000
-"""Milliseconds after which the process that was about to make a topic is taken to be gone: longer
-than all that it waits for together, from its listing on (``usage.LISTING_HOLDS``, a turn of
-the catalog's writer, ``broker_admin.TURN_TIMEOUT`` and ``ASK_TIMEOUT``)."""
+"""Milliseconds after which the process that was about to create a topic counts as ended: longer
+than all its waits together, from its listing on (``usage.LISTING_HOLDS``, a turn of the catalog's
+writer, ``broker_admin.TURN_TIMEOUT`` and ``ASK_TIMEOUT``)."""
 
 
 def is_left_over(entry: TopicEntry, now: int) -> bool:
-    """Whether the process that wrote the entry has not settled it in time, or has done so long ago
-    that the topic need not be counted by its entry any more."""
+    """Whether the process that wrote the entry has not settled it in time, or settled it so long
+    ago that the topic need not be counted by its entry any more."""
     return (entry.creating or entry.counted > 0) and entry.since + CREATION_TIME <= now
 
 
@@ -41,42 +41,43 @@ _MARK_LENGTH: Final = 9  # a dot and eight hex digits
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """One topic to be made.
-
-    ``requested`` is the request's entry, ``flat`` the name that the broker is to store it by.
-    ``inherited`` is what it inherits (key to value and tier), ``own`` the config keys that the
-    request sets. ``entry`` is what the catalog has under the flat name: the reservation that has to
-    be committed first where ``reserve``, else a leftover of a topic that is no more, or None. It
-    takes the place of ``before``. ``resolved`` are the counts of partitions and replicas that the
-    broker would give it; None: policies were not asked, and only they need these. ``links`` are
-    those of a leftover.
-    """
+    """One topic to be created."""
 
     requested: Any
+    """The topic's entry of the request."""
     name: LogicalName
     flat: str
+    """The name under which the broker is to store it."""
     inherited: Mapping[str, tuple[str, str]]
+    """The configs that it inherits: key to value and tier."""
     own: tuple[str, ...]
+    """The config keys that the request sets."""
     entry: TopicEntry | None
+    """The catalog's entry under the flat name: the reservation that has to be committed first if
+    ``reserve`` is set, else the left-over entry of a topic that no longer exists, or None."""
     reserve: bool
     before: TopicEntry | None = None
+    """The entry that ``entry`` replaces."""
     links: tuple[Link, ...] = ()
+    """The links of a left-over entry."""
     resolved: tuple[int, int] | None = None
+    """The numbers of partitions and replicas that the broker would give it; None: it is not subject
+    to policies, and only policies need these numbers."""
 
     @property
     def spelled(self) -> str:
-        """The client's name of it."""
+        """The topic's name as the client spells it."""
         return str(self.requested.name)
 
     @property
     def configs(self) -> dict[str, str | None]:
-        """The configs that the broker is sent: what the request sets, over what is inherited."""
+        """The configs that the broker is sent: the request's over the inherited configs."""
         inherited = {key: value for key, (value, _) in self.inherited.items()}
         return inherited | {each.name: each.value for each in eased(self.requested.configs)}
 
     @property
     def needs_check(self) -> bool:
-        """Whether the catalog decides if it may exist."""
+        """Whether the catalog decides if the topic may exist."""
         return bool(self.name.namespace) or self.entry is not None
 
     @property
@@ -88,8 +89,9 @@ class Planned:
 
 
 def plan(view: View, topic: Any, now: int, exists: Callable[[str], bool]) -> Planned:
-    """Decide where a topic of the request goes, by the view's snapshot. ``now`` is in milliseconds.
-    ``exists`` says whether a flat name is taken at the broker. Raises :class:`Rejected`."""
+    """Decide how a topic of the request is stored, on the view's snapshot. ``now`` is in
+    milliseconds. ``exists`` returns whether a flat name is taken at the broker. Raises
+    :class:`Rejected`."""
     snapshot = view.snapshot
     for config in eased(topic.configs):
         if is_virtual(config.name):
@@ -116,7 +118,8 @@ def plan(view: View, topic: Any, now: int, exists: Callable[[str], bool]) -> Pla
     held = snapshot.topics.get(flat)
     _check_held(topic.name, name, held, now)
     if not name.namespace and may_be_captured(flat):
-        # A creation of the namespace may have listed the cluster before this topic is in it.
+        # A process that creates the namespace may have listed the cluster before this topic is
+        # listed.
         entry = TopicEntry(flat, name, creating=True, since=now)
         planned = Planned(topic, name, flat, inherited, own, entry, reserve=True, before=held)
     else:
@@ -125,8 +128,8 @@ def plan(view: View, topic: Any, now: int, exists: Callable[[str], bool]) -> Pla
 
 
 def counting(planned: Planned, partitions: int, now: int) -> Planned:
-    """The same where topics are counted: its entry, by which it counts, comes before the topic,
-    whatever it is stored as. ``now`` is in milliseconds."""
+    """The plan of a topic that limits count: its entry, by which it counts, is committed before the
+    topic is created, under any flat name. ``now`` is in milliseconds."""
     if planned.reserve and planned.entry is not None:
         return replace(planned, entry=replace(planned.entry, counted=partitions))
     entry = TopicEntry(
@@ -141,9 +144,10 @@ def counting(planned: Planned, partitions: int, now: int) -> Planned:
 
 
 def fresh_flat(snapshot: Snapshot, name: LogicalName, exists: Callable[[str], bool]) -> str:
-    """A flat name for a topic whose natural one is held by another, unlike any there is.
+    """A flat name, unlike any existing name, for a topic whose natural flat name another topic has.
 
-    Nothing but its entry says whose it is, and it folds into no other namespace's names.
+    Only the topic's entry records its logical name, and the flat name folds into no other
+    namespace's names.
     """
     natural = encode(name)[: MAX_FLAT_LENGTH - _MARK_LENGTH].rstrip("._")
     for _ in range(100):
@@ -157,7 +161,7 @@ def fresh_flat(snapshot: Snapshot, name: LogicalName, exists: Callable[[str], bo
 
 
 def reserved(snapshot: Snapshot, planned: Planned) -> Change:
-    """The entry that takes a flat name before the broker is sent the topic. Raises Rejected."""
+    """The entry that reserves a flat name before the broker is sent the topic. Raises Rejected."""
     assert planned.entry is not None
     _check_tiers(snapshot, planned)
     _check_link(snapshot, planned.name, planned.spelled)
@@ -172,10 +176,10 @@ def reserved(snapshot: Snapshot, planned: Planned) -> Change:
 
 
 def settled(snapshot: Snapshot, planned: Planned, now: int) -> Change | None:
-    """The change of the catalog for a topic that the broker has made, or None if there is none.
+    """The change of the catalog for a topic that the broker has created, or None if it needs none.
 
-    Raises :class:`Rejected` when the topic may not be: its namespace has gone, or another topic has
-    come by its name. It has to be deleted again then.
+    Raises :class:`Rejected` if the topic may not exist, because its namespace was deleted, or
+    because another topic has got its name. Then the topic has to be deleted again.
     """
     held = snapshot.topics.get(planned.flat)
     moved = held is not None and held != planned.entry and held.name != planned.name
@@ -188,11 +192,12 @@ def settled(snapshot: Snapshot, planned: Planned, now: int) -> Change | None:
         if captured or (there != planned.flat and not lost):
             raise _changed(planned)
         if held is None and planned.reserve and planned.entry is not None and planned.entry.counted:
-            # It took so long that it counts no more: another may have come in its place.
+            # It took so long that the topic counts no more, and others may have taken its place in
+            # the limit.
             message = f"It took too long to create topic '{planned.spelled}'; try again."
             raise Rejected(REQUEST_TIMED_OUT, message)
         if planned.resolved is not None and _is_stale(snapshot, planned):
-            # Policies have allowed it with what it would have inherited before.
+            # Policies allowed the topic with the configs that it would have inherited before.
             message = f"What topic '{planned.spelled}' inherits has just changed; try again."
             raise Rejected(REQUEST_TIMED_OUT, message)
     wanted = _wanted(snapshot, planned, held, now)
@@ -202,8 +207,8 @@ def settled(snapshot: Snapshot, planned: Planned, now: int) -> Change | None:
 
 
 def dangling(snapshot: Snapshot, planned: Planned) -> Iterator[Change]:
-    """The changes by which links that led to what was stored so before do not lead to the topic
-    that the broker has made."""
+    """The changes after which links to the former topic of this flat name do not lead to the topic
+    that the broker has created."""
     for link in planned.links:
         if snapshot.links.get(link.name) == link and not link.gone:
             yield replace(link, gone=str(planned.name))
@@ -213,14 +218,15 @@ def _wanted(
     snapshot: Snapshot, planned: Planned, held: TopicEntry | None, now: int
 ) -> TopicEntry | None:
     if held is not None and held != planned.entry:
-        # The new topic was changed already, or housekeeping has seen that it was made.
+        # The new topic was changed already, or housekeeping has ended its creation.
         own = tuple(sorted({*held.own_configs, *planned.own}))
         return replace(held, own_configs=own, creating=False)
-    # A namespace's configs that changed meanwhile have missed it.
+    # Changes of a namespace's configs meanwhile have not been applied to the topic.
     stale = _is_stale(snapshot, planned)
     counted = planned.entry.counted if planned.entry is not None and planned.reserve else 0
     if not planned.name.namespace and may_be_captured(planned.flat):
-        # It stands in the way of a namespace until every listing has it.
+        # The topic must block the creation of a namespace with its prefix until every listing has
+        # it.
         counted = max(counted, planned.partitions)
     needed = planned.own or stale or counted or snapshot.links_of(planned.flat)
     if not (needed or planned.flat != encode(planned.name)):

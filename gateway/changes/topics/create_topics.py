@@ -1,10 +1,10 @@
 """CreateTopics for namespaces and the topics in them.
 
-The order of steps is what makes it safe. Policies judge before anything is done. A topic that is
-stored elsewhere than its name says, or that is counted, gets its catalog entry first. Then the
-broker makes the topics: it decides which of two is first. Then the catalog is read again, or
-written: a namespace that was marked for deletion before that is seen, and the topic rolled back;
-one that is marked after that finds the topic by its listing.
+The order of steps makes this safe. Policies judge before any step. A topic whose flat name is not
+its natural one, or that limits count, gets its catalog entry first. Then the broker creates the
+topics; it decides which of two creations of a name is first. Then the catalog is read again, or
+written. If a namespace was marked for deletion before that, the mark is seen, and the topic is
+rolled back; if it is marked later, its deletion finds the topic in its listing.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ from protocol.pausing import paced
 log = logging.getLogger(__name__)
 
 AT_ONCE: Final = 100
-"""Namespaces of one request that are made together."""
+"""Namespaces of one request that are created together."""
 
 _RELOADED: Final = try_again("The policies have just changed")
-"""A topic is counted now that was not when it was judged."""
+"""For a topic that limits count now, but did not count when it was judged."""
 
 
 async def create_topics(context: Context, access: Access, version: int, body: bytes) -> Answered:
-    """A whole CreateTopics request (v2 and later, the client's names) to its whole response.
+    """The whole response to a whole CreateTopics request (v2 and later), in the client's names.
 
     Raises ProtocolError for a body that cannot be read.
     """
@@ -73,7 +73,7 @@ async def create_topics(context: Context, access: Access, version: int, body: by
 
 
 async def _create(creation: Creation, counts: Mapping[str, int]) -> None:
-    """Answer all topics and namespaces; ``counts`` says how often the request has each name."""
+    """Answer all topics and namespaces. ``counts``: how often the request has each name."""
     validate_only = creation.request.validate_only
     creation.follow_catalog()
     for name, count in paced(counts.items()):
@@ -111,7 +111,7 @@ async def _create_namespaces(creation: Creation) -> None:
         if first is not topic:
             _note_twin(creation, first, topic, alike=first.configs == topic.configs)
     left = [(topic, path) for path, topic in wanted.items() if topic.name not in creation.answers]
-    # They wait for one transaction together, and are decided in the order of the request.
+    # They share one transaction, and are decided in the order of the request.
     for start in range(0, len(left), AT_ONCE):
         together = left[start : start + AT_ONCE]
         await asyncio.gather(*(_create_namespace(creation, *each) for each in together))
@@ -132,7 +132,7 @@ async def _create_namespace(creation: Creation, topic: Any, path: str) -> None:
 
 
 def _plan(creation: Creation) -> None:
-    """Decide where every topic goes, by the view's snapshot."""
+    """Plan how every topic is stored, on the view's snapshot."""
     index, now = creation.context.cluster.index, creation.context.clock()
     firsts: dict[LogicalName, Any] = {}
     for topic in paced(creation.request.topics):
@@ -168,10 +168,11 @@ DecideOne = Callable[[Planned], Iterable[Change | None]]
 
 
 async def _reserve(creation: Creation, listed: int) -> None:
-    """Commit the entries of topics that need one before they are made: those that get a fresh flat
-    name, and those that are counted, which is decided in the catalog writer's turn.
+    """Commit the entries of topics that need an entry before they are created: topics with a fresh
+    flat name, and topics that limits count, which the catalog's writer checks.
 
-    The cluster was ``listed`` then (milliseconds since the epoch). What is rejected is answered.
+    ``listed``: when the cluster was listed, in milliseconds since the epoch. Rejected topics are
+    answered.
     """
     policies = creation.context.judge
     for spelled, each in list(creation.left.items()):
@@ -208,8 +209,8 @@ async def _reserve(creation: Creation, listed: int) -> None:
 
 
 async def _settle(creation: Creation, sent: Mapping[str, Planned], made: Mapping[str, Any]) -> None:
-    """Commit to the catalog what there is now of the topics that the broker was ``sent``, and roll
-    back what may not be there."""
+    """Commit the topics that the broker was ``sent`` and has created to the catalog, and roll back
+    topics that may not exist."""
     context = creation.context
     ids: dict[str, bytes | None] = {}
     for spelled, result in made.items():
@@ -217,7 +218,7 @@ async def _settle(creation: Creation, sent: Mapping[str, Planned], made: Mapping
         topic_id = getattr(result, "topic_id", None)  # from v7 on
         ids[flat] = None if topic_id is None else topic_id.bytes
         context.cluster.index.learn(flat.encode(), ids[flat])
-    # A timeout leaves open what became of a topic: its entry stays.
+    # After a timeout it is unknown whether the topic was created, so its entry stays.
     answers = {spelled: creation.answers[spelled] for spelled in sent if spelled not in made}
     await _drop_reservations(
         context,
@@ -238,7 +239,7 @@ async def _settle(creation: Creation, sent: Mapping[str, Planned], made: Mapping
             lambda newest: lambda each: (settled(newest, each, now), *dangling(newest, each)),
         )
     except OSError as error:
-        # Whether the catalog has them is not known, so the response does not say so.
+        # It is unknown whether the catalog has the topics, so the response does not confirm them.
         creation.reject(unavailable(error), checked)
         return
     creation.answers |= rejected
@@ -251,10 +252,10 @@ async def _settle(creation: Creation, sent: Mapping[str, Planned], made: Mapping
 async def _commit_each(
     context: Context, topics: Mapping[str, Planned], begin: Callable[[Snapshot], DecideOne]
 ) -> dict[str, Denied]:
-    """Commit what is decided of each topic, in one decision; the errors of those that are rejected.
+    """Commit the changes of each topic, in one decision; returns the errors of rejected topics.
 
-    ``begin`` begins a decision and returns the function that decides each. When there is nothing
-    to write the catalog is read to its end all the same. Raises OSError.
+    ``begin`` begins a decision and returns the function that decides each topic. If there is no
+    change to write, the catalog is read to its end all the same. Raises OSError.
     """
     rejected: dict[str, Denied] = {}
 
@@ -278,7 +279,7 @@ async def _commit_each(
 
 
 async def _roll_back(context: Context, ids: Mapping[str, bytes | None]) -> None:
-    """Delete topics that were just made, and that no client knows of yet."""
+    """Delete topics that were just created, and that no client has seen yet."""
     try:
         outcomes = await delete_at_broker(context, ids)
     except OSError as error:
@@ -292,8 +293,8 @@ async def _roll_back(context: Context, ids: Mapping[str, bytes | None]) -> None:
 
 
 async def _drop_reservations(context: Context, planned: Iterable[Planned]) -> None:
-    """Remove the entries of topics that were not made; those that stay are removed in time. A topic
-    that had been made before gets its former entry back."""
+    """Remove the entries of topics that were not created. If that fails, they expire. A topic that
+    had been created before gets its former entry back."""
     former = {each.entry: each.before for each in planned if each.reserve and each.entry}
 
     def before(_: Snapshot, entry: TopicEntry) -> Change:

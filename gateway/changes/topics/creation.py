@@ -1,12 +1,12 @@
-"""One CreateTopics request: its topics that are left, the gateway's own request to the broker,
-policies (KIP-108), and the client's response.
+"""One CreateTopics request: its topics that have no answer yet, the gateway's own request to the
+broker, policies (KIP-108), and the client's response.
 
-The broker's own validation comes before policies, as in the KIP: existing names, bad configs and
-impossible counts get Kafka's errors, and what a request leaves to the broker (-1) comes back
-resolved.
+The broker validates before policies judge, as in the KIP. So existing names, bad configs and
+impossible counts get Kafka's errors, and the counts that a request leaves to the broker (-1) come
+back resolved.
 
-Twins (one topic or namespace under two spellings) that are alike are answered alike. Of those that
-are not none is created, as Kafka does with a name that is in a request twice
+Twins (one topic or namespace under two spellings) get the same answer if they are alike. If they
+differ, none of them is created, as in Kafka for a name that is in a request twice
 (ReplicationControlManager: INVALID_REQUEST).
 """
 
@@ -39,7 +39,7 @@ Answer = Denied | Mapping[str, str] | Any
 any version) in the client's spelling."""
 
 NEWEST: Final = 7
-"""Of CreateTopics: the last version there is."""
+"""The latest version of CreateTopics."""
 
 _UNRESOLVED: Final = Denied(
     POLICY_VIOLATION,
@@ -52,7 +52,7 @@ _UNRESOLVED: Final = Denied(
 
 @dataclass(slots=True, kw_only=True)
 class Creation(Batch[str, Planned, Answer]):
-    """One CreateTopics request: what is left are the topics that are to be made."""
+    """One CreateTopics request. ``left``: the topics that are to be created."""
 
     request: Any
 
@@ -63,7 +63,7 @@ class Creation(Batch[str, Planned, Answer]):
         self.answer(spelled, changed(adjusted, {"name": spelled}))
 
     def check_acls(self) -> None:
-        """Reject what ACLs deny."""
+        """Reject the topics and namespaces that ACLs deny."""
         denied = admin_rights.creations(self.access, self.request.topics)
         for name, why in paced(denied.items()):
             spelled = name.decode()
@@ -71,7 +71,8 @@ class Creation(Batch[str, Planned, Answer]):
                 self.answer(spelled, why)
 
     def deny_by_policy(self, spelled: str, why: Denied) -> None:
-        """Reject a topic by a policy's error, which has its full name, in the client's names."""
+        """Reject a topic by a policy's error, respelled from the topic's full name to the
+        client's."""
         self.answer(spelled, respelled(why, str(self.left[spelled].name), spelled))
 
 
@@ -81,8 +82,8 @@ class Creation(Batch[str, Planned, Answer]):
 async def ask_broker(
     creation: Creation, wanted: Iterable[Planned], *, validate_only: bool
 ) -> dict[str, Any]:
-    """Have the broker make (or validate) topics; its entries of what it took, by spelling. What
-    it did not is rejected."""
+    """Request the broker to create (or validate) topics. Returns the broker's entries of the
+    accepted topics, by spelling; all other topics are rejected."""
     planned = {each.flat: each for each in wanted}
     if not planned:
         return {}
@@ -104,7 +105,7 @@ async def ask_broker(
 
 
 def broker_request(request: Any, planned: Iterable[Planned], *, validate_only: bool) -> Request:
-    """The gateway's request for what is planned of the client's."""
+    """The gateway's request for the planned topics of the client's request."""
     values = {
         "topics": [_broker_topic(each) for each in paced(planned)],
         "timeout": broker_time(request.timeout),
@@ -121,9 +122,9 @@ def _broker_topic(planned: Planned) -> dict[str, object]:
     ]
     set_here = {config.name for config in eased(topic.configs)}
     inherited = [(k, v) for k, (v, _) in planned.inherited.items() if k not in set_here]
-    # As they came, twice if they are there twice: the broker looks at each.
+    # Configs go to the broker unchanged, duplicates too, because the broker validates each of them.
     own = [(config.name, config.value) for config in eased(topic.configs)]
-    # What was judged is what is made, also when the brokers' defaults change in between.
+    # The topic is created with the counts that were judged, even if the brokers' defaults change.
     partitions, replicas = topic.num_partitions, topic.replication_factor
     if planned.resolved is not None and not assignments:
         partitions, replicas = planned.resolved
@@ -140,10 +141,12 @@ def _broker_topic(planned: Planned) -> dict[str, object]:
 
 
 async def judge(creation: Creation) -> int:
-    """Reject the topics that a policy does not allow. With ``validate_only`` the others are
-    answered; else they go on, as the broker resolved them. Topics without policies are left alone.
+    """Reject the topics that a policy does not allow. With ``validate_only`` the allowed topics are
+    answered; otherwise they continue with the counts that the broker resolved. Topics without
+    policies are left alone.
 
-    Returns when the cluster was listed (milliseconds since the epoch), for those that are counted.
+    Returns when the cluster was listed (milliseconds since the epoch), for topics that limits
+    count.
     """
     context = creation.context
     judged = {
@@ -195,8 +198,9 @@ async def _judge_one(creation: Creation, spelled: str, result: Any) -> None:
 
 
 def _resolved(planned: Planned, result: Any) -> Planned:
-    """The topic with the counts of the broker's response (from v5 on); before that none could be
-    left to it. These are requested of the broker, too, unless the client assigns replicas."""
+    """The topic with the counts of the broker's response (from v5 on; before v5 a request could not
+    leave counts to the broker). The broker is then requested to create these counts, unless the
+    client assigns replicas."""
     topic = planned.requested
     if topic.assignments:
         replicas = min(len(one.broker_ids) for one in topic.assignments)
@@ -210,7 +214,7 @@ def _resolved(planned: Planned, result: Any) -> Planned:
 
 
 def _answer_validated(creation: Creation, validated: Mapping[str, Any], listed: int) -> None:
-    """Answer what is not to be made; the counted limits hold as of now."""
+    """Answer the topics of a request that only validates; the counted limits hold as of now."""
     context = creation.context
     expected = Expected(context.usage.at(context.catalog.snapshot, context.cluster.index))
     for spelled, result in validated.items():
@@ -231,10 +235,10 @@ def _answer_validated(creation: Creation, validated: Mapping[str, Any], listed: 
 def over_limits(
     creation: Creation, planned: Planned, expected: Expected, listed: int
 ) -> list[Violation]:
-    """The limits that a topic is too many for; if it is not, it is ``expected`` from now on.
+    """The limits that a topic exceeds; if it exceeds none, later topics count it (``expected``).
 
-    Pure, because one decision may evaluate it more than once. Raises :class:`Rejected` when the
-    topics were listed too long ago to be counted by.
+    Pure, because one decision may evaluate it more than once. Raises :class:`Rejected` if the
+    topics were listed too long ago to count them.
     """
     context, namespace = creation.context, planned.name.namespace
     partitions = 0 if planned.entry is None else planned.entry.counted
@@ -252,7 +256,7 @@ def over_limits(
 
 
 def verdict(creation: Creation, planned: Planned, found: Sequence[Violation]) -> Denied | None:
-    """Why a topic is rejected for its violations, once these are final."""
+    """Why a topic is rejected for its violations, once these are final; None if they only warn."""
     principal, name = creation.access.principal, planned.name
     return creation.context.judge.verdict(name.namespace, principal, found, str(name))
 
@@ -275,7 +279,8 @@ def _entry(cls: type, name: str, answer: Answer) -> Any:
         return make(cls, values | {"num_partitions": -1, "replication_factor": -1})
     configs: list[dict[str, object]]
     if isinstance(answer, Mapping):
-        # A namespace has no partitions; a client that looks is told so, and of its configs.
+        # A namespace has no partitions; the response has that count, and the namespace's own
+        # configs.
         values["num_partitions"] = 0
         configs = [
             {"name": key, "value": value, "config_source": OWN} for key, value in answer.items()
@@ -294,12 +299,12 @@ def _entry(cls: type, name: str, answer: Answer) -> Any:
 
 
 def are_alike(one: Any, other: Any) -> bool:
-    """Whether two topics of a request are to be the same but for their names."""
+    """Whether two topics of a request are equal except for their names."""
     return bool(changed(other, {"name": one.name}) == one)
 
 
 def contradiction(first: str, second: str) -> Denied:
-    """The error for twins that are not alike."""
+    """The error for twins that differ."""
     message = (
         f"'{first}' and '{second}' are one and the same name, which is in the request with two "
         "different meanings; nothing was created under it."

@@ -1,9 +1,10 @@
 """DeleteTopics for namespaces and their topics: topics at the broker first, then the catalog.
 
-Topics are deleted before namespaces are marked, so that a request may name both. An entry goes
-once the broker has responded that its topic is gone; a crash in between leaves one without a topic,
-which the next deletion or creation of the topic puts right. All names are frozen before
-(``base/freezing.py``): what is under way would be written into a topic of the name made anew.
+Topics are deleted before namespaces are marked, so a request may name both. An entry is removed
+once the broker has responded that its topic is deleted. A crash in between leaves an entry without
+a topic, which the next deletion or creation of the topic corrects. All names are frozen first
+(``base/freezing.py``), because requests in progress would otherwise write to a topic that is
+created under the same name.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ from protocol.pausing import paced
 log = logging.getLogger(__name__)
 
 FROZEN_AT_ONCE: Final = 1_000
-"""Topics that one freeze holds: it is one record of the catalog."""
+"""Topics that one freeze holds, because a freeze is one record of the catalog."""
 
 
 async def delete_topics(
@@ -63,7 +64,7 @@ async def delete_topics(
     *,
     marked: Callable[[str], None] | None = None,
 ) -> Answered:
-    """A whole DeleteTopics request (the client's names) to its whole response.
+    """The whole response to a whole DeleteTopics request, in the client's names.
 
     ``marked`` is called with the path of every namespace that was marked. Raises ProtocolError for
     a body that cannot be read.
@@ -84,14 +85,14 @@ async def delete_topics(
         for path in await _mark_namespaces(deletion):
             if marked is not None:
                 marked(path)
-    # One entry for what the request names twice, as Kafka does.
+    # One entry for an item that the request names twice, as in Kafka.
     entries = (_entry(key, answer) for key, answer in deletion.results())
     body = write_response("DeleteTopicsResponse", version, "responses", entries)
     return deletion.answered(body)
 
 
 def _check_acls(deletion: Deletion, keys: Iterable[TopicKey]) -> None:
-    """Reject what ACLs deny of these items."""
+    """Reject the items that ACLs deny."""
     access = deletion.access
     wanted = {key: deletion.left[key] for key in paced(list(keys))}
     names = [key.name.encode() for key in paced(wanted) if key.name is not None]
@@ -109,9 +110,10 @@ def _check_acls(deletion: Deletion, keys: Iterable[TopicKey]) -> None:
 
 
 async def _check_again(deletion: Deletion, keys: Iterable[TopicKey], hold: Hold) -> None:
-    """Reject what is not what it was any more, or may not be deleted any more: while it was waited
-    for it could be moved, or the right be taken away. From now on the freeze keeps it where it is.
-    Raises :class:`Rejected` where that has ended, and OSError."""
+    """Reject items that lead to another topic or link by now, or that may not be deleted any more:
+    while the request waited, a topic may have been moved, or a right revoked. From now on the
+    freeze keeps each topic in its place. Raises :class:`Rejected` if the freeze has ended, and
+    OSError."""
     catalog = deletion.context.catalog
     await catalog.refresh()
     hold.check(catalog.snapshot)
@@ -121,7 +123,7 @@ async def _check_again(deletion: Deletion, keys: Iterable[TopicKey], hold: Hold)
         what = deletion.left[key]
         why = found_again(view, key, what, index)
         if why is None and isinstance(what, TopicResource) and index.exists(what.flat.encode()):
-            # A name that leads to it since is not frozen.
+            # A name that has led to the topic only since the freeze is not frozen.
             why = None if hold.holds(names_of(view.snapshot, what.flat)) else CHANGED
         if why is not None:
             deletion.answer(key, why)
@@ -129,7 +131,7 @@ async def _check_again(deletion: Deletion, keys: Iterable[TopicKey], hold: Hold)
 
 
 async def _delete_links(deletion: Deletion) -> None:
-    """Delete the links that are left, and no topic."""
+    """Delete the links that are left; their topics stay."""
     links = deletion.links
     if not links:
         return
@@ -160,7 +162,7 @@ async def _delete_links(deletion: Deletion) -> None:
 
 
 def _parts(topics: Mapping[TopicKey, str], most: int) -> Iterator[dict[TopicKey, str]]:
-    """The topics, so many at once."""
+    """The topics in parts of at most ``most`` topics."""
     items = iter(topics.items())
     while part := dict(islice(items, most)):
         yield part
@@ -169,7 +171,7 @@ def _parts(topics: Mapping[TopicKey, str], most: int) -> Iterator[dict[TopicKey,
 def _hold(
     deletion: Deletion, names: Iterable[LogicalName] = (), namespaces: Iterable[str] = ()
 ) -> Hold:
-    """A freeze of what is deleted."""
+    """A freeze of the names or namespaces that are being deleted."""
     what = "What you delete"
     tells = deletion.access.cluster(DESCRIBE) is None
     return deletion.context.freezer.hold(what, names, namespaces, tells=tells)
@@ -199,8 +201,8 @@ async def _delete_topics(deletion: Deletion, timeout: timedelta) -> None:
 async def _delete_frozen(
     deletion: Deletion, topics: Mapping[TopicKey, str], timeout: timedelta, hold: Hold
 ) -> None:
-    """Delete topics under which nothing is under way. Raises OSError if it is not known what became
-    of them."""
+    """Delete topics for which no request is in progress. Raises OSError if it is unknown whether
+    they were deleted."""
     context, view = deletion.context, deletion.view
     index, before = context.cluster.index, view.snapshot
     ids = {
@@ -214,25 +216,26 @@ async def _delete_frozen(
     now = context.clock()
 
     def decide(snapshot: Snapshot) -> list[Change]:
-        # An entry that has changed meanwhile is another topic's.
+        # An entry that has changed meanwhile belongs to another topic.
         changes: list[Change] = []
         for flat, outcome in paced(outcomes.items()):
             entry = snapshot.topics.get(flat)
             if entry is None or entry != before.topics.get(flat) or not outcome.gone:
                 continue
-            # A topic that is about to be made is not there yet either.
+            # A topic that is about to be created does not exist yet either, so its entry stays.
             if not outcome.code or not entry.creating or is_left_over(entry, now):
                 changes += removed_topic(snapshot, entry)
         return hold.thawed(snapshot, changes)
 
-    # The topics are gone, and that is what was requested.
+    # If this fails the request has succeeded all the same, because the topics are deleted.
     failure = await context.tidy(decide)
     if failure is not None:
         log.warning("entries of deleted topics stay in the catalog: %s", failure)
 
 
 async def _mark_namespaces(deletion: Deletion) -> list[str]:
-    """Mark the namespaces that are left for deletion; returns the paths of those that are."""
+    """Mark the namespaces that are left for deletion; returns the paths of the marked
+    namespaces."""
     namespaces = deletion.namespaces
     if not namespaces:
         return []
@@ -251,7 +254,7 @@ async def _mark_namespaces(deletion: Deletion) -> list[str]:
         decided = delete_namespaces.decide(access, kept, now)
         return decided.marked
 
-    # What cannot be is nothing to freeze all of a namespace for.
+    # Decided before the freeze, so no namespace is frozen for a deletion that is rejected.
     marked = {one.path for one in decide(deletion.context.catalog.snapshot)}
 
     def decide_frozen(newest: Snapshot) -> list[Change]:
@@ -261,7 +264,7 @@ async def _mark_namespaces(deletion: Deletion) -> list[str]:
         acls[:] = delete_namespaces.acls_inside(
             deletion.access.over(View(settings, newest)), decided.marked
         )
-        # They open nothing: what is marked is out of reach before they are gone.
+        # Removing them later grants no rights, because clients cannot reach a marked namespace.
         changes += without(newest, acls[:at_once])
         return hold.ended(newest, changes)
 
@@ -289,8 +292,8 @@ async def _mark_namespaces(deletion: Deletion) -> list[str]:
 
 
 async def _list_again(deletion: Deletion) -> None:
-    """Have all topics that go along with a namespace listed, for each has to be allowed: another
-    gateway may have made one. Raises OSError."""
+    """List all topics that would be deleted with a namespace, because each needs the right and
+    another gateway may have created a topic. Raises OSError."""
     if deletion.access.authorizes:
         await deletion.context.cluster.refresh()
 
@@ -298,7 +301,7 @@ async def _list_again(deletion: Deletion) -> None:
 def _answer(
     view: View, key: TopicKey, flat: str, outcome: Outcome, facts: TextFacts
 ) -> DeletionAnswer:
-    """The broker's result for a topic, with the name and the id that the client knows it by."""
+    """The broker's result for a topic, with the client's name and id of the topic."""
     message = outcome.message
     if message is not None:
         message = restored(message.encode(), facts).decode()

@@ -1,5 +1,5 @@
-"""The items of a DeleteTopics request: the topics, links and namespaces that its names and ids
-stand for, and why some are none that may be deleted so."""
+"""The items of a DeleteTopics request: the topics, links and namespaces that its names and ids lead
+to, and why some items may not be deleted so."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TopicKey:
     topic_id: bytes | None = None
 
     def text(self) -> str:
-        """The name, or the id as Kafka's tools write one; empty if there is neither."""
+        """The name, or the id as Kafka's tools write ids; empty if the key has neither."""
         if self.name is None and self.topic_id is not None:
             return str(UUID(bytes=self.topic_id))
         return self.name or ""
@@ -48,7 +48,7 @@ Found = TopicResource | NamespaceResource | Link
 
 
 class Deletion(Batch[TopicKey, Found, DeletionAnswer]):
-    """One request: what is left are topics, links and namespaces that are to be deleted."""
+    """One request. ``left``: the topics, links and namespaces that are to be deleted."""
 
     @property
     def topics(self) -> dict[TopicKey, str]:
@@ -83,10 +83,10 @@ def keys_of(request: Any) -> Iterator[TopicKey]:
 
 
 async def read_items(deletion: Deletion, counts: Mapping[TopicKey, int]) -> None:
-    """Find the topics and namespaces, and reject what names neither or the same twice; ``counts``
-    says how often the request has each.
+    """Find the topics and namespaces; reject items that lead to neither, and duplicates.
+    ``counts``: how often the request has each item.
 
-    Raises OSError when an id is not known and the cluster cannot be queried.
+    Raises OSError if an id is unknown and the cluster cannot be queried.
     """
     view, index = deletion.view, deletion.context.cluster.index
     ids = [key.topic_id for key in paced(counts) if key.topic_id is not None]
@@ -112,7 +112,8 @@ async def read_items(deletion: Deletion, counts: Mapping[TopicKey, int]) -> None
 
 
 def found_again(view: View, key: TopicKey, was: Found, index: TopicIndex) -> Denied | None:
-    """Why an item is not what it was when it was read, in the view by now, or None if it is."""
+    """Why an item leads to something else in the present view than when it was read; None if it
+    does not."""
     if key.topic_id is None:
         found = _named(view, key.name)
     else:
@@ -153,7 +154,8 @@ def _named(view: View, name: str | None) -> Found | Denied:
 
 
 def _by_alias(view: View, key: TopicKey, flat: str) -> Denied | None:
-    """Why a topic is not deleted under an alias, which only lets clients go on."""
+    """Why a topic may not be deleted under an alias, which only lets clients keep using the
+    topic."""
     entry = view.snapshot.topics.get(flat)
     if entry is None:
         return None
@@ -173,8 +175,8 @@ def _by_alias(view: View, key: TopicKey, flat: str) -> Denied | None:
 def _why_not(
     view: View, key: TopicKey, topic: TopicResource, firsts: dict[str, TopicKey]
 ) -> Denied | None:
-    """Why a topic may not be deleted so. It may be named under two spellings, but not by its name
-    and by an id; ``firsts`` are the items that named a topic first, by flat name."""
+    """Why a topic may not be deleted so. A request may name a topic under two spellings, but not by
+    its name and by an id. ``firsts``: the first item for each topic, by flat name."""
     why = moved_out(view, topic.name, topic.flat) or _by_alias(view, key, topic.flat)
     if why is not None:
         return why

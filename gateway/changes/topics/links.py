@@ -1,10 +1,10 @@
-"""Links (``gateway.link``): a topic gets further names in other namespaces, and stays where it is.
+"""Links (``gateway.link``): a topic gets further names in other namespaces, and stays in its own.
 
-A topic is shared under a link: the link's own ACLs decide who may read or write it there, and no
-DENY at the topic may forbid it. So linking needs what moving the topic needs, and CREATE for the
-new name. A topic with links has an entry in the catalog, which holds its flat name whatever becomes
-of the namespaces; when the topic is deleted its links dangle (``inherited.removed_topic``) until
-they are deleted, too.
+A link shares a topic: the link's own ACLs decide which principals may read or write the topic under
+the link, and no DENY on the topic applies there. So linking needs the rights that moving the topic
+needs, and CREATE for the new name. A topic with links has an entry in the catalog, which holds its
+flat name even if namespaces are created or deleted. When the topic is deleted, its links dangle
+(``inherited.removed_topic``) until they are deleted, too.
 """
 
 from __future__ import annotations
@@ -103,9 +103,10 @@ async def _cut(
     decide: Decide,
     leading: Callable[[Snapshot], Iterable[LogicalName]] = lambda newest: (),
 ) -> None:
-    """Change links, of which these go, as soon as nothing is under way under them; not while a
-    name that is ``leading`` to the topic, by the last decision, is frozen for another change.
-    Raises :class:`Rejected` and OSError."""
+    """Change links as soon as no request for ``names`` is in progress; ``names`` are the links that
+    are removed. ``leading`` returns the names that lead to the topic by the last decision; while
+    another change holds one of them frozen, the links are not changed. Raises :class:`Rejected` and
+    OSError."""
 
     def decide_frozen(newest: Snapshot) -> list[Change]:
         changes = decide(newest)
@@ -117,8 +118,8 @@ async def _cut(
 
 
 def removals(snapshot: Snapshot, links: Iterable[Link]) -> list[Change]:
-    """The changes that remove links; a topic's entry goes with its last one, if nothing else needs
-    it."""
+    """The changes that remove links. A topic's entry is removed with its last link, unless it holds
+    other facts of the topic."""
     links = list(links)
     changes: list[Change] = [Removal(key_of(link)) for link in links]
     after = snapshot.apply(changes, snapshot.version)
@@ -130,7 +131,7 @@ def removals(snapshot: Snapshot, links: Iterable[Link]) -> list[Change]:
 
 
 def shown_links(access: Access, flat: str) -> list[LogicalName]:
-    """The links of a topic that a client may describe."""
+    """The links of a topic that the client may describe."""
     return [
         name
         for name in access.view.snapshot.links_of(flat)
@@ -146,18 +147,20 @@ def resource_of(name: LogicalName) -> Resource:
 
 @dataclass(slots=True)
 class _Linking:
-    """A change of one topic's links; ``made`` and ``removed`` are those of the last decision,
-    and ``flat`` is the topic.
-    ``ids`` are the virtual topic ids that they get, by name, the same in every decision."""
+    """A change of one topic's links."""
 
     context: Context
     access: Access
     name: str
     one: Operation
     made: list[Link] = field(default_factory=list)
+    """The links that the last decision creates."""
     removed: Collection[LogicalName] = ()
+    """The links that the last decision removes."""
     flat: str = ""
+    """The topic's flat name, by the last decision."""
     ids: dict[LogicalName, bytes] = field(default_factory=dict)
+    """The links' virtual topic ids, by name, the same in every decision."""
     _allowed: set[LogicalName] = field(default_factory=set)
     _limits: CatalogLimits = field(init=False)
 
@@ -192,8 +195,8 @@ class _Linking:
         return changes
 
     def _check_name(self, view: View, name: LogicalName) -> None:
-        """Raise :class:`Rejected` for a name that policies do not allow where the link stands; they
-        are asked once, whatever is decided how often."""
+        """Raise :class:`Rejected` if policies of the link's namespace do not allow its name. Each
+        name is judged once, however often the change is decided."""
         if name in self._allowed:
             return
         principal = self.access.principal
@@ -204,7 +207,7 @@ class _Linking:
         self._allowed.add(name)
 
     def _flat(self, access: Access) -> str:
-        """The flat name of the topic. Raises :class:`Rejected` for what is none of the view's."""
+        """The flat name of the topic. Raises :class:`Rejected` if the view has no such topic."""
         view, name = access.view, self.name
         found = view.resolve(name.encode())
         if isinstance(found, Denied):
@@ -237,8 +240,8 @@ def _difference(
     present: Sequence[LogicalName],
     shown: Collection[LogicalName],
 ) -> tuple[list[LogicalName], list[LogicalName]]:
-    """The names that an operation adds to the ``present`` links and removes from them, where the
-    client is ``shown`` these."""
+    """The names that an operation adds to the ``present`` links, and the names that it removes.
+    ``shown``: the links that the client may describe."""
     if operation == SUBTRACT:
         return [], [name for name in present if name in named]
     if operation == DELETE:
@@ -253,7 +256,7 @@ def _difference(
 
 
 def _check_new(snapshot: Snapshot, name: LogicalName, exists: Callable[[str], bool]) -> None:
-    """Raise :class:`Rejected` unless there may be a link of that name."""
+    """Raise :class:`Rejected` unless a link may have this name."""
     if snapshot.format < LINK_FORMAT:
         raise Rejected(
             INVALID_REQUEST,
@@ -271,8 +274,8 @@ def _check_new(snapshot: Snapshot, name: LogicalName, exists: Callable[[str], bo
 
 
 async def _check_twins(context: Context, made: Sequence[Link]) -> None:
-    """Roll back if a topic of a link's name was made at the same time: see ``_check_twin`` of
-    ``move_topics``. Raises :class:`Rejected` then."""
+    """Roll back if a topic of a link's name was created at the same time, and raise
+    :class:`Rejected`; see ``_check_twin`` of ``move_topics``."""
     await context.cluster.refresh()
     index = context.cluster.index
     twins = [

@@ -26,15 +26,16 @@ from gateway.names import InvalidName, LogicalName, encode, is_reserved_name
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A topic that is to be moved, stored as ``flat``. ``dynamic`` is what is set on it at the
-    broker, read after the catalog was ``seen``. ``exists`` says whether the broker has a topic of a
-    flat name. ``now`` is in milliseconds since the epoch."""
+    """A topic that is to be moved."""
 
     flat: str
     dynamic: Mapping[str, str]
+    """The configs set on it at the broker, read after the catalog was ``seen``."""
     seen: Snapshot
     exists: Callable[[str], bool]
+    """Returns whether the broker has a topic of a flat name."""
     now: int
+    """Milliseconds since the epoch."""
 
 
 def move(
@@ -44,12 +45,12 @@ def move(
     topic_id: bytes,
     alias_until: int | None = None,
 ) -> TopicEntry | None:
-    """The record that gives the topic the name ``target``; None if it has that already.
+    """The record that gives the topic the name ``target``; None if the topic has the name already.
 
-    It gets the virtual ``topic_id`` (16 bytes, never used before), unless the name is an alias of
-    its that still works: a name that has worked all along keeps its id. Until ``alias_until`` its
-    former name works, too; None: not at all. Raises :class:`Rejected` when it cannot be there, and
-    :class:`Outdated`.
+    The topic gets the virtual ``topic_id`` (16 bytes, never used before), unless ``target`` is an
+    alias of it that still works: a name that has worked all along keeps its id. Its former name
+    works until ``alias_until``; None: not at all. Raises :class:`Rejected` if the topic cannot have
+    the name, and :class:`Outdated`.
     """
     flat, now = source.flat, source.now
     present, entry = snapshot.owner(flat), snapshot.topics.get(flat)
@@ -71,17 +72,17 @@ def move(
         own_configs=own,
         apply=True,
         since=later(entry, now),
-        # Partitions may be on their way, wherever the topic is.
+        # Partitions may be being created, in whichever namespace the topic is.
         counted=0 if entry is None else entry.counted,
     )
 
 
 def release(snapshot: Snapshot, source: Source) -> TopicEntry | Removal | None:
-    """The record that gives a topic back to its flat name in the default namespace; None if it has
-    that already.
+    """The record that gives a topic its flat name in the default namespace back; None if it has
+    that name already.
 
-    It is known by the broker's own id there. Its entry goes once what it inherited is taken off,
-    and its aliases, which work until then, have expired. Raises as :func:`move` does.
+    There the topic has the broker's own id. Its entry is removed once its inherited configs are
+    removed and its aliases, which work until then, have expired. Raises as :func:`move` does.
     """
     flat, now = source.flat, source.now
     present, entry = snapshot.owner(flat), snapshot.topics.get(flat)
@@ -97,7 +98,7 @@ def release(snapshot: Snapshot, source: Source) -> TopicEntry | Removal | None:
             " released; move it to the namespace and name that it shall have.",
         )
     _check_free(snapshot, flat, target, source.exists)
-    # Two names with one topic id confuse clients: the broker's goes with the flat name now.
+    # Two names with one topic id confuse clients, and the flat name has the broker's id now.
     aliases = tuple(
         alias
         for alias in (() if entry is None else entry.aliases)
@@ -166,7 +167,7 @@ def _check_exists(snapshot: Snapshot, source: Source) -> None:
 
 
 def _check_mirror_maker(present: LogicalName, target: LogicalName) -> None:
-    """Raise :class:`Rejected` where a topic of MirrorMaker's own (KIP-1074) would be adopted."""
+    """Raise :class:`Rejected` if MirrorMaker's own topic (KIP-1074) would be adopted."""
     adopted = target.namespace and not present.namespace
     if adopted and DEFAULT.is_mm2_internal_topic(present.topic):
         raise Rejected(
@@ -184,7 +185,7 @@ def _check_free(
         raise Rejected(TOPIC_ALREADY_EXISTS, f"Topic '{target}' already exists: it is a link.")
     holder = snapshot.entry_of(target)
     natural = encode(target)
-    # The natural flat name may be there and yet be another topic's, under an entry.
+    # The broker may have the natural flat name although it belongs to another topic, by its entry.
     by_nature = natural != flat and natural not in snapshot.topics and exists(natural)
     if (holder is not None and holder.flat != flat) or (holder is None and by_nature):
         raise Rejected(TOPIC_ALREADY_EXISTS, f"Topic '{target}' already exists.")

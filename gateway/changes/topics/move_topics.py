@@ -1,8 +1,8 @@
 """A topic is moved, adopted or released as a client requests it (KIP-37): decided by move.py,
-judged by the policies of where it goes, committed, and applied.
+judged by the policies of its new namespace, committed, and applied.
 
-A move that was committed is checked once more, because two changes at the same time, each of which
-is allowed, can lead to what is not; then it is rolled back.
+A move that was committed is checked once more and, if need be, rolled back, because two changes at
+the same time, each of which is allowed, can have a result that is not.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ async def move_topic(
     wanted: Move | Release,
     validate_only: bool = False,
 ) -> None:
-    """Move, adopt or release one topic, which the client calls ``name``; returns when it is done,
-    but for configs that take long.
+    """Move, adopt or release one topic, which the client calls ``name``. Returns when that is done,
+    except for configs that take long to apply.
 
-    Where it is done already, by a request before this one, nothing is. Raises :class:`Rejected`
+    If an earlier request has moved the topic already, nothing is changed. Raises :class:`Rejected`
     and OSError.
     """
     topic_id = uuid4().bytes
@@ -79,28 +79,29 @@ async def move_topic(
 
 @dataclass(slots=True)
 class _Attempt:
-    """One attempt to move a topic, decided by the catalog as ``seen``; the cluster was ``listed``
-    before that (milliseconds since the epoch). ``topic_id`` is the virtual one that the topic gets.
-
-    The last decision is ``record``, the change of the topic's entry (None if nothing is to change),
-    the name that the topic has by it, and the ACLs that it takes along.
-    """
+    """One attempt to move a topic, and its last decision."""
 
     context: Context
     access: Access
     name: str
     wanted: Move | Release
     topic_id: bytes
+    """The virtual id that the topic gets."""
     seen: Snapshot
+    """The catalog on which the attempt is decided."""
     listed: int
+    """When the cluster was listed, before ``seen``, in milliseconds since the epoch."""
     limits: CatalogLimits
     record: Change | None = None
+    """The change of the topic's entry by the last decision; None if nothing is to change."""
     new_name: LogicalName | None = None
+    """The topic's name by the last decision."""
     acls: Carried | None = None
+    """The ACLs that the topic takes along."""
 
     async def run(self, validate_only: bool) -> str | None:
-        """The flat name of the topic that was moved, or None if it was there, or was not to be
-        moved. Raises Outdated if the catalog changes meanwhile."""
+        """The flat name of the topic that was moved, or None if it had the name already or was only
+        validated. Raises Outdated if the catalog changes meanwhile."""
         context, seen = self.context, self.seen
         flat = self._flat(seen)
         if flat is None:
@@ -119,7 +120,7 @@ class _Attempt:
         def decide(newest: Snapshot) -> Sequence[Change]:
             return self._decide(newest, source, arrival)
 
-        decide(seen)  # what cannot be is nothing to freeze a name for
+        decide(seen)  # before the freeze, so no name is frozen for a move that is rejected
         if validate_only:
             return None
         if self.record is not None:
@@ -130,9 +131,9 @@ class _Attempt:
         return flat
 
     async def _commit(self, flat: str, decide: Decide) -> None:
-        """Make the change as soon as nothing is under way under a name that it takes from the
-        topic. A name that stays, as an alias, leads where it has led. Raises :class:`Rejected`,
-        Outdated and OSError."""
+        """Commit the change as soon as no request is in progress for a name that the topic loses. A
+        name that stays as an alias leads to the same topic, so it is not frozen. Raises
+        :class:`Rejected`, Outdated and OSError."""
         context, access = self.context, self.access
         lost = self._lost(self.seen, flat)
         tells = access.cluster(DESCRIBE) is None
@@ -150,7 +151,7 @@ class _Attempt:
             await context.catalog.change(decide_frozen)
 
     def _lost(self, before: Snapshot, flat: str) -> set[LogicalName]:
-        """The names that lead to the topic ``before`` the last decision, and not by it."""
+        """The names that lead to the topic ``before`` the last decision, and no longer after it."""
         if self.new_name is None:
             return set()
         kept = self.record.names if isinstance(self.record, TopicEntry) else (self.new_name,)
@@ -161,7 +162,7 @@ class _Attempt:
     def _decide(
         self, newest: Snapshot, source: Source, arrival: Arrival | None = None
     ) -> list[Change]:
-        """The changes that move the topic and its ACLs; none where it is there already."""
+        """The changes that move the topic and its ACLs; empty if it has the name already."""
         self.new_name = self.acls = None
         self.record = record = self._record(newest, source)
         if record is None:
@@ -196,7 +197,8 @@ class _Attempt:
         return move(newest, source, name, self.topic_id, self.wanted.alias_until)
 
     def _check_rights(self, newest: Snapshot, flat: str, target: LogicalName) -> None:
-        """Raise :class:`Rejected` unless the client may move the topic from where it is by now."""
+        """Raise :class:`Rejected` unless the client may move the topic from its present
+        namespace."""
         access, name = self.access.over(View(self.access.view.settings, newest)), self.name.encode()
         topic = access.topic_resource(name)
         if topic is None or not access.authorizes:
@@ -216,10 +218,10 @@ class _Attempt:
         return carried(newest, former, name) if goes else None
 
     def _flat(self, snapshot: Snapshot) -> str | None:
-        """The flat name of the topic; None when it was moved there already.
+        """The flat name of the topic; None if it was moved already.
 
-        Raises :class:`Rejected` when it does not exist, when it is a link, and when it is outside
-        the client's view.
+        Raises :class:`Rejected` if the topic does not exist, is a link, or is outside of the
+        client's view.
         """
         view = View(self.access.view.settings, snapshot)
         found = view.resolve(self.name.encode())
@@ -230,14 +232,14 @@ class _Attempt:
             text = found.message if isinstance(found, Denied) else missing
             raise Rejected(UNKNOWN_TOPIC_OR_PARTITION, text)
         if found.link:
-            # It was none when the request was read: rights to a link move no topic.
+            # The link was created after the request was read; rights to a link move no topic.
             raise Rejected(INVALID_REQUEST, link_sentence(self.name), "link")
         flat = found.flat.decode()
         reject_if(moved_out(view, self.name, flat))
         return flat
 
     def _is_adopted(self, view: View) -> bool:
-        """Whether the topic that had this name as its flat one is where it is to go."""
+        """Whether the topic whose flat name is this name has its new name already."""
         if isinstance(self.wanted, Release):
             return False
         try:
@@ -249,7 +251,7 @@ class _Attempt:
         return entry is not None and entry.name == target
 
     def _target(self, wanted: Move, snapshot: Snapshot, present: LogicalName) -> LogicalName:
-        """The logical name to go to. Raises :class:`Rejected` for what is outside the view."""
+        """The topic's new logical name. Raises :class:`Rejected` if it is outside of the view."""
         view = View(self.access.view.settings, snapshot)
         topic = present.topic if wanted.topic is None else wanted.topic
         settings = view.settings
@@ -267,9 +269,9 @@ class _Attempt:
     # -- policies ----------------------------------------------------------------------------------
 
     async def _judge(self, source: Source) -> Arrival | None:
-        """The topic as policies allow it where it goes, or None if it is there already. Raises
-        :class:`Rejected`."""
-        self._decide(self.seen, source)  # what cannot be needs no policy to say so
+        """The topic as policies of its new namespace allow it, or None if it has the name already.
+        Raises :class:`Rejected`."""
+        self._decide(self.seen, source)  # rejects impossible moves before policies judge them
         name = self.new_name
         if name is None:
             return None
@@ -281,8 +283,9 @@ class _Attempt:
     def _limited(
         self, newest: Snapshot, arrival: Arrival, record: Change, name: LogicalName
     ) -> Change:
-        """The record, by which the topic counts where the number of topics is limited. Raises
-        :class:`Rejected`, and Outdated where it goes elsewhere by now."""
+        """The record, with the number of partitions by which the topic counts if topics are
+        limited. Raises :class:`Rejected`, and Outdated if the topic would get another name by
+        now."""
         context, namespace = self.context, name.namespace
         if name != arrival.name or tiers(newest, namespace) != tiers(self.seen, namespace):
             raise Outdated
@@ -299,10 +302,12 @@ class _Attempt:
     # -- after the commit --------------------------------------------------------------------------
 
     async def _check_twin(self, source: Source) -> None:
-        """Roll back if a topic of the new name was made at the same time.
+        """Roll back if a topic of the new name was created at the same time, and raise
+        :class:`Rejected`.
 
         The name was free when the move was decided, and a creation reads the catalog once more
-        afterwards; only when both looked too early there are two. Raises :class:`Rejected` then.
+        after the broker has created the topic. Two topics have the name only if both read too
+        early.
         """
         record, context = self.record, self.context
         if not isinstance(record, TopicEntry):
@@ -318,11 +323,11 @@ class _Attempt:
         raise Rejected(TOPIC_ALREADY_EXISTS, f"Topic '{record.name}' already exists.")
 
     async def _judge_again(self, source: Source, arrival: Arrival) -> None:
-        """Roll back if the topic was changed meanwhile into one that policies do not allow where it
-        is now. Raises :class:`Rejected` then, and OSError.
+        """Roll back if the topic was changed meanwhile so that policies of its new namespace do not
+        allow it. Raises :class:`Rejected` then, and OSError.
 
-        A change of the topic reads the catalog both before and afterwards (``alter_topics``); what
-        was changed before the move is there to be read by now.
+        A change of the topic reads the catalog both before and afterwards (``alter_topics``), and a
+        change made before the move can be read by now.
         """
         if arrival.facts is None or self.record is None:
             return
@@ -337,7 +342,7 @@ class _Attempt:
             raise
 
     async def _roll_back(self, source: Source) -> None:
-        """Give the topic its former entry back, unless it has changed since."""
+        """Give the topic its former entry back, unless its entry has changed since."""
         flat, acls = source.flat, self.acls
         moved = self.record if isinstance(self.record, TopicEntry) else None
         record = self.seen.topics.get(flat) or Removal(("topic", flat))

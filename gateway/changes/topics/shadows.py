@@ -1,6 +1,7 @@
-"""The shadow topics of one volume: made when a group needs them, and grown with their topics.
+"""The shadow topics of one volume: created when a group needs them, and grown with their topics.
 
-Several workers and gateways do this at once; what another has made already is as good.
+Several workers and gateways do this at once; a shadow that another worker has created serves as
+well.
 """
 
 from __future__ import annotations
@@ -34,13 +35,14 @@ ENSURE_SECONDS: Final = 5.0
 """Seconds that a request waits at most for its shadows."""
 
 FAILURE_HOLDS: Final = 5.0
-"""Seconds for which a shadow that could not be made is not tried again."""
+"""Seconds for which a shadow that could not be created is not tried again."""
 
 SETTLED_SECONDS: Final = 10.0
-"""Seconds for which a doubt about a shadow is not raised again after it was looked into."""
+"""Seconds for which a shadow is not looked up again after a doubt about it was checked."""
 
 KNOWN_SECONDS: Final = 2.0
-"""Seconds that a request waits at most until the brokers know its shadows, once they are made."""
+"""Seconds that a request waits at most until the brokers know its shadows, once they are
+created."""
 
 _CREATE_PARTITIONS: Final = 3
 _METADATA: Final = 9
@@ -48,13 +50,13 @@ _CONFIGS: Final = ({"name": "cleanup.policy", "value": "delete"},)
 
 
 class Shadows:
-    """The shadow topics of one volume, as one worker knows them. It belongs to one event loop.
+    """The shadow topics of one volume, as one worker knows them, on one event loop.
 
     Names are flat; a topic's shadow has at least as many partitions as the topic.
     """
 
     def __init__(self, context: Context, clock: Callable[[], float] = monotonic) -> None:
-        """``context`` is the volume's; ``clock`` returns seconds from any fixed point."""
+        """``context``: the volume's. ``clock`` returns seconds from any fixed point."""
         self._context = context
         self._clock = clock
         self._lock = asyncio.Lock()
@@ -66,23 +68,23 @@ class Shadows:
         self._log_at = clock()
 
     def has(self, shadow: bytes, partitions: int = 1) -> bool:
-        """Whether a shadow is known to have so many partitions."""
+        """Whether a shadow is known to have at least this number of partitions."""
         index = self._context.cluster.index
         if shadow in self._doubted or not index.exists(shadow):
             return False
         return max(self._partitions.get(shadow, 0), index.partitions.get(shadow, 0)) >= partitions
 
     def exists(self, shadow: bytes) -> bool:
-        """Whether a shadow is there, perhaps with too few partitions."""
+        """Whether a shadow exists, perhaps with too few partitions."""
         return self._context.cluster.index.exists(shadow)
 
     def due(self, shadow: bytes) -> bool:
-        """Whether it makes sense to make or grow a shadow now: that has not failed just before."""
+        """Whether to create or grow a shadow now: False just after a failure."""
         return self._held_until.get(shadow, 0.0) <= self._clock()
 
     def doubt(self, shadow: bytes) -> bool:
-        """The coordinator did not know a partition: look again before the next request that needs
-        the shadow. False if that was done just before."""
+        """Note that the coordinator did not know a partition, so the shadow is looked up before the
+        next request that needs it. Returns False if it was looked up just before."""
         now = self._clock()
         self._settled = {name: until for name, until in self._settled.items() if until > now}
         if shadow in self._settled:
@@ -95,21 +97,22 @@ class Shadows:
         return shadow in self._doubted
 
     async def ensure(self, wanted: Mapping[bytes, int]) -> None:
-        """Make the shadows that are missing and grow those that are too small: names to partition
-        counts. What fails is logged and left out; :meth:`has` tells."""
+        """Create the shadows that are missing and grow the shadows that are too small. ``wanted``:
+        names to partition counts. Failures are logged and left out; :meth:`has` returns False for
+        these shadows."""
         try:
             async with asyncio.timeout(ENSURE_SECONDS), self._lock:
                 await self._ensure(wanted)
         except (OSError, TimeoutError) as error:
             self._failed(wanted, str(error) or f"no answer within {ENSURE_SECONDS:g} s")
-        # Not while the lock is held: one slow broker would hold up all other groups.
+        # After the lock is released, because one slow broker would make all other groups wait.
         await self._await_known(wanted)
 
     async def _ensure(self, wanted: Mapping[bytes, int]) -> None:
         doubted = self._doubted.intersection(wanted)
         if doubted:
             await self._look_again(doubted)
-        # Another request may have made them while this one waited for its turn.
+        # Another request may have created them while this request waited for its turn.
         missing = {name: count for name, count in wanted.items() if not self.exists(name)}
         for batch in _batches(missing):
             await self._create({name: missing[name] for name in batch})
@@ -124,8 +127,8 @@ class Shadows:
         self._fresh |= {name: wanted[name] for name in made}
 
     async def _await_known(self, wanted: Iterable[bytes]) -> None:
-        """Wait until every broker knows those of these shadows that were just made: one that does
-        not has its group's commits rejected, which clients send again two or three times."""
+        """Wait until every broker knows the shadows that were just created. A broker that does not
+        know a shadow rejects its group's commits, which clients send again two or three times."""
         fresh = self._fresh
         counts = {name.decode(): fresh[name] for name in wanted if name in fresh}
 
@@ -217,7 +220,7 @@ def _may_want_replicas(found: Any | Denied) -> bool:
 
 
 def _not_known(made: Mapping[str, int], response: Any) -> list[str]:
-    """Those of these topics that a Metadata response has not, or with too few partitions."""
+    """The topics that a Metadata response has with too few partitions."""
     found = {topic.name: len(topic.partitions) for topic in response.topics}
     return [name for name in found if found[name] < made.get(name, 0)]
 
