@@ -48,8 +48,8 @@ def is_too_large(acls: ResourceAcls) -> bool:
 
 
 class AclLimits:
-    """The limits on ACLs in one request's decision. ``found``: by pattern, the violations because
-    of which its new ACLs are rejected."""
+    """The limits on ACLs in one request's decision. ``found``: by pattern, the violations for which
+    its new ACLs are rejected."""
 
     def __init__(self, limits: CatalogLimits) -> None:
         self.found: dict[ResourcePattern, list[Violation]] = {}

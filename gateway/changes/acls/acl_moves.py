@@ -23,8 +23,8 @@ from protocol.pausing import paced
 class Carried:
     """The ACLs that a topic takes along from its pattern ``old`` to ``new``.
 
-    ``moved``: all of these ACLs. ``known``: the ACLs that the new name had before, because a name
-    may have ACLs before it has a topic.
+    ``moved``: all of these ACLs. ``known``: the ACLs that the new name had before; a name may have
+    ACLs before it has a topic.
     """
 
     old: ResourcePattern
@@ -93,10 +93,10 @@ def inside(
 ) -> Iterator[ResourceAcls]:
     """The ACLs in and below these namespaces that the principal deleting them may change.
 
-    They are removed with the namespaces, because a namespace that is created under the same name
-    later must not inherit them. All other ACLs outlive the namespace and apply again to such a
-    namespace. The homes of principals stay: a principal whose home is gone reaches nothing, whereas
-    a principal without a home would reach everything.
+    They are removed with the namespaces: a namespace that is created under the same name later must
+    not inherit them. All other ACLs outlive the namespace and apply again to such a namespace. The
+    homes of principals stay: a principal whose home is gone reaches nothing, whereas a principal
+    without a home would reach everything.
     """
     for acls in paced(list(snapshot.acls.values())):
         namespace = namespace_of(acls.pattern)

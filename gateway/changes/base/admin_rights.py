@@ -66,8 +66,7 @@ def deletions(
 ) -> dict[bytes, Denied]:
     """DeleteTopics: the names of topics and namespaces that the principal may not delete.
 
-    ``flats``: the broker's topics, because deleting a namespace needs the right to delete all
-    topics in it.
+    ``flats``: the broker's topics. Deleting a namespace needs the right to delete all topics in it.
     """
     if not access.authorizes:
         return {}

@@ -239,7 +239,7 @@ async def cluster_defaults(
     """
     read: dict[str, Default] = {}
     names = (name.decode() for name in list(context.cluster.index.names()))
-    # The gateway's own topics first, because nobody deletes them meanwhile.
+    # The gateway's own topics first: nobody deletes them meanwhile.
     own_first = sorted(names, key=lambda name: (not name.startswith(RESERVED_PREFIX), name))
     for flat in own_first[:_SAMPLES]:
         response = await describe(context, [flat], synonyms=True, documentation=documentation)

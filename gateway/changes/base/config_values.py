@@ -25,7 +25,7 @@ def _read(value: str) -> list[object]:
 
 
 def _item(text: str) -> object:
-    # Whole numbers first, because a float cannot hold Kafka's largest numbers.
+    # Whole numbers first: a float cannot hold Kafka's largest numbers.
     for number in (int, float):
         try:
             return number(text)

@@ -1,5 +1,5 @@
-"""Groups and transactional ids that the brokers have now, because a new namespace takes over the
-ids that have its prefix.
+"""Groups and transactional ids that the brokers have now. A new namespace takes over the ids that
+have its prefix.
 
 A broker lists only the ids that it coordinates, and of these only the ids that the gateway's
 principal may describe. So all brokers are queried. The listing fails if a broker does not respond,

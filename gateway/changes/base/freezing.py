@@ -40,7 +40,7 @@ PATIENCE: Final = 10.0
 response."""
 
 LASTS: Final = 60_000
-"""Milliseconds after which any worker ends a freeze, because its maker has ended. Longer than any
+"""Milliseconds after which any worker ends a freeze, whose maker counts as ended. Longer than any
 change within a freeze takes."""
 
 FORCED_BY: Final = "gateway.force"

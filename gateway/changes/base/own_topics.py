@@ -14,7 +14,7 @@ from protocol.messages import Request
 TIMEOUT: Final = timedelta(seconds=5)
 
 ONE_REPLICA: Final = 1
-"""The replication factor tried first, because it needs only one broker that is up."""
+"""The replication factor tried first: it needs only one broker that is up."""
 
 BROKERS_DEFAULT: Final = -1
 """The replication factor tried next: a policy of the cluster (KIP-108) may require more

@@ -19,7 +19,7 @@ PATIENCE: Final = 5.0
 """Seconds for which a broker may respond with the former state. Usually it is milliseconds."""
 
 AT_ONCE: Final = 2
-"""Brokers queried at a time, because the gateway's other queries need their turns, too."""
+"""Brokers queried at a time. The gateway's other queries need their turns, too."""
 
 _ANSWER_SECONDS: Final = 2.0
 _SHARE: Final = 0.2
@@ -46,9 +46,9 @@ async def late_somewhere(
     the ``names`` for which some broker still responds with the former state.
 
     ``requests`` are made anew for each try. Names for which a broker could not be queried, or could
-    not respond, in time are late, too. A broker that does not respond is left out, because it reads
-    all changes that it missed before it serves clients again. A broker that failed lately is left
-    out as well, because otherwise each change would wait for it again.
+    not respond, in time are late, too. A broker that does not respond is left out: it reads all
+    changes that it missed before it serves clients again. A broker that failed lately is left out
+    as well, because otherwise each change would wait for it again.
     """
     patience = PATIENCE if patience is None else patience
     deadline = asyncio.get_running_loop().time() + patience

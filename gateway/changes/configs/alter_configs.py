@@ -204,8 +204,7 @@ def _read_link(batch: _Batch, number: int, name: str, operations: tuple[Operatio
 
 
 def _adopted(context: Context, resource: Any, operations: tuple[Operation, ...]) -> _Item | None:
-    """The move of a topic whose name is unknown now, because an earlier request may have moved
-    it."""
+    """The move of a topic whose name is unknown now: an earlier request may have moved it."""
     if resource.resource_type != TOPIC_RESOURCE:
         return None
     try:

@@ -211,8 +211,7 @@ class _Alteration:
 
         A key stays the topic's own if policies have not judged the value to which it would fall
         back by now; returns the errors for these topics, by flat name. A key also stays the topic's
-        own if a broker goes on describing another value, because that value may have been set
-        meanwhile.
+        own while a broker goes on describing another value, which may have been set meanwhile.
         """
         context, late_ones = self.context, dict[str, Denied]()
         stale = frozenset[str]()
@@ -263,8 +262,7 @@ class _Alteration:
         return late_ones
 
     async def _keep(self, values: Mapping[str, Mapping[str, str]]) -> None:
-        """Write values again that a job may have removed, because the topic came into a namespace
-        meanwhile.
+        """Write values again that a job may have removed since the topic came into a namespace.
 
         The topic's keys are recorded only now, so a job that applied the namespace's configs may
         have removed them.

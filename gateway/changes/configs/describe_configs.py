@@ -66,7 +66,7 @@ _AT_ONCE: Final = 100
 
 _MANY_KEYS: Final = 1_000
 """Config keys of one resource in a request. With more keys the broker is queried for all configs,
-because it has fewer configs than that."""
+which are fewer."""
 
 _MANY_VALUES: Final = 100_000
 """Config keys times topics in a query, with the same effect: every topic is queried for the keys

@@ -8,8 +8,8 @@ processes create an end topic of the same name, and an existing end topic serves
 differs from the names of all other deletions. Clients see no topic of such a name, and cannot
 create one, whether or not the namespace exists (``names.is_reserved``).
 
-Its name is a name in the namespace and not one of the gateway's own topics, because the identity
-that deletes topics may have no right on these (docs/brokers.md).
+Its name is a name in the namespace and not one of the gateway's own topics: the identity that
+deletes topics may have no right on these (docs/brokers.md).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Removal of end topics that were left over (``end_topic``), because a process ended before the
-last step of a deletion, or because a broker created an end topic late."""
+"""Removal of end topics that were left over (``end_topic``) when a process ended before the last
+step of a deletion, or when a broker created an end topic late."""
 
 from __future__ import annotations
 

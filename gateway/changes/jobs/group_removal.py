@@ -1,5 +1,5 @@
-"""Removal of the groups of a deleted namespace, because a namespace that is created under the same
-name must not list them.
+"""Removal of the groups of a deleted namespace: a namespace that is created under the same name
+must not list them.
 
 A group ``app`` of home ``team-a`` is ``team-a..app`` at the brokers, so its prefix shows its
 namespace. Each broker lists, and deletes, the groups that it coordinates. Transactional ids have

@@ -48,8 +48,8 @@ _DELETE_AGAIN: Final = 5.0
 
 
 def deletion_task(snapshot: Snapshot, path: str) -> Task | None:
-    """The task of deleting this namespace. None if it is not marked, and if a namespace above it is
-    marked, because the task of that namespace deletes all namespaces below it."""
+    """The task of deleting this namespace. None for a namespace that is not marked, and for a
+    namespace below a marked namespace, whose task deletes it too."""
     found = snapshot.namespaces.get(path)
     if found is None or found.deleting is None:
         return None
@@ -100,7 +100,7 @@ class NamespaceDeletion:
         progress.seen = min(progress.seen, begun)  # a clock that goes back must not hold it up
         end = end_topic(task.about, task.since)
         await context.cluster.refresh()
-        # The topics learnt since the listing do not count, because they may be the end topic alone.
+        # The topics learnt since the listing do not count: they may be the end topic alone.
         ended = end is not None and end.encode() in context.cluster.index.partitions
         ids = self._topics(task, end)
         if not await self._is_current(task):

@@ -1,4 +1,4 @@
-"""Ends freezes whose makers have ended, because no other process would free their names."""
+"""Ends freezes whose makers have ended; without this their names would stay frozen."""
 
 from __future__ import annotations
 

@@ -172,7 +172,7 @@ def _has_changed_below(seen: Snapshot, newest: Snapshot, path: str) -> bool:
     judged.
 
     That is so if another namespace there has changed, or if a topic has come there, or has lost a
-    config of its own. Topics that are being created do not count, because their creation reads this
+    config of its own. Topics that are being created do not count: their creation reads this
     namespace afterwards.
     """
     for tier in differing(seen.namespaces, newest.namespaces):
@@ -257,7 +257,7 @@ async def apply_topic(context: Context, flat: str) -> None:
 
 async def within_patience(job: Awaitable[None], patience: float = PATIENCE) -> None:
     """Wait for a job at most ``patience`` seconds; it continues after that, and if the request is
-    cancelled. If it fails, the background jobs do it, because the catalog records it."""
+    cancelled. If it fails, the background jobs find it in the catalog and do it."""
 
     async def logged() -> None:
         try:
@@ -341,8 +341,8 @@ async def _bring(
         def is_current(flat: str, then: Snapshot = snapshot) -> bool:
             return ground(context.catalog.snapshot, flat) == ground(then, flat)
 
-        # Also the topics written before, because another broker may know less than the broker that
-        # was read.
+        # Also the topics written before: another broker may know less than the broker that was
+        # read.
         own = partial(own_configs, snapshot) if keys is None else None
         if await late_configs(context, wanted, holds=is_current, patience=patience, but=own):
             why_not = "brokers go on telling what topics inherited before"

@@ -4,7 +4,7 @@ As in CreateTopics, the broker validates first, then policies judge the topic as
 the catalog's writer checks counted limits, and then the broker creates the partitions. From that
 check on the topic's entry records the number of partitions that limits count
 (``TopicEntry.counted``), until listings of the cluster show it. Topics without policies have such
-an entry, too, because they could be moved to a namespace with policies before they grow.
+an entry, too: they could be moved to a namespace with policies before they grow.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ def _broker_topic(planned: Planned) -> dict[str, object]:
     ]
     set_here = {config.name for config in eased(topic.configs)}
     inherited = [(k, v) for k, (v, _) in planned.inherited.items() if k not in set_here]
-    # Configs go to the broker unchanged, duplicates too, because the broker validates each of them.
+    # Configs go to the broker unchanged, with duplicates; the broker validates each of them.
     own = [(config.name, config.value) for config in eased(topic.configs)]
     # The topic is created with the counts that were judged, even if the brokers' defaults change.
     partitions, replicas = topic.num_partitions, topic.replication_factor

@@ -53,7 +53,7 @@ from protocol.pausing import paced
 log = logging.getLogger(__name__)
 
 FROZEN_AT_ONCE: Final = 1_000
-"""Topics that one freeze holds, because a freeze is one record of the catalog."""
+"""Topics in one freeze, which is one record of the catalog."""
 
 
 async def delete_topics(
@@ -227,7 +227,7 @@ async def _delete_frozen(
                 changes += removed_topic(snapshot, entry)
         return hold.thawed(snapshot, changes)
 
-    # If this fails the request has succeeded all the same, because the topics are deleted.
+    # The topics are deleted, so the request succeeds even when this fails.
     failure = await context.tidy(decide)
     if failure is not None:
         log.warning("entries of deleted topics stay in the catalog: %s", failure)
