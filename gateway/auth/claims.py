@@ -1,7 +1,8 @@
-"""The user that a client claims to be in an exchange that passes through to a broker.
+"""The user that a client claims to be, in an exchange that passes through to a broker.
 
-The gateway reads along: a token that hides the user name, or can be read in two ways, is rejected
-before it reaches the broker. When the broker accepts the exchange, so does the gateway. Sans-IO.
+The gateway reads each token. A token that hides the user name, or that can be read in two ways, is
+rejected before it reaches the broker. If the broker accepts the exchange, the gateway accepts it,
+too. Sans-IO.
 """
 
 from __future__ import annotations
@@ -16,10 +17,10 @@ from gateway.auth.oauthbearer import AFTER_CHALLENGE, OAUTHBEARER, parse_respons
 from gateway.auth.passwords import PLAIN, SCRAM
 
 DEFAULT_CLAIM: Final = "sub"
-"""``sasl.oauthbearer.sub.claim.name`` of brokers, unless it is set there."""
+"""The brokers' default of ``sasl.oauthbearer.sub.claim.name``."""
 
 MECHANISMS: Final = (PLAIN, *SCRAM, OAUTHBEARER)
-"""The mechanisms that show the user name; GSSAPI does not."""
+"""The mechanisms whose tokens show the user name; GSSAPI's do not."""
 
 _NAME: Final = rb"(?:[^=,\x00]|=2C|=3D)+"
 _NONCE: Final = rb"[\x21-\x2b\x2d-\x7e]+"
@@ -41,15 +42,15 @@ _JWT: Final = re.compile(r"[A-Za-z0-9_-]+\.(?P<claims>[A-Za-z0-9_-]+)\.[A-Za-z0-
 
 
 class BrokerNonsense(AuthenticationFailed):
-    """The broker's response is none of the mechanism."""
+    """The broker's response does not follow the mechanism."""
 
 
 class Claim(Protocol):
-    """One exchange. ``user`` is the name that the client claims, once it has.
+    """One exchange. ``user``: the name that the client has claimed; empty before that.
 
-    ``sent`` takes a token of the client; it raises AuthenticationFailed for one that must not reach
-    the broker. ``answered`` takes the broker's response without an error; it returns whether that
-    proves the claim, and raises BrokerNonsense.
+    ``sent`` takes a token of the client, and raises AuthenticationFailed if the token must not
+    reach the broker. ``answered`` takes a response of the broker without an error, returns whether
+    the response proves the claim, and raises BrokerNonsense.
     """
 
     user: str
@@ -124,7 +125,7 @@ class ScramClaim:
         user = sasl_name(utf8(found["user"]))
         if found["extensions"]:
             name = utf8(found["extensions"][1:].partition(b"=")[0])
-            # A delegation token's owner is not named (KIP-48).
+            # A delegation token does not name its owner (KIP-48).
             what = "delegation tokens" if name == "tokenauth" else "extensions of SCRAM"
             raise AuthenticationFailed(f"it uses {what}", f"{what} do not pass through here")
         self.user = user
@@ -133,8 +134,8 @@ class ScramClaim:
 
 
 class OAuthBearerClaim:
-    """RFC 7628: one token, with a JWT that has the name; after a challenge, which says what is
-    wrong with it, the client only requests the error."""
+    """RFC 7628: one token, with a JWT that has the name. After a challenge, which gives the error
+    in the token, the client only requests the error response."""
 
     def __init__(self, principal_claim: str) -> None:
         self.user = ""
@@ -160,7 +161,7 @@ class OAuthBearerClaim:
 
 
 def _jwt_claim(token: str, name: str) -> str:
-    """A claim of a JWT (RFC 7519), unchecked."""
+    """A claim of a JWT (RFC 7519), whose signature is not checked."""
     found = _JWT.fullmatch(token)
     if found is None:
         raise AuthenticationFailed("the token is no JWT that shows its claims")
@@ -171,7 +172,7 @@ def _jwt_claim(token: str, name: str) -> str:
     except (ValueError, RecursionError):
         raise AuthenticationFailed("the token's claims cannot be read") from None
     value = claims.get(name) if isinstance(claims, dict) else None
-    # One broker would strip spaces around a name, another would not.
+    # Some brokers strip spaces around a name, and others do not.
     if not isinstance(value, str) or not value or value != value.strip():
         raise AuthenticationFailed(f"the token has no claim {name!r} that is a name")
     if not is_name(value):
@@ -181,7 +182,8 @@ def _jwt_claim(token: str, name: str) -> str:
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Of two claims with one name, the broker may take the other one."""
+    """The claims. Raises ValueError for two claims with one name, of which the broker may read the
+    other."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a name stands twice")

@@ -13,8 +13,8 @@ from gateway.identity import Identity, InvalidPrincipal, check_principal
 class AuthenticationFailed(Exception):
     """The client did not prove its identity.
 
-    ``reason`` is for the log and the audit. ``message`` is for the client; empty if it would reveal
-    which users there are.
+    ``reason`` is for the log and the audit log. ``message`` is for the client, and is empty if it
+    would reveal which users exist.
     """
 
     def __init__(self, reason: str, message: str = "") -> None:
@@ -24,37 +24,38 @@ class AuthenticationFailed(Exception):
 
 
 class CannotTell(Exception):
-    """Tokens cannot be checked for now, as there are no keys: the connection ends without a
-    response, so that the client, which takes an error to be final, tries again."""
+    """Tokens cannot be checked now, because there are no keys. The connection is closed without a
+    response, so the client retries; an error would be final for it."""
 
 
 class CredentialsError(Exception):
-    """Passwords or keys cannot be read; the text has the key and the file."""
+    """Passwords or keys cannot be read; the text has the configuration key and the file."""
 
 
 class Exchange(Protocol):
-    """One client's exchange, the server's side of it (RFC 4422). Sans-IO.
+    """The server's side of one client's exchange (RFC 4422). Sans-IO.
 
-    ``user`` is the name that the client has claimed so far; ``identity`` is set once it is proved,
-    and then there is no further step.
+    ``user`` is the name that the client has claimed so far. ``identity`` is set once it is proved;
+    then the exchange has no further step.
     """
 
     user: str
     identity: Identity | None
 
     def work(self, token: bytes) -> Callable[[], None] | None:
-        """What takes milliseconds of a step with this token, to be done in a thread before it, or
-        None if nothing does. Raises nothing for any token, nor does the work."""
+        """The part of a step with this token that takes milliseconds, to be run in a thread before
+        the step; None if there is no such part. Neither this nor the part raises, whatever the
+        token."""
         ...
 
     def step(self, token: bytes) -> bytes:
         """The challenge, or outcome, for a client's token. Raises AuthenticationFailed or
-        CannotTell, and nothing else, for any token."""
+        CannotTell, and no other error, whatever the token."""
         ...
 
 
 def is_name(user: str) -> bool:
-    """Whether a name from outside may be a user's (:func:`gateway.identity.check_principal`)."""
+    """Whether a user may have this name (:func:`gateway.identity.check_principal`)."""
     try:
         check_principal(principal_of(user))
     except InvalidPrincipal:
@@ -65,8 +66,8 @@ def is_name(user: str) -> bool:
 def proved(
     user: str, mechanism: str, expires: float | None = None, *, here: bool = False
 ) -> Identity:
-    """The identity that a SASL mechanism has proved, until ``expires`` (seconds since
-    the epoch). ``here``: by a credential of this gateway's. Raises AuthenticationFailed."""
+    """The identity that a SASL mechanism has proved, until ``expires`` (seconds since the epoch).
+    ``here``: proved by a credential of this gateway. Raises AuthenticationFailed."""
     try:
         return Identity(principal_of(user), mechanism, expires, user if here else None)
     except InvalidPrincipal as error:
@@ -74,17 +75,17 @@ def proved(
 
 
 def principal_of(user: str) -> str:
-    """The principal that a user name of SASL stands for (KafkaPrincipal)."""
+    """The principal of a SASL user name (KafkaPrincipal)."""
     return f"User:{user}"
 
 
 MAX_TOKEN: Final = 64 * 1024
-"""Bytes of the longest token that is looked at; passwords may be tokens of identity providers."""
+"""Bytes of the longest token that is parsed; passwords may be tokens of identity providers."""
 
 
 def check_size(token: bytes, most: int = MAX_TOKEN) -> None:
-    """Reject a token before a library sees it: a client that nobody knows yet must not cost more
-    than a message of that length. Raises AuthenticationFailed."""
+    """Reject a token before a library parses it, so an unauthenticated client costs no more than a
+    message of that length. Raises AuthenticationFailed."""
     if len(token) > most:
         raise AuthenticationFailed(f"a token of {len(token)} bytes, of at most {most}")
 
@@ -103,7 +104,7 @@ def sasl_name(escaped: str) -> str:
 
 
 def check_authzid(authzid: str, user: str) -> None:
-    """Raises AuthenticationFailed for a client that wants to act for another user."""
+    """Raise AuthenticationFailed if the client wants to act for another user."""
     if authzid and authzid != user:
         raise AuthenticationFailed("it asked to act for another user (authzid)")
 
@@ -113,7 +114,7 @@ FileStamp: TypeAlias = tuple[int, int, int]
 
 
 def file_stamp(path: Path) -> FileStamp | None:
-    """The stamp of a file, by which its changes are noticed, or None if it cannot be read."""
+    """The stamp of a file, which differs after a change; None if the file cannot be read."""
     try:
         status = os.stat(path)  # noqa: PTH116 - every user's, every second
     except (OSError, ValueError):

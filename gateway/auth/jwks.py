@@ -1,8 +1,9 @@
-"""The public keys that bearer tokens are signed with: a JSON Web Key Set (RFC 7517).
+"""The public keys that verify bearer tokens: a JSON Web Key Set (RFC 7517).
 
-It is read from a file whenever that changes, or fetched from a URL: every ``refresh_seconds``, and
-soon after a token named an unknown key, as issuers change their keys; always in the background,
-never while a client waits. A set that cannot be read leaves the one read before in use.
+A key set in a file is read again when the file changes. A key set at a URL is fetched every
+``refresh_seconds``, and soon after a token named an unknown key, because issuers change their keys.
+Both happen in the background, never while a client waits. If a set cannot be read, the former set
+stays in use.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ MAX_BYTES: Final = 1024 * 1024
 """Bytes of the largest key set that is read."""
 
 URLS: Final = ("http://", "https://")
-"""The beginnings of a key set's location that is no file."""
+"""The prefixes of a key set's location that is a URL, not a file."""
 
 _HOST: Final = re.compile(r"[A-Za-z0-9._-]{1,253}")
 
@@ -38,11 +39,11 @@ KEY_TYPES: Final = {
     "ES512": ("EC", "P-521"),
     "EdDSA": ("OKP", "Ed25519"),
 }
-"""The algorithms that are accepted, all asymmetric: the key type and curve of each."""
+"""The accepted algorithms, all asymmetric, with the key type and curve of each."""
 
 
 def check_url(url: str) -> None:
-    """Raise ValueError, with a reason, for what can never be fetched as a key set."""
+    """Raise ValueError, with a reason, for a URL from which no key set can ever be fetched."""
     if any(letter.isspace() or not letter.isprintable() for letter in url):
         raise ValueError("it has a space or a control character")
     parts = urlsplit(url)
@@ -53,13 +54,13 @@ def check_url(url: str) -> None:
         raise ValueError("port 0 is no port")
     if "[" in parts.netloc:
         ip_address(host)
-    # Names in DNS have no underscores, and those of containers do.
+    # DNS names have no underscores, but names of containers do.
     elif not _HOST.fullmatch(host.encode("idna").decode()):
         raise ValueError(f"'{host}' is no host name")
 
 
 class KeySet:
-    """Public keys; those that no accepted algorithm can use are left out."""
+    """Public keys; keys that no accepted algorithm can use are left out."""
 
     def __init__(self, keys: list[dict[str, Any]]) -> None:
         self._keys = keys
@@ -84,11 +85,11 @@ class KeySet:
         return usable
 
     def knows(self, key_id: str) -> bool:
-        """Whether there is a key of this name."""
+        """Whether the set has a key of this name."""
         return any(key.get("kid") == key_id for key in self._keys)
 
     def find(self, key_id: str | None, algorithm: str) -> list[jwt.PyJWK]:
-        """The candidate keys for a token that names this key (or none)."""
+        """The candidate keys for a token that names this key; None: it names no key."""
         candidates = (
             self._key(index, algorithm)
             for index, key in enumerate(self._keys)
@@ -112,8 +113,8 @@ class KeySet:
 class Keys(Protocol):
     """A key set that is kept up to date.
 
-    ``current`` is None while it could not be read once. ``missed``: a token names an unknown key;
-    look for it soon. ``load`` reads the keys at start, if that is quick; it raises
+    ``current`` is None until the set was read once. ``missed`` notes that a token names an unknown
+    key, so the set is fetched soon. ``load`` reads the keys at start, if that is quick, and raises
     CredentialsError. ``look_again`` is called every second, on the event loop. ``stop`` ends the
     background task.
     """
@@ -127,7 +128,7 @@ class Keys(Protocol):
 
 
 class FileKeys:
-    """A key set in a file. ``key`` is where the configuration names it, for error texts."""
+    """A key set in a file. ``key``: its configuration key, for error texts."""
 
     def __init__(self, path: Path, key: str) -> None:
         self._path = path

@@ -1,4 +1,4 @@
-"""A key set at a URL, fetched in the background. It has a module of its own because aiohttp is
+"""A key set at a URL, fetched in the background. This is a module of its own because aiohttp is
 large and few listeners need it: only ``mechanisms`` imports it, and only for such a listener."""
 
 from __future__ import annotations
@@ -18,17 +18,18 @@ from gateway.brokers.lookups import LOOKUPS
 log = logging.getLogger(__name__)
 
 TIMEOUT_SECONDS: Final = 10.0
-"""For one fetch as a whole."""
+"""Seconds for one whole fetch."""
 
 MISSED_SECONDS: Final = 10.0
-"""Between two fetches that unknown keys bring about: anyone can send tokens with such."""
+"""Seconds between two fetches that unknown keys cause: any client can send tokens with unknown
+keys."""
 
 FIRST_RETRY_SECONDS: Final = 0.5
 MAX_RETRY_SECONDS: Final = 30.0
 
 
 class UrlKeys:
-    """A key set at a URL. ``key`` is where the configuration names it, for log lines."""
+    """A key set at a URL. ``key``: its configuration key, for log lines."""
 
     def __init__(self, url: str, refresh_seconds: float, key: str) -> None:
         self._url = url
@@ -43,7 +44,7 @@ class UrlKeys:
         self._wanted.set()
 
     def load(self) -> None:
-        """Begin to fetch; the gateway starts without waiting for it."""
+        """Begin to fetch; the gateway starts without waiting for the keys."""
         self._task = asyncio.get_running_loop().create_task(self._keep_fetching())
 
     def look_again(self) -> None:
@@ -115,7 +116,7 @@ class UrlKeys:
             log.warning("%s: the keys fetched before stay in use: %s", self._key, reason)
 
     def _delay(self) -> float:
-        """Seconds to the next fetch: doubling while it fails, with jitter."""
+        """Seconds to the next fetch: they double while fetches fail, with jitter."""
         delay = self._refresh_seconds
         if self._failures:
             doubled = FIRST_RETRY_SECONDS * 2.0 ** min(self._failures - 1, 16)
@@ -124,7 +125,7 @@ class UrlKeys:
 
 
 class _Resolver(AbstractResolver):
-    """The lookups of this process: aiohttp's own run on the few threads of the event loop."""
+    """Uses this process's DNS lookups; aiohttp's own would take the event loop's few threads."""
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
@@ -144,7 +145,7 @@ class _Resolver(AbstractResolver):
         ]
 
     async def close(self) -> None:
-        """Nothing is held."""
+        """Does nothing: the resolver holds no resources."""
 
 
 def _reason(error: Exception) -> str:

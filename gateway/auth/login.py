@@ -1,8 +1,8 @@
 """A client's login on a listener with SASL (KIP-43, KIP-152), sans-IO: bytes in, frames out.
 
 States and order are those of Kafka's SaslServerAuthenticator: ApiVersions once, SaslHandshake, then
-tokens, in SaslAuthenticate requests after SaslHandshake v1 and bare, behind their size, after v0.
-Any other request ends the connection.
+tokens. Tokens come in SaslAuthenticate requests after SaslHandshake v1, and bare, after their size,
+after v0. Any other request closes the connection.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MIN_REQUEST: Final = 10
 """Bytes: API key, version, correlation id and the client id's length."""
 
 MAX_VERSION_TRIES: Final = 16
-"""Requests for the API versions in a version that is not served. Clients send one: 64 KiB of them
+"""ApiVersions requests in a version that is not served. Clients send one; 64 KiB of such requests
 in one read would take the event loop 0.2 s."""
 
 _SIZE: Final = Struct(">i")
@@ -59,11 +59,12 @@ class State(Enum):
 
 
 class Failure(NamedTuple):
-    """The end of a failed login. ``reason`` is for log and audit, ``response`` the client's frame
-    (empty: there is none), which is sent after the delay for failures."""
+    """The end of a failed login."""
 
     reason: str
+    """For the log and the audit log."""
     response: bytes = b""
+    """The client's frame, sent after the delay for failures; empty: there is no response."""
 
 
 class Accepts(Protocol):
@@ -94,15 +95,16 @@ class Login:
     """One client's login.
 
     ``to_client`` holds the frames to write; the writer clears it. Once ``identity`` is set,
-    ``rest`` are the bytes that the client sent after its login; once ``failed`` is, nothing more is
-    read. ``work`` is to be done in a thread, and then :meth:`worked` to be called; what comes
-    meanwhile is held. ``mechanism`` and ``user`` are the client's claims so far. ``to_broker`` and
-    ``wants_broker`` are for logins that a broker decides on: never set here.
+    ``rest`` holds the bytes that the client sent after its login. Once ``failed`` is set, no more
+    bytes are read. ``work`` is to be run in a thread, and then :meth:`worked` to be called; bytes
+    received meanwhile are held. ``mechanism`` and ``user`` are the client's claims so far.
+    ``to_broker`` and ``wants_broker`` are for logins that a broker decides on, and are never set
+    here.
     """
 
     def __init__(self, accepts: Accepts, versions: Callable[[int], bytes], max_bytes: int) -> None:
-        """``versions`` gives the body of an ApiVersions response of a version; the client may send
-        ``max_bytes`` in all."""
+        """``versions`` returns the body of an ApiVersions response of a version. ``max_bytes``: the
+        bytes that the client may send in all."""
         self.to_client: list[bytes] = []
         self.to_broker: list[bytes] = []
         self.wants_broker = False
@@ -125,7 +127,7 @@ class Login:
         self._taken: tuple[Request | None, bytes] = None, b""
 
     def worked(self) -> None:
-        """``work`` is done: go on with the token that it was for."""
+        """``work`` is done: continue with its token."""
         self.work = None
         self._step(*self._taken)
         self._go_on()
@@ -152,7 +154,7 @@ class Login:
         self._exchange = self._accepts.begin(self.mechanism)
 
     def _token(self, request: Request | None, token: bytes) -> None:
-        """Take a token of a SaslAuthenticate request, or a bare one."""
+        """Process a token of a SaslAuthenticate request, or (None) a bare token."""
         assert self._exchange is not None
         self.work = self._exchange.work(token)
         if self.work is None:
@@ -252,7 +254,7 @@ class Login:
         if version not in step.versions:
             if api_key != API_VERSIONS:
                 raise ProtocolError(f"API key {api_key} version {version} during login")
-            # KIP-511: a client that is too new gets a response of version 0, and tries again.
+            # KIP-511: a client whose version is too new gets a response of version 0, and retries.
             self._tries -= 1
             if self._tries < 0:
                 raise ProtocolError(f"API versions asked for in over {MAX_VERSION_TRIES} versions")

@@ -26,18 +26,18 @@ USER_IS_GONE: Final = "user is gone"
 
 
 class Session(NamedTuple):
-    """A proved identity, and the lifetime of its session from now in ms, as in SaslAuthenticate
-    (KIP-368); 0: as long as its connection."""
+    """A proved identity, and the lifetime of its session."""
 
     identity: Identity
     lifetime_ms: int
+    """Milliseconds from now, as in SaslAuthenticate (KIP-368); 0: as long as its connection."""
 
 
 class Mechanisms:
     """Authenticates the clients of one listener.
 
-    ``key`` is where its ``sasl`` stands in the configuration, for error texts; ``credentials``
-    gives the catalog's present SCRAM credentials; ``now`` is seconds since the epoch.
+    ``key``: the configuration key of its ``sasl``, for error texts. ``credentials`` returns the
+    catalog's present SCRAM credentials. ``now`` returns seconds since the epoch.
     """
 
     def __init__(
@@ -60,26 +60,26 @@ class Mechanisms:
             self._tokens = TokenChecker(sasl.oauthbearer, self._keys, now)
 
     def load(self) -> None:
-        """Read users and keys; keys at a URL come later. Needs a running event loop. Raises
+        """Read users and keys; keys at a URL are fetched later. Needs a running event loop. Raises
         CredentialsError."""
         self._users.load()
         if self._keys is not None:
             self._keys.load()
 
     def prepare(self) -> None:
-        """Do what the first logins would wait for, now that there is a catalog."""
+        """Prepare, once the catalog is read, for which the first logins would wait otherwise."""
         self._unknown.catch_up(self._credentials())
 
     def look_again(self) -> bool:
-        """Read the users and keys whose files have changed; True if a user is gone. Goes on with
-        what follows the catalog's credentials."""
+        """Read the users and keys whose files have changed; True if a user was removed. Also
+        follows changes of the catalog's credentials."""
         self._unknown.follow(self._credentials())
         if self._keys is not None:
             self._keys.look_again()
         return self._users.look_again()
 
     async def stop(self) -> None:
-        """End the background task of a key set, if there is one."""
+        """End the background task of the key set, if it has one."""
         if self._keys is not None:
             await self._keys.stop()
 
@@ -119,7 +119,7 @@ class Mechanisms:
 def _keys_of(settings: OAuthBearer, key: str) -> Keys:
     assert settings.jwks is not None, "the configuration's rules see to it"
     if settings.jwks.startswith(URLS):
-        # Imported while the mechanisms are made, not while clients wait on the event loop.
+        # Imported while the mechanisms are created, before clients wait on the event loop.
         from gateway.auth.jwks_url import UrlKeys
 
         return UrlKeys(settings.jwks, settings.refresh_seconds, key)

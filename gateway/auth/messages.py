@@ -17,8 +17,8 @@ AUTHENTICATE: Final = "SaslAuthenticate"
 
 
 def request_body(name: str, version: int, body: bytes) -> bytes:
-    """A request's body as a broker reads it: without bytes after its end, and with text that is
-    UTF-8. Raises ProtocolError."""
+    """A request's body as a broker reads it: without bytes after its end, and with valid UTF-8.
+    Raises ProtocolError."""
     return readable(f"{name}Request", version, body)
 
 
@@ -33,13 +33,13 @@ def handshake_answer(version: int, mechanisms: Sequence[str], error_code: int = 
 
 
 def authenticate_answer(version: int, token: bytes, lifetime_ms: int) -> bytes:
-    """The response to a token: a challenge, or the outcome; ``lifetime_ms`` is the session's."""
+    """The response to a token: a challenge, or the outcome. ``lifetime_ms``: the session's."""
     lifetime = timedelta(milliseconds=lifetime_ms)
     return _answer(AUTHENTICATE, version, auth_bytes=token, session_lifetime=lifetime)
 
 
 def authenticate_rejection(version: int, mechanism: str, failure: AuthenticationFailed) -> bytes:
-    """The error response to a token. It does not reveal which users there are."""
+    """The error response to a token. It does not reveal which users exist."""
     message = failure.message or "the credentials are not valid"
     text = f"Authentication with {mechanism} failed: {message}."
     return _answer(AUTHENTICATE, version, error_code=SASL_AUTHENTICATION_FAILED, error_message=text)

@@ -37,10 +37,10 @@ _SCHEME: Final = "bearer"
 
 
 class OAuthBearerExchange:
-    """One client's exchange: a single token; after a challenge that says what is wrong, an empty
-    one (``\\x01``), which gets the error.
+    """One client's exchange: a single token; after a challenge with the error, an empty token
+    (``\\x01``), which gets the error response.
 
-    Other pairs than ``auth`` are SASL extensions (KIP-342), and are ignored.
+    Pairs other than ``auth`` are SASL extensions (KIP-342), and are ignored.
     """
 
     def __init__(self, tokens: TokenChecker) -> None:
@@ -106,11 +106,11 @@ def parse_response(response: bytes) -> tuple[str, str]:
 
 
 MAX_LIFETIME: Final = 10 * 365 * 86_400
-"""Seconds; tokens that last longer are cut to it."""
+"""Seconds; the lifetime of longer tokens is cut to this."""
 
 _NOT_SIGNED: Final = "the token is not signed with a key of the configured set"
 _LIST_CLAIMS: Final = frozenset({"scope"})
-"""Claims that are a list in one string, with spaces between its items (RFC 8693)."""
+"""Claims that are a list in one string, separated by spaces (RFC 8693)."""
 
 
 class Token(NamedTuple):
@@ -121,8 +121,8 @@ class Token(NamedTuple):
 
 
 class Verification:
-    """The signature of one token, and the claims that PyJWT checks with it: ``run`` needs nothing
-    that the event loop changes, so a thread may do it."""
+    """The check of one token's signature, and of the claims that PyJWT checks with it. ``run`` uses
+    no state that the event loop changes, so a thread may run it."""
 
     def __init__(self, token: str, candidates: list[jwt.PyJWK], settings: OAuthBearer) -> None:
         self._token = token
@@ -132,7 +132,7 @@ class Verification:
         self._failure: AuthenticationFailed | None = None
 
     def run(self) -> None:
-        """Verify it."""
+        """Verify the token."""
         try:
             self._claims = self._verified()
         except AuthenticationFailed as failure:
@@ -145,7 +145,7 @@ class Verification:
         return self._claims
 
     def _verified(self) -> dict[str, Any]:
-        """The claims; PyJWT has checked those that it knows."""
+        """The claims; PyJWT has checked the claims that it knows."""
         import jwt
 
         for key in self._candidates:
@@ -171,7 +171,7 @@ class Verification:
 
 
 class TokenChecker:
-    """Checks the tokens of one listener. ``now`` is seconds since the epoch."""
+    """Checks the tokens of one listener. ``now`` returns seconds since the epoch."""
 
     def __init__(
         self, settings: OAuthBearer, keys: Keys, now: Callable[[], float] = time.time
@@ -187,7 +187,7 @@ class TokenChecker:
         return self.finish(verification)
 
     def begin(self, token: str) -> Verification:
-        """What is to be verified of a token. Raises AuthenticationFailed, CannotTell."""
+        """The verification of a token, not run yet. Raises AuthenticationFailed, CannotTell."""
         keys = self._keys.current
         if keys is None:
             raise CannotTell("no keys to check tokens with")
@@ -236,7 +236,7 @@ class TokenChecker:
         return user
 
     def _expires(self, claims: dict[str, Any]) -> float:
-        """The end of the session: that of the token, plus the clock skew for a token that is
+        """The end of the session: the end of the token, plus the clock skew if the token is
         accepted although it has expired."""
         now, expires = self._now(), int(claims["exp"])
         if expires <= now:
@@ -262,4 +262,4 @@ _REASONS: Final = {
     "InvalidIssuerError": "the token is of another issuer",
     "MissingRequiredClaimError": "the token lacks a claim that is required",
 }
-"""By the name of the error, so that jwt is imported by the first token, not before."""
+"""By the name of the error, so the first token imports jwt, and not this module."""

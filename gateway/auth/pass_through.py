@@ -1,10 +1,10 @@
-"""Logins that a broker decides on: the client's own exchange passes through to it (KIP-43).
+"""Logins that a broker decides on: the client's own exchange passes through to the broker (KIP-43).
 
 The gateway responds to ApiVersions, as at every login. From SaslHandshake on it forwards the
-client's tokens on the client's own broker connection, reads along, and adopts the principal when
-the broker accepts it; so the broker's ACLs and quotas hold for the client's principal. Tokens go in
-requests of the gateway's own: versions of both sides need not match, and nothing but the exchange
-passes. Sans-IO.
+client's tokens on the client's own broker connection, reads them, and adopts the principal if the
+broker accepts it. So the broker's ACLs and quotas apply to the client's principal. Tokens go in the
+gateway's own requests, so the versions of both sides need not match, and only the exchange passes.
+Sans-IO.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from protocol import messages
 from protocol.errors import ProtocolError
 
 MAX_ANSWER: Final = 64 * 1024
-"""Bytes: no broker's response to a login is longer."""
+"""Bytes of a broker's longest response to a login."""
 
 _SIZE: Final = Struct(">i")
 _SHOWN: Final = 200
@@ -58,7 +58,8 @@ class BrokerRequest(NamedTuple):
 
 
 class NotOffered(AuthenticationFailed):
-    """The broker does not offer the mechanism; ``names`` are those that it and the listener do."""
+    """The broker does not offer the mechanism. ``names``: the mechanisms that both the broker and
+    the listener offer."""
 
     def __init__(self, names: tuple[str, ...]) -> None:
         super().__init__("the broker does not offer the mechanism")
@@ -66,10 +67,10 @@ class NotOffered(AuthenticationFailed):
 
 
 class PassThrough:
-    """Logins and re-authentications of one listener, as its brokers decide on them.
+    """Logins and re-authentications of one listener, on which its brokers decide.
 
-    ``principal_claim`` of a JWT names the principal. ``api_versions`` gives the
-    versions that all brokers serve; ``now`` is seconds since the epoch.
+    ``principal_claim``: the claim of a JWT that names the principal. ``api_versions`` returns the
+    versions that all brokers serve. ``now`` returns seconds since the epoch.
     """
 
     def __init__(
@@ -101,11 +102,11 @@ class PassThrough:
         return BrokerRequest(AUTHENTICATE, version, messages.build(message, auth_bytes=token))
 
     def claim(self, mechanism: str) -> Claim:
-        """A new exchange to read along."""
+        """A new exchange that the gateway reads."""
         return claim_of(mechanism, self.principal_claim)
 
     def agreed(self, answer: Any, mechanism: str) -> tuple[str, ...]:
-        """The mechanisms of both listener and broker, by the broker's response to SaslHandshake.
+        """The mechanisms of both listener and broker, from the broker's response to SaslHandshake.
         Raises NotOffered if ``mechanism`` is not among them, and AuthenticationFailed."""
         names = tuple(name for name in self.accepts.names if name in answer.mechanisms)
         code = int(answer.error_code)
@@ -116,7 +117,7 @@ class PassThrough:
         return names
 
     def granted_session(self, answer: Any, claim: Claim, mechanism: str) -> Session | None:
-        """The session that the broker's response to a token grants; None: the exchange goes on.
+        """The session that the broker's response to a token grants; None: the exchange continues.
         Raises AuthenticationFailed."""
         if answer.error_code:
             text = "".join(c for c in (answer.error_message or "")[:_SHOWN] if c.isprintable())
@@ -129,7 +130,7 @@ class PassThrough:
 
 
 class PassThroughLogin(Login):
-    """One client's login, which its broker decides on."""
+    """One client's login, on which its broker decides."""
 
     def __init__(
         self, through: PassThrough, versions: Callable[[int], bytes], max_bytes: int

@@ -1,12 +1,12 @@
 """Logins with a password: SASL PLAIN (RFC 4616) and SCRAM (RFC 5802, RFC 7677).
 
-PLAIN's passwords stand in files or the environment and are read at start; files are read again when
-they change, so that a password can be changed, or removed, while the gateway runs.
+PLAIN's passwords are in files or the environment and are read at start. Files are read again when
+they change, so a password can be changed, or removed, while the gateway runs.
 
-SCRAM's credentials are the catalog's. scramp does the messages and the arithmetic; Kafka's rules
-are applied here: names are taken as they are sent, not prepared (RFC 4013), and delegation tokens
-(``tokenauth``, KIP-48) are rejected. An unknown user fails where a wrong password does, so that
-users cannot be found out by trying.
+SCRAM's credentials are in the catalog. scramp does the messages and the arithmetic. Kafka's rules
+are applied here: names are not prepared (RFC 4013), and delegation tokens (``tokenauth``, KIP-48)
+are rejected. An unknown user fails at the same step as a wrong password, so clients cannot find out
+users by trying.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PLAIN: Final = "PLAIN"
 SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 
 MAX_MESSAGE: Final = 2 * 1024
-"""Bytes of a SCRAM message: names are prepared (RFC 4013) a character at a time, 2 us each."""
+"""Bytes of a SCRAM message: names are prepared (RFC 4013) character by character, 2 us each."""
 
 _PARTS: Final = 3
 """authzid, authcid, passwd"""
@@ -54,8 +54,8 @@ _SHOWN: Final = 200
 class PlainUsers:
     """The users of one listener, with keyed hashes of their passwords.
 
-    ``key`` is where the users stand in the configuration, for error texts. A user whose secret
-    cannot be read any more cannot log in.
+    ``key``: the configuration key of the users, for error texts. A user whose secret cannot be read
+    any more cannot log in.
     """
 
     def __init__(self, users: Mapping[str, Secret], key: str) -> None:
@@ -73,7 +73,8 @@ class PlainUsers:
         return f"PlainUsers({len(self._users)} at {self._key})"
 
     def load(self) -> None:
-        """Read every secret. Raises CredentialsError with the keys of those that cannot be."""
+        """Read every secret. Raises CredentialsError with the keys of the secrets that cannot be
+        read."""
         wrong = []
         for user in self._users:
             self._stamps[user] = self._stamp(user)
@@ -85,7 +86,7 @@ class PlainUsers:
             raise CredentialsError("\n".join(wrong))
 
     def look_again(self) -> bool:
-        """Read the secrets whose files have changed; True if a user is gone by that."""
+        """Read the secrets whose files have changed; True if a user was removed by that."""
         gone = False
         for user, secret in self._users.items():
             stamp = self._stamp(user)
@@ -143,7 +144,7 @@ class PlainExchange:
 
 
 class ScramExchange:
-    """One client's exchange: two tokens. ``nonce`` is for tests; else it is random."""
+    """One client's exchange: two tokens. ``nonce``: for tests; by default it is random."""
 
     def __init__(
         self,
@@ -159,7 +160,7 @@ class ScramExchange:
         self._unknown = unknown
         self._known = False
         self._begun = False
-        # Imported by the first login: it is large, and most listeners do not need it.
+        # Imported by the first login, because it is large and most listeners do not need it.
         from scramp import ScramMechanism
 
         # scramp does not know that it is typed.

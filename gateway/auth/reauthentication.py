@@ -20,8 +20,8 @@ from gateway.identity import Identity
 class _Attempt:
     """One re-authentication, from SaslHandshake on.
 
-    ``began`` is its time of the monotonic clock, in seconds. At its end either ``identity`` is
-    set, or ``failed`` says why it ended the connection.
+    ``began``: when it began, in seconds of the monotonic clock. At its end either ``identity`` is
+    set, or ``failed`` has the reason why the connection is closed.
     """
 
     def __init__(self, before: Identity, mechanism: str, began: float) -> None:
@@ -48,7 +48,7 @@ class _Attempt:
 
 
 class Reauthentication(_Attempt):
-    """A re-authentication that the gateway decides on."""
+    """A re-authentication on which the gateway decides."""
 
     def __init__(self, accepts: Accepts, before: Identity, mechanism: str, began: float) -> None:
         """``before`` is the client's present identity; ``mechanism`` is one of the listener's."""
@@ -62,12 +62,12 @@ class Reauthentication(_Attempt):
         return self._exchange.user
 
     def work(self, token: bytes) -> Callable[[], None] | None:
-        """What is to be done in a thread before :meth:`step`."""
+        """The work to be done in a thread before :meth:`step`."""
         return self._exchange.work(token)
 
     def step(self, version: int, token: bytes) -> bytes:
-        """The body of the response to SaslAuthenticate with this token, or empty if there is
-        none."""
+        """The body of the response to SaslAuthenticate with this token; empty if the client gets no
+        response."""
         lifetime = 0
         try:
             self._check_mechanism()
@@ -86,7 +86,7 @@ class Reauthentication(_Attempt):
 
 
 class PassThroughReauthentication(_Attempt):
-    """A re-authentication that the client's broker decides on."""
+    """A re-authentication on which the client's broker decides."""
 
     def __init__(
         self, through: PassThrough, before: Identity, mechanism: str, began: float
@@ -101,7 +101,7 @@ class PassThroughReauthentication(_Attempt):
         return self._claim.user
 
     async def agree(self, version: int, ask: Ask) -> bytes:
-        """The body of the response to SaslHandshake, by the broker's own response."""
+        """The body of the response to SaslHandshake, from the broker's own response."""
         answer = await ask(*self._through.handshake_request(self.mechanism))
         try:
             names = self._through.agreed(answer, self.mechanism)

@@ -1,9 +1,10 @@
-"""What an unknown user of SCRAM is shown: the like of what known ones are, and always the same, so
-that users cannot be found out by trying.
+"""Made-up credentials for unknown users of SCRAM: like the credentials of known users, and always
+the same, so clients cannot find out users by trying.
 
-An unknown user takes after a known one: the next on a ring of hashes, so that every gateway shows
-the same, and a change of one credential changes what few unknown users are shown. The ring follows
-the catalog's credentials in steps of milliseconds: there may be 50,000 of them.
+An unknown user resembles a known user: the next on a ring of hashes. So every gateway shows the
+same, and a change of one credential changes the made-up credentials of only a few unknown users.
+The ring follows the catalog's credentials in steps of milliseconds, because there may be 50,000 of
+them.
 """
 
 from __future__ import annotations
@@ -25,20 +26,20 @@ Credentials: TypeAlias = Mapping[tuple[str, str], ScramCredential]
 DEFAULT_ITERATIONS: Final = 4_096
 
 STEP_SECONDS: Final = 0.002
-"""For which one step follows the credentials, on the event loop."""
+"""Seconds for which one step follows the credentials, on the event loop."""
 
 _WORD: Final = b"0123456789abcdefghijklmnopqrstuvwxyz"
 _KEY_SIZES: Final = {"SCRAM-SHA-256": 32, "SCRAM-SHA-512": 64}
 _SALT_SIZE: Final = 26
 _ARCS: Final = 256
 _BETWEEN_LOOKS: Final = 64
-"""Credentials that are placed between two looks at the clock."""
+"""Credentials that are placed before the clock is read again."""
 
 _Arc: TypeAlias = list[tuple[bytes, ScramCredential]]
 
 
 class UnknownUsers:
-    """Makes up credentials for unknown users that look like those of the catalog."""
+    """Makes up credentials for unknown users that look like the catalog's credentials."""
 
     def __init__(self) -> None:
         self._ring: _Ring | None = None
@@ -63,24 +64,24 @@ class UnknownUsers:
         )
 
     def follow(self, known: Credentials, seconds: float = STEP_SECONDS) -> None:
-        """Go on with the ring of the ``known`` credentials for so long."""
+        """Place more credentials on the ring of the ``known`` credentials, for so many seconds."""
         if self._next is None:
             if self._ring is not None and self._ring.credentials is known:
                 return
             self._next = _Ring(known)
-        # One that was begun is finished even if the credentials have changed again: else it never
-        # would be where they change often.
+        # A ring that was begun is finished even if the credentials have changed again. Otherwise
+        # frequent changes would keep any ring from being finished.
         if self._next.place_more(seconds):
             self._ring, self._next = self._next, None
 
     def catch_up(self, known: Credentials) -> None:
-        """Make the ring of the ``known`` credentials in one go, while no client waits."""
+        """Complete the ring of the ``known`` credentials at once, while no client waits."""
         while self._ring is None or self._ring.credentials is not known:
             self.follow(known, math.inf)
 
     def _followed(self, known: Credentials) -> _Ring:
-        """The ring of the ``known``, or while that is being made the one before; only the first one
-        is waited for."""
+        """The ring of the ``known`` credentials; until it is complete, the former ring. Only the
+        first ring is waited for."""
         self.follow(known)
         while self._ring is None:
             self.follow(known)
@@ -97,7 +98,7 @@ class _Ring:
         self._sorted: set[tuple[str, int]] = set()
 
     def place_more(self, seconds: float) -> bool:
-        """Place credentials for so long; True once all are placed."""
+        """Place credentials for so many seconds; True once all are placed."""
         until = time.perf_counter() + seconds
         while True:
             for _ in range(_BETWEEN_LOOKS):

@@ -1,6 +1,6 @@
-"""``kafka-gateway check --cluster``: whether the addresses of the file are those of brokers.
+"""``kafka-gateway check --cluster``: whether brokers respond at the addresses in the file.
 
-Each is tried once, so that a wrong one is reported at once, with what is spoken there instead.
+Each address is tried once, so a wrong address is reported at once, with the protocol spoken there.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from gateway.config.models import Config
 from protocol.messages import Request
 
 STEP_SECONDS: Final = 5.0
-"""Seconds for each step: connecting, and each answer."""
+"""Seconds for each step: connecting, and each response."""
 
 _NO_TOPICS: Final = Request(
     "MetadataRequest", 8, {"topics": (), "allow_auto_topic_creation": False}
@@ -29,11 +29,13 @@ _NO_TOPICS: Final = Request(
 
 
 class Bootstrap(NamedTuple):
-    """Whether one of the addresses ``answers`` as a broker, and a problem for each that does not.
-    A host that does not resolve has none: it is reported without the cluster, too."""
+    """The result of trying the addresses."""
 
     answers: bool
+    """Whether a broker responds at one of the addresses."""
     problems: Sequence[Problem]
+    """A problem for each address where no broker responds, without hosts that do not resolve, which
+    are reported without the cluster, too."""
 
 
 async def ask_bootstrap(config: Config, timeout: float = STEP_SECONDS) -> Bootstrap:
@@ -53,7 +55,7 @@ async def ask_bootstrap(config: Config, timeout: float = STEP_SECONDS) -> Bootst
 async def unreachable_brokers(
     config: Config, brokers: Mapping[int, tuple[str, int]], timeout: float = STEP_SECONDS
 ) -> list[Problem]:
-    """A warning for each broker that cannot be connected to where it advertises itself."""
+    """A warning for each broker that cannot be reached at its advertised address."""
     security = BrokerSecurity(config.clusters[0].security, config.security_key)
     reasons = await unreachable(brokers, security, timeout)
     return [
@@ -67,7 +69,7 @@ async def unreachable_brokers(
 
 
 async def _why_not(server: Address, security: BrokerSecurity, timeout: float) -> BrokerError | None:
-    """Why no broker answers there, or None if one does."""
+    """Why no broker responds at the address, or None if a broker does."""
     try:
         connection = await BrokerConnection.connect(*server, timeout=timeout, security=security)
     except BrokerError as error:

@@ -1,7 +1,8 @@
-"""``kafka-gateway check --cluster``: what brokers let one address have, which all clients share.
+"""``kafka-gateway check --cluster``: the brokers' connection limits for one address, which all
+clients share.
 
-To a broker every client of a gateway comes from the gateway's address. A broker that accepts fewer
-connections than the listeners turns clients away after they have connected here, whosever they are.
+To a broker, every client of a gateway has the gateway's address. If a broker accepts fewer
+connections than the listeners do, clients lose connections that the gateway has accepted.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _MEANING: Final = {
 }
 
 MOST_ASKED: Final = 32
-"""Brokers of one cluster are configured alike, mostly."""
+"""Brokers that are queried. The brokers of one cluster usually have the same configs."""
 
 OF_CLUSTER: Final = "max_connections_per_broker of this cluster"
 
@@ -41,9 +42,9 @@ _SHOWN: Final = 8
 async def limit_warnings(
     config: Config, admin: CoordinatorAdmin, brokers: Mapping[int, Address]
 ) -> list[Problem]:
-    """A warning for each limit of brokers below what this gateway lets in. Brokers are left out
-    that are not reached, make no sense, or do not tell their configs (DescribeConfigs on the
-    cluster)."""
+    """A warning for each limit of brokers below the connections that this gateway accepts. Brokers
+    are left out if they cannot be reached, respond with errors, or do not describe their configs
+    (DescribeConfigs on the cluster)."""
     found: dict[tuple[str, int], list[int]] = {}
     for node_id, address in islice(sorted(brokers.items()), MOST_ASKED):
         keys = (*AT_ONCE, A_SECOND)
@@ -80,7 +81,7 @@ def _judged(config: Config, key: str, limit: int, nodes: Sequence[int]) -> Itera
 
 
 def _let_in(listener: Listener, key: str) -> int:
-    """Connections, or new ones a second, that a worker lets in at a listener."""
+    """Connections, or new connections a second, that a worker accepts at a listener."""
     if key == A_SECOND:
         return listener.max_connection_creation_rate
     return listener.max_connections

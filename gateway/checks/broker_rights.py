@@ -29,7 +29,8 @@ DANGEROUS: Final = (
     Operation.ALTER,
     Operation.ALTER_CONFIGS,
 )
-"""The operations that no other identity should have; its records hold SCRAM credentials."""
+"""The operations that no other identity should have, because the topic's records hold SCRAM
+credentials."""
 
 _METADATA: Final = 9
 _END_TXN: Final = 3
@@ -40,20 +41,21 @@ _AUTHORIZATION_FAILED: Final = frozenset({29, 53})
 
 
 class Rights(NamedTuple):
-    """The rights of one identity on the catalog's topic, and whether it may use the transactional
-    id. ``exists``: the topic exists, as far as it can see. ``operations`` None: the brokers do not
-    report them."""
+    """The rights of one identity on the catalog's topic."""
 
     exists: bool
+    """Whether the topic exists, as far as the identity may describe it."""
     operations: frozenset[Operation] | None
+    """None: the brokers do not report the operations."""
     transactional_id: bool
+    """Whether it may use the catalog's transactional id."""
 
     def among(self, wanted: Iterable[Operation]) -> list[str]:
         """The names of the operations among ``wanted`` that it has."""
         return [one.name for one in wanted if one in (self.operations or ())]
 
     def missing(self, wanted: Iterable[Operation]) -> list[str]:
-        """The names of the others."""
+        """The names of the operations among ``wanted`` that it lacks."""
         return [one.name for one in wanted if one not in (self.operations or ())]
 
     def as_json(self) -> dict[str, object]:
@@ -63,7 +65,7 @@ class Rights(NamedTuple):
 
 
 async def rights_of(admin: ClusterAdmin) -> Rights:
-    """The rights of the identity of ``admin``, by the brokers. Raises OSError."""
+    """The rights of the identity of ``admin``, as the brokers report them. Raises OSError."""
     values = {
         "topics": [{"name": CATALOG_TOPIC}],
         "allow_auto_topic_creation": False,
@@ -84,8 +86,9 @@ async def rights_of(admin: ClusterAdmin) -> Rights:
 
 
 async def _may_use_id(admin: ClusterAdmin) -> bool:
-    """Whether the id may be written with. Brokers look at the right first, and then reject to end
-    a transaction of a producer that does not exist, whoever coordinates the id."""
+    """Whether the identity may write with the transactional id. Brokers check the right first, and
+    then reject the request, which ends a transaction of a producer that does not exist. So any
+    coordinator will do."""
     values = {
         "transactional_id": CATALOG_TOPIC,
         "producer_id": _NO_PRODUCER,
@@ -98,8 +101,8 @@ async def _may_use_id(admin: ClusterAdmin) -> bool:
 
 
 def exposure(clients: Rights, key: Key, *, one_identity: bool) -> Iterator[Problem]:
-    """A warning if clients' connections have rights on the catalog at the brokers. ``key`` is
-    where the file says how they connect."""
+    """A warning if clients' connections have rights on the catalog at the brokers. ``key``: the
+    configuration key of these connections."""
     may = clients.among(DANGEROUS)
     if not clients.exists or not (may or clients.transactional_id or clients.operations is None):
         return
@@ -141,9 +144,9 @@ def lacking(own: Rights, key: Key) -> Iterator[Problem]:
 async def not_creatable(
     admin: ClusterAdmin, replication_factor: int, key: Key
 ) -> AsyncIterator[Problem]:
-    """A problem if the cluster would not make the catalog's topic, which it does not have yet:
-    ``serve`` would end with it. ``key`` is where the file says how the catalog's identity connects.
-    Raises OSError."""
+    """A problem if the cluster would reject the creation of the catalog's topic, which does not
+    exist yet: ``serve`` would end with this error. ``key``: the configuration key of the catalog's
+    connections. Raises OSError."""
     try:
         await validate_creation(admin, replication_factor)
     except NotAuthorized:

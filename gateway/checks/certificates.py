@@ -1,5 +1,5 @@
-"""Certificates of listeners, and of the gateway among its peers: when they expire, and what they
-are for."""
+"""Certificates of listeners, and of the gateway among its peers: when they expire, and for which
+names and uses they were issued."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _PEER_KEY: Final[Key] = ("tree", "tls", "certificate")
 
 
 class CertificateFacts(NamedTuple):
-    """``names`` are host names and addresses of the first certificate; ``expires`` is when the
-    first of the chain does."""
+    """``names``: the host names and addresses of the first certificate. ``expires``: when the first
+    certificate of the chain to expire does."""
 
     names: tuple[str, ...]
     expires: datetime
@@ -115,8 +115,9 @@ def _peer_chain(config: Config) -> tuple[x509.Certificate, ...] | None:
 
 
 def _missing_use(tree: TreeSettings, certificate: x509.Certificate) -> str:
-    """What a certificate is needed for among peers and not issued for (RFC 5280, 4.2.1.12)."""
-    # Imported by the first certificate, as in tls/contexts.py: most files name none.
+    """The use among peers for which a certificate is needed but was not issued (RFC 5280,
+    4.2.1.12)."""
+    # Imported by the first certificate, as in tls/contexts.py: most files have no certificates.
     from cryptography import x509
     from cryptography.x509.oid import ExtendedKeyUsageOID
 

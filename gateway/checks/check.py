@@ -1,10 +1,10 @@
 """``kafka-gateway check FILE``: whether a configuration would work on this machine.
 
-``load_config`` finds the file's own mistakes. This resolves every name in it, binds every port,
-reads every certificate, loads every class and tries every directory that is written to: what a
-worker does before it meets a broker. ``serve --dry-run`` does the same. It connects to nothing but
-the HTTP port of a gateway that runs from this very file (``checks/running.py``; see
-``checks/cluster.py`` and ``checks/peers.py`` for what connects).
+``load_config`` finds the errors in the file itself. This resolves every name in it, binds every
+port, reads every certificate, loads every class and tries every directory that is written to: the
+steps of a worker before it connects to a broker. ``serve --dry-run`` does the same. It connects
+only to the HTTP port of a gateway that runs from this very file (``checks/running.py``);
+``checks/cluster.py`` and ``checks/peers.py`` connect to others.
 """
 
 from __future__ import annotations
@@ -38,31 +38,31 @@ from gateway.names import parents
 from gateway.policies.instance import KEY, PolicyError, load_class
 
 MAX_ROWS = 16
-"""Brokers of a listener that the table lists one by one."""
+"""Brokers of a listener that the table lists individually."""
 
 
 class ListenerPlan(NamedTuple):
-    """The addresses that a listener advertises: of the bootstrap, and of each broker by node id.
-
-    In a tree ``places`` has each broker's cluster and its id there, by the node id of clients.
-    ``gateway`` is where the gateway itself is found as a node, or None if it is none."""
+    """The addresses that a listener advertises."""
 
     name: str
     bootstrap: Address
     brokers: dict[int, Address]
+    """By the node id that clients see."""
     security_protocol: str = "PLAINTEXT"
     certificate: CertificateFacts | None = None
     places: Mapping[int, tuple[str, int]] = MappingProxyType({})
+    """In a tree, each broker's cluster and its id there, by the node id that clients see."""
     gateway: Address | None = None
+    """The address of the gateway itself as a node; None: it is no node."""
 
 
 def find_problems(
     config: Config, running: RunningGateway | None = None, *, bind: bool = True
 ) -> list[Problem]:
-    """Everything that would not work on this machine. Ports that ``running`` holds count as free;
-    without ``bind`` no port is tried."""
+    """Everything in the configuration that would not work on this machine. Ports that ``running``
+    holds count as free; without ``bind`` no port is tried."""
     unresolved = _unresolved(config)
-    # A bind address that does not resolve is a problem already.
+    # A bind address that does not resolve is reported already.
     unknown = {problem.key[:-1] for problem in unresolved if problem.key[-1] in {"bind", "host"}}
     claims = [claim for claim in port_claims(Parts.of(config)) if claim.key[:-1] not in unknown]
     return [
@@ -75,8 +75,8 @@ def find_problems(
 
 
 def find_warnings(config: Config, *, of_cluster: bool = False) -> list[Problem]:
-    """Warnings: settings that work and may still be a mistake. ``of_cluster``: the cluster is
-    queried as well, so that its catalog is compared with the homes."""
+    """Warnings: settings that work but may be mistakes. ``of_cluster``: the cluster is queried as
+    well, so its catalog, and not the file, is compared with the homes."""
     return [
         *certificate_warnings(config),
         *_unresolved_names(config),
@@ -87,7 +87,7 @@ def find_warnings(config: Config, *, of_cluster: bool = False) -> list[Problem]:
 
 
 def plan(config: Config) -> list[ListenerPlan]:
-    """The addresses that the gateway advertises, for every node id it has a place for."""
+    """The addresses that the gateway advertises, for every node id for which it has a place."""
     plans = []
     for listener in config.listeners:
         found = list(advertised(config, listener))
@@ -134,8 +134,8 @@ def as_json(
     warnings: Sequence[str] = (),
     **clusters: object,
 ) -> str:
-    """The findings for programs; ``errors`` and ``warnings`` are lines. ``clusters`` are further
-    keys, of what was found at the cluster, or at each of them."""
+    """The findings for programs; ``errors`` and ``warnings`` are lines. ``clusters``: further keys,
+    with the findings at the cluster, or at each cluster."""
     content: dict[str, object] = {
         "ok": not errors,
         "problems": list(errors),
@@ -168,7 +168,7 @@ def _plan_as_json(one: ListenerPlan) -> dict[str, object]:
 
 
 def _by_cluster(one: ListenerPlan) -> dict[str, dict[int, Address]]:
-    """The brokers of a listener by the name of their cluster; of no name if there is no tree."""
+    """The brokers of a listener by the name of their cluster; without a tree the name is empty."""
     found: dict[str, dict[int, Address]] = {}
     for node, address in one.brokers.items():
         found.setdefault(one.places[node][0] if one.places else "", {})[node] = address
@@ -176,7 +176,7 @@ def _by_cluster(one: ListenerPlan) -> dict[str, dict[int, Address]]:
 
 
 def _shown(one: ListenerPlan, brokers: dict[int, Address]) -> list[tuple[str, str, str]]:
-    """Every broker of a cluster, or the first ones and the last one: id, node id and address."""
+    """Every broker of a cluster, or the first brokers and the last: id, node id and address."""
     items = [
         (str(one.places[node][1]) if one.places else "", str(node), str(address))
         for node, address in brokers.items()
@@ -197,7 +197,7 @@ def _unresolved(config: Config) -> list[Problem]:
 
 
 def _unresolved_names(config: Config) -> Iterator[Problem]:
-    """Broker names that do not resolve here; a warning, because those brokers may never exist."""
+    """Broker names that do not resolve here; a warning, because these brokers may never exist."""
     for index, one in enumerate(plan(config)):
         if config.listeners[index].broker_names is None:
             continue
@@ -221,8 +221,8 @@ def _closed(config: Config) -> Iterator[Problem]:
 
 
 def _reasons(hosts: Iterable[str]) -> dict[str, str | None]:
-    """Why names do not resolve, or None if they do. All are looked up at once: each may take
-    seconds."""
+    """Why names do not resolve, or None if they do. All names are looked up at once, because each
+    lookup may take seconds."""
     names = sorted(set(hosts))
     with ThreadPoolExecutor(max_workers=min(16, len(names) or 1)) as pool:
         return dict(zip(names, pool.map(_why_unresolved, names), strict=True))
@@ -263,7 +263,7 @@ def homes_not_seeded(config: Config) -> Iterator[Problem]:
     in_order = sorted(known)
     homes = ((name, each.home) for name, each in config.principals.items())
     missing = ((name, home) for name, home in homes if home not in known)
-    # One more than are told, so that it is told that there are more.
+    # One problem more than are shown, so the number of further problems is shown, too.
     for principal, home in islice(missing, MAX_PROBLEMS + 1):
         near = nearest(home, in_order)
         hint = f"did you mean '{near}'?" if near else "add it there, or make it before"

@@ -43,20 +43,21 @@ _SHOWN: Final = 4
 
 
 class CatalogFacts(NamedTuple):
-    """The catalog as it was read. ``skipped`` are records that no gateway wrote, ``damaged`` those
-    that junk has replaced, or that are missing."""
+    """The catalog as it was read."""
 
     version: int
     format: int
     signed_with: str | None
     entities: int
     skipped: int
+    """Records that no gateway wrote."""
     damaged: int
+    """Records that junk has replaced, or that are missing."""
 
 
 @dataclass(slots=True)
 class ClusterFindings:
-    """The findings at the cluster, or None if not known."""
+    """The findings at the cluster; None if they are not known."""
 
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
@@ -126,7 +127,8 @@ class ClusterFindings:
         ]
 
     def tables(self) -> list[list[tuple[str, ...]]]:
-        """The rows of a cluster, and with ``dry_run`` who would be locked out of it."""
+        """The rows of a cluster, and with ``dry_run`` the principals that would be locked out of
+        it."""
         found: list[list[tuple[str, ...]]] = [[*self.rows()]]
         if self.lock_out is not None:
             found.append(self.lock_out.rows())
@@ -136,22 +138,22 @@ class ClusterFindings:
 
 
 def found_json(found: Sequence[ClusterFindings]) -> dict[str, object]:
-    """What was found, for programs: ``cluster``, or in a tree ``clusters``."""
+    """The findings for programs: ``cluster``, or in a tree ``clusters``."""
     if any(one.cluster is not None and one.cluster.mount is not None for one in found):
         return {"clusters": [one.as_json() for one in found]}
     return {"cluster": found[0].as_json()} if found else {}
 
 
 async def ask_clusters(config: Config, *, dry_run: bool = False) -> list[ClusterFindings]:
-    """Query every cluster, and compare them with each other. ``dry_run``: find out, too, who could
-    not do with this configuration what they do today."""
+    """Query every cluster, and compare the clusters with each other. ``dry_run``: also find the
+    principals that this configuration would deny operations that they perform today."""
     volumes = map(config.of_volume, config.clusters)
     found = await asyncio.gather(*(ask_cluster(one, dry_run=dry_run) for one in volumes))
     ids = [one.cluster_id for one in found]
     for problem in repeated_problems(ids):
         found[int(problem.key[1])].problems.append(problem)
     for one in found:
-        # A principal may have its home in one cluster alone.
+        # A warning about a principal's home holds only if no cluster has the home.
         one.warnings = [
             warning
             for warning in one.warnings
@@ -163,7 +165,7 @@ async def ask_clusters(config: Config, *, dry_run: bool = False) -> list[Cluster
 
 async def ask_cluster(config: Config, *, dry_run: bool = False) -> ClusterFindings:
     """Connect to the first cluster and query it. Failures are problems among the findings."""
-    # They are reported once, so not in the log.
+    # Failures are reported as problems, and not in the log as well.
     logging.getLogger().addHandler(logging.NullHandler())
     found = ClusterFindings(cluster=config.clusters[0], dry_run=dry_run)
     bootstrap = await ask_bootstrap(config)
@@ -201,7 +203,7 @@ async def ask_cluster(config: Config, *, dry_run: bool = False) -> ClusterFindin
             )
             found.warnings += homes_not_there(config, snapshot)
             if dry_run:
-                # Imported with its flag: it takes the declarations of all APIs.
+                # Imported only with its flag, because it loads the declarations of all APIs.
                 from gateway.checks.lock_out import find_lock_out
 
                 found.lock_out = await find_lock_out(config, opened)
@@ -216,7 +218,7 @@ async def ask_cluster(config: Config, *, dry_run: bool = False) -> ClusterFindin
 
 
 async def _ask_rights(config: Config, found: ClusterFindings) -> None:
-    """Query what brokers serve, and the rights, before the catalog is read, which needs both."""
+    """Query the API versions and the rights before the catalog is read, which needs both."""
     one_identity = config.catalog.security is None
     clients = (*config.cluster_key, "security")
     own = clients if one_identity else (*config.key_of("catalog"), "security")
@@ -258,7 +260,7 @@ def _judge_catalog(config: Config, facts: CatalogFacts) -> Iterator[Problem]:
 
 
 def homes_not_there(config: Config, snapshot: Snapshot) -> Iterator[Problem]:
-    """Homes that the file does not create and the catalog does not have."""
+    """Homes that neither the file creates nor the catalog has."""
     seeded = {tier for namespace in config.namespaces for tier in parents(namespace)}
     new = seeded - {tier for path in snapshot.seeded for tier in parents(path)}
     for principal, settings in config.principals.items():
@@ -287,10 +289,11 @@ async def hollow_topics(
     key: Key = ("policies",),
 ) -> list[Problem]:
     """A warning for each place of the configuration that requires acks=all, with the topics where
-    one broker alone answers it. ``key`` is where the policies stand. Raises OSError.
+    the leader alone can acknowledge a record. ``key``: the configuration key of the policies.
+    Raises OSError.
 
-    A namespace whose producers are held to acks=all (KIP-679) needs ``min.insync.replicas`` of 2
-    or more: with 1 the leader answers alone while no other replica is in sync.
+    A namespace whose producers have to use acks=all (KIP-679) needs ``min.insync.replicas`` of 2 or
+    more. With 1 the leader acknowledges alone while no other replica is in sync.
     """
     held: dict[str, LogicalName] = {}
     for flat in flats:

@@ -62,7 +62,7 @@ def fill(parser: argparse.ArgumentParser) -> None:
 
 
 class _Findings(Protocol):
-    """What other machines responded: of a cluster, or of the gateways of the tree."""
+    """The findings at other machines: at a cluster, or at the gateways of the tree."""
 
     problems: list[Problem]
     warnings: list[Problem]
@@ -122,9 +122,10 @@ def _running_text(running: RunningGateway) -> str:
 def _asked(
     config: Config, options: argparse.Namespace
 ) -> Iterator[tuple[Sequence[_Findings], Mapping[str, object]]]:
-    """The findings that flags ask for, and their content for programs.
+    """The findings that the flags request, and their content for programs.
 
-    Imported with their flags: what connects takes longer to load than the rest of ``check``.
+    The modules are imported with their flags, because modules that connect take longer to load than
+    the rest of ``check``.
     """
     if options.cluster or options.peers:
         import asyncio

@@ -1,5 +1,5 @@
-"""What clients do today: by the traffic log's files on this machine, and by the groups that have
-members. Read for ``check --cluster --dry-run``; nothing is changed."""
+"""The operations that clients perform today: from the traffic log's files on this machine, and from
+the groups that have members. Read for ``check --cluster --dry-run``; nothing is changed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gateway.sinks.rolling_files import COMPRESSED, PLAIN
 from protocol.messages import Request
 
 MOST_BYTES: Final = 256 * 1024 * 1024
-"""Of the newest files, unpacked; what is older is not looked at."""
+"""Bytes that are read of the newest files, unpacked; older files are left out."""
 
 _METADATA: Final = Request("MetadataRequest", 9, {"topics": (), "allow_auto_topic_creation": False})
 _LIST_GROUPS: Final = Request("ListGroupsRequest", 5, {})
@@ -33,7 +33,7 @@ _GZIP: Final = 16 + zlib.MAX_WBITS
 
 
 class Use(NamedTuple):
-    """What a principal did at a listener, from an IP address."""
+    """An operation that a principal performed at a listener, from an IP address."""
 
     listener: str
     principal: str
@@ -43,7 +43,7 @@ class Use(NamedTuple):
 
 
 class LiveGroup(NamedTuple):
-    """A group with members, and the topics that it has committed offsets of."""
+    """A group with members, and the topics for which it has committed offsets."""
 
     group: Resource
     topics: tuple[Resource, ...]
@@ -51,17 +51,19 @@ class LiveGroup(NamedTuple):
 
 @dataclass(slots=True)
 class InUse:
-    """All of it. ``files`` of the traffic log were read; ``older``: there are older ones."""
+    """Everything that clients do today."""
 
     uses: dict[Use, None] = field(default_factory=dict)
     groups: list[LiveGroup] = field(default_factory=list)
     files: int = 0
+    """Files of the traffic log that were read."""
     older: bool = False
+    """Whether there are older files, which were not read."""
 
 
 def read_traffic(directory: Path, cluster: str, found: InUse) -> None:
-    """Add what the files of a traffic log say of a cluster, the newest first. A line that cannot be
-    read, and a file that has gone meanwhile, is left out."""
+    """Add the operations at a cluster in a traffic log's files, the newest first. Lines that cannot
+    be parsed, and files that were removed meanwhile, are left out."""
     files = [path for end in (PLAIN, COMPRESSED) for path in directory.glob(f"*{end}")]
     left = MOST_BYTES
     for path in sorted(files, key=_modified, reverse=True):
@@ -103,7 +105,7 @@ def _uses(line: bytes, cluster: str) -> Iterator[Use]:
         namespace, name = record["namespace"] or "", topic.rpartition(":")[2]
         listener, principal = record["listener"], record["principal"]
         host = record["client_address"].partition(" ")[0]
-    # JSON that is nested too deep is a RecursionError.
+    # JSON that is nested too deep raises RecursionError.
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return  # the last line of a file that is being written
     if all(isinstance(text, str) for text in (namespace, listener, principal)):
@@ -112,7 +114,7 @@ def _uses(line: bytes, cluster: str) -> Iterator[Use]:
 
 
 async def live_groups(admin: CoordinatorAdmin, snapshot: Snapshot) -> list[LiveGroup]:
-    """Every group that has members, by the brokers that coordinate them. Raises OSError."""
+    """Every group that has members, from the brokers that coordinate groups. Raises OSError."""
     metadata = await admin.ask(_METADATA, changes=False)
     found = []
     for address in sorted((str(one.host), int(one.port)) for one in metadata.brokers):
@@ -127,7 +129,8 @@ async def live_groups(admin: CoordinatorAdmin, snapshot: Snapshot) -> list[LiveG
 async def _topics_of(
     admin: CoordinatorAdmin, address: tuple[str, int], group: str
 ) -> Mapping[str, None]:
-    """The topics of a group's committed offsets; none for a share group, which commits none so."""
+    """The topics of a group's committed offsets; none for a share group, which commits no such
+    offsets."""
     request = Request("OffsetFetchRequest", _OFFSET_FETCH, {"group_id": group, "topics": None})
     try:
         answer = await admin.ask_at(address, request)

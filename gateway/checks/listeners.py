@@ -31,7 +31,8 @@ _IS_ANONYMOUS: Final = (
 
 def probe(claims: Iterable[PortClaim], running: RunningGateway | None = None) -> list[Problem]:
     """Bind all ports at once, as the workers will, and release them. Returns a problem for each
-    claim with ports that cannot be bound; those in use by ``running`` can be, once it has ended."""
+    claim with ports that cannot be bound. Ports in use by ``running`` are left out, because they
+    will be free once it has ended."""
     problems: list[Problem] = []
     with ExitStack() as bound:
         for claim in claims:
@@ -80,9 +81,8 @@ def _without_authorization(config: Config, listener: Listener) -> str:
 
 
 def closed_to_everybody(config: Config) -> Iterator[tuple[Listener, str]]:
-    """Each listener whose clients cannot be told apart although there are ACLs, and what that
-    means. Where no client needs an ACL, or the class of the authorizer is foreign, there is nothing
-    to say."""
+    """Each listener that has ACLs but does not authenticate its clients, and the consequence.
+    Nothing is returned if no client needs an ACL, or if the authorizer is a custom class."""
     settings = config.authorization
     if settings is None or settings.authorizer != STANDARD_AUTHORIZER or settings.allow_everyone:
         return
