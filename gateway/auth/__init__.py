@@ -1,1 +1,1 @@
-"""Authentication: who is on the other side of a connection. Sans-IO where it can be."""
+"""Authentication: clients prove their principals. Sans-IO where possible."""

@@ -67,7 +67,7 @@ class Mechanisms:
             self._keys.load()
 
     def prepare(self) -> None:
-        """Prepare, once the catalog is read, for which the first logins would wait otherwise."""
+        """Do the work for which the first logins would wait otherwise, once the catalog is read."""
         self._unknown.catch_up(self._credentials())
 
     def look_again(self) -> bool:

@@ -4,9 +4,9 @@ PLAIN's passwords are in files or the environment and are read at start. Files a
 they change, so a password can be changed, or removed, while the gateway runs.
 
 SCRAM's credentials are in the catalog. scramp does the messages and the arithmetic. Kafka's rules
-are applied here: names are not prepared (RFC 4013), and delegation tokens (``tokenauth``, KIP-48)
-are rejected. An unknown user fails at the same step as a wrong password, so clients cannot find out
-users by trying.
+are applied here: names are taken as sent, not prepared (RFC 4013), and delegation tokens
+(``tokenauth``, KIP-48) are rejected. An unknown user fails at the same step as a wrong password, so
+clients cannot find out users by trying.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Changes: what the gateway does itself for admin clients, over connections of its own.
+"""Changes: admin requests that the gateway executes itself, over its own connections.
 
 A folder for each domain, and in it a file for each API or group of background jobs. Each decides on
 the catalog's newest snapshot, queries the broker where it has to agree, and commits to the catalog.

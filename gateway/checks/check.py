@@ -197,7 +197,7 @@ def _unresolved(config: Config) -> list[Problem]:
 
 
 def _unresolved_names(config: Config) -> Iterator[Problem]:
-    """Broker names that do not resolve here; a warning, because these brokers may never exist."""
+    """Broker names that do not resolve here; a warning only: these brokers may never exist."""
     for index, one in enumerate(plan(config)):
         if config.listeners[index].broker_names is None:
             continue

@@ -203,7 +203,7 @@ async def ask_cluster(config: Config, *, dry_run: bool = False) -> ClusterFindin
             )
             found.warnings += homes_not_there(config, snapshot)
             if dry_run:
-                # Imported only with its flag, because it loads the declarations of all APIs.
+                # Imported only with its flag: it loads the declarations of all APIs.
                 from gateway.checks.lock_out import find_lock_out
 
                 found.lock_out = await find_lock_out(config, opened)

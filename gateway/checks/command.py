@@ -124,8 +124,8 @@ def _asked(
 ) -> Iterator[tuple[Sequence[_Findings], Mapping[str, object]]]:
     """The findings that the flags request, and their content for programs.
 
-    The modules are imported with their flags, because modules that connect take longer to load than
-    the rest of ``check``.
+    The modules are imported with their flags: modules that connect take longer to load than the
+    rest of ``check``.
     """
     if options.cluster or options.peers:
         import asyncio

@@ -101,7 +101,7 @@ def _uses(line: bytes, cluster: str) -> Iterator[Use]:
         if topic is None or api is None or not api.needs.topic:
             return
         if sum(record["denials"].values()) >= record["requests"]:
-            return  # what is denied today is no loss
+            return  # denied today as well, so no loss
         namespace, name = record["namespace"] or "", topic.rpartition(":")[2]
         listener, principal = record["listener"], record["principal"]
         host = record["client_address"].partition(" ")[0]

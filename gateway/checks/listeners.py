@@ -31,8 +31,8 @@ _IS_ANONYMOUS: Final = (
 
 def probe(claims: Iterable[PortClaim], running: RunningGateway | None = None) -> list[Problem]:
     """Bind all ports at once, as the workers will, and release them. Returns a problem for each
-    claim with ports that cannot be bound. Ports in use by ``running`` are left out, because they
-    will be free once it has ended."""
+    claim with ports that cannot be bound. Ports in use by ``running`` are left out: they will be
+    free once it has ended."""
     problems: list[Problem] = []
     with ExitStack() as bound:
         for claim in claims:
@@ -82,7 +82,7 @@ def _without_authorization(config: Config, listener: Listener) -> str:
 
 def closed_to_everybody(config: Config) -> Iterator[tuple[Listener, str]]:
     """Each listener that has ACLs but does not authenticate its clients, and the consequence.
-    Nothing is returned if no client needs an ACL, or if the authorizer is a custom class."""
+    Nothing is returned if no client needs an ACL or the authorizer is a custom class."""
     settings = config.authorization
     if settings is None or settings.authorizer != STANDARD_AUTHORIZER or settings.allow_everyone:
         return

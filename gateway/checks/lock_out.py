@@ -1,8 +1,9 @@
-"""``check --cluster --dry-run``: who could not do tomorrow what they do today.
+"""``check --cluster --dry-run``: the principals that would be denied operations that they perform
+today.
 
-Tomorrow is the configuration that is checked, with the ACLs that the catalog has now. A client of a
-listener without a login is ``User:ANONYMOUS`` then, whoever it is; one that has to log in for the
-first time may become anybody whom an ACL names.
+"Tomorrow" in the code means: with the configuration that is checked, and the ACLs that the catalog
+has now. Then every client of a listener without a login is ``User:ANONYMOUS``. A client that has to
+log in for the first time may become any principal that an ACL names.
 """
 
 from __future__ import annotations
@@ -28,15 +29,15 @@ _ANONYMOUS: Final = ANONYMOUS.principal
 _ANYBODY: Final = "any principal"
 _GROUPS: Final = "a group with members"
 _ELSEWHERE: Final = "192.0.2.1"
-"""An address of no host (RFC 5737): stands for every host that no ACL names."""
+"""An address of no host (RFC 5737), which stands for every host that no ACL names."""
 
 _NOBODY: Final = "no principal may use it together with the group's topics"
 _SHOWN: Final = 6
 
 
 class LockedOut(NamedTuple):
-    """What ``principal`` would be denied, and ``because`` of what. ``listener`` is empty if the
-    group's clients may be at any."""
+    """An operation that ``principal`` would be denied, ``because`` of a rule. ``listener`` is empty
+    if the group's clients may be at any listener."""
 
     principal: str
     listener: str
@@ -58,12 +59,14 @@ class LockedOut(NamedTuple):
 
 @dataclass(slots=True)
 class LockOut:
-    """The comparison: ``denied`` is what would be lost, of ``used`` uses in the traffic log and
-    ``groups`` groups with members."""
+    """The comparison."""
 
     denied: list[LockedOut] = field(default_factory=list)
+    """The operations that would be denied."""
     used: int = 0
+    """Uses in the traffic log."""
     groups: int = 0
+    """Groups with members."""
     files: int = 0
     older: bool = False
 
@@ -118,8 +121,9 @@ class LockOut:
 
 
 async def find_lock_out(config: Config, opened: Backend) -> LockOut | None:
-    """Compare what is done at the first cluster with what would be allowed, or None if there is no
-    authorization, or its class cannot be used, which is a problem of its own. Raises OSError."""
+    """Compare the operations performed at the first cluster with the operations that would be
+    allowed. None without authorization, and if the authorizer's class cannot be used, which is
+    reported elsewhere. Raises OSError."""
     try:
         authorizer = load_authorizer(config.authorization, lambda: None)
     except AuthorizerError:
@@ -163,11 +167,11 @@ class _Judge:
         self._hosts = [_ELSEWHERE, *sorted(hosts)]
 
     def of_uses(self, found: InUse) -> Iterator[LockedOut]:
-        """What is in the traffic log and would be denied."""
+        """The operations in the traffic log that would be denied."""
         for use in found.uses:
             listener = self._listeners.get(use.listener)
             if listener is not None and authenticates(listener) and use.principal == _ANONYMOUS:
-                # It has to log in from now on, and who it is then nobody knows yet.
+                # The client has to log in from now on, and its principal is not known yet.
                 yield from self._of_any(self._named, use.listener, use.operation, (use.resource,))
                 continue
             principal = self._tomorrow(use)
@@ -176,7 +180,7 @@ class _Judge:
                 yield LockedOut(principal, use.listener, use.operation, use.resource, verdict.rule)
 
     def of_groups(self, found: InUse) -> Iterator[LockedOut]:
-        """The groups that none of those who can be clients tomorrow could be members of."""
+        """The groups of which no principal that clients may have tomorrow could be a member."""
         logs_in = [authenticates(one) for one in self._config.listeners]
         candidates = [_ANONYMOUS] if not all(logs_in) else []
         if any(logs_in):
@@ -192,8 +196,9 @@ class _Judge:
         operation: Operation,
         resources: Sequence[Resource],
     ) -> Iterator[LockedOut]:
-        """What of ``resources`` none of ``candidates`` could use; nothing if one could use all."""
-        # A principal of no name that anybody has stands for those that no ACL names.
+        """The ``resources`` that none of the ``candidates`` could use; empty if a candidate could
+        use all."""
+        # A principal that no client has stands for the principals that no ACL names.
         everybody = [*candidates, ANY_USER]
         if any(all(self._allows(who, operation, one) for one in resources) for who in everybody):
             return
@@ -203,7 +208,7 @@ class _Judge:
             for one in resources
             if not any(self._allows(each, operation, one) for each in everybody)
         ]
-        # Each of them may be allowed to somebody, and all of them to nobody.
+        # Each resource may be allowed to some principal, and all of them to none.
         for one in denied or resources[:1]:
             because = _NOBODY
             if denied:
@@ -215,8 +220,8 @@ class _Judge:
         return any(authorize(principal, host, operation, resource).allowed for host in self._hosts)
 
     def _tomorrow(self, use: Use) -> str:
-        """The principal that a client is in this cluster. One of a listener that is no more may go
-        to another one as what it is."""
+        """The principal that a client is in this cluster tomorrow. If its listener is removed, it
+        may use another listener with its present principal."""
         listener = self._listeners.get(use.listener)
         if listener is None:
             return use.principal

@@ -1,6 +1,6 @@
-"""Whether this gateway's file agrees with what its peers say of themselves. Pure.
+"""Whether this gateway's file agrees with the descriptions of its peers. Pure.
 
-Gateways that disagree do not fail at once: clients of one of them do not find what the other has.
+Gateways that disagree do not fail at once: clients of one gateway do not find the other's clusters.
 """
 
 from __future__ import annotations
@@ -16,16 +16,17 @@ from gateway.referrals.description import DescribedListener, GatewayDescription
 
 
 class Described(NamedTuple):
-    """A gateway that has described itself: its name in this file, or its id if the file does not
-    have it; the key that leads to it."""
+    """A gateway that has described itself."""
 
     name: str
+    """Its name in this file, or its id if the file does not have it."""
     key: Key
+    """The configuration key that leads to it."""
     description: GatewayDescription
 
 
 def identity_problems(config: Config, found: Iterable[Described]) -> Iterator[Problem]:
-    """Gateways with one id: the ids in a question's path tell whether it goes in a circle."""
+    """Gateways with the same id: the ids in a query's path show whether it goes in a circle."""
     first = {config.gateway_id: "this gateway"}
     for one in found:
         who = f"gateway '{one.name}'"
@@ -60,7 +61,7 @@ def child_problems(
     child: Described, mounts: Sequence[tuple[Key, str]], subject: str
 ) -> Iterator[Problem]:
     """A child without a mount that this file gives it (``mounts``: with their keys), or without
-    this gateway, the subject of whose certificate is given, among its parents."""
+    this gateway among its parents (``subject``: the subject of this gateway's certificate)."""
     who = f"gateway '{child.name}'"
     for key, mount in mounts:
         if mount not in child.description.numbers:
@@ -92,10 +93,10 @@ def parent_problems(config: Config, parent: Described, subject: str) -> Iterator
 
 
 def listener_problems(config: Config, other: Described) -> Iterator[Problem]:
-    """Listeners for one volume, here and at a gateway to which they lead, that differ.
+    """Listeners for the same volume, here and at a gateway to which they lead, that differ.
 
-    A gateway leads a client to the first of its listeners that is for the client's volume and
-    reaches the mount.
+    A gateway leads a client to its first listener that is for the client's volume and reaches the
+    mount.
     """
     found = (*_led_there(config, other), *_led_here(config, other))
     yield from dict.fromkeys(found)
@@ -148,7 +149,8 @@ def _key(config: Config, listener: DescribedListener) -> Key:
 def _differences(
     key: Key, mine: DescribedListener, name: str, theirs: DescribedListener
 ) -> Iterator[Problem]:
-    """What a client that goes from one of the two listeners to the other would find changed."""
+    """The differences that a client would find when it goes from one of the two listeners to the
+    other."""
     there = f"listener '{theirs.name}' of gateway '{name}', of the same volume"
     lacking = [path for path in mine.reach if path not in theirs.reach]
     more = [path for path in theirs.reach if path not in mine.reach]

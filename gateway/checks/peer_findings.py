@@ -1,4 +1,4 @@
-"""What ``kafka-gateway check --peers`` has found out: as tables, and as JSON."""
+"""The findings of ``kafka-gateway check --peers``, as tables and as JSON."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from gateway.referrals.description import GatewayDescription
 
 @dataclass(frozen=True, slots=True)
 class AskedPeer:
-    """One address of a peer. ``entries`` are those of the peer in the file, with their keys;
-    ``seconds`` is how long its answer took, or None if there was none. ``key`` is the address's."""
+    """One address of a peer."""
 
     entries: tuple[tuple[Key, Peer], ...]
+    """The peer's entries in the file, with their keys."""
     address: Address
     key: Key
+    """The address's configuration key."""
     seconds: float | None = None
+    """How long its response took; None: it did not respond."""
     description: GatewayDescription | None = None
 
     @property
@@ -35,17 +37,18 @@ class AskedPeer:
 
 @dataclass(frozen=True, slots=True)
 class FoundMount:
-    """A mount of another gateway that no peer has itself: who has it, and the ids of the gateways
-    that the question has passed, the owner's last."""
+    """A mount of another gateway that is no peer."""
 
     mount: str
     way: tuple[str, ...]
+    """The ids of the gateways that the query has passed, the owner's last."""
     description: GatewayDescription
+    """The owner's."""
 
 
 @dataclass(slots=True)
 class PeerFindings:
-    """What the peers said, and what is wrong with it."""
+    """The responses of the peers, and the problems in them."""
 
     problems: list[Problem] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)

@@ -1,8 +1,8 @@
-"""``kafka-gateway check --peers``: every gateway that ``tree`` names, asked what it is.
+"""``kafka-gateway check --peers``: queries every gateway in ``tree`` for its description.
 
-A question of kind DESCRIBE that may pass no more gateways (``hops`` is 0) is answered by the one
-that gets it, whatever its target. The mounts that no peer has itself are looked for as a client's
-names would be. Nothing is changed.
+A query of kind DESCRIBE that may pass no further gateways (``hops`` is 0) is answered by the
+gateway that gets it, whatever its target. Mounts that no peer has itself are looked up as a
+client's names would be. Nothing is changed.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from gateway.tls.contexts import TlsError, read_certificates
 from gateway.tls.distinguished_name import UnreadableName, subject_name
 
 SECONDS: Final = 5.0
-"""For a gateway's answer, and for one that comes by way of others."""
+"""Seconds for a gateway's response, also by way of other gateways."""
 
 
 async def ask_peers(config: Config, link: MakesLink = peer_link) -> PeerFindings:
-    """Ask every peer at each of its addresses, and compare their answers with the file."""
-    # What fails is reported once, so not in the log.
+    """Query every peer at each of its addresses, and compare the responses with the file."""
+    # Failures are reported as problems, and not in the log as well.
     logging.getLogger().addHandler(logging.NullHandler())
     found = PeerFindings()
     tree = config.tree
@@ -83,7 +83,7 @@ def _addresses(tree: TreeSettings) -> list[AskedPeer]:
 async def _ask(
     found: PeerFindings, tree: TreeSettings, link: MakesLink, one: AskedPeer
 ) -> AskedPeer:
-    """The peer with its description. What is wrong with its answer is added to the findings."""
+    """The peer with its description. Problems in its response are added to the findings."""
     alone = one.entries[0][1].model_copy(update={"addresses": (one.address,)})
     to_peer = link(alone, tree)
     began = time.monotonic()
@@ -161,9 +161,9 @@ async def _look_elsewhere(
     found: PeerFindings,
     described: list[Described],
 ) -> None:
-    """Look for the mounts that the file names and that no peer has itself."""
+    """Look up the mounts that the file names and that no peer has itself."""
     at_peers = {mount for one in described for mount in one.description.numbers}
-    # Of a child that has described itself it was said already if it lacks its mount.
+    # If a child that has described itself lacks its mount, that was reported already.
     names = {one.name for one in described}
     at_peers |= {child.mount for child in tree.children if child.name in names}
     paths = [path for path in far_paths(config) if path not in at_peers]
@@ -194,7 +194,7 @@ async def _look_elsewhere(
 
 
 def _keys_of_paths(config: Config) -> Mapping[str, Key]:
-    """Where the file first names a path."""
+    """By path, the key where the file first names it."""
     keys: dict[str, Key] = {}
     for index, listener in enumerate(config.listeners):
         if listener.volume is not None:

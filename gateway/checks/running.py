@@ -1,13 +1,14 @@
-"""The gateway that already runs from a configuration's file: its ports are no obstacle to
-``check``, because an operator who upgrades or restarts it checks the file while it still serves.
+"""The gateway that already runs from a configuration's file. ``check`` counts its ports as free: an
+operator who upgrades or restarts the gateway checks the file while the gateway still serves.
 
-A supervisor says at ``/instance`` of its HTTP port which file it runs from and what it binds;
-``check`` asks there. The file is told by digests of its path, as it is written and with links
-followed: in Kubernetes the link of a mounted file leads elsewhere after each change.
+A supervisor reports at ``/instance`` of its HTTP port the file from which it runs and the ports
+that it binds; ``check`` requests this. The file is identified by digests of its path, as written
+and with links followed: in Kubernetes the link of a mounted file leads to another file after each
+change.
 
-``/instance`` answers only a request that names the file, by a proof that only this machine's
-processes can make: the address of a client does not tell, because a reverse proxy on this machine
-connects from loopback, too, and need not add a header that says so.
+``/instance`` responds only to a request that names the file, with a proof that only this machine's
+processes can make. The address of a client proves nothing, because a reverse proxy on this machine
+connects from loopback, too, and need not add a header that shows it.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ _MOST: Final = 1024 * 1024
 _MOST_ID: Final = 64
 _OF_THIS_PROCESS: Final = ("/dev/", "/proc/")
 _BOOT_ID: Final = Path("/proc/sys/kernel/random/boot_id")
-"""A random id that Linux makes at each boot: every process of the machine can read it, and no
-client elsewhere."""
+"""A random id that Linux makes at each boot. Every process of the machine can read it, and no
+client on another machine can."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunningGateway:
-    """A gateway that runs from the file that is checked. ``bound`` are its addresses: a host with
+    """A gateway that runs from the file that is checked. ``bound``: its addresses, each a host with
     the first and the last port."""
 
     gateway_id: str
@@ -52,14 +53,14 @@ class RunningGateway:
     bound: tuple[tuple[str, int, int], ...]
 
     def holds(self, host: str, port: int) -> bool:
-        """Whether this gateway is what keeps others from binding the port on ``host``."""
+        """Whether this gateway keeps other processes from binding the port on ``host``."""
         return any(
             first <= port <= last and hosts_overlap(own, host) for own, first, last in self.bound
         )
 
 
 def instance(config: Config, path: Path | None) -> Mapping[str, object]:
-    """What a supervisor of this process says about itself. ``path`` is its configuration's file."""
+    """The description of this process's supervisor. ``path``: its configuration's file."""
     claims = port_claims(Parts.of(config))
     return {
         "gateway_id": config.gateway_id,
@@ -70,8 +71,8 @@ def instance(config: Config, path: Path | None) -> Mapping[str, object]:
 
 
 def proofs(digests: Iterable[object]) -> frozenset[str]:
-    """A proof for each digest of a path that it was made on this machine, since it booted. If the
-    system has no such id (macOS) there are none."""
+    """For each digest of a path, a proof that it was made on this machine, since it booted. Empty
+    if the system has no boot id (macOS)."""
     try:
         key = _BOOT_ID.read_bytes().strip()
     except OSError:
@@ -82,8 +83,8 @@ def proofs(digests: Iterable[object]) -> frozenset[str]:
 
 
 def running_gateway(config: Config, path: Path) -> RunningGateway | None:
-    """The gateway of this machine that runs from the file ``path``, if one does at the HTTP port
-    that the file has now."""
+    """The gateway of this machine that runs from the file ``path`` and has the file's present HTTP
+    port, or None."""
     host, port = config.metrics.host, config.metrics.port
     try:
         socket.create_connection((_reachable(host), port), _SECONDS).close()
@@ -94,19 +95,19 @@ def running_gateway(config: Config, path: Path) -> RunningGateway | None:
             tuple((str(own), int(first), int(last)) for own, first, last in told["bound"]),
         )
         return found if {*_digests(path)} & {*told["files"]} else None
-    # JSON that is nested too deep is a RecursionError, an infinite number an OverflowError.
+    # JSON that is nested too deep raises RecursionError, an infinite number OverflowError.
     except (OSError, ValueError, TypeError, KeyError, RecursionError, OverflowError):
         return None  # nothing, something else, or a version that does not say
 
 
 def _ask(host: str, port: int, path: Path) -> Any:
-    # Imported where something listens: it takes longer to load than the rest of ``check``.
+    # Imported only if a process listens: it takes longer to load than the rest of ``check``.
     from http.client import HTTPConnection, HTTPException
     from threading import Timer
 
     asking = HTTPConnection(_reachable(host), port, timeout=_SECONDS)
     asking.connect()
-    # The timeout of a socket begins again with each byte.
+    # The timeout of a socket starts again with each byte.
     ending = Timer(_SECONDS, _shut, [asking.sock])
     ending.start()
     try:
@@ -128,15 +129,15 @@ def _shut(connection: socket.socket) -> None:
 
 
 def _reachable(host: str) -> str:
-    """The address at which this machine itself reaches what is bound to ``host``."""
+    """The address at which this machine itself reaches a port bound to ``host``."""
     if not is_wildcard(host):
         return host
     return "::1" if ":" in host else "127.0.0.1"
 
 
 def _digests(path: Path) -> list[str]:
-    """Digests of a file's paths; none of a pipe's, which another process may have under the same
-    name."""
+    """Digests of a file's paths; empty for a pipe, because another process may have a pipe of the
+    same name."""
     whole = path.absolute()
     if str(whole).startswith(_OF_THIS_PROCESS):
         return []

@@ -1,8 +1,9 @@
-"""What a worker makes of the configuration before it meets a broker: tried out, for ``check`` and
-``serve --dry-run``.
+"""The steps of a worker before it connects to a broker, tried out for ``check`` and ``serve
+--dry-run``.
 
-The authorizer is made and configured as a worker makes it, of the configuration as a worker gets
-it. Directories are tried at the innermost one that is there: nothing is made that stays.
+The authorizer is created and configured as in a worker, from the configuration as a worker gets it.
+Directories are tried at the innermost directory that exists, so no file or directory is left
+behind.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _OWN_NAME: Final = 160
 
 
 def start_problems(config: Config) -> Iterator[Problem]:
-    """Everything that would end a worker before it has asked a broker anything."""
+    """Everything that would end a worker before it has sent a broker any request."""
     try:
         given = Config.from_json(config.to_json())
     except ValueError as error:
@@ -43,7 +44,7 @@ def start_problems(config: Config) -> Iterator[Problem]:
 def _authorizer_problems(config: Config) -> Iterator[Problem]:
     if config.authorization is None:
         return
-    # Loaded where there is one: it brings the catalog along.
+    # Imported only for an authorizer, whose module imports the catalog.
     from gateway.acls.authorizer import AuthorizerError, load_authorizer
 
     try:
@@ -67,8 +68,8 @@ def _directories(config: Config) -> Iterator[tuple[Key, Path]]:
 
 
 def why_not_writable(directory: Path) -> str | None:
-    """Why no files can be written in a directory, which is made if it is not there, or None if they
-    can."""
+    """Why no files can be written in a directory, which is created if it does not exist, or None if
+    they can."""
     whole = directory.absolute()
     if any(len(os.fsencode(part)) > _MAX_NAME for part in whole.parts):
         return os.strerror(errno.ENAMETOOLONG).lower()
@@ -90,7 +91,7 @@ def why_not_writable(directory: Path) -> str | None:
 
 
 def _why_no_file(directory: Path) -> str | None:
-    """Why a directory cannot be listed, or have a new file, or None if it can."""
+    """Why a directory cannot be listed, or a file created in it, or None if both are possible."""
     try:
         with os.scandir(directory), tempfile.TemporaryFile(dir=directory):
             return None

@@ -18,8 +18,8 @@ _SHOWN = 4
 
 
 def repeated_clusters(ids: Sequence[str | None]) -> Iterator[tuple[int, int]]:
-    """The places of clusters that are one and the same, by their cluster ids: each with the place
-    of the first of them. None: not known."""
+    """The places of clusters that are the same cluster, by their cluster ids: each with the place
+    of the first. An id is None if it is not known."""
     first: dict[str, int] = {}
     for place, cluster_id in enumerate(ids):
         if cluster_id is not None and (before := first.setdefault(cluster_id, place)) != place:
@@ -27,8 +27,8 @@ def repeated_clusters(ids: Sequence[str | None]) -> Iterator[tuple[int, int]]:
 
 
 def repeated_problems(ids: Sequence[str | None]) -> Iterator[Problem]:
-    """A problem for each cluster that another one of the file is, too: a gateway that has a cluster
-    at two mounts would give its brokers two numbers, and does not start."""
+    """A problem for each cluster that is the same as another cluster of the file: a gateway that
+    has a cluster at two mounts would give its brokers two numbers, and does not start."""
     for place, before in repeated_clusters(ids):
         text = (
             f"leads to cluster id {ids[place]}, as clusters[{before}] does: a cluster has one mount"
@@ -38,8 +38,8 @@ def repeated_problems(ids: Sequence[str | None]) -> Iterator[Problem]:
 
 
 def number_problems(config: Config, snapshot: Snapshot) -> Iterator[Problem]:
-    """A problem if the catalog keeps another number than the file gives the cluster, or keeps one
-    and the file has none."""
+    """A problem if the catalog's number for the cluster is not the file's, or the file has no
+    number."""
     number = config.clusters[0].number
     try:
         takes_its_place(number or 0)(snapshot)
@@ -96,7 +96,7 @@ def shadow_warnings(config: Config, snapshot: Snapshot, flats: Iterable[str]) ->
 
 
 def _above(mounts: Mounts, mount: Mount) -> Mount | None:
-    """The mount that would own this one's path without it."""
+    """The mount that would own this mount's path without it."""
     path = mount.path.rpartition(DELIMITER)[0]
     return mounts.owner(path)
 

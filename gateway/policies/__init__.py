@@ -1,1 +1,1 @@
-"""Policies: what may be created and changed (KIP-108), and how it may be written (KIP-679)."""
+"""Policies: which topics may be created and changed (KIP-108), and how written (KIP-679)."""

@@ -20,7 +20,7 @@ HOLLOW_BELOW: Final = 2
 record."""
 
 NOTHING: Final = "nothing"
-"""The limit shown for ``configs.allowed`` that is an empty list."""
+"""The limit shown for ``configs.allowed`` if it is an empty list."""
 
 _COUNTED: Final = (
     "max_topics",
@@ -32,9 +32,9 @@ _COUNTED: Final = (
 
 
 def applied_rules(policies: Policies, namespace: str) -> list[AppliedRule]:
-    """Every rule that applies in a namespace (``""``: the default one): its blocks from the
-    outermost one on, then the producer guarantee, which always applies. The defaults of
-    ``catalog_limits``, which are about no topic, are left out."""
+    """Every rule that applies in a namespace (``""``: the default one): the rules of its blocks,
+    the outermost first, then the producer guarantee, which always applies. The defaults of
+    ``catalog_limits`` are left out, because they do not limit topics."""
     found = [
         AppliedRule(rule, limit, placed.block.mode, placed.source)
         for placed in policies.blocks(namespace)
@@ -47,19 +47,20 @@ def applied_rules(policies: Policies, namespace: str) -> list[AppliedRule]:
 
 
 def is_hollow(policies: Policies, namespace: str, replicas: str) -> bool:
-    """Whether a topic's ``min.insync.replicas`` is too low to give the acks=all that producers of
-    its namespace are held to any effect."""
+    """Whether a topic's ``min.insync.replicas`` is so low that acks=all, which producers of its
+    namespace have to use, has no effect."""
     held = policies.guarantee(namespace).acks != "observe"
     return held and replicas.isdigit() and int(replicas) < HOLLOW_BELOW
 
 
 def anything_set(found: list[AppliedRule]) -> bool:
-    """Whether the configuration sets any of the rules; the others are the defaults."""
+    """Whether the configuration sets any of the rules; all other rules are defaults."""
     return any(rule.source != BUILT_IN for rule in found)
 
 
 def _rules(block: PolicyBlock) -> Iterator[tuple[str, str]]:
-    """Rules and limits, in the order of docs/policies.md; the class, which is run last, last."""
+    """Rules and limits, in the order of docs/policies.md; the class, which is run last, comes
+    last."""
     declared = {"partitions": block.partitions, "replication_factor": block.replication_factor}
     for key, allowed in (declared | block.ranges()).items():
         yield from ((rule, str(limit)) for rule, limit in ends(key, allowed))

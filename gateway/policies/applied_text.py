@@ -1,9 +1,9 @@
-"""The rules that apply to the topics of a namespace as one line of text.
+"""The rules that apply to the topics of a namespace, as one line of text.
 
-The line is the value of ``gateway.policies`` in what ``kafka-configs`` prints: ``partitions.max=12
-(policies.namespaces.org, enforce); producer.acks=upgrade (the default)``: a rule, its limit, if it
-is set, and the mode of its block. Values that are not plain words are JSON strings.
-:func:`parse_rules` makes the same rows of it.
+The line is the value of ``gateway.policies`` in the output of ``kafka-configs``:
+``partitions.max=12 (policies.namespaces.org, enforce); producer.acks=upgrade (the default)``: a
+rule, its limit, where it is set, and the mode of its block. Values that are not plain words are
+JSON strings. :func:`parse_rules` parses the text into the same rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Final, NamedTuple, cast, get_args
 from gateway.config.policy_modes import Mode
 
 MAX_BYTES: Final = 30_000
-"""Of the text as UTF-8: before DescribeConfigs v4 a value has at most 32,767."""
+"""Bytes of the text as UTF-8: before DescribeConfigs v4 a value has at most 32,767."""
 
 _WORD: Final = r'[^\s"();,=]+'
 _PLAIN: Final = rf"{_WORD}(?: {_WORD})*"
@@ -33,29 +33,27 @@ _SEPARATOR: Final = "; "
 
 @dataclass(frozen=True, slots=True)
 class AppliedRule:
-    """A rule by the name that violations have for it, a class (``create.topic.policy.class.name``),
-    or half of the producer guarantee.
-
-    ``mode`` is that of the rule's block, or None if the producer guarantee has none. ``source`` is
-    the place in the configuration, or "the default".
-    """
+    """A rule by its name in violations, a class (``create.topic.policy.class.name``), or half of
+    the producer guarantee."""
 
     rule: str
     limit: str
     mode: Mode | None
+    """The mode of the rule's block; None for the producer guarantee, which has none."""
     source: str
+    """The place in the configuration, or "the default"."""
 
 
 class ParsedRules(NamedTuple):
-    """The rules in a text, and the number of those that it had no room for (``more``)."""
+    """The rules in a text, and the number of rules for which the text had no room (``more``)."""
 
     rules: tuple[AppliedRule, ...]
     more: int = 0
 
 
 def rules_text(rules: Sequence[AppliedRule], most: int = MAX_BYTES) -> str:
-    """The rules as one line of at most so many bytes; it ends in ``and 3 more`` if some do not
-    fit."""
+    """The rules as one line of at most ``most`` bytes; if some rules do not fit, it ends in ``and 3
+    more``."""
     items = [_item(rule) for rule in rules]
     whole = _SEPARATOR.join(items)
     if len(whole.encode()) <= most:
@@ -71,7 +69,7 @@ def rules_text(rules: Sequence[AppliedRule], most: int = MAX_BYTES) -> str:
 
 
 def parse_rules(text: str) -> ParsedRules:
-    """Parse the text of :func:`rules_text`. Raises ValueError for any other."""
+    """Parse the text of :func:`rules_text`. Raises ValueError for any other text."""
     found: list[AppliedRule] = []
     at = 0
     while at < len(text):

@@ -1,8 +1,8 @@
-"""Limits on what the catalog holds besides topics: namespaces, ACLs, links and aliases.
+"""Limits on namespaces, ACLs, links and aliases, which are in the catalog besides topics.
 
-Every tree has some, also where the configuration sets none: each outermost namespace with all below
-it, the default namespace, and everything together. A block that sets a limit replaces the defaults
-of that limit wherever it applies.
+Every tree has such limits, even if the configuration sets none: each outermost namespace with all
+namespaces below it, the default namespace, and the whole catalog. A block that sets a limit
+replaces the defaults of that limit wherever the block applies.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gateway.policies.violation import Violation, is_near, near_miss_of, violati
 LIMITED: Final[Mapping[str, str]] = MappingProxyType(
     dict(zip(CATALOG_LIMITS, ("namespaces", "ACLs", "links", "aliases"), strict=True))
 )
-"""What each rule limits, by the words of the catalog's tallies."""
+"""By rule, the entities that it limits, by the names of the catalog's tallies."""
 
 DEFAULTS: Final = PolicyBlock(
     max_namespaces_in_tree=500,
@@ -30,15 +30,16 @@ DEFAULTS: Final = PolicyBlock(
     max_links_in_tree=1_000,
     max_aliases_in_tree=1_000,
 )
-"""The limits of each outermost namespace with all below it, and of the default namespace."""
+"""The limits of each outermost namespace with all namespaces below it, and of the default
+namespace."""
 
 DEFAULTS_OF_ALL: Final = PolicyBlock(max_namespaces_in_tree=10_000)
-"""The limits of everything together."""
+"""The limits of the whole catalog."""
 
 
 class Tallies(Protocol):
-    """How many there are in a tier and below it; ``""``: in the default namespace alone, None: in
-    the whole catalog. A snapshot of the catalog has them."""
+    """Numbers of entities in and below a tier; ``""``: in the default namespace alone, None: in the
+    whole catalog. A snapshot of the catalog implements this."""
 
     def tally(self, what: str, tier: str | None) -> int: ...
 
@@ -54,7 +55,7 @@ class _Rule:
 
 @lru_cache(maxsize=10_000)
 def rules_of(policies: Policies, namespace: str, *, defaults: bool) -> tuple[_Rule, ...]:
-    """The limits that apply to what is in a namespace; the ``defaults`` only if these hold, too."""
+    """The limits that apply to entities in a namespace, with or without the ``defaults``."""
     blocks = policies.blocks(namespace)
     default = [Placed(BUILT_IN, BUILT_IN, None, DEFAULTS_OF_ALL)]
     default.append(Placed(BUILT_IN, BUILT_IN, (parents(namespace) or [""])[0], DEFAULTS))
@@ -80,11 +81,11 @@ def catalog_violations(
     *,
     defaults: bool,
 ) -> list[Violation]:
-    """The limits that so many ``more`` in these namespaces would exceed, and those that they would
-    nearly reach, as near misses.
+    """The limits that ``more`` entities in these namespaces would exceed, and, as near misses, the
+    limits that they would nearly reach.
 
     Messages name the ``subject`` (``namespace 'org:a'``). A limit on a number that does not grow is
-    not checked. ``defaults``: whether the defaults hold, too.
+    not checked. ``defaults``: whether the defaults apply, too.
     """
     found: dict[Violation, None] = {}
     rules = (one for path in namespaces for one in rules_of(policies, path, defaults=defaults))

@@ -1,6 +1,6 @@
 """The rules that a block of the configuration declares, applied to one topic or namespace.
 
-Pure functions. The counted limits, on how many topics and partitions there may be, are the judge's.
+Pure functions. The judge applies the counted limits, on the number of topics and partitions.
 """
 
 from __future__ import annotations
@@ -52,14 +52,14 @@ _NUMBER: Final = re.compile(
 )
 
 _ABOUT_SEVERAL: Final = frozenset({"configs.allowed", "configs.forbidden"})
-"""Rules of which one violation names all configs that do not fit."""
+"""Rules whose violation names all configs that do not satisfy the rule."""
 
 _MAX_LONG: Final = (1 << 63) - 1
 
 
 def violations(placed: Placed, metadata: RequestMetadata) -> list[Violation]:
-    """Every violation of the declared rules of one block by a topic; by a namespace
-    (``metadata.topic`` ends in ``:``) of the rules on configs alone."""
+    """Every violation of the declared rules of one block by a topic. For a namespace
+    (``metadata.topic`` ends in ``:``) only the rules on configs count."""
     subject = shown_name(metadata.topic)
     subject = subject[0].upper() + subject[1:]
     found = list(_findings(placed, metadata))
@@ -78,8 +78,8 @@ def violations(placed: Placed, metadata: RequestMetadata) -> list[Violation]:
 def near_misses(
     placed: Placed, metadata: RequestMetadata, changed: Collection[str] | None = None
 ) -> list[Violation]:
-    """The values that one block allows, within 20 % of a limit; of an alteration of configs only
-    those that it has ``changed``."""
+    """The values that one block allows, within 20 % of a limit. For an alteration of configs, only
+    the values that it has ``changed``."""
     return [
         near_miss(placed, rule, metadata.topic, value, limit)
         for rule, value, limit in dict.fromkeys(
@@ -104,7 +104,8 @@ def _findings(placed: Placed, metadata: RequestMetadata) -> Iterator[Finding]:
 
 
 def name_violations(placed: Placed, subject: str, name: str) -> list[Violation]:
-    """The violation of one block's ``name_pattern`` by a name that is no topic's own: a link's."""
+    """The violation of one block's ``name_pattern`` by a name that is not a topic's own, but a
+    link's."""
     pattern = placed.block.name_pattern
     found = () if pattern is None else _unlike(pattern, name)
     return [violation(placed, rule, f"{subject} {clause}") for rule, clause in found]
@@ -135,7 +136,8 @@ def _partitions(allowed: Range, metadata: RequestMetadata) -> Iterator[Finding]:
 
 
 def _replication_factor(allowed: Range, metadata: RequestMetadata) -> Iterator[Finding]:
-    """Reports the first partition outside the range: one is enough to correct them all."""
+    """Reports only the first partition outside the range, which is enough to correct all
+    partitions."""
     assignments = metadata.replicas_assignments
     factors = {"": metadata.replication_factor}
     if assignments is not None:
@@ -154,19 +156,19 @@ def _replication_factor(allowed: Range, metadata: RequestMetadata) -> Iterator[F
 
 @dataclass(frozen=True, slots=True)
 class Alteration:
-    """A change of configs: the topic, or namespace, as it is ``before``, and the keys whose own
-    value is ``changed``."""
+    """An alteration of configs: the topic, or namespace, as it is ``before``, and the keys whose
+    own value is ``changed``."""
 
     before: RequestMetadata
     changed: Collection[str]
 
 
 def caused(placed: Placed, after: RequestMetadata, alteration: Alteration) -> list[Violation]:
-    """The violations of one block's declared rules that an alteration causes: those that were not
-    there before, or that are about a changed key.
+    """The violations of one block's declared rules that an alteration causes: violations that did
+    not exist before, or that are about a changed key.
 
-    A topic that violated a rule before the rule was there, or enforced, can still be changed
-    otherwise, and so be repaired step by step.
+    A topic may violate a rule because the rule was set, or enforced, later. Other configs of such a
+    topic can still be changed, so it can be repaired step by step.
     """
     found = violations(placed, after)
     if not found:
@@ -194,7 +196,7 @@ def _chosen(configs: Mapping[str, _Value], keys: Collection[str]) -> dict[str, _
 
 
 class Measure(NamedTuple):
-    """A number and one end of its range. ``value`` is None for what is no whole number of 64 bits,
+    """A number and one end of its range. ``value`` is None if it is not a whole number of 64 bits,
     such as an unlimited retention."""
 
     rule: str
@@ -209,7 +211,7 @@ class Measure(NamedTuple):
 
 
 def measures(block: PolicyBlock, metadata: RequestMetadata) -> Iterator[Measure]:
-    """All numbers of a topic, or of a namespace, that a block limits and that are known."""
+    """All known numbers of a topic, or of a namespace, that a block limits."""
     is_namespace = metadata.topic.endswith(DELIMITER)
     if not is_namespace:
         yield from _measured("partitions", block.partitions, metadata.partitions)
@@ -237,15 +239,15 @@ def _measured(name: str, allowed: Range | None, value: float | None) -> Iterator
 
 
 def config_findings(block: PolicyBlock, metadata: RequestMetadata) -> Iterator[Finding]:
-    """The rules on configs that a topic violates. Of a namespace only the configs that it sets
-    itself count: what it leaves open, and what is required, is checked for its topics."""
+    """The rules on configs that a topic violates. For a namespace only the configs that it sets
+    itself count: configs that it leaves open, and required configs, are checked for its topics."""
     is_namespace = metadata.topic.endswith(DELIMITER)
     for key, allowed in block.ranges().items():
         value = metadata.configs.get(key) if is_namespace else _value(metadata, key)
         if value is not None:
             yield from _range(key, allowed, value, metadata)
         elif not is_namespace:
-            # The broker's default may be outside the range.
+            # The broker's default may be outside of the range.
             clause = f"does not set {key}, and the cluster does not tell its default"
             yield key, f"{clause}; {allowance(allowed)} here, so it has to be set"
     rules = config_rules(block.configs, metadata.topic.rpartition(DELIMITER)[2])
@@ -255,8 +257,8 @@ def config_findings(block: PolicyBlock, metadata: RequestMetadata) -> Iterator[F
 
 
 def number(key: str, value: str) -> float | None:
-    """The number in a config's value: infinity for a retention without limit, or None if it is
-    none."""
+    """The number in a config's value: infinity for a retention without limit, or None if the value
+    is no number."""
     text = value.strip()
     match = _NUMBER.fullmatch(text)
     if match is None:
@@ -279,7 +281,7 @@ def _range(key: str, allowed: Range, value: str, metadata: RequestMetadata) -> I
         other = SAME_AS[key]
         same = _value(metadata, other)
         if same is None:
-            # What a namespace leaves open is checked for its topics.
+            # A config that a namespace leaves open is checked for its topics.
             if not metadata.topic.endswith(DELIMITER):
                 clause = f"has {key}={AS_THE_OTHER}, which is what {other} is"
                 clause += ", and the cluster does not tell that"

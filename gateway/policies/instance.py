@@ -1,5 +1,5 @@
-"""A policy of a class: made for one block of the configuration, run in a thread of its own, where
-foreign code may block, raise anything, or never return."""
+"""The policy of a class: created for one block of the configuration, and run in a thread of its
+own, because foreign code may block, raise anything, or never return."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ log = logging.getLogger(__name__)
 RULE: Final = "create.topic.policy"
 
 START_SECONDS: Final = 30.0
-"""For loading a class, making a policy and configuring it together."""
+"""Seconds for loading a class, creating a policy and configuring it together."""
 
 MAX_WAITING: Final = 1_000
-"""Topics that wait for one policy; more are rejected at once."""
+"""Topics that wait for one policy; further topics are rejected at once."""
 
 MAX_MESSAGE: Final = 2_000
 """Characters of a policy's message that clients are shown."""
@@ -50,8 +50,8 @@ _Answer = TypeVar("_Answer")
 
 
 class TooSlow(Exception):
-    """A call did not return in time. ``begun``: it was under way; otherwise it never had its turn,
-    and will have none."""
+    """A call did not return in time. ``begun``: it had started; otherwise it was still waiting, and
+    will not be run."""
 
     def __init__(self, *, begun: bool) -> None:
         super().__init__("no answer in time")
@@ -73,16 +73,16 @@ _Calls: TypeAlias = "SimpleQueue[_Call[Any] | None]"
 
 
 class OwnThread:
-    """Does one call after the other; at most ``max_waiting`` of them wait for their turn."""
+    """Runs calls one after the other; at most ``max_waiting`` calls wait for their turn."""
 
     def __init__(self, name: str, max_waiting: int) -> None:
         self._max_waiting = max_waiting
         self._calls: _Calls = SimpleQueue()
-        # A daemon: what never comes back must not keep the process.
+        # A daemon thread, because a call that never returns must not keep the process from ending.
         threading.Thread(target=_work, args=(self._calls,), name=name, daemon=True).start()
 
     async def ask(self, run: Callable[[], _Answer], seconds: float) -> _Answer | Raised:
-        """The result of ``run``, or what it raised. Raises TooSlow after ``seconds``, waiting
+        """The result of ``run``, or its exception. Raises TooSlow after ``seconds``, waiting
         included, and at once if too many calls wait."""
         if self._calls.qsize() >= self._max_waiting:
             raise TooSlow(begun=False)
@@ -94,8 +94,8 @@ class OwnThread:
             raise TooSlow(begun=not answer.cancel()) from None
 
     async def finish(self, run: Callable[[], _Answer], seconds: float) -> _Answer | Raised:
-        """Run the last call, after all before it. Raises TooSlow after ``seconds``; the call is
-        run nevertheless, when those before it have ended."""
+        """Run the last call, after all other calls. Raises TooSlow after ``seconds``; the call is
+        run nevertheless, when the calls before it have ended."""
         answer = asyncio.wrap_future(self._put(run))
         self._calls.put(None)
         await asyncio.wait([answer], timeout=seconds)
@@ -115,7 +115,7 @@ def _work(calls: _Calls) -> None:
             continue  # the caller has given up
         try:
             answer = call.run()
-        # SystemExit as well: neither this thread nor the worker ends because a call wants it.
+        # SystemExit as well, because a call must end neither this thread nor the worker.
         except BaseException as error:  # noqa: BLE001
             answer = Raised(raised_text(error))
         call.answer.set_result(answer)
@@ -128,7 +128,8 @@ class Failures:
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, class_name: str, reason: str) -> bool:
-        """Count a failure; whether it is one of the first since the last collection, to log."""
+        """Count a failure; returns whether to log it, as one of the first since the last
+        collection."""
         self._counts[class_name, reason] += 1
         return self._counts.total() <= LOGGED_FAILURES
 
@@ -166,7 +167,8 @@ class PolicyInstance:
             raise PolicyError(f"{self._placed.source}.{KEY}: {failed}")
 
     async def why_not(self, metadata: RequestMetadata) -> Violation | None:
-        """The policy's violation by a topic; a policy that fails rejects every topic."""
+        """The violation that the policy finds in a topic; a policy that fails rejects every
+        topic."""
         try:
             found = await self._thread.ask(lambda: self._validate(metadata), self._seconds)
         except TooSlow as slow:
@@ -178,8 +180,8 @@ class PolicyInstance:
         return None if found is None else self._violation(found)
 
     async def close(self, seconds: float) -> None:
-        """Close the policy once the calls under way have ended; wait ``seconds`` for that. Later
-        calls do nothing."""
+        """Close the policy once the calls in progress have ended, and wait ``seconds`` for that.
+        Later calls do nothing."""
         if self._closing:
             return
         self._closing = True
@@ -210,7 +212,7 @@ class PolicyInstance:
     # -- in its thread -------------------------------------------------------------------------
 
     def _make(self, configs: Mapping[str, str | None]) -> str | None:
-        """Why there is no such class, or None if the policy is made."""
+        """Why the class cannot be loaded, or None if the policy was created."""
         try:
             found = load_class(self._class_name)
         except PolicyError as error:
@@ -221,7 +223,7 @@ class PolicyInstance:
         return None
 
     def _validate(self, metadata: RequestMetadata) -> str | Raised | None:
-        """The message of its PolicyViolation, or None if it allows it."""
+        """The message of the policy's PolicyViolation, or None if it allows the topic."""
         assert self._policy is not None, "it is asked before it has started"
         try:
             answer: object = self._policy.validate(metadata)
@@ -229,7 +231,8 @@ class PolicyInstance:
             return shown_text(violation, MAX_MESSAGE) or _NO_MESSAGE
         if answer is None:
             return None
-        # Its author may expect `return False` to reject: better to reject than to misunderstand.
+        # The policy's author may expect `return False` to reject, so any other result rejects the
+        # topic.
         returned = shown_text(type(answer).__name__, MAX_SHOWN)
         return Raised(f"validate() returned {returned}, and has to return nothing")
 
@@ -246,7 +249,7 @@ KEY: Final = "create.topic.policy.class.name"
 
 
 class PolicyError(Exception):
-    """A policy cannot be loaded, or rejects its configuration; the text is a sentence that begins
+    """A policy cannot be loaded, or rejects its configuration. The text is a sentence that begins
     with the key, or with the class."""
 
 
@@ -288,7 +291,7 @@ def _loaded(name: str) -> object:
         found: object = importlib.import_module(module)
         for part in attribute.split("."):
             found = getattr(found, part)
-    # An exception of a foreign module, SystemExit too, concerns that module alone.
+    # An exception of a foreign module, SystemExit too, must fail that module alone.
     except BaseException as error:  # noqa: BLE001
         raise PolicyError(f"'{name}' cannot be loaded: {raised_text(error)}") from None
     return found

@@ -25,32 +25,33 @@ class PolicyViolation(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RequestMetadata:
-    """The topic that a request creates or changes. Immutable; it is made without a gateway, so
-    that policies are easily tested.
-
-    The first five are the KIP's. ``topic`` is the logical name, with its namespace
-    (``org:apache:orders``); one that ends in ``:`` is a namespace, whose ``configs`` its topics
-    inherit. ``num_partitions`` and ``replication_factor`` are resolved: what a request leaves to
-    the broker (-1) is what the broker would do. They are None where ``replicas_assignments``
-    (partition to the ids of its brokers) is set, and the reverse. ``configs`` are those of the
-    request and those that are inherited from namespaces, without the broker's defaults.
-
-    The KIP leaves room for session information: ``principal`` requests a topic in ``namespace``
-    (``""``: the default one), which has ``namespace_topics`` topics with ``namespace_partitions``
-    partitions now, this one not counted. ``effective_configs`` has the broker's defaults, too,
-    where the broker tells them.
-    """
+    """The topic that a request creates or changes. Immutable; it can be created without a gateway,
+    so policies are easily tested. The first five fields are the KIP's. The KIP leaves room for
+    session information, which the other fields hold."""
 
     topic: str
+    """The logical name, with its namespace (``org:apache:orders``). A name that ends in ``:`` is a
+    namespace, whose ``configs`` its topics inherit."""
     num_partitions: int | None = None
+    """Resolved: if a request leaves it to the broker (-1), it has the broker's default. None if
+    ``replicas_assignments`` is set."""
     replication_factor: int | None = None
+    """Resolved like ``num_partitions``, and None in the same case."""
     replicas_assignments: Mapping[int, Sequence[int]] | None = None
+    """Partition to the ids of its brokers; None if the two numbers are set."""
     configs: Mapping[str, str] = field(default_factory=lambda: _NOTHING)
+    """The configs of the request and those inherited from namespaces, without the broker's
+    defaults."""
     principal: str = "User:ANONYMOUS"
+    """The principal that requests the topic."""
     namespace: str = ""
+    """The topic's namespace (``""``: the default one)."""
     namespace_topics: int = 0
+    """The topics of the namespace now, without this topic."""
     namespace_partitions: int = 0
+    """The partitions of these topics."""
     effective_configs: Mapping[str, str | None] = field(default_factory=lambda: _NOTHING)
+    """``configs`` with the broker's defaults, if the broker returns them."""
 
     def __post_init__(self) -> None:
         set_once = object.__setattr__
@@ -63,7 +64,7 @@ class RequestMetadata:
 
     @property
     def partitions(self) -> int | None:
-        """The number of partitions, however they are requested."""
+        """The number of partitions, whether requested as a number or by assignments."""
         if self.replicas_assignments is None:
             return self.num_partitions
         return len(self.replicas_assignments)
@@ -72,12 +73,12 @@ class RequestMetadata:
 class CreateTopicPolicy(ABC):
     """A policy on topics that any request creates or changes.
 
-    It is made without arguments, then configured, and closed when it is not needed any more:
+    It is created without arguments, then configured, and closed when it is not needed any more:
     when the gateway ends, or has read its configuration again. Calls never overlap.
     """
 
     def configure(self, configs: Mapping[str, str | None]) -> None:  # noqa: B027 - may be left out
-        """Take the configs of the brokers (sensitive ones are None). An exception ends the start
+        """Take the configs of the brokers (sensitive configs are None). An exception ends the start
         of the gateway, or a reload."""
 
     @abstractmethod
@@ -86,4 +87,4 @@ class CreateTopicPolicy(ABC):
         exception rejects the topic, too."""
 
     def close(self) -> None:  # noqa: B027 - may be left out
-        """Release what it holds."""
+        """Release the policy's resources."""

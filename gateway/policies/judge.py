@@ -1,9 +1,9 @@
 """The judge: the verdict of all policies together on one topic.
 
-It is the one entry point of everything that changes topics: it knows which policies apply where,
-and separates violations that reject from those that only warn. The counted limits are decided in
-the catalog writer's turn, where no other decision is under way, so that of many creations at the
-same time exactly as many succeed as are allowed.
+Everything that changes topics calls the judge. It knows which policies apply in which namespace,
+and separates violations that reject from violations that only warn. The counted limits are decided
+while the catalog's writer decides, when no other decision is in progress. So of many simultaneous
+creations exactly as many succeed as the limits allow.
 """
 
 from __future__ import annotations
@@ -48,14 +48,14 @@ dropped."""
 
 
 class Classes(Protocol):
-    """Runs policy classes. ``why_not``: the violation that the class of a block finds; it never
-    raises, as a class that fails is a violation."""
+    """Runs policy classes. ``why_not`` returns the violation that the class of a block finds. It
+    never raises, because a class that fails is a violation."""
 
     async def why_not(self, placed: Placed, metadata: RequestMetadata) -> Violation | None: ...
 
 
 class Judge:
-    """Applies the policies of one process. A reload replaces ``policies``; ``classes`` may be left
+    """Applies the policies of one process. A reload replaces ``policies``. ``classes`` may be left
     out if no block names a class."""
 
     def __init__(self, policies: Policies = NO_POLICIES, classes: Classes | None = None) -> None:
@@ -85,7 +85,7 @@ class Judge:
         """Why a topic is rejected: by all declared rules, then by all classes, each from the
         outermost namespace on. Counted limits are not checked.
 
-        For an ``alteration`` of configs the declared rules count only violations that it causes;
+        For an ``alteration`` of configs only violations of declared rules that it causes count;
         classes validate the result, unless ``classes`` is False.
         """
         blocks = self.policies.of(metadata.namespace)
@@ -107,8 +107,9 @@ class Judge:
         return self.verdict(metadata.namespace, metadata.principal, found, metadata.topic)
 
     def name_denial(self, namespace: str, subject: str, name: str, principal: str) -> Denied | None:
-        """Why nothing in a namespace may have this ``name``, which goes without the namespace; for
-        a name that is no topic's own. ``subject`` is what has it: ``Link 'org:x'``."""
+        """Why a link, or another name that is not a topic's own, may not have this ``name`` in a
+        namespace. ``name`` is without the namespace. ``subject`` names the thing in messages:
+        ``Link 'org:x'``."""
         found = [
             one
             for placed in self.policies.of(namespace)
@@ -125,10 +126,10 @@ class Judge:
         *,
         principal: str = "a client",
     ) -> Denied | None:
-        """Why a namespace may not have so many ``more`` topics and partitions.
+        """Why a namespace may not have ``more`` topics and partitions.
 
-        ``principal`` requests them; it is passed for the log, as the catalog writer does not know
-        it.
+        ``principal`` requests them. It is passed for the log, because the catalog's writer does not
+        know it.
         """
         policies = self.policies
         if not policies.counts:
@@ -138,7 +139,8 @@ class Judge:
         return self.verdict(namespace, principal, found, topic)
 
     def take_counters(self) -> list[Row]:
-        """Violations since the last call, by namespace, rule and mode, and the events dropped."""
+        """Violations since the last call, by namespace, rule and mode, and the number of dropped
+        events."""
         counted, self._counted = self._counted, {}
         dropped, self._dropped = self._dropped, 0
         self._logged = 0
@@ -153,7 +155,8 @@ class Judge:
     def verdict(
         self, namespace: str, principal: str, found: Sequence[Violation], topic: str
     ) -> Denied | None:
-        """Count and report the violations of one topic; the denial, unless all only warn."""
+        """Count and report the violations of one topic. Returns the denial, or None if all only
+        warn."""
         messages = [one.message for one in enforced(found)]
         reported = [one for one in found if not (messages and one.near)]
         self._report(namespace, principal, topic, reported)

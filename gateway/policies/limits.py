@@ -1,7 +1,7 @@
-"""Counted limits: how many topics and partitions a namespace, or a tree of them, may have.
+"""Counted limits: how many topics and partitions a namespace, or a tree of namespaces, may have.
 
-A limit looks at what is there after a change, whatever it was called before, and only at numbers
-that the change makes larger.
+A limit is compared with the numbers after a change, under whatever name a topic counted before, and
+only with numbers that the change increases.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from gateway.policies.violation import (
 
 
 class Usage(Protocol):
-    """Numbers of topics and partitions: what there is, or what a change adds to that.
+    """Numbers of topics and partitions: the present numbers, or the numbers that a change adds.
 
-    ``path`` is a namespace's, ``""`` the default one's. ``tree_`` counts a namespace and all below
-    it; None: all namespaces, the default one too.
+    ``path``: a namespace; ``""``: the default namespace. ``tree_`` counts a namespace and all
+    namespaces below it; None: all namespaces, the default one too.
     """
 
     def topics(self, path: str) -> int: ...
@@ -39,8 +39,8 @@ class Usage(Protocol):
 
 
 class Scope(NamedTuple):
-    """What one limit counts together: the namespace ``path`` by itself, or ``in_tree`` with all
-    below it (None: all namespaces)."""
+    """The topics that one limit counts together: the topics of the namespace ``path`` by itself, or
+    ``in_tree`` with all namespaces below it (None: all namespaces)."""
 
     path: str | None
     in_tree: bool
@@ -51,13 +51,13 @@ EVERYTHING: Final = Scope(None, in_tree=True)
 
 @lru_cache(maxsize=10_000)
 def scopes(namespace: str) -> tuple[Scope, ...]:
-    """The scopes that a topic of a namespace is in."""
+    """The scopes that count a topic of a namespace."""
     trees = (Scope(tier, in_tree=True) for tier in parents(namespace))
     return (Scope(namespace, in_tree=False), EVERYTHING, *trees)
 
 
 class Part(NamedTuple):
-    """So many topics and partitions more in a scope; fewer, if they are negative."""
+    """Topics and partitions that are added to a scope, or removed if they are negative."""
 
     scope: Scope
     topics: int
@@ -73,17 +73,18 @@ class Counts:
         self.include(parts)
 
     def include(self, parts: Iterable[Part]) -> None:
-        """Count these, too."""
+        """Count these parts, too."""
         for scope, topics, partitions in parts:
             self._topics[scope] += topics
             self._partitions[scope] += partitions
 
     def add(self, namespace: str, partitions: int, topics: int = 1) -> None:
-        """Count so many partitions, and topics, more in a namespace."""
+        """Count further partitions, and topics, in a namespace."""
         self.include(Part(scope, topics, partitions) for scope in scopes(namespace))
 
     def topics(self, path: str) -> int:
-        """Topics of one namespace (``""``: the default one), without those below it."""
+        """Topics of one namespace (``""``: the default one), without those of namespaces below
+        it."""
         return self._topics[Scope(path, in_tree=False)]
 
     def partitions(self, path: str) -> int:
@@ -101,7 +102,8 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """One counted limit: ``most`` are allowed, ``would_be`` there would be ``where``."""
+    """One counted limit: ``most`` are allowed, and after the change ``where`` would have
+    ``would_be``."""
 
     rule: str
     most: int
@@ -110,7 +112,7 @@ class Limit:
     where: str
 
     def sentence(self, subject: str) -> str:
-        """The violation, without its full stop; ``subject`` is what is too many."""
+        """The violation, without its full stop; ``subject`` is the thing that exceeds the limit."""
         allowed = allowance(Range(max=self.most), countable=True)
         return f"With {subject}, {self.where} would have {self.would_be} {self.noun}, and {allowed}"
 
@@ -121,7 +123,8 @@ def over(
     """The limits of a namespace that ``more`` topics and partitions would exceed.
 
     Messages name ``topic``; ``org:`` is the namespace ``org``. A limit on a number that does not
-    grow is not checked, so topics can still be changed after a limit was lowered below it.
+    grow is not checked, so topics can still be changed after a limit was lowered below the present
+    number.
     """
     return [
         violation(placed, limit.rule, limit.sentence(shown_name(topic)), limit.would_be, limit.most)
@@ -134,7 +137,7 @@ def over(
 def nearly_over(
     policies: Policies, usage: Usage, more: Usage, topic: str, namespace: str
 ) -> list[Violation]:
-    """The limits that would hold, with less than 20 % left."""
+    """The limits that are not exceeded, but with less than 20 % left."""
     return [
         near_miss(placed, limit.rule, topic, limit.would_be, limit.most)
         for placed in policies.of(namespace)
@@ -144,7 +147,8 @@ def nearly_over(
 
 
 def tree_text(path: str | None) -> str:
-    """The tree of a block's namespace in a sentence; nothing is below the default one."""
+    """The tree of a block's namespace in a sentence; the default namespace has no namespaces below
+    it."""
     if path is None:
         return "all namespaces together"
     return f"namespace '{path}' and all below it" if path else "the default namespace"
@@ -160,7 +164,7 @@ def _limits(placed: Placed, usage: Usage, more: Usage, namespace: str) -> Iterat
     if block.max_partitions is not None and (added := more.partitions(namespace)) > 0:
         would_be = usage.partitions(namespace) + added
         yield Limit("max_partitions", block.max_partitions, would_be, "partitions", here)
-    # Nothing is below the default namespace, though every path is below the empty one.
+    # The default namespace has no namespaces below it, though every path is below the empty path.
     alone = path == ""
     if block.max_topics_in_tree is not None:
         added = more.topics("") if alone else more.tree_topics(path)

@@ -1,8 +1,8 @@
 """Topics that MirrorMaker 2 creates for itself, by their names under its default policy.
 
-It names them itself and sets their configs, and does not start without them. So rules on names
-(``name_pattern``) and on which configs are set (``configs.required``, ``configs.allowed``) do not
-apply to them; ranges, ``configs.forbidden`` and classes do.
+MirrorMaker names them itself and sets their configs, and does not start without them. So rules on
+names (``name_pattern``) and on which configs are set (``configs.required``, ``configs.allowed``) do
+not apply to them; ranges, ``configs.forbidden`` and classes do.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ _CHECKPOINTS: Final = ".checkpoints.internal"
 
 
 def is_made_by_mirror_maker(topic: str) -> bool:
-    """Whether a name, without its namespace, is that of a topic which MirrorMaker creates for some
-    alias: ``mm2-configs.A.internal``, ``A.checkpoints.internal``.
+    """Whether a name, without its namespace, is the name of a topic which MirrorMaker creates for
+    some alias: ``mm2-configs.A.internal``, ``A.checkpoints.internal``.
 
-    Narrower than ``isMM2InternalTopic`` (KIP-1074), by which any name that begins ``mm2`` and ends
-    ``.internal`` is its own. Source: MirrorMakerConfig.workerConfig for three of them, and
+    Narrower than ``isMM2InternalTopic`` (KIP-1074), which accepts any name that begins with ``mm2``
+    and ends with ``.internal``. Source: MirrorMakerConfig.workerConfig for three of them, and
     DefaultReplicationPolicy.offsetSyncsTopic and checkpointsTopic.
     """
     if topic.endswith(_CHECKPOINTS):
@@ -35,7 +35,7 @@ def is_made_by_mirror_maker(topic: str) -> bool:
 
 
 def config_rules(rules: ConfigRules, topic: str) -> ConfigRules:
-    """The rules of a block on configs, for a topic of that name without its namespace."""
+    """The rules of a block on configs, for a topic with this name, without its namespace."""
     if not is_made_by_mirror_maker(topic):
         return rules
     return rules.model_copy(update={"required": {}, "allowed": None})

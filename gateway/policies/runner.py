@@ -13,28 +13,28 @@ from gateway.policies.tree import Placed, Policies
 from gateway.policies.violation import Violation
 
 STOP_SECONDS = 2.0
-"""For policies to close when the gateway stops."""
+"""Seconds for policies to close when the gateway stops."""
 
 REPLACE_SECONDS = 60.0
-"""For replaced policies to close: longer than any call may take; nothing waits for it."""
+"""Seconds for replaced policies to close: longer than any call may take. Nothing waits for this."""
 
 
 class Generation:
     """The classes of one configuration, by the block that names each."""
 
     def __init__(self, instances: Iterable[PolicyInstance] = ()) -> None:
-        # A block is known by its identity: a reload may set the same one anew.
+        # A block is known by its identity, because a reload may set an equal block anew.
         self._instances = {id(instance.block): instance for instance in instances}
         self._under_way = 0
         self._unused = asyncio.Event()
         self._unused.set()
 
     def of(self, placed: Placed) -> PolicyInstance | None:
-        """The policy of a block, or None if the block is not of this configuration."""
+        """The policy of a block, or None if the block belongs to another configuration."""
         return self._instances.get(id(placed.block))
 
     async def ask(self, instance: PolicyInstance, metadata: RequestMetadata) -> Violation | None:
-        """The violation that a policy finds; :meth:`retire` waits for it."""
+        """The violation that a policy finds; :meth:`retire` waits for the call."""
         self._under_way += 1
         self._unused.clear()
         try:
@@ -45,22 +45,22 @@ class Generation:
                 self._unused.set()
 
     async def retire(self, seconds: float) -> None:
-        """Close the policies once no call is under way; each step takes up to ``seconds``."""
+        """Close the policies once no call is in progress; each step takes up to ``seconds``."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                # A topic that is judged by several classes has begun the next call by the time
-                # that this continues.
+                # If several classes judge a topic, its next call has begun by the time that this
+                # continues.
                 while self._under_way:
                     await self._unused.wait()
         await self.close(seconds)
 
     async def close(self, seconds: float) -> None:
-        """Close the policies; those that do not end within ``seconds`` are left behind."""
+        """Close the policies; policies that do not end within ``seconds`` are left behind."""
         await asyncio.gather(*(each.close(seconds) for each in self._instances.values()))
 
 
 class PolicyRunner:
-    """The classes of the present configuration; those before it stay until no call needs them."""
+    """The classes of the present configuration; former classes stay until no call needs them."""
 
     def __init__(self) -> None:
         self._failures = Failures()
@@ -68,8 +68,9 @@ class PolicyRunner:
         self._before: dict[Generation, asyncio.Task[None]] = {}
 
     async def prepare(self, policies: Policies, configs: Mapping[str, str | None]) -> Generation:
-        """Make and configure the classes of a configuration, all at once; ``configs`` are those of
-        a broker. Raises PolicyError for the first that cannot be used, and closes the others."""
+        """Create and configure the classes of a configuration, all at once. ``configs``: a
+        broker's. Raises PolicyError for the first class that cannot be used, and closes all
+        others."""
         made = [PolicyInstance(placed, self._failures) for placed in with_class(policies)]
         starts = [asyncio.ensure_future(each.start(configs)) for each in made]
         generation = Generation(made)
@@ -84,18 +85,18 @@ class PolicyRunner:
         return generation
 
     def take(self, generation: Generation) -> None:
-        """Use these policies from now on; close the former once their calls have ended."""
+        """Use these policies from now on; close the former policies once their calls have ended."""
         before, self._present = self._present, generation
         task = asyncio.get_running_loop().create_task(before.retire(REPLACE_SECONDS))
         self._before[before] = task
         task.add_done_callback(lambda _: self._before.pop(before, None))
 
     async def discard(self, generation: Generation) -> None:
-        """Close policies that were prepared and are not used."""
+        """Close policies that were prepared but are not used."""
         await generation.close(STOP_SECONDS)
 
     async def why_not(self, placed: Placed, metadata: RequestMetadata) -> Violation | None:
-        """The violation that the class of a block finds; None also if it names no class.
+        """The violation that the class of a block finds; None also if the block names no class.
 
         The judge goes from block to block without waiting for anything else, so the classes of one
         configuration stay open between two calls.
@@ -106,7 +107,7 @@ class PolicyRunner:
             instance = generation.of(placed)
             if instance is not None:
                 return await generation.ask(instance, metadata)
-        # Defensive: the class of this block was closed, and should not be asked any more.
+        # Defensive: the class of this block was closed, and should not be called any more.
         message = f"The policy of this topic was replaced (policies: {KEY}, {placed.setter})."
         return Violation(RULE, message, placed.source, placed.block.mode)
 

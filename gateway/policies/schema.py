@@ -1,7 +1,7 @@
 """The JSON Schema of ``policies:``, for editors and for checks before a file is deployed.
 
-It is generated from the models that read the configuration. ``kafka-gateway check`` finds what a
-schema cannot express, such as a ``min`` above ``max``.
+It is generated from the models that read the configuration. ``kafka-gateway check`` finds errors
+that a schema cannot express, such as a ``min`` above ``max``.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def schema_text() -> str:
 
 
 def _tidy(model: dict[str, Any]) -> None:
-    """Leave out titles, which only repeat the keys, and defaults that say "nothing"."""
+    """Remove titles, which only repeat the keys, and defaults that have no value."""
     model.pop("title", None)
     for rule in model["properties"].values():
         rule.pop("title", None)

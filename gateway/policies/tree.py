@@ -1,7 +1,7 @@
 """Policies by namespace: blocks of the configuration, inherited down the tree of namespaces.
 
 All blocks from the outermost on have to allow a request, so an inner block cannot loosen a limit.
-Of the producer guarantee the innermost block counts.
+For the producer guarantee the innermost block counts.
 """
 
 from __future__ import annotations
@@ -25,19 +25,20 @@ CACHE_LIMIT: Final = 100_000
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A block and if it is set: ``source`` is its place in the configuration, ``setter`` the same
-    for messages; ``namespace`` is its path, None for ``everywhere``, ``""`` for the default
-    namespace."""
+    """A block and the place where it is set."""
 
     source: str
+    """Its place in the configuration."""
     setter: str
+    """The same for messages."""
     namespace: str | None
+    """Its path; None for ``everywhere``, ``""`` for the default namespace."""
     block: PolicyBlock
 
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """The acks and idempotence that producers are held to, and where each was set."""
+    """The acks and idempotence that producers have to use, and where each was set."""
 
     acks: AcksGuarantee
     idempotence: IdempotenceGuarantee
@@ -46,14 +47,14 @@ class Guarantee:
 
     @property
     def flags(self) -> int:
-        """The guarantee as bits, which the hot path or-s together over a request's topics."""
+        """The guarantee as bits; the hot path or-s the bits of a request's topics together."""
         acks = {"observe": 0, "upgrade": UPGRADE_ACKS, "require": REQUIRE_ACKS}[self.acks]
         return acks | (REQUIRE_IDEMPOTENCE if self.idempotence == "require" else 0)
 
 
 class Policies:
-    """The policies of one configuration. ``counts``: some limit the number of topics or partitions;
-    ``judges``: topics are subject to any at all."""
+    """The policies of one configuration. ``counts``: whether any policy limits the number of topics
+    or partitions. ``judges``: whether topics are subject to any policy."""
 
     def __init__(self, settings: PolicySettings | None = None) -> None:
         self.settings = PolicySettings() if settings is None else settings
@@ -65,7 +66,7 @@ class Policies:
         self._guarantees: dict[str, Guarantee] = {}
 
     def of(self, namespace: str) -> tuple[Placed, ...]:
-        """The blocks that the topics of a namespace are subject to, outermost first."""
+        """The blocks to which the topics of a namespace are subject, outermost first."""
         found = self._placed.get(namespace)
         if found is None:
             if len(self._placed) >= CACHE_LIMIT:
@@ -75,7 +76,7 @@ class Policies:
         return found
 
     def guarantee(self, namespace: str) -> Guarantee:
-        """The guarantee of a namespace: of each half the innermost block that sets it."""
+        """The guarantee of a namespace: each half from the innermost block that sets it."""
         found = self._guarantees.get(namespace)
         if found is None:
             if len(self._guarantees) >= CACHE_LIMIT:

@@ -1,4 +1,4 @@
-"""Violations of one policy's rules by a topic, and the sentences that clients read of them."""
+"""Violations of one policy's rules by a topic, and their sentences for clients."""
 
 from __future__ import annotations
 
@@ -14,40 +14,39 @@ from gateway.policies.tree import Placed
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """A rule that a topic does not satisfy.
-
-    ``rule`` names the rule as the configuration does (``partitions.max``, ``configs.required``,
-    ``create.topic.policy``). ``message`` is a sentence for the client, in logical names, with the
-    value, the limit and who set it. ``source`` is the place in the configuration
-    (``policies.namespaces.org``), ``mode`` that of its block: ``enforce`` rejects, ``warn`` is
-    only counted and logged. ``value`` and ``limit`` are the numbers that it is about, if any.
-
-    A near miss (``near``) is no violation: it is allowed, and reported to the traffic log.
-    """
+    """A rule that a topic does not satisfy. A near miss (``near``) is no violation: it is allowed,
+    and reported to the traffic log."""
 
     rule: str
+    """The rule's name in the configuration (``partitions.max``, ``configs.required``,
+    ``create.topic.policy``)."""
     message: str
+    """A sentence for the client, in logical names, with the value, the limit and the block that
+    sets it."""
     source: str
+    """The place in the configuration (``policies.namespaces.org``)."""
     mode: Mode
+    """The mode of the block: ``enforce`` rejects; ``warn`` is only counted and logged."""
     value: int | None = None
+    """The number that violates the limit, if the rule has one."""
     limit: int | None = None
     near: bool = False
 
     @property
     def rejects(self) -> bool:
-        """Whether the topic is rejected because of it."""
+        """Whether the topic is rejected for this violation."""
         return self.mode == "enforce" and not self.near
 
 
 def enforced(found: Iterable[Violation]) -> list[Violation]:
-    """The violations that reject a topic; the others only warn, or are near misses."""
+    """The violations that reject a topic; all others only warn, or are near misses."""
     return [one for one in found if one.rejects]
 
 
 def violation(
     placed: Placed, rule: str, sentence: str, value: int | None = None, limit: int | None = None
 ) -> Violation:
-    """The violation of a declared rule; ``sentence`` goes without its full stop."""
+    """The violation of a declared rule; ``sentence`` is without its full stop."""
     message = f"{sentence} (policies: {rule}, {placed.setter})."
     return Violation(rule, message, placed.source, placed.block.mode, value, limit)
 
@@ -58,7 +57,7 @@ def near_miss(placed: Placed, rule: str, topic: str, value: int, limit: int) -> 
 
 
 def near_miss_of(placed: Placed, rule: str, subject: str, value: int, limit: int) -> Violation:
-    """The same of any subject, as it stands in a sentence."""
+    """The same for any subject, in the form that a sentence needs."""
     sentence = f"For {subject} {value} is allowed, near the limit of {limit}"
     return replace(violation(placed, rule, sentence, value, limit), near=True)
 
@@ -69,7 +68,7 @@ def is_near(value: int, limit: int) -> bool:
 
 
 def shown_name(topic: str) -> str:
-    """A topic in a sentence, or the namespace that a name with ``:`` at its end stands for."""
+    """A topic in a sentence, or a namespace if the name ends in ``:``."""
     if topic.endswith(DELIMITER):
         return f"namespace '{topic.removesuffix(DELIMITER)}'"
     return f"topic '{topic}'"
@@ -93,14 +92,14 @@ def ends(rule: str, allowed: Range | None) -> list[tuple[str, int]]:
 
 
 def broken_bound(allowed: Range, value: float) -> Bound | None:
-    """The end of a range that a value is beyond, or None if it is within."""
+    """The end of a range that a value exceeds, or None if it is within the range."""
     if allowed.allows(value):
         return None
     return "min" if allowed.min is not None and value < allowed.min else "max"
 
 
 def allowance(allowed: Range, bound: Bound | None = None, *, countable: bool = False) -> str:
-    """A range, or one end of it, as the end of a sentence: ``at most 12 is allowed``; of countable
+    """A range, or one end of it, as the end of a sentence: ``at most 12 is allowed``; for countable
     things ``at most 12 are allowed``."""
     low = allowed.min if bound != "max" else None
     high = allowed.max if bound != "min" else None
@@ -119,7 +118,7 @@ def cut(text: str) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """``a, b and c``; the first ones, if there are many."""
+    """``a, b and c``; only the first names, if there are many."""
     shown = [cut(name) for name in names[:_MAX_LISTED]]
     more = len(names) - len(shown)
     if more:

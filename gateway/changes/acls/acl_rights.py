@@ -130,7 +130,7 @@ class AclRights:
         the error code for the cluster.
 
         That right is ALTER on the pattern's namespace, for which the namespace's ACLs are
-        delegated. None if the pattern is in no namespace, or if ALTER on the namespace is allowed
+        delegated. None for a pattern in no namespace, and when ALTER on the namespace is allowed
         without delegation (``allow.everyone.if.no.acl.found``).
         """
         namespace = namespace_of(pattern)

@@ -4,8 +4,8 @@ linked.
 A name gives rights, too. So a new name must give nobody a right that the principal making the
 change could not have granted, and take away no right that this principal could not have removed.
 One rule decides that for every such change, from the patterns with ACLs that apply to a name before
-and after it. A pattern *applies* to a name if it covers the name, or if it covers a namespace that
-the name is in: a namespace's pattern is a gate, or its ACLs are inherited.
+and after it. A pattern *applies* to a name if it covers the name, or a namespace that the name is
+in: a namespace's pattern is a gate, or its ACLs are inherited.
 """
 
 from __future__ import annotations

@@ -105,7 +105,7 @@ class Context:
     deprecated_grants: Counter[str] = field(default_factory=Counter)
     """Counts deprecated ACLs that clients created, by operation, until the counts are read."""
     freezer: Freezer = NO_FREEZER
-    """Keeps names from clients while their topics change, and waits for what is ``at_work``."""
+    """Keeps names from clients while their topics change, and waits for the changes ``at_work``."""
     at_work: AtWork = field(default_factory=AtWork)
     ids: IdListing = field(default_factory=IdListing)
     """Lists groups and transactional ids."""

@@ -3,7 +3,7 @@ have its prefix.
 
 A broker lists only the ids that it coordinates, and of these only the ids that the gateway's
 principal may describe. So all brokers are queried. The listing fails if a broker does not respond,
-or if a partition of the topics that hold groups and ids has no leader.
+or a partition of the topics that hold groups and ids has no leader.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class IdListing:
             self._next = asyncio.create_task(self._list_after(self._running, admin, versions))
             self._next.add_done_callback(_retrieve)
         try:
-            # If one caller is cancelled, the listing must go on for the other callers.
+            # A cancelled caller must not cancel the listing of the other callers.
             ids = await asyncio.shield(self._next)
         except (OSError, ProtocolError):
             raise Rejected.of(_NOT_ALL) from None

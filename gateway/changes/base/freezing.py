@@ -44,7 +44,7 @@ LASTS: Final = 60_000
 change within a freeze takes."""
 
 FORCED_BY: Final = "gateway.force"
-"""The config with which a move proceeds after that time, whatever requests are in progress."""
+"""The config with which a move proceeds after that time, even while requests are in progress."""
 
 _FIRST_LOOK: Final = 0.002
 _LAST_LOOK: Final = 0.05
@@ -153,7 +153,7 @@ class Hold:
         await self._thaw()
 
     def check(self, newest: Snapshot, names: Iterable[LogicalName] = ()) -> None:
-        """Raise :class:`Rejected` if this freeze has ended, or if another freeze holds one of
+        """Raise :class:`Rejected` if this freeze has ended, or another freeze holds one of
         ``names``.
 
         Other workers end this freeze if they took this process for gone. ``names`` lead to the

@@ -123,7 +123,7 @@ def settled(snapshot: Snapshot, entry: TopicEntry) -> TopicEntry | Removal:
     if busy or entry.topic_id is not None or snapshot.spelled(entry.flat) != entry.name:
         return entry
     if snapshot.links_of(entry.flat):
-        return entry  # by which they lead to it, whatever namespace is made
+        return entry  # the links lead to the topic by its entry
     return Removal(("topic", entry.flat))
 
 

@@ -68,8 +68,8 @@ def reserved_name(name: str) -> Rejected:
 def is_denial(why: Denied) -> bool:
     """Whether an error is a denial, which goes to the audit log: a rule of the gateway decided it.
 
-    A broker's errors are no denials. Nothing is decided if the client is to try again, or if there
-    are no ACLs at all.
+    A broker's errors are no denials. Nothing is decided when the client is to try again, or without
+    any ACLs.
     """
     return why.rule not in (BROKER, UNAVAILABLE) and why.code not in UNDECIDED
 

@@ -54,7 +54,7 @@ Replicas = Mapping[int, Sequence[int]]
 @dataclass(frozen=True, slots=True)
 class Layout:
     """The number of partitions and of replicas of each; or the ``assignments`` in place of both, if
-    a request gives assignments, or if partitions differ in their number of replicas."""
+    a request gives assignments or partitions differ in their number of replicas."""
 
     num_partitions: int | None = None
     replication_factor: int | None = None
@@ -279,9 +279,9 @@ async def check_arrivals(
 def check_counted_limits(
     context: Context, principal: str, newest: Snapshot, arrivals: Sequence[Arrival], listed: int
 ) -> None:
-    """Raise :class:`Rejected` if the topics exceed a counted limit, or if partitions are being
-    added to a topic since it was judged. Called while the catalog's writer decides. ``listed``:
-    when the cluster was listed, in milliseconds since the epoch."""
+    """Raise :class:`Rejected` for topics that exceed a counted limit, and for a topic to which
+    partitions are being added since it was judged. Called while the catalog's writer decides.
+    ``listed``: when the cluster was listed, in milliseconds since the epoch."""
     for one in arrivals:
         entry = newest.topics.get(one.flat)
         if one.partitions and entry is not None and entry.counted > one.partitions:

@@ -262,8 +262,8 @@ def read_adopt(configs: Mapping[str, str | None]) -> bool:
 
 def read_time(text: str, now: int) -> int:
     """A time in milliseconds since the epoch, given in milliseconds or in ISO 8601 (UTC if it has
-    no offset). Raises :class:`Rejected`, INVALID_CONFIG, if the text is no time or if the time is
-    past."""
+    no offset). Raises :class:`Rejected`, INVALID_CONFIG, for a text that is no time and for a time
+    that is past."""
     text = text.strip()
     if _MILLISECONDS.match(text):
         at = int(text)

@@ -72,9 +72,9 @@ class _Item:
     what: TopicResource | NamespaceResource
     operations: tuple[Operation, ...]
     moves: Move | Release | None = None
-    """Set if the topic is to be moved."""
+    """Set for a topic that is to be moved."""
     links: Operation | None = None
-    """Set if the topic's links are changed, or if the resource is a link."""
+    """Set for a change of the topic's links, and for a link itself."""
 
 
 @dataclass(slots=True, kw_only=True)

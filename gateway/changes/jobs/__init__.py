@@ -1,1 +1,1 @@
-"""Background jobs: what a change has begun is finished, by whichever process is there."""
+"""Background jobs: any process finishes the changes that a process has begun."""

@@ -33,7 +33,8 @@ from gateway.names import END_TOPIC, InvalidName, LogicalName, encode
 _MADE: Final = frozenset({0, TOPIC_ALREADY_EXISTS})
 _UNDECIDED: Final = frozenset({REQUEST_TIMED_OUT, NOT_CONTROLLER, THROTTLING_QUOTA_EXCEEDED})
 _TOO_FEW_BROKERS: Final = INVALID_REPLICATION_FACTOR
-"""While brokers start they are fenced, so there may be too few brokers for the replicas."""
+"""While brokers start they are fenced, so there are too few for the replicas. Their listings are
+most likely late then, so the end topic is tried again."""
 
 
 def end_topic(namespace: str, since: int) -> str | None:

@@ -1,1 +1,1 @@
-"""Namespaces: made, deleted, configured. Decisions, and what they need of the broker."""
+"""Namespaces: created, deleted, configured. Decisions, and their queries to the broker."""

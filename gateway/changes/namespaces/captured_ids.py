@@ -58,7 +58,7 @@ def captured_ids_and_acls(
     ):
         inside = [one for some in captured_ids(tiers, listed).values() for one in some]
         found[what] = [_seen(access, kind, one) for one in paced(inside)]
-    if access.authorizes:  # else nobody can list them, and they decide nothing
+    if access.authorizes:  # otherwise ACLs decide nothing
         rights = AclRights(access, Operation.DESCRIBE)
         patterns = acls.inside(access.view.snapshot.acls, tiers)
         found["ACLs"] = [str(one) if rights.cover(one) else None for one in patterns]
@@ -107,8 +107,8 @@ def _everything(kind: ResourceType, tier: str) -> ResourcePattern:
 
 
 def _seen(access: Access, kind: ResourceType, one: str) -> str | None:
-    """An id in this view's spelling; None if this view has no spelling for it, or if the client may
-    not describe it."""
+    """An id in this view's spelling; None without a spelling in this view, and without the right to
+    describe it."""
     spelled = access.view.id_to_client(one.encode())
     if spelled is None:
         return None

@@ -174,8 +174,8 @@ def _read_configs(topic: Any) -> tuple[dict[str, str], dict[str, str], bool]:
 def check_tiers(view: View, path: str) -> list[str]:
     """The tiers to be created, outermost first, on the view's snapshot.
 
-    Raises :class:`Rejected` if the namespace exists, if it or a namespace above it is being
-    deleted, or if its name leaves no room for a topic's name.
+    Raises :class:`Rejected` if the namespace exists, it or a namespace above it is being deleted,
+    or its name leaves no room for a topic's name.
     """
     snapshot = view.snapshot
     deleting = snapshot.deleting_tier(path)
@@ -209,7 +209,7 @@ def captured_by(snapshot: Snapshot, tiers: Collection[str], flats: Iterable[byte
     """The existing topics that would be in these tiers, or whose names fold into the tiers' flat
     names, sorted.
 
-    A topic with an entry keeps its name, whatever namespaces there are. Topics that were created a
+    A topic with an entry keeps its name in spite of new namespaces. Topics that were created a
     moment ago are captured all the same, because they have an entry only until every listing has
     them.
     """
@@ -370,8 +370,8 @@ def _check_names(access: Access, path: str, tiers: Collection[str]) -> None:
 
 
 def _seen(access: Access, flat: str) -> str | None:
-    """A topic in this view's spelling; None if this view has no spelling for it, or if the client
-    may not describe it."""
+    """A topic in this view's spelling; None without a spelling in this view, and without the right
+    to describe it."""
     found = access.view.spell(flat.encode())
     if found is None or access.flat(DESCRIBE, flat.encode()) is not None:
         return None

@@ -171,7 +171,7 @@ def _has_changed_below(seen: Snapshot, newest: Snapshot, path: str) -> bool:
     """Whether topics in or below a namespace may inherit other keys than when the namespace was
     judged.
 
-    That is so if another namespace there has changed, or if a topic has come there, or has lost a
+    That is so if another namespace there has changed, or a topic has come there or has lost a
     config of its own. Topics that are being created do not count: their creation reads this
     namespace afterwards.
     """

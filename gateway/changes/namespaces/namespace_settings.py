@@ -51,7 +51,7 @@ shows that a value like ``User:alice,bob`` is wrong."""
 
 
 def existing(snapshot: Snapshot, path: str) -> Namespace:
-    """The namespace. Raises :class:`Rejected` if it does not exist, or if it is being deleted."""
+    """The namespace. Raises :class:`Rejected` if it does not exist or is being deleted."""
     found = snapshot.namespaces.get(path)
     if found is None:
         raise Rejected(UNKNOWN_TOPIC_OR_PARTITION, f"Namespace '{path}' does not exist.")

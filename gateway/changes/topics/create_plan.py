@@ -178,8 +178,8 @@ def reserved(snapshot: Snapshot, planned: Planned) -> Change:
 def settled(snapshot: Snapshot, planned: Planned, now: int) -> Change | None:
     """The change of the catalog for a topic that the broker has created, or None if it needs none.
 
-    Raises :class:`Rejected` if the topic's namespace was deleted, or if another topic has got its
-    name. Then the topic has to be deleted again.
+    Raises :class:`Rejected` if the topic's namespace was deleted or another topic has got its name.
+    Then the topic has to be deleted again.
     """
     held = snapshot.topics.get(planned.flat)
     moved = held is not None and held != planned.entry and held.name != planned.name

@@ -1,8 +1,8 @@
 """CreateTopics for namespaces and the topics in them.
 
 The order of steps makes this safe. Policies judge before any step. A topic whose flat name is not
-its natural one, or that limits count, gets its catalog entry first. Then the broker creates the
-topics; it decides which of two creations of a name is first. Then the catalog is read again, or
+its natural flat name, or that limits count, gets its catalog entry first. Then the broker creates
+the topics; it decides which of two creations of a name is first. Then the catalog is read again, or
 written. If a namespace was marked for deletion before that, the mark is seen, and the topic is
 rolled back; if it is marked later, its deletion finds the topic in its listing.
 """
