@@ -220,7 +220,7 @@ def _may_want_replicas(found: Any | Denied) -> bool:
 
 
 def _not_known(made: Mapping[str, int], response: Any) -> list[str]:
-    """The topics that a Metadata response has with too few partitions."""
+    """The topics that a Metadata response does not have, or has with too few partitions."""
     found = {topic.name: len(topic.partitions) for topic in response.topics}
     return [name for name in found if found[name] < made.get(name, 0)]
 
