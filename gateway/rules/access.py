@@ -24,16 +24,17 @@ _BROKER_RESOURCES = {4: "brokers", 8: "broker loggers"}
 
 
 def check_creation(view: View, spelled: str) -> Denied | None:
-    """Why a topic may not be created under this spelling, INVALID_TOPIC_EXCEPTION, or None if it
-    may.
+    """The denial (INVALID_TOPIC_EXCEPTION) of creating a topic under this spelling; None if the
+    topic may be created.
 
-    Rejected are names that may not be requested, default-namespace names that Kafka's folding of
-    ``.`` and ``_`` takes for a namespace's, and names that read as a topic's in a namespace that
-    does not exist, unless the cluster has such names. In a tree so are names that begin ``..``.
+    The gateway rejects a name that may not be requested, a default-namespace name that Kafka's
+    folding of ``.`` and ``_`` maps to a name of a namespace, and, unless the cluster has such
+    names, a name that reads as a topic in a namespace that does not exist. In a tree the gateway
+    also rejects a name that begins with ``..``.
     """
     found = view.resolve(spelled.encode())
     if isinstance(found, Denied):
-        # What is not known now may be right in a while: that error is one to try again after.
+        # A closed view may open in a while, so the client gets the view's retriable error.
         code = found.code if view.closed else INVALID_TOPIC_EXCEPTION
         return Denied(code, found.message, found.rule)
     try:
@@ -55,8 +56,8 @@ def check_creation(view: View, spelled: str) -> Denied | None:
 
 
 def collision(spelled: str) -> Denied:
-    """The denial of a default-namespace name that folds into a namespace's, which it does not name:
-    not every client may know of it."""
+    """The denial of a default-namespace name that folds into a name of a namespace. The message
+    does not name that namespace, because the client may not be allowed to know that it exists."""
     return Denied(
         INVALID_TOPIC_EXCEPTION,
         f"Topic '{spelled}' would collide with names of a namespace, since Kafka does not tell '.' "
@@ -66,8 +67,8 @@ def collision(spelled: str) -> Denied:
 
 
 def _namespace_like(view: View, spelled: str, name: LogicalName) -> Denied | None:
-    """The denial of a name that reads as one in a namespace which does not exist. A name with a
-    leading colon is explicitly in none."""
+    """The denial of a name that reads as a topic in a namespace that does not exist. A name with a
+    leading colon is explicitly outside of namespaces, so it is never denied here."""
     if name.namespace or spelled.startswith(_FROM_ROOT):
         return None
     meant = decode(name.topic)
@@ -87,7 +88,7 @@ def _namespace_like(view: View, spelled: str, name: LogicalName) -> Denied | Non
 def check_resource(resource_type: int, name: str) -> Denied | None:
     """The denial of access to the configs of a resource; None for topics.
 
-    A broker's configs hold its addresses, and concern all tenants.
+    A broker's configs are denied because they hold its addresses and concern all tenants.
     """
     if resource_type == TOPIC_RESOURCE:
         return None

@@ -1,10 +1,11 @@
-"""The names of ACL patterns, and filters: as a view's clients write them, as the catalog has them.
+"""The names of ACL patterns and filters: as a view's clients write them, as the catalog has them.
 
-The catalog knows logical names from the root. Under a home names are relative, as all names there:
-``orders`` is ``team-a:orders``, and LITERAL ``*``, every resource, is PREFIXED ``team-a:``, every
-resource of the home. Either spelling is read; what is shown reads back as the same pattern.
-In a tree absolute names are read in the view of their volume; all others, and LITERAL ``*``, are of
-the listener's volume, so that of another one is written as its mount, PREFIXED ``:la:tracking:``.
+The catalog stores logical names from the root. Under a home, names are relative: ``orders`` is
+``team-a:orders``, and LITERAL ``*``, every resource, is PREFIXED ``team-a:``, every resource of the
+home. The gateway accepts either spelling; a pattern that it shows reads back as the same pattern.
+In a tree, an absolute name is resolved in the view of its volume. All other names, and LITERAL
+``*``, belong to the listener's volume, so a client writes "every resource of another volume" as the
+volume's mount: PREFIXED ``:la:tracking:``.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from gateway.views.spelling import MAX_SPELLED, id_owner, parse_absolute, with_c
 from gateway.views.view import MAX_ID_BYTES, View
 
 _REST: Final = "t"
-"""Stands for the rest of a name: a legal spelling can only be read with a topic."""
+"""Stands for the rest of a name, because a legal spelling can only be parsed with a topic."""
 
 _KINDS: Final = tuple(kind for kind in ResourceType if kind > ResourceType.ANY)
 _STORED: Final = (PatternType.LITERAL, PatternType.PREFIXED)
@@ -46,7 +47,7 @@ def pattern_named(
 ) -> ResourcePattern | Denied:
     """The pattern that a client names. ``pattern_type`` is LITERAL or PREFIXED.
 
-    Namespaces need not exist, as topics need not in Kafka, but to be spelled the legal way.
+    A namespace need not exist, as a topic need not in Kafka, but its name must be legal.
     """
     home = view.settings.home or view.settings.home_elsewhere
     if kind not in NAMESPACED:
@@ -72,7 +73,7 @@ def pattern_named(
 
 
 def shown_pattern(view: View, pattern: ResourcePattern) -> ResourcePattern | None:
-    """A pattern with its name as the view's clients write it; None for what they do not see."""
+    """A pattern with its name as the view's clients write it; None if the view does not show it."""
     kind, pattern_type, name = pattern.type, pattern.pattern_type, pattern.name
     settings = view.settings
     if pattern == home_wildcard(view, kind):
@@ -87,12 +88,12 @@ def shown_pattern(view: View, pattern: ResourcePattern) -> ResourcePattern | Non
             return ResourcePattern(kind, pattern_type, text)
     if settings.home or (not settings.is_relative and kind in NAMESPACED):
         return None
-    # An id that was written before there was the namespace that it spells: it is shown as it is.
+    # An id that is older than the namespace that it spells is shown unchanged.
     return ResourcePattern(kind, pattern_type, name)
 
 
 def home_wildcard(view: View, kind: ResourceType) -> ResourcePattern | None:
-    """The pattern that LITERAL ``*`` stands for under a home; None without one."""
+    """The pattern that LITERAL ``*`` stands for under a home; None if the view has no home."""
     home = view.settings.home
     if not home or kind not in NAMESPACED:
         return None
@@ -103,7 +104,7 @@ def home_wildcard(view: View, kind: ResourceType) -> ResourcePattern | None:
 
 
 def _topic(view: View, name: str) -> str:
-    """The catalog's text for a topic's or namespace's name, or the beginning of one.
+    """The catalog's text for the name of a topic or namespace, or for the beginning of a name.
 
     Raises InvalidName.
     """
@@ -149,7 +150,7 @@ def _checked(text: str, name: str) -> str:
 
 
 def _id(view: View, name: str) -> str:
-    """The same for a group or transactional id: see ``Access.id_resource``."""
+    """The catalog's text for a group or transactional id (see ``Access.id_resource``)."""
     home, raw = view.settings.home, name.encode()
     if view.settings.shut or view.volume_of_group(raw) != view.settings.volume:
         raise InvalidName(f"'{name}' is in another volume than this one")
@@ -175,7 +176,8 @@ def _spelled(view: View, name: str) -> str:
 
 
 def _spelled_id(view: View, name: str) -> str:
-    """The same for an id, which may hold any character: what a request about it is asked by."""
+    """The colon form of an id, which may hold any character: requests that name the id are
+    authorized by this form."""
     owned = id_owner(view.snapshot, name + _REST)
     return name if owned is None else DELIMITER.join(owned).removesuffix(_REST)
 
@@ -184,7 +186,8 @@ def _spelled_id(view: View, name: str) -> str:
 
 
 class Found(NamedTuple):
-    """A pattern, how it is shown, and the entries of it that a filter matches."""
+    """A pattern in the catalog, the same pattern as the client sees it, and the pattern's entries
+    that a filter matches."""
 
     pattern: ResourcePattern
     shown: ResourcePattern
@@ -193,9 +196,9 @@ class Found(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ResolvedFilter:
-    """A client's filter in the catalog's terms: it matches what one of ``filters`` matches and the
-    view shows with the requested ``pattern_type``. ``names``: it names its patterns, so that each
-    filter matches one at most."""
+    """A client's filter in the catalog's terms: it matches a pattern if one of ``filters`` matches
+    it and the view shows it with the requested ``pattern_type``. ``names``: the client's filter
+    has a name, so each of ``filters`` matches one pattern at most."""
 
     view: View
     pattern_type: PatternType
@@ -203,7 +206,7 @@ class ResolvedFilter:
     names: bool
 
     def shown(self, pattern: ResourcePattern) -> ResourcePattern | None:
-        """The pattern as the client is shown it; None if the filter does not match it."""
+        """The pattern as the client sees it; None if the filter does not match the pattern."""
         shown = shown_pattern(self.view, pattern)
         if shown is None or shown.pattern_type is self.pattern_type:
             return shown
@@ -212,7 +215,7 @@ class ResolvedFilter:
         return None if self.pattern_type in _STORED and not named else shown
 
     def patterns(self) -> list[ResourcePattern]:
-        """The patterns that a filter with a name matches, whether or not they exist."""
+        """The patterns that a filter with a name matches, even if they do not exist."""
         return [
             ResourcePattern(one.type, one.pattern_type, one.name)
             for one in self.filters
@@ -220,7 +223,7 @@ class ResolvedFilter:
         ]
 
     def in_catalog(self, snapshot: Snapshot) -> Iterator[Found]:
-        """The patterns of a catalog that it matches."""
+        """The patterns in the catalog that the filter matches."""
         for acls in self._candidates(snapshot):
             pattern = acls.pattern
             for one in self.filters:
@@ -235,7 +238,7 @@ class ResolvedFilter:
 
     @property
     def scans(self) -> bool:
-        """Whether all ACLs have to be looked through."""
+        """Whether the filter has to scan all ACLs."""
         return len(self.patterns()) < len(self.filters)
 
     def _candidates(self, snapshot: Snapshot) -> Iterable[ResourceAcls]:
@@ -247,8 +250,8 @@ class ResolvedFilter:
 def resolve_filter(view: View, wanted: AclFilter) -> ResolvedFilter:
     """A client's filter (KIP-140, KIP-290) in the catalog's terms.
 
-    A view confines a filter as it confines every name: under a home a filter without a name matches
-    what is in it, and a name outside of it matches nothing.
+    A view confines a filter as it confines every name: under a home, a filter without a name
+    matches the patterns in the home, and a filter with a name outside of the home matches nothing.
     """
     kinds = _KINDS if wanted.type is ResourceType.ANY else (wanted.type,)
     if view.settings.home:
@@ -264,7 +267,8 @@ def resolve_filter(view: View, wanted: AclFilter) -> ResolvedFilter:
 
 
 def _entries(one: AclFilter, acls: ResourceAcls) -> frozenset[AclEntry]:
-    """The entries of a pattern that a filter matches: of the many patterns, mostly none."""
+    """The entries of a pattern that a filter matches; for most patterns there are no such
+    entries."""
     wanted = one.principal
     if wanted is not None and not any([entry.principal == wanted for entry in acls.entries]):
         return frozenset()
@@ -272,7 +276,8 @@ def _entries(one: AclFilter, acls: ResourceAcls) -> frozenset[AclEntry]:
 
 
 def _open(view: View, wanted: AclFilter, kinds: Iterable[ResourceType]) -> Iterator[AclFilter]:
-    """Filters without a name. What LITERAL ``*`` of a home stands for is PREFIXED."""
+    """Filters without a name. Under a home, LITERAL ``*`` also asks for the PREFIXED pattern that
+    it stands for."""
     if not view.settings.home:
         yield wanted
         return
@@ -286,7 +291,7 @@ def _open(view: View, wanted: AclFilter, kinds: Iterable[ResourceType]) -> Itera
 def _named(
     view: View, name: str, wanted: PatternType, kinds: Iterable[ResourceType]
 ) -> Iterator[tuple[ResourcePattern, PatternType]]:
-    """The patterns that a name may stand for, each with the pattern type to look for."""
+    """The patterns that a name may stand for, each with the pattern type to search for."""
     if not name:
         return
     types = {PatternType.ANY: _STORED, PatternType.MATCH: (PatternType.LITERAL,)}
@@ -298,5 +303,5 @@ def _named(
         yield found, PatternType.MATCH if match else found.pattern_type
         raw = ResourcePattern(kind, pattern_type, view.own_id(name.encode()).decode())
         if kind in NAMESPACED - {ResourceType.TOPIC} and not view.settings.home:
-            # It may have been written before there was the namespace that it spells.
+            # The pattern may be older than the namespace that its name spells.
             yield raw, wanted if wanted is PatternType.MATCH else pattern_type

@@ -1,4 +1,4 @@
-"""The spellings of an ACL pattern's name in a view, and which volume of a tree a pattern is of."""
+"""The spellings of an ACL pattern's name in a view, and the volume that owns a pattern in a tree."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def spellings(view: View, pattern: ResourcePattern) -> list[str]:
 
 
 def _in_tree(view: View, name: str, relative: list[str], *, is_topic: bool) -> list[str]:
-    """The spellings of a pattern's name in a tree, for a view without a home of its own."""
+    """The spellings of a pattern's name in a tree, for a view that has no home."""
     settings = view.settings
     if is_topic:
         if not settings.is_relative:
@@ -48,8 +48,8 @@ def _in_tree(view: View, name: str, relative: list[str], *, is_topic: bool) -> l
 
 
 def volume_of_pattern(view: View, kind: ResourceType, name: str | None) -> str:
-    """The mount of the volume that a client's pattern, or filter, of one type of resource is of;
-    ``view`` is any of the listener's."""
+    """The mount of the volume that owns a client's pattern or filter of one resource type. ``view``
+    is any view of the listener."""
     settings = view.settings
     if name is None or kind not in NAMESPACED:
         return settings.listener_volume
@@ -59,8 +59,8 @@ def volume_of_pattern(view: View, kind: ResourceType, name: str | None) -> str:
 
 
 def volumes_of_filter(view: View, wanted: AclFilter) -> tuple[str, ...]:
-    """The mounts of the volumes that a client's filter reads, each of which resolves it: several if
-    it is of ANY type and its name another one as a topic's and as an id."""
+    """The mounts of the volumes that resolve a client's filter. There are several if the filter is
+    of type ANY and its name belongs to one volume as a topic and to another volume as an id."""
     kinds = sorted(NAMESPACED) if wanted.type is ResourceType.ANY else (wanted.type,)
     found = dict.fromkeys(volume_of_pattern(view, kind, wanted.name) for kind in kinds)
     return tuple(found)

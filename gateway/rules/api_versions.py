@@ -26,16 +26,17 @@ UNKNOWN_SOFTWARE = ("unknown", "unknown")
 
 
 class InvalidClientSoftware(Exception):
-    """A client software name or version that Kafka answers with INVALID_REQUEST."""
+    """The client software name or version is one that Kafka rejects with INVALID_REQUEST."""
 
 
 def cut(version: int, response_body: bytes, decided: Mapping[int, Declaration]) -> bytes:
-    """A broker's ApiVersionsResponse, cut to the APIs that the gateway has ``decided``, by key.
+    """A broker's ApiVersionsResponse, cut to the APIs that ``decided`` has, by API key.
 
-    An API is listed with the versions that both serve, if any; APIs that the gateway answers itself
-    are listed with its own. A declaration may have another minimum. Features are kept. A response
-    with UNSUPPORTED_VERSION is in version 0's form, whatever the request's, and lists ApiVersions
-    alone (KIP-511). Raises ProtocolError.
+    The gateway lists an API with the versions that the gateway and the broker both serve, and drops
+    it if there are no such versions. If the gateway answers the API itself, it lists its own
+    versions. A declaration may set another minimum. Features are kept. A response with
+    UNSUPPORTED_VERSION is in version 0's form, whatever the request's version, and lists
+    ApiVersions alone (KIP-511). Raises ProtocolError.
     """
     if response_body[:2] == UNSUPPORTED_VERSION.to_bytes(2, "big"):
         version = 0
@@ -48,11 +49,11 @@ def cut(version: int, response_body: bytes, decided: Mapping[int, Declaration]) 
 
 
 def before_login(version: int, served: Any, decided: Mapping[int, Declaration]) -> bytes:
-    """The response to a client that has not logged in, made of a broker's earlier one.
+    """The response to a client that has not logged in, made from a broker's earlier response.
 
-    ``served`` is that broker's ApiVersionsResponse, of any version. No broker is queried for a
-    client that may never authenticate. Features whose lowest version is 0 are left out before v4,
-    whose readers take 0 for a mistake (KIP-1022).
+    ``served`` is that broker's ApiVersionsResponse, of any version. The gateway does not query a
+    broker here, because the client may never authenticate. Before v4, features whose lowest version
+    is 0 are left out, because the client would reject a minimum of 0 (KIP-1022).
     """
     shared = (_shared(each, decided) for each in served.api_keys)
     api_keys = [
@@ -65,10 +66,11 @@ def before_login(version: int, served: Any, decided: Mapping[int, Declaration]) 
 def between_gateways(
     version: int, served: Any, decided: Mapping[int, Declaration], split: Collection[int]
 ) -> bytes:
-    """The response to another gateway of the tree, made of what a cluster responded earlier.
+    """The response to another gateway of the tree, made from a cluster's earlier response.
 
-    It makes of ``served``, of this and of other clusters what its clients get. Only the APIs of
-    ``split`` are asked for by way of this gateway, so these are cut to the versions that it serves.
+    The other gateway combines ``served`` of this cluster and of other clusters into the response
+    for its clients. It sends this gateway requests of the ``split`` APIs only, so only these APIs
+    are cut to the versions that this gateway serves.
     """
     shared = (_shared(each, decided) if each.api_key in split else each for each in served.api_keys)
     api_keys = [_values(each) for each in shared if each is not None]
@@ -76,8 +78,8 @@ def between_gateways(
 
 
 def between_peers(version: int, apis: Mapping[int, tuple[int, int]]) -> bytes:
-    """The response at the port where gateways ask each other: these APIs, with the lowest and the
-    highest version of each."""
+    """The response at the port where gateways query each other: the APIs of ``apis``, each with its
+    lowest and highest version."""
     entries = [
         {"api_key": key, "min_version": first, "max_version": last}
         for key, (first, last) in sorted(apis.items())
@@ -94,11 +96,11 @@ def in_tree(
 ) -> bytes:
     """The response of one node in a tree of clusters.
 
-    ``served`` is the ApiVersionsResponse of its own cluster, ``reach`` those of all clusters that
-    the client can reach. The APIs of ``split`` are answered on every node for all of them, so they
-    are listed with the versions that all serve, if there are any. Finalized features are the same
-    on every node, the lowest of each, because Java's client takes those of the highest epoch,
-    whichever node's.
+    ``served`` is the ApiVersionsResponse of the node's own cluster, ``reach`` the responses of all
+    clusters that the client can reach. Every node answers the ``split`` APIs for all clusters, so
+    these are listed with the versions that all clusters serve, if there are any. The finalized
+    features are the same on every node, each at the lowest level of all clusters, because Java's
+    client uses the features with the highest epoch, whichever node sent them.
     """
     common = [{each.api_key: each for each in one.api_keys} for one in reach]
     api_keys = []
@@ -107,7 +109,7 @@ def in_tree(
             others = [one[entry.api_key] for one in common if entry.api_key in one]
             lowest = max((each.min_version for each in others), default=entry.min_version)
             highest = min((each.max_version for each in others), default=entry.max_version)
-            if lowest <= highest:  # else one cluster would take the API from all
+            if lowest <= highest:  # else one cluster would remove the API for all clusters
                 entry = replace(entry, min_version=lowest, max_version=highest)
         api_keys.append(entry)
     changes: dict[str, Any] = {"api_keys": tuple(api_keys)}
@@ -118,7 +120,7 @@ def in_tree(
 
 def _least_features(reach: Sequence[Any]) -> dict[str, Any]:
     """The finalized features that all clusters have, each at the lowest level, and the lowest
-    epoch; clusters that tell none (before 2.7) have none."""
+    epoch. A cluster before Kafka 2.7 reports no features, so the result is then empty."""
     told = [{each.name: each for each in getattr(one, "finalized_features", ())} for one in reach]
     names = [name for name in told[0] if all(name in one for one in told)]
     least = [
@@ -155,7 +157,8 @@ def client_software(version: int, request_body: bytes) -> tuple[str, str]:
 
 
 def _features(version: int, served: Any) -> dict[str, object]:
-    """The features of a broker's response, for one of a version; empty before features (2.7)."""
+    """The features of a broker's response, as fields of a response of ``version``; empty if the
+    broker is older than features (2.7)."""
     if not hasattr(served, "supported_features"):
         return {}
     values: dict[str, object] = {"finalized_features_epoch": served.finalized_features_epoch}

@@ -1,6 +1,7 @@
 """The authorized operations in responses (KIP-430), cut to what the client's ACLs allow.
 
-The broker reports the gateway's own operations there. Whole bodies in the client's names.
+The broker reports the operations of the gateway's own principal there. The functions work on whole
+message bodies, in which names are the client's.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from protocol.messages import has_field
 from protocol.pausing import eased
 
 NOT_ASKED: Final = -(2**31)
-"""The value of a response where the operations were not requested."""
+"""The value in a response if the client did not request the operations."""
 
 _CLUSTER_FIELD: Final = "cluster_authorized_operations"
 
@@ -33,8 +34,8 @@ _OF_TOPICS: Final = sum(
 
 
 def requested(api: Declaration, version: int, body: bytes) -> tuple[bool, bool]:
-    """Whether a request is for any operations, and whether for those of topics, which is the first
-    of its fields. Raises ProtocolError."""
+    """Whether a request asks for any authorized operations, and whether it asks for the operations
+    on topics (the first of its fields). Raises ProtocolError."""
     shown = api.operations
     if shown is None or not shown.asked_by:
         return shown is not None, shown is not None
@@ -50,9 +51,9 @@ def requested(api: Declaration, version: int, body: bytes) -> tuple[bool, bool]:
 def cut(
     api: Declaration, version: int, body: bytes, access: Access, *, of_topics: bool = False
 ) -> bytes:
-    """A response with those of its operations that ``access`` allows. If those ``of_topics`` were
-    requested, entries that the gateway made of missing topics get them too, as a broker reports
-    them of every topic that may be described."""
+    """A response with only the operations that ``access`` allows. If the client requested the
+    operations ``of_topics``, entries that the gateway made for missing topics get them too, because
+    a broker reports them for every topic that the client may describe."""
     response = messages.parse(f"{api.name}Response", version, body)
     changes: dict[str, Any] = {}
     shown = api.operations
@@ -71,7 +72,7 @@ def cut(
 
 
 def _cluster(shown: int, access: Access) -> int:
-    """None without DESCRIBE on the cluster (AuthHelper)."""
+    """The operations on the cluster: 0 if the client lacks DESCRIBE on the cluster (AuthHelper)."""
     if shown == NOT_ASKED or access.cluster(DESCRIBE) is None:
         return _allowed(shown, lambda op: access.cluster(op) is None)
     return 0

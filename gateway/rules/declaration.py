@@ -1,21 +1,22 @@
-"""Declarations of APIs: which names their messages hold, where, and what is done with them.
+"""Declarations of APIs: the names in an API's messages, their fields, and how the gateway handles
+them.
 
-``gateway.apis`` declares each API; the session, the rules and the documentation derive from that
-what they do with it, and nothing else in the gateway lists APIs.
+``gateway.apis`` declares each API. The session, the rules and the documentation derive the handling
+of an API from its declaration; nothing else in the gateway lists APIs.
 
-The ways of naming topics (or groups, for an API without topics) hold per item, by whose it is:
+The decisions for topics (or groups, for an API without topics) apply per item, by its owner:
 
 =========  ==================================================================================
 item       by name, by topic id, in "all"
 =========  ==================================================================================
-own        forwarded under its flat name; an id is forwarded as it is; listed
-foreign    outside the view's home: as unknown, the broker is not asked; not listed
-unknown    in a namespace that does not exist: as unknown, the broker is not asked
+own        forwarded under its flat name; an id is forwarded unchanged; listed
+foreign    outside the view's home: as unknown, not forwarded; not listed
+unknown    in a namespace that does not exist: as unknown, not forwarded
 admin      reserved names (``names.is_reserved``): as unknown, by name and by id; not listed
 =========  ==================================================================================
 
-"As unknown" is UNKNOWN_TOPIC_OR_PARTITION by name, UNKNOWN_TOPIC_ID by id and
-INVALID_TOPIC_EXCEPTION where a topic would be created.
+"As unknown" is UNKNOWN_TOPIC_OR_PARTITION by name, UNKNOWN_TOPIC_ID by id, and
+INVALID_TOPIC_EXCEPTION if the request would create a topic.
 """
 
 from __future__ import annotations
@@ -32,15 +33,16 @@ from gateway.rules.tree_brokers import BrokerList
 from protocol.schema import api_key_of
 
 TOPIC_ID: Final = "topic_id"
-"""The field that names a topic by id, in every message that has one."""
+"""The field that names a topic by id, in every message with topic ids."""
 
 PLACEHOLDER: Final = ":"
-"""A name that no topic can have: Metadata v0 requests it to get no topic, as empty means all."""
+"""A name that no topic can have. Metadata v0 requests this name to get no topics, because an empty
+array requests all topics there."""
 
 KIB: Final = 1024
 
 LAST: Final = 2**15 - 1
-"""Above every version."""
+"""A number above every version."""
 
 NOTHING: Final = 0
 """No operation is needed."""
@@ -51,7 +53,7 @@ CLUSTER_ACTION = int(Operation.CLUSTER_ACTION)
 
 
 class Do(Enum):
-    """The decision for one way of naming topics (or groups, for an API without topics)."""
+    """The decision for one way of naming topics (or groups, if the API has no topics)."""
 
     REWRITE = "names are rewritten in the request and restored in the response"
     CHECK = (
@@ -67,8 +69,8 @@ class Do(Enum):
 
 
 class Effect(Enum):
-    """The effect of a request, by which the gateway sends it once or again, and how long it waits
-    for another cluster's answer."""
+    """The effect of a request: it decides whether the gateway may send the request again, and how
+    long the gateway waits for another cluster's response."""
 
     LOOKUP = "none: every client asks for it on its way to records"
     DESCRIPTION = "none: operators ask for it"
@@ -76,9 +78,9 @@ class Effect(Enum):
 
 
 class Waits(Enum):
-    """What a broker may wait for before it responds. The gateway waits for no such response: a
-    Fetch that waits is answered as one of a session that is gone, and members of a group name
-    topics to each other only."""
+    """The event that a broker may wait for before it responds. The gateway does not wait for such a
+    response: it answers a waiting Fetch with an error of its fetch session, and members of a group
+    name topics to each other only."""
 
     NEVER = "it responds when it has done what was requested"
     FOR_RECORDS = "until there are records"
@@ -86,7 +88,7 @@ class Waits(Enum):
 
 
 class Records(Enum):
-    """The message that has record bytes, which pass as a stream."""
+    """The message (request or response) that holds record bytes, which the gateway streams."""
 
     NONE = "neither"
     REQUEST = "the request"
@@ -103,74 +105,93 @@ class Shadows(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """Operations (codes of :class:`gateway.acl_model.Operation`; 0: none) on the topics, groups
-    and transactional ids that a request names: Kafka's own (KafkaApis; docs: Authorization and
-    ACLs), which are the same at every version.
-    ``instead``: a principal with this operation on the cluster needs none on topics.
-    ``tells_illegal``: an illegal topic name is INVALID_TOPIC_EXCEPTION, not an unknown one.
-    ``empty_group``: brokers serve the empty group id "for backwards compatibility", as that of
-    offsets without members (GroupCoordinatorService); other requests with it are rejected there,
-    and under a home here, where its id at the broker is not empty."""
+    """The operations (codes of :class:`gateway.acl_model.Operation`; 0: no operation) that a
+    principal needs on the topics, groups and transactional ids that a request names. They are
+    Kafka's own (KafkaApis; docs: Authorization and ACLs) and the same at every version."""
 
     topic: int = NOTHING
     group: int = NOTHING
     transactional_id: int = NOTHING
+
     instead: int = NOTHING
+    """An operation on the cluster: a principal that has it needs no operation on topics."""
+
     tells_illegal: bool = False
+    """Whether an illegal topic name is INVALID_TOPIC_EXCEPTION, not an unknown topic."""
+
     empty_group: bool = False
+    """Whether brokers serve the empty group id "for backwards compatibility", as the group of
+    offsets without members (GroupCoordinatorService). Brokers reject other requests with the empty
+    id. Under a home the gateway rejects them, because the broker's id is then not empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Topics:
-    """The topics of one message, by the field names of its message classes.
-
-    ``array`` is the field that holds them and ``name`` the field of an element that names the
-    topic, or empty if the elements are the names. ``partitions`` is the array of its partitions
-    (None: the API answers a topic as a whole) and ``index`` the field that holds a partition's
-    number, or empty if the elements are the numbers. ``groups`` is the array of groups around the
-    topics, if there is one (OffsetFetch v8+, each with a ``group_id``).
-    """
+    """The topics of one message, by the field names of its message classes."""
 
     array: str
+    """The field that holds the topics."""
+
     name: str = "name"
+    """The field of an element that holds the topic's name; empty if the elements are the names."""
+
     partitions: str | None = None
+    """The array of a topic's partitions; None if the API answers a topic as a whole."""
+
     index: str = ""
+    """The field that holds a partition's number; empty if the elements are the numbers."""
+
     groups: str | None = None
+    """The array of groups around the topics, each with a ``group_id`` (OffsetFetch v8+)."""
 
 
 BY_PARTITION_INDEX: Final = Topics("topics", partitions="partitions", index="partition_index")
-"""The form of most messages."""
+"""The fields of most messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicShape:
-    """The position of topics in one API's messages, in its versions ``first`` to ``last`` (all).
-
-    ``error_code`` is the field of a response's partition (or topic) that holds the error and
-    ``error_values`` what stands beside it. ``codes`` changes the code of a rejection to what this
-    API answers in its place. ``all_or_nothing``: one rejected topic means that nothing is done.
-    ``one_spelling``: a topic's second spelling is rejected, not answered with a copy.
-    ``always_asked``: the response holds more than topics (brokers, an error of the group), so the
-    request is sent even when no topic is left in it; ``asked_for_none`` makes that request, if it
-    is not one with an empty array. ``error_of_all``: an error of the whole response (or group)
-    stands for all its topics. ``adjusted`` is a request that lost topics, without what only made
-    sense with them: it is given the request, whether a name is rejected, and the first spelling of
-    a name. ``prepared`` is a response as it is before errors are merged, ``merged`` as it is after.
-    """
+    """The position of topics in one API's messages, in its versions ``first`` to ``last`` (all)."""
 
     request: Topics
     response: Topics
+
     error_values: Mapping[str, object] = field(default_factory=dict)
+    """The fields beside the error code, with their values."""
+
     error_code: str = "error_code"
+    """The field of a response's partition (or topic) that holds the error code."""
+
     codes: Mapping[int, int] = field(default_factory=dict)
+    """The code of a rejection -> the code that this API returns in its place."""
+
     all_or_nothing: bool = False
+    """If one topic is rejected, nothing is done for the other topics."""
+
     one_spelling: bool = False
+    """A topic's second spelling is rejected; otherwise it is answered with a copy."""
+
     always_asked: bool = False
+    """The request is forwarded even if no topic is left in it, because the response holds more than
+    topics (brokers, an error of the group)."""
+
     error_of_all: bool = False
+    """An error of the whole response (or group) stands for all its topics."""
+
     asked_for_none: Callable[[int, bytes], bytes] | None = None
+    """(version, body without topics) -> the request for no topics, if an empty array does not
+    express that."""
+
     adjusted: Callable[[Any, Callable[[str], bool], Callable[[str], str]], Any] | None = None
+    """(request that lost topics, whether a name is rejected, the first spelling of a name) -> the
+    request without the fields that only made sense with the lost topics."""
+
     prepared: Callable[[int, bytes], bytes] | None = None
+    """(version, body of the response) -> the body into which errors are merged."""
+
     merged: Callable[[Any], Any] | None = None
+    """Response with its errors merged -> the response to send."""
+
     first: int = 0
     last: int = LAST
 
@@ -178,40 +199,47 @@ class TopicShape:
 @dataclass(frozen=True, slots=True)
 class ItemShape:
     """The position of groups, coordinator keys or config resources in one API's messages, in its
-    versions ``first`` to ``last`` (all).
-
-    ``asked`` is the request's array and ``asked_by`` the fields that name one of its elements
-    (none: the elements are the names); ``answered`` and ``answered_by`` are the response's.
-    ``error_values`` is what stands beside the error code of an answer.
-    """
+    versions ``first`` to ``last`` (all)."""
 
     asked: str
+    """The request's array."""
+
     asked_by: tuple[str, ...]
+    """The fields that name an element of the request's array; empty if the elements are names."""
+
     answered: str
+    """The response's array."""
+
     answered_by: tuple[str, ...]
+    """The same as ``asked_by``, for the response's array."""
+
     error_values: Mapping[str, object] = field(default_factory=dict)
+    """The fields beside an item's error code, with their values."""
+
     first: int = 0
     last: int = LAST
 
 
 @dataclass(frozen=True, slots=True)
 class ToldOperations:
-    """The authorized operations in a response (KIP-430).
-
-    ``asked_by`` are the fields by which a request asks for them (none: they are always told);
-    they stand in the field ``bits`` of the elements of ``array``, which ``named_by`` names (empty:
-    the response tells those of the cluster alone).
-    """
+    """The authorized operations in a response (KIP-430)."""
 
     asked_by: tuple[str, ...] = ()
+    """The fields by which a request asks for the operations; empty if every response has them."""
+
     array: str = ""
+    """The array whose elements have operations; empty if the response has only the cluster's."""
+
     named_by: str = ""
+    """The field that names an element of ``array``."""
+
     bits: str = ""
+    """The field of an element that holds its operations."""
 
 
 Translation = Callable[[Any, int, int, str], Mapping[str, object]]
-"""(request, its version, another version, the two as text) -> fields of the request at the other
-version. Raises ProtocolError if that version cannot say the same."""
+"""(request, its version, another version, both versions as text) -> the fields of the request at
+the other version. Raises ProtocolError if that version cannot express the request."""
 
 
 def _as_it_is(request: Any, before: int, after: int, where: str) -> Mapping[str, object]:
@@ -220,9 +248,9 @@ def _as_it_is(request: Any, before: int, after: int, where: str) -> Mapping[str,
 
 @dataclass(frozen=True)
 class Declaration:
-    """One API: its name, the versions that are served, a decision for each way of naming, and all
-    else that depends on which API it is. Modules outside the slices read that, and know no API by
-    name (``tests/gateway/test_api_names.py`` lists the exceptions)."""
+    """One API: its name, the versions that the gateway serves, a decision for each way of naming,
+    and everything else that depends on the API. Modules outside the slices read the declaration and
+    know no API by name (``tests/gateway/test_api_names.py`` lists the exceptions)."""
 
     name: str
 
@@ -238,10 +266,10 @@ class Declaration:
     null: Do = Do.ABSENT
 
     why: str = ""
-    """What the ways of naming do not say."""
+    """Text for the documentation, beside the decisions for the ways of naming."""
 
     effect: Effect = Effect.CHANGE
-    """Of an API whose requests go to other volumes; elsewhere nothing depends on it."""
+    """Used only if the API's requests go to other volumes."""
 
     waits: Waits = Waits.NEVER
 
@@ -250,54 +278,55 @@ class Declaration:
     needs: Needs = Needs()
 
     topics: tuple[TopicShape, ...] = ()
-    """One for each span of versions."""
+    """A shape for each span of versions."""
 
     items: tuple[ItemShape, ...] = ()
-    """One for each span of versions."""
+    """A shape for each span of versions."""
 
     seen: tuple[tuple[str, ...], ...] = ()
-    """The fields on the way to arrays of topics, in responses to requests that name none."""
+    """The fields on the way to arrays of topics, in responses to requests that name no topics."""
 
     operations: ToldOperations | None = None
 
     shadows: Shadows = Shadows.NONE
-    """What is done with topics of other volumes."""
+    """The decision for topics of other volumes."""
 
     division: Division | None = None
     """How requests divide by volume in a tree, or None if they are not divided."""
 
     brokers: BrokerList | None = None
-    """How brokers are listed in responses, if they are."""
+    """How responses list brokers; None if they list no brokers."""
 
     translated: Translation = _as_it_is
-    """What differs by more than fields at another version of a request."""
+    """Translates a request to another version, where the two differ by more than fields."""
 
     translated_response: Callable[[Any, Any, Any], Any] | None = None
-    """(response as the client's version has its fields, the broker's response, the request) -> the
-    response, complete."""
+    """(the response with the fields of the client's version, the broker's response, the request)
+    -> the complete response."""
 
     beside_error: Mapping[str, object] = field(default_factory=dict)
-    """What stands beside the error of a response if that is not the field's default or zero."""
+    """The values beside a response's error, for fields that are neither default nor zero then."""
 
     items_too: Callable[[int, int], bool] = field(default=lambda version, code: False)
-    """Whether the items are answered although the response has an error of its own."""
+    """(version, error code of the response) -> whether its items are answered all the same."""
 
     rejection: Callable[[int, bytes, int], bytes | None] = field(default=lambda *_: None)
-    """(version, request, code) -> the body where Kafka has another form, or None if it has not."""
+    """(version, request, code) -> the body, if Kafka rejects this request in a form of its own;
+    None otherwise."""
 
     lowest: Callable[[int], int] | None = None
-    """The lowest version that is advertised, given the broker's own."""
+    """The broker's lowest version -> the lowest version that the gateway advertises."""
 
     pipelined: bool = False
-    """Whether requests may be forwarded while earlier ones of the same API have no response yet;
+    """Whether a request may be forwarded while earlier requests of the same API await a response;
     every other request waits until its connection has nothing in flight."""
 
     small_request: int = 1 * KIB
-    """Requests of up to so many bytes are decided in one go, whatever they hold; longer ones may
-    take several slices (``gateway.slices``)."""
+    """Bytes: a request up to this size is decided in one go, whatever it holds; a longer request
+    may take several slices (``gateway.slices``)."""
 
     small_response: int = 2 * KIB
-    """Responses of up to so many bytes are restored in one go."""
+    """Bytes: a response up to this size is restored in one go."""
 
     @cached_property
     def key(self) -> int:
@@ -306,33 +335,33 @@ class Declaration:
 
     @property
     def answered_here(self) -> bool:
-        """Whether the gateway answers it itself, whatever the broker serves."""
+        """Whether the gateway answers the API itself, whatever the broker serves."""
         ways = (self.named, self.by_id, self.null)
         return all(do in (Do.ANSWER, Do.ABSENT) for do in ways)
 
     @property
     def first(self) -> int:
-        """The first version that is served."""
+        """The first version that the gateway serves."""
         return self.span[0]
 
     @property
     def last(self) -> int:
-        """The last version that is served."""
+        """The last version that the gateway serves."""
         return self.span[1]
 
     @property
     def versions(self) -> range:
-        """The versions that are served."""
+        """The versions that the gateway serves."""
         return range(self.first, self.last + 1)
 
     def versions_of(self, shape: TopicShape | ItemShape) -> range:
-        """The served versions that a shape is of."""
+        """The served versions that a shape applies to."""
         return range(max(self.first, shape.first), min(self.last, shape.last) + 1)
 
     def topic_shape(self, version: int) -> TopicShape | None:
-        """The position of topics at a version; None if no array holds topics."""
+        """The position of topics at a version; None if the messages hold no array of topics."""
         return next((s for s in self.topics if version in self.versions_of(s)), None)
 
     def item_shape(self, version: int) -> ItemShape | None:
-        """The position of other items at a version; None if no array holds any."""
+        """The position of other items at a version; None if the messages hold no such array."""
         return next((s for s in self.items if version in self.versions_of(s)), None)

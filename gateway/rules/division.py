@@ -1,8 +1,8 @@
-"""How requests divide by volume: what the declaration of an API says of it.
+"""How an API divides its requests by volume, as its declaration says.
 
 A **volume** is one Kafka cluster of a tree, known by its mount (``la:tracking``). ``volume_parts``
-divides requests and merges the answers, ``volume_down`` answers for a volume that does not. What is
-of one API alone stands in its slice, as the functions that a :class:`Division` names.
+divides requests and merges the responses; ``volume_down`` makes the errors for a volume that does
+not respond. An API's own functions stand in its slice, and a :class:`Division` refers to them.
 """
 
 from __future__ import annotations
@@ -21,91 +21,104 @@ from gateway.error_codes import (
 )
 
 Remembered = tuple[bytes | None, int]
-"""A topic as it was last seen: the 16 bytes of its id, if it has one, and how many partitions."""
+"""A topic as the gateway last saw it: the 16 bytes of its id (None: no id) and its partition
+count."""
 
 Recall = Callable[[Iterable[str] | None, Iterable[bytes]], Mapping[str, Remembered]]
-"""(names, None: all that are listed; topic ids) -> those that the volume had when it was last seen
-and that the principal may describe, by their names as the client spells them."""
+"""(names, or None for all listed topics; topic ids) -> the topics that the volume had when it was
+last seen and that the principal may describe, by their names as the client spells them."""
 
 
 class Names(Protocol):
-    """The volume of each name, as its mount path, for the clients of one listener. A protocol,
-    because ``connections`` has what knows it, and rules are pure."""
+    """The volume of each name, as its mount path, for the clients of one listener. This is a
+    protocol because rules are pure, and ``connections`` implements it."""
 
     @property
     def own(self) -> str:
         """The listener's volume."""
 
     def topic(self, name: bytes) -> str:
-        """The volume of a topic, or of what would be one."""
+        """The volume of a topic, even if the topic does not exist."""
 
     def topic_id(self, topic_id: bytes) -> str | None:
-        """The volume of a topic by the 16 bytes of its id; None: no volume knows it."""
+        """The volume of a topic by the 16 bytes of its id; None if no volume has the id."""
 
     def group(self, group_id: bytes) -> str:
         """The volume of a group or a transactional id."""
 
     def acl_pattern(self, resource_type: int, pattern_type: int, name: str | None) -> str:
-        """The volume of an ACL's pattern or of a filter's (``name`` None: any)."""
+        """The volume of an ACL pattern or filter (``name`` None: any name)."""
 
     def flat(self, name: bytes) -> bytes | None:
-        """A topic's name in its own cluster, by which DescribeTopicPartitions is sorted, or None if
-        no topic can have this name, or the client may not describe it."""
+        """A topic's name in its own cluster, by which DescribeTopicPartitions is sorted; None if
+        no topic can have this name or the client may not describe the topic."""
 
 
 @dataclass(frozen=True, slots=True)
 class Requested:
-    """Of which volume another gateway's response may tell: the one at ``path``. ``topic`` and
-    ``acl_pattern`` give the volume of a name or pattern, as the client writes it; ``has_id`` says
-    whether a volume of this gateway has a topic of an id."""
+    """The volume that another gateway was queried for, to check its response against."""
 
     path: str
+    """The mount path of the volume."""
+
     topic: Callable[[bytes], str]
+    """A topic's name, as the client writes it -> its volume."""
+
     acl_pattern: Callable[[int, int, str | None], str]
+    """An ACL pattern, as the client writes it (resource type, pattern type, name) -> its volume."""
+
     has_id: Callable[[bytes], bool]
+    """Whether a volume of this gateway has a topic with this id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One item of a request: its volume, and the key that its answer bears (None: no key, the
-    answer is in the same place)."""
+    """One item of a request."""
 
     volume: str
+    """The mount path of the volume that owns the item."""
+
     key: Hashable | None
+    """The key that the item's answer bears; None if the answer is in the same position."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """A request divided by volume: ``bodies`` has a request body, at the same version, for each.
-
-    ``only`` is the volume that the whole request belongs to, if it is one: its body is then the
-    client's own. ``own`` is the listener's volume, ``items`` are the items in the order of the
-    request. ``merger`` merges the answers where an API has its own way to.
-    """
+    """A request divided by volume."""
 
     version: int
+
     bodies: Mapping[str, bytes]
+    """Each volume's request body, at the client's version."""
+
     own: str
+    """The listener's volume."""
+
     items: tuple[Item, ...] = ()
+    """The items in the order of the request."""
+
     only: str | None = None
+    """The volume that owns the whole request, if there is one; its body is the client's own."""
+
     merger: Callable[[Parts, Mapping[str, bytes]], bytes] | None = None
+    """Merges the responses, if the API merges in a way of its own."""
 
 
 class Codes(NamedTuple):
-    """The error codes for what was requested of a volume that does not answer."""
+    """The error codes for the items of a volume that does not respond."""
 
     down: int
-    """It cannot be reached."""
+    """The volume cannot be reached."""
 
     denied: int
-    """Other gateways do not let this principal request it."""
+    """Other gateways do not let this principal request the items."""
 
     missing: int
-    """Other gateways know no such mount."""
+    """Other gateways have no such mount."""
 
     rejected: int
-    """Other gateways reject the question. An operator may correct the route, so that a lookup gets
-    a code after which clients try again."""
+    """Other gateways reject the query. A lookup gets a code after which clients retry, because an
+    operator may correct the route."""
 
 
 OF_CLUSTER: Final = Codes(
@@ -117,7 +130,7 @@ OF_CLUSTER: Final = Codes(
 OF_TOPICS: Final = OF_CLUSTER._replace(
     denied=TOPIC_AUTHORIZATION_FAILED, missing=UNKNOWN_TOPIC_OR_PARTITION
 )
-"""For APIs whose items are topics, or mostly."""
+"""For APIs whose items are topics, or mostly topics."""
 
 OF_LOOKUPS: Final = OF_TOPICS._replace(
     down=LEADER_NOT_AVAILABLE, rejected=UNKNOWN_TOPIC_OR_PARTITION
@@ -126,47 +139,47 @@ OF_LOOKUPS: Final = OF_TOPICS._replace(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Division:
-    """How the requests of an API divide by volume. Where it says nothing, they name nothing that a
-    volume owns, and the listener's volume answers them."""
+    """How the requests of an API divide by volume. If ``item``, ``whole`` and ``pages`` are not
+    set, no volume owns anything that the requests name, and the listener's volume answers them."""
 
     item: Callable[[Any, Names], Item] | None = None
-    """An entry of the request's array -> its item. The arrays are those of the API's shapes, whose
-    entries bear keys, or ``positions``."""
+    """An entry of the request's array -> its item. The arrays are ``positions``, or else the arrays
+    of the API's shapes, whose entries bear keys."""
 
     positions: tuple[str, str] | None = None
-    """The arrays of the request and of the response, if items belong together by position."""
+    """The arrays of the request and of the response, if their items match by position."""
 
     whole: Callable[[Any, Names], str | None] | None = None
-    """A request -> the volume that it is forwarded to as a whole, or None if it is divided."""
+    """A request -> the volume that the whole request is forwarded to; None to divide it."""
 
     pages: Callable[[int, bytes, Any, Names], Parts | None] | None = None
-    """Divides requests for pages: (version, body, the same read, names). None: all that a request
-    names is the listener's volume's."""
+    """(version, body, the parsed body, names) -> the parts of a request for pages; None if the
+    listener's volume owns every name in the request."""
 
     all_if_empty_below: int = 0
-    """Requests of the versions below this one request all by an empty array, not by null."""
+    """Below this version an empty array, not null, requests everything."""
 
     drops_error: bool = False
-    """Whether the error of the whole response is that of the listener's volume alone."""
+    """Whether only the listener's volume may set the error of the whole response."""
 
     codes: Codes = OF_CLUSTER
 
     denied: Callable[[Any], int] | None = None
-    """A request -> the code in place of ``codes.denied``, if it depends on the request."""
+    """A request -> the code in place of ``codes.denied``, if the code depends on the request."""
 
     failed: Callable[[int, bytes, int, str], bytes] | None = None
-    """(version, part of a request, code, message) -> the response in which each item has this
-    error, where ``volume_down.failed`` cannot make it. Raises ProtocolError."""
+    """(version, part of a request, code, message) -> the response with this error for each item, if
+    ``volume_down.failed`` cannot make that response. Raises ProtocolError."""
 
     when_down: Callable[[int, bytes, Recall], bytes] | None = None
-    """(version, part of a request, what its volume is remembered for) -> the response while the
-    volume cannot be reached, where that is no error. Raises ProtocolError."""
+    """(version, part of a request, the memory of its volume) -> the response while the volume
+    cannot be reached, if that response is no error. Raises ProtocolError."""
 
     believed: Callable[[Any, Any, Requested], None] | None = None
-    """Checks (request, response of another gateway, what that may tell): raises NotBelieved for
-    what is more. None: ``far_answers`` checks the items."""
+    """(request, response of another gateway, the volume it was queried for): raises NotBelieved if
+    the response holds more than was requested. None: ``far_answers`` checks the items."""
 
     @property
     def of_listener(self) -> bool:
-        """Whether requests name nothing that a volume owns."""
+        """Whether no volume owns anything that the requests name."""
         return self.item is None and self.whole is None and self.pages is None
