@@ -1,4 +1,4 @@
-"""The spellings of an ACL pattern's name in a view, and the volume that owns a pattern in a tree."""
+"""The spellings of an ACL pattern's name in a view, and the volume that owns the pattern."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Error text: a broker's messages with logical names in place of flat ones.
 
-A message may hold the name that the client requested, and others ("collides with existing topics:
-..."). Every word that is a flat name of a namespace is spelled as this view spells it, or withheld;
-a home's prefix is taken off group and transactional ids. Whether a topic exists makes no
-difference: a client chooses much of what a broker quotes.
+A message may quote the name that the client requested, and other names ("collides with existing
+topics: ..."). The gateway spells every flat name of a namespace as the view spells it, or withholds
+it, and removes a home's prefix from group and transactional ids. It does so even if the topic does
+not exist, because a client chooses much of the text that a broker quotes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from protocol.walkers import Span
 ERROR_TEXT = int(Kind.ERROR_TEXT)
 _TOKEN = re.compile(rb"[a-zA-Z0-9._-]+")
 _WITHHELD = b"(another topic)"
-# Tried where a word begins and nowhere in it: a client chooses what a broker quotes, and how long.
+# Matched only where a word begins, because a client chooses the quoted text and its length.
 _ADDRESS = re.compile(rb"(?<![a-zA-Z0-9._-])[a-zA-Z0-9._-]*[a-zA-Z0-9_-]:\d{2,5}\b")
 _NO_ADDRESS = b"(a broker)"
 
@@ -35,8 +35,8 @@ _LISTED = re.compile(rb"\btopics?: ([^:]*)\Z")
 
 @dataclass(frozen=True, slots=True)
 class TextFacts:
-    """The facts to read a text by: ``shown`` spells a flat name, None hides it; ``asked`` are the
-    flat names of the request."""
+    """The facts for the names in a text: ``shown`` returns the spelling of a flat name, or None if
+    the client may not see it; ``asked`` holds the flat names of the request."""
 
     shown: Callable[[bytes], bytes | None]
     view: View
@@ -55,7 +55,7 @@ def text_edits(spans: Sequence[Span], flexible: bool, facts: TextFacts) -> list[
 
 
 def restored(text: bytes, facts: TextFacts) -> bytes:
-    """The text in logical names. Addresses in it are withheld."""
+    """The text with logical names in place of flat names. Addresses in it are withheld."""
     pause_point()
     text = _ADDRESS.sub(_NO_ADDRESS, text)
     listed = _LISTED.search(text)
@@ -63,7 +63,7 @@ def restored(text: bytes, facts: TextFacts) -> bytes:
 
     def one(match: re.Match[bytes]) -> bytes:
         token = match[0]
-        # A name at a sentence's end has the full stop in its token.
+        # A name at the end of a sentence has the full stop in its token.
         for name, rest in ((token, b""), (token.rstrip(b"."), b"." * token.endswith(b"."))):
             new = _restored_name(name, match, facts, is_listed=match.start() >= names_from)
             if new is not None:
@@ -77,12 +77,12 @@ def restored(text: bytes, facts: TextFacts) -> bytes:
 def _restored_name(
     name: bytes, match: re.Match[bytes], facts: TextFacts, *, is_listed: bool
 ) -> bytes | None:
-    """The replacement of a word; None if it is no topic's name, or stays as it is."""
+    """The replacement of a word; None if the word is no topic's name or does not change."""
     text = name.decode()
     entry = facts.view.snapshot.topics.get(text)
-    # Whether or not there is such a topic: the client may have written it to find out.
+    # Hidden even if there is no such topic: the client may have written the name to find out.
     is_hidden = bool(decode(text).namespace) or is_listed
-    # Any other word could be a topic's name as well, so it has to stand like one.
+    # Any other word may be a topic's name by chance, so it has to be quoted like a name.
     is_moved = entry is not None and str(entry.name) != text
     if not (is_hidden or is_moved or (name in facts.asked and _is_quoted(match))):
         return None

@@ -1,16 +1,17 @@
-"""What a response of another gateway is worth: what was requested of it, and no more.
+"""Checks that a response of another gateway holds only items that were requested.
 
-Pure. A gateway of the tree answers requests for the volume at one mount. What it responds reaches
-the client beside the answers of all other volumes, so it holds:
+Pure. A gateway of the tree answers requests for the volume at its mount. The client gets its
+response merged with the responses of all other volumes, so the response may hold only:
 
-* exactly the items that were requested, each no oftener than that; where all were, items below the
-  mount. A topic by its id has a name below the mount, and one by its name no id of a topic here;
+* the requested items, each no more often than it was requested, or, if everything was requested,
+  items below the mount. A topic requested by id must have a name below the mount, and a topic
+  requested by name must not have the id of a topic of this gateway;
 * ACLs of patterns below the mount;
 * brokers with an address, each once, and partitions with an index that a topic can have;
-* a throttle time of at most :data:`MAX_THROTTLE`: for as long clients send nothing on the
-  connection, whatever it is for.
+* a throttle time of at most :data:`MAX_THROTTLE`, because clients send nothing on the connection
+  for so long, not even requests for other volumes.
 
-That node ids bear the mount's number :mod:`gateway.referrals.believing` has seen to.
+:mod:`gateway.referrals.believing` has already checked that node ids bear the mount's number.
 """
 
 from __future__ import annotations
@@ -29,16 +30,17 @@ from protocol import messages
 from protocol.pausing import paced
 
 MAX_THROTTLE: Final = timedelta(seconds=1)
-"""Kafka's longest for a request quota (``quota.window.size.seconds``)."""
+"""Kafka's longest throttle time for a request quota (``quota.window.size.seconds``)."""
 
 MAX_BROKERS: Final = 1_000
-"""Of one cluster; the largest have some hundreds. They stand in every answer of a listener."""
+"""Brokers of one cluster; the largest clusters have some hundreds. Every response of a listener
+lists them."""
 
 MAX_VERSIONS: Final = 500
-"""APIs, or features, of one cluster: each client's ApiVersions looks at them."""
+"""APIs, or features, of one cluster, because each client's ApiVersions reads all of them."""
 
 MAX_PARTITIONS: Final = 100_000
-"""Of one topic."""
+"""Partitions of one topic."""
 
 MAX_HOST: Final = 255
 """Characters of a host name (RFC 1035), and of a rack or a cluster's id."""
@@ -50,14 +52,17 @@ _DIRECTORY_ENDS: Final = (DELIMITER, "/", "..")
 
 
 class NotBelieved(Exception):
-    """A response holds what was not requested, or what cannot be; the text continues ``it ...``."""
+    """A response holds an item that was not requested, or that cannot exist. The text continues a
+    sentence that begins with ``it``."""
 
 
 def believed(
     api: Declaration, version: int, request_body: bytes, response: Any, wanted: Requested
 ) -> Any:
-    """A response of another gateway to a request, with a throttle time that is bounded. Raises
-    NotBelieved, and ProtocolError if the request cannot be read."""
+    """A response of another gateway to a request, with its throttle time bounded.
+
+    Raises NotBelieved, and ProtocolError if the request cannot be read.
+    """
     request = messages.parse(f"{api.name}Request", version, request_body)
     division = api.division
     if division is not None and division.believed is not None:
@@ -80,7 +85,7 @@ def _check_items(
     try:
         asked_in, answered_in = arrays(api, version)
     except LookupError:
-        return  # one key, or what concerns the whole volume
+        return  # the request has a single key, or it is about the whole volume
     asked, answered = getattr(request, asked_in), getattr(response, answered_in)
     if by_position(api):
         check_count(asked, answered)
@@ -95,13 +100,13 @@ def _all_if_empty_below(api: Declaration) -> int:
 
 
 def check_count(asked: Sized, answered: Sized) -> None:
-    """Raises NotBelieved unless there is one answer for each item."""
+    """Raise NotBelieved if there is not exactly one answer for each item."""
     if len(answered) != len(asked):
         raise NotBelieved(f"has {len(answered)} results for {len(asked)} items")
 
 
 def check_keys(asked: Iterable[Hashable], answered: Iterable[Any], wanted: Requested) -> None:
-    """Raises NotBelieved for an answer with another key than these, or with one of them twice."""
+    """Raise NotBelieved if an answer has a key that is not in ``asked``, or has a key twice."""
     left = Counter(paced(asked))
     for entry in paced(answered):
         keys = [key for key in answered_keys(entry) if key is not None]
@@ -121,8 +126,8 @@ def check_keys(asked: Iterable[Hashable], answered: Iterable[Any], wanted: Reque
 
 
 def check_all(answered: Iterable[Any], wanted: Requested) -> None:
-    """All topics of a volume were requested: raises NotBelieved for one that is not below its
-    mount. Directories, which may be listed beside them, are no topics."""
+    """Raise NotBelieved if a topic is not below the mount, after a request for all topics of the
+    volume. Directories may be listed beside the topics; they are not checked."""
     seen = set()
     for entry in paced(answered):
         name = entry.name or ""
@@ -139,7 +144,7 @@ def check_all(answered: Iterable[Any], wanted: Requested) -> None:
 
 
 def check_patterns(resources: Iterable[Any], wanted: Requested) -> None:
-    """Raises NotBelieved for an ACL's pattern that is not below the mount."""
+    """Raise NotBelieved if an ACL's pattern is not below the mount."""
     for each in paced(resources):
         kind, pattern_type = int(each.resource_type), int(each.pattern_type)
         if wanted.acl_pattern(kind, pattern_type, each.resource_name) != wanted.path:
@@ -149,7 +154,7 @@ def check_patterns(resources: Iterable[Any], wanted: Requested) -> None:
 
 
 def _check_cluster(response: Any) -> None:
-    """The id, versions and brokers of a cluster, and the brokers that coordinate."""
+    """Check the id, versions and brokers of a cluster, and the coordinators in the response."""
     if len(getattr(response, "cluster_id", None) or "") > MAX_HOST:
         raise NotBelieved(f"has a cluster id of more than {MAX_HOST} characters")
     for array in ("api_keys", "supported_features", "finalized_features"):
@@ -189,5 +194,5 @@ def _check_partitions(topic: Any) -> None:
 
 
 def shown_keys(keys: Iterable[object]) -> str:
-    """Keys as a text has them."""
+    """Keys as an error text quotes them."""
     return " ".join(f"'{shown_text(key, _SHOWN)}'" for key in keys) or "an item without a name"

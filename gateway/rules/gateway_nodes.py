@@ -1,18 +1,19 @@
 """Gateways of a fleet among the brokers that clients see.
 
-Each gateway of a cluster is one more node in Metadata and DescribeCluster, also while it is down: a
-client that has lost all brokers at one gateway's addresses has another one to turn to, as it does
-when a broker is gone. Such a node leads nothing, and has no rack.
+Each gateway of a cluster is one more node in Metadata and DescribeCluster, even while it is down. A
+client that has lost all brokers at one gateway's addresses can then turn to another gateway, as it
+turns to another broker when a broker is gone. A gateway's node leads nothing and has no rack.
 
-A gateway names itself at the address of another one, and the others at their own. Its clients have
-nodes enough at its addresses, and try them at random when it is killed: the fewer are there, and
-the more elsewhere, the sooner they find one that lives. Its node is not left out, because clients
-ask every node that they were told of, and would wait for one that the next gateway does not list.
+A gateway lists its own node at the address of another gateway, and the nodes of the others at their
+own addresses. If the gateway is killed, its clients try their nodes at random, so they find a
+living gateway sooner if fewer nodes have its addresses and more nodes have other addresses. The
+gateway does not leave its own node out, because clients query every node that they know and would
+wait for a node that the next gateway does not list.
 
-A gateway that hangs accepts connections and does not answer, and a client that tries it waits for
-its own timeouts. So while another one lives, the node of one that hangs has the address of that. If
-none does, each has its own address, because clients have to know one elsewhere: this gateway can
-end before they ask again.
+A gateway that hangs accepts connections and does not respond, so a client that tries it waits for
+its own timeouts. If another gateway lives, the node of the hanging gateway therefore gets the
+living gateway's address. If no other gateway lives, each node keeps its own address, because
+clients have to know an address elsewhere: this gateway may end before they ask again.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from gateway.node_ids import FIRST_GATEWAY_ID
 
 
 class GatewayNode(NamedTuple):
-    """A gateway as a node; :class:`gateway.rules.tree_brokers.Broker`."""
+    """A gateway as a node, in the form of :class:`gateway.rules.tree_brokers.Broker`."""
 
     node_id: int
     host: str
@@ -35,13 +36,13 @@ class GatewayNode(NamedTuple):
 
 
 class GatewayNodes:
-    """The nodes of gateways at each listener, by the catalog's members."""
+    """The gateways' nodes at each listener, from the members in the catalog."""
 
     __slots__ = ("_absent", "_by_listener", "_hung", "_listed_at", "_members", "_own_id")
 
     def __init__(self, own_id: str = "", listed_at: Iterable[str] = ()) -> None:
-        """``own_id`` is the gateway's own; ``listed_at`` are the names of its listeners that list
-        gateways."""
+        """``own_id`` is this gateway's id; ``listed_at`` holds the names of the listeners of this
+        gateway that list gateways."""
         self._own_id = own_id
         self._listed_at = frozenset(listed_at)
         self._members: Mapping[str, Member] | None = None
@@ -50,17 +51,17 @@ class GatewayNodes:
         self._by_listener: dict[str, tuple[GatewayNode, ...]] = {}
 
     def leave_out(self, gateway_ids: Set[str]) -> None:
-        """From here on list all but these gateways."""
+        """Leave these gateways out of the lists from now on."""
         self._absent = gateway_ids
         self._by_listener.clear()
 
     def lead_past(self, gateway_ids: Set[str]) -> None:
-        """From here on name no address of these gateways, which hang, while another one lives."""
+        """Do not list the addresses of these gateways, which hang, while another gateway lives."""
         self._hung = gateway_ids
         self._by_listener.clear()
 
     def at(self, snapshot: Snapshot, listener: str) -> tuple[GatewayNode, ...]:
-        """The gateways that a listener lists; none if there is one alone."""
+        """The gateways that a listener lists; empty if the cluster has a single gateway."""
         if listener not in self._listed_at:
             return ()
         if snapshot.members is not self._members:

@@ -1,7 +1,8 @@
 """The members of KIP-848 groups that a worker knows: in memory only, bounded for each scope.
 
-A scope is what names depend on (the listener, the principal), so no tenant pushes out another's
-members. The member of a scope that has sent no heartbeat for longest is forgotten first.
+A scope is everything that names depend on (the listener, the principal), so one tenant cannot push
+out another tenant's members. If a scope is full, it forgets the member whose last heartbeat is
+oldest.
 """
 
 from __future__ import annotations
@@ -19,55 +20,56 @@ from protocol.pausing import paced
 MAX_MEMBERS: Final = 10_000
 MAX_NAMES_KEPT: Final = 100_000
 MAX_EVALUATIONS: Final = 100
-"""Most that is kept of each scope. ``MAX_NAMES_KEPT`` counts expressions along: so many of their
-characters as one name."""
+"""Limits for each scope. ``MAX_NAMES_KEPT`` counts expressions, too: ``CHARACTERS_OF_A_NAME``
+characters of an expression count as a name."""
 
 CHARACTERS_OF_A_NAME: Final = 16
 
 UNHEARD_SECONDS: Final = 180.0
-"""The time that a member without heartbeats is kept: three times the longest session that a broker
-allows (group.consumer.max.session.timeout.ms). One that returns after that joins anew."""
+"""Seconds for which a member without heartbeats is kept: three times the longest session that a
+broker allows (group.consumer.max.session.timeout.ms). A member that returns later joins anew."""
 
 MAX_COMPILED_BYTES: Final = 1 << 20
-"""A compiled expression that would take more is rejected."""
+"""Bytes of a compiled expression: an expression that would take more is rejected."""
 
 MAX_REPEATED_BYTES: Final = 1 << 18
-"""The same of an expression with repetitions: each name may take time for all of it."""
+"""Bytes of a compiled expression with repetitions, because matching a name may visit all of
+them."""
 
 MAX_REPETITIONS: Final = 500
 """The most ``*``, ``+``, ``?``, ``{`` and ``[`` in an expression. RE2 takes up to a second to
-compile twenty times as many, and to match one name takes time for each of them."""
+compile twenty times as many, and the time to match a name grows with each of them."""
 
 MAX_UNICODE_CLASSES: Final = 20
-"""The most classes like ``\\pL``: each stands for hundreds of ranges, so that ten thousand took
-seconds to read and 300 MB, whatever memory the compiled expression may have."""
+"""The most classes like ``\\pL`` in an expression. Each stands for hundreds of ranges: RE2 took
+seconds and 300 MB to parse ten thousand of them, whatever the limit of the compiled expression."""
 
 MemberKey = tuple[Hashable, str, str]
 """The scope, the group id and the member id."""
 
 
 LONGEST_IDS: Final = 1_000
-"""Characters of the ids in a key that is kept before a broker has accepted the member: clients
-choose them, up to 64 KB."""
+"""Characters of the ids in a key that is kept before a broker has accepted the member, because
+clients choose the ids, up to 64 KB."""
 
 
 def is_long(key: MemberKey) -> bool:
-    """Whether the ids are longer than ``LONGEST_IDS`` together."""
+    """Whether the group id and the member id together are longer than ``LONGEST_IDS``."""
     return len(key[1]) + len(key[2]) > LONGEST_IDS
 
 
 Reach = Callable[[str], bytes | None]
-"""Gives the flat name behind a name; None if there is none."""
+"""A topic's name, as the client spells it -> the flat name that it reaches, or None."""
 
 
 class InvalidTopicRegex(Exception):
-    """An expression that RE2 cannot read; the text says why."""
+    """RE2 cannot parse the expression, or the expression costs too much; the text says why."""
 
 
 class TopicRegex:
-    """A compiled expression over topic names, in RE2's syntax as on a broker (KIP-848): matching
-    takes time linear in the name and in the expression, and neither that nor compiling can be
-    interrupted, so what would take long is rejected. Raises InvalidTopicRegex."""
+    """A compiled expression over topic names, in RE2's syntax as on a broker (KIP-848). Matching
+    takes time linear in the name and in the expression. Neither matching nor compiling can be
+    interrupted, so an expression that would take long is rejected. Raises InvalidTopicRegex."""
 
     __slots__ = ("_compiled",)
 
@@ -76,7 +78,7 @@ class TopicRegex:
         options = re2.Options()
         options.log_errors = False
         options.max_mem = MAX_REPEATED_BYTES if repetitions else MAX_COMPILED_BYTES
-        # Nobody asks for groups, and for each of them a step of a match would take longer.
+        # Groups are not used, and capturing them would slow down each step of a match.
         options.never_capture = True
         try:
             self._compiled = re2.compile(pattern, options=options)
@@ -84,15 +86,15 @@ class TopicRegex:
             raise InvalidTopicRegex(_text(error)) from error
 
     def matching(self, names: Iterable[str]) -> tuple[str, ...]:
-        """The names that match as a whole, in their order."""
+        """The names that the whole expression matches, in their order."""
         matches = self._compiled.fullmatch
-        # A pause before each: one name may take 20 ms.
+        # A pause before each name, because a name may take 20 ms.
         return tuple(name for name in paced(names, every=1) if matches(name) is not None)
 
 
 def _check_cost(pattern: str) -> int:
-    """The number of repetitions and classes in an expression, escaped ones too. Raises
-    InvalidTopicRegex for one with so many, or with so many Unicode classes, that it takes long."""
+    """The number of repetitions and classes in an expression, including escaped ones. Raises
+    InvalidTopicRegex if there are so many, or so many Unicode classes, that RE2 would take long."""
     of_groups = pattern.count("(?") - pattern.count(r"\(?")
     repetitions = sum(map(pattern.count, "*+?{[")) - of_groups
     if repetitions > MAX_REPETITIONS:
@@ -108,8 +110,8 @@ def _text(error: Exception) -> str:
 
 
 class Names(Protocol):
-    """The topics that a client may see: ``names`` in its spelling, and a ``version`` that changes
-    whenever they have."""
+    """The topics that a client may see: ``names`` in the client's spelling, and a ``version`` that
+    changes whenever the names change."""
 
     @property
     def names(self) -> Sequence[str]: ...
@@ -119,58 +121,77 @@ class Names(Protocol):
 
 @dataclass(slots=True)
 class Member:
-    """A member's subscription: the client's ``names`` and expression (``pattern``, empty: none),
-    and the names that the broker has ``accepted`` for them (None: none yet), evaluated at
-    ``names_version``. ``reached`` maps the flat names behind them to the names. ``heard`` is when
-    it was heard of last."""
+    """A member's subscription."""
 
     names: tuple[str, ...] = ()
+    """The names that the client subscribes to."""
+
     pattern: str = ""
+    """The client's expression; empty if it has no expression."""
+
     accepted: tuple[str, ...] | None = None
+    """The names that the broker has accepted for ``names`` and ``pattern``; None before that."""
+
     names_version: int = 0
+    """The version of the listing at which ``accepted`` was evaluated."""
+
     reached: Mapping[bytes, str] = field(default_factory=dict)
+    """The flat name of each topic -> the client's name for it."""
+
     heard: float = 0.0
+    """The time of the last heartbeat."""
 
     @property
     def weight(self) -> int:
-        """The memory that it takes, in names."""
+        """The memory that the subscription takes, in names."""
         return len(self.names) + len(self.pattern) // CHARACTERS_OF_A_NAME
 
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """The names that a member subscribes to, sorted: ``wanted``. ``reached`` maps flat names to the
-    names that reach a topic, ``reaching`` are these. ``version`` is that of the listing, and
-    ``meaning`` what the names meant."""
+    """The names that a member subscribes to at its broker."""
 
     version: int
+    """The version of the listing."""
+
     meaning: Hashable
+    """The meaning of the names, as :meth:`GroupMembers.subscription` was given it."""
+
     wanted: tuple[str, ...]
+    """The names, sorted."""
+
     reached: Mapping[bytes, str]
+    """The flat name of each topic -> the name that reaches it."""
+
     reaching: tuple[str, ...]
+    """The names that reach a topic."""
 
 
 @dataclass(slots=True)
 class _Scope:
-    """The members of one scope, the longest unused first. ``evaluations`` holds by pattern
-    what it matches, and of which version of the names, ``subscriptions`` what comes of it together
-    with a member's own names; ``names`` counts those of all members."""
+    """The members of one scope, ordered by their last use, the oldest first."""
 
     members: OrderedDict[MemberKey, Member] = field(default_factory=OrderedDict)
     fenced: OrderedDict[MemberKey, float] = field(default_factory=OrderedDict)
     compiled: OrderedDict[str, TopicRegex] = field(default_factory=OrderedDict)
+
     evaluations: OrderedDict[str, tuple[int, tuple[str, ...]]] = field(default_factory=OrderedDict)
+    """Pattern -> the version of the listing, and the names that the pattern matches there."""
+
     subscriptions: OrderedDict[Hashable, Subscription] = field(default_factory=OrderedDict)
+    """The subscriptions that result from a pattern and a member's own names."""
+
     names: int = 0
+    """The weight of all members, in names."""
 
 
 class GroupMembers:
-    """The members by key, those that were fenced, and what expressions match."""
+    """The members by key, the members that were fenced, and the matches of expressions."""
 
     def __init__(
         self, max_members: int = MAX_MEMBERS, clock: Callable[[], float] = monotonic
     ) -> None:
-        """``clock`` tells seconds from any fixed point."""
+        """``clock`` returns seconds since any fixed point."""
         self._max_members = max_members
         self._clock = clock
         self._scopes: defaultdict[Hashable, _Scope] = defaultdict(_Scope)
@@ -179,12 +200,12 @@ class GroupMembers:
         return sum(len(scope.members) for scope in self._scopes.values())
 
     def get(self, key: MemberKey) -> Member | None:
-        """The member, if it is known."""
+        """The member with this key; None if it is not known."""
         return self._scopes[key[0]].members.get(key)
 
     def heard(self, key: MemberKey, member: Member, more_names: int) -> bool:
-        """Note a heartbeat of a member, which has ``more_names`` than before. False if another
-        member, or none, is kept under this key."""
+        """Note a heartbeat of a member whose weight grew by ``more_names``. Returns False if the
+        key has no member or another member."""
         scope = self._scopes[key[0]]
         if scope.members.get(key) is not member:
             return False
@@ -194,7 +215,7 @@ class GroupMembers:
         return True
 
     def remember(self, key: MemberKey, member: Member) -> None:
-        """Keep a member, in place of one with this key."""
+        """Keep a member; it replaces a member with the same key."""
         scope = self._scopes[key[0]]
         self.forget(key)
         scope.members[key] = member
@@ -207,7 +228,7 @@ class GroupMembers:
             scope.names -= forgotten.weight
 
     def expire(self) -> None:
-        """Forget members that have sent no heartbeat for too long, and scopes without any."""
+        """Forget members that have sent no heartbeat for too long, and scopes without members."""
         latest = self._clock() - UNHEARD_SECONDS
         for name, scope in list(self._scopes.items()):
             while scope.members and next(iter(scope.members.values())).heard < latest:
@@ -223,14 +244,14 @@ class GroupMembers:
                     del self._scopes[name]
 
     def forget(self, key: MemberKey) -> None:
-        """Forget a member, and that it was fenced."""
+        """Forget a member, and forget that it was fenced."""
         scope = self._scopes[key[0]]
         scope.names -= scope.members.pop(key, Member()).weight
         scope.fenced.pop(key, None)
 
     def fence(self, key: MemberKey) -> None:
-        """Note that a member was fenced. One with long ids is not noted: it is fenced again until
-        it joins, as clients do."""
+        """Note that a member was fenced. A member with long ids is not noted: it is fenced again at
+        each heartbeat until it joins, as clients do."""
         if is_long(key):
             return
         fenced = self._scopes[key[0]].fenced
@@ -243,7 +264,7 @@ class GroupMembers:
         return key in self._scopes[key[0]].fenced
 
     def compiled(self, scope: Hashable, pattern: str) -> TopicRegex:
-        """An expression of the scope. Raises InvalidTopicRegex."""
+        """The compiled expression, kept in the scope. Raises InvalidTopicRegex."""
         kept = self._scopes[scope].compiled
         known = kept.get(pattern)
         if known is None:
@@ -266,8 +287,9 @@ class GroupMembers:
     def subscription(
         self, scope: Hashable, member: Member, names: Names, meaning: Hashable, reach: Reach
     ) -> Subscription:
-        """The names to subscribe a member to; members with the same names and expression share them
-        while the listing is the same, and the names mean the same (None if they may not)."""
+        """The names to subscribe a member to. Members with the same names and expression share the
+        result while the listing and ``meaning`` are the same (None: the meaning may change, so the
+        result is not shared)."""
         known_by = (member.pattern, member.names)
         kept = self._scopes[scope].subscriptions
         known = kept.get(known_by)

@@ -1,4 +1,4 @@
-"""What is decided about a ConsumerGroupHeartbeat (KIP-848), and what is kept until its response."""
+"""The decisions about a ConsumerGroupHeartbeat (KIP-848), and the state kept until its response."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gateway.rules.group_members import Member, MemberKey
 
 @dataclass(frozen=True, slots=True)
 class KnownNames:
-    """A listing that stays as it is."""
+    """A listing that never changes."""
 
     names: Sequence[str] = ()
     version: int = 0
@@ -23,40 +23,47 @@ NO_NAMES: Final = KnownNames()
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """The subscription in a forwarded heartbeat, until the broker has accepted it.
-
-    ``names`` is None if the gateway put no names in. ``new`` is a member that joins, or was not
-    known here: a client can invent those, so one is kept only once the broker has accepted it.
-    """
+    """The subscription in a forwarded heartbeat, until the broker has accepted it."""
 
     member: MemberKey
+
     names: tuple[str, ...] | None
+    """The names that the gateway put into the heartbeat; None if it put none in."""
+
     names_version: int
+
     new: Member | None = None
+    """A member that joins or was not known here. It is kept only after the broker has accepted it,
+    because a client can invent members."""
+
     reached: Mapping[bytes, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Forward:
-    """Send ``body``; hand ``sent``, if there is one, to ``on_response`` with the response.
-    ``subscribes``: the member that ``body`` subscribes to its names."""
+    """Forward the heartbeat."""
 
     body: bytes
+    """The body to forward."""
+
     sent: Sent | None
+    """The subscription to give to ``on_response`` with the response, if there is one."""
+
     subscribes: Member | None = None
+    """The member that ``body`` subscribes to its names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unheard:
-    """This connection has not heard of the member: say what its broker has of it, by ``recalled``,
-    and then decide again."""
+    """This connection has not heard of the member: the caller looks the member up at its broker,
+    passes the result to ``recalled`` and decides the heartbeat again."""
 
     member: MemberKey
 
 
 class Unknown(Enum):
-    """What is done with a member that could not be recalled: its broker says what is wrong with a
-    heartbeat that subscribes to nothing new, or the member joins again."""
+    """The decision for a member that could not be recalled: forward a heartbeat that subscribes to
+    nothing new, so that the broker returns the error, or fence the member, so that it rejoins."""
 
     FORWARD = "forward"
     FENCE = "fence"

@@ -1,6 +1,6 @@
-"""Partial responses where the items are not topics: groups, coordinator keys, config resources.
+"""Partial responses if the items are not topics but groups, coordinator keys or config resources.
 
-As ``partial``, for arrays of items without partitions: ``split_items`` takes rejected items out of
+Like ``partial``, for arrays of items without partitions: ``split_items`` removes rejected items from
 a request, ``merge_items`` puts their errors into its response, in the request's order.
 """
 
@@ -29,7 +29,8 @@ ConfigResource = tuple[int, bytes]
 
 @dataclass(frozen=True, slots=True)
 class RequestedItem(Generic[Key]):
-    """One item of a request: ``denied``, or answered with the broker's entry for ``forwarded``."""
+    """One item of a request. It is ``denied``, or the broker's entry for ``forwarded`` answers
+    it."""
 
     key: Key
     forwarded: Key
@@ -48,7 +49,8 @@ class KeptItems(Generic[Key]):
 
 @dataclass(frozen=True, slots=True)
 class ItemSplit(Generic[Key]):
-    """``body`` is the request that is left, None when nothing is; ``kept`` is for the merge."""
+    """``body`` is the request that is left, or None if no item is left; ``kept`` is for the
+    merge."""
 
     body: bytes | None
     kept: KeptItems[Key]
@@ -63,9 +65,9 @@ def split_items(
 ) -> ItemSplit[Key]:
     """Take the rejected items out of a request.
 
-    ``aliases`` maps the second spelling of an item to the first: where it asks for the same it is
-    answered with a copy, else INVALID_REQUEST. Raises ProtocolError, and LookupError for an API
-    whose requests hold no such array.
+    ``aliases`` maps the second spelling of an item to the first. If both spellings request the
+    same, the second is answered with a copy of the first's answer, else with INVALID_REQUEST.
+    Raises ProtocolError, and LookupError if the API's requests hold no such array.
     """
     shape = _shape(api, version)
     request = messages.parse(f"{api.name}Request", version, body)
@@ -91,8 +93,8 @@ def split_items(
 def contradictions(
     kept: KeptItems[Key], aliases: Mapping[Key, Key]
 ) -> Iterator[tuple[bytes, Denied]]:
-    """The second spellings that ask for something else than the first one does, as raw names, and
-    why they are rejected."""
+    """The second spellings that request something else than the first spelling, as raw names, each
+    with its denial."""
     for item in kept.items:
         if item.denied is not None and item.denied.rule == SPELLING and item.key in aliases:
             name: object = item.key[-1] if isinstance(item.key, tuple) else item.key
@@ -112,9 +114,9 @@ def reject_all_items(api: Declaration, version: int, body: bytes, why: Denied) -
 
 
 def merge_items(kept: KeptItems[Key], body: bytes | None) -> bytes:
-    """Put what was kept into a response; ``body`` is None when nothing was forwarded.
+    """Put the kept items into a response; ``body`` is None if nothing was forwarded.
 
-    Entries that were not requested stay, at the end. Raises ProtocolError.
+    Entries that were not requested stay at the end. Raises ProtocolError.
     """
     shape = kept.shape
     name = f"{kept.api.name}Response"
@@ -163,7 +165,7 @@ def _names(names: tuple[str, ...], key: Any) -> dict[str, Any]:
 
 
 def _same(shape: ItemShape, second: Any, first: Any) -> bool:
-    """Whether two spellings ask for the same."""
+    """Whether two spellings request the same."""
     if not shape.asked_by:
         return True
     return bool(replace(second, **_names(shape.asked_by, _key(first, shape.asked_by))) == first)

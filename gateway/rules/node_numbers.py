@@ -1,8 +1,8 @@
 """Node numbers: broker node ids in messages, as the cluster has them and as clients see them.
 
-Pure. In a tree clients know brokers by virtual node ids, which have the number of their cluster
-above 16 bits of the broker's own id (:mod:`gateway.node_ids`). Which fields hold node ids the
-schema says; ids are four bytes, so that no length changes. Negative ones stand for no broker.
+Pure. In a tree, clients know brokers by virtual node ids: the number of the cluster above the
+16 bits of the broker's own id (:mod:`gateway.node_ids`). The schema defines the fields that hold
+node ids. An id has four bytes, so no length changes. A negative id stands for no broker.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ _NODES: Final = (NODE_ID, ENDPOINT_NODE)
 NODE_KINDS: Final = frozenset({Kind.NODE_ID, Kind.ENDPOINT_NODE})
 
 NOBODY: Final = 1 << 30
-"""Or-ed into an id without a number: above every virtual node id, so no broker has it."""
+"""The bit that is or-ed into an id without a number, so that the id is above every virtual node id
+and no broker has it."""
 
 MOST: Final = 200_000
-"""Node ids that one request may hold."""
+"""The most node ids in one request."""
 
 _AT_ONCE: Final = 32 * 1024
-"""Bytes that are walked in one go; longer messages may take several slices."""
+"""Bytes that are walked in one go; a longer message may take several slices."""
 
 _INT32: Final = Struct(">i")
 
@@ -46,8 +47,8 @@ def has_nodes(message: str, version: int) -> bool:
 
 
 def numbered(message: str, version: int, body: bytes, number: int) -> bytes:
-    """A response body with virtual node ids in place of the cluster's own, whose number is
-    ``number``; 0 changes nothing. Raises ProtocolError."""
+    """A response body with virtual node ids in place of the cluster's own ids. ``number`` is the
+    cluster's number; 0 changes nothing. Raises ProtocolError."""
     if not number:
         return body
     spans = node_spans(message, version, body, 0, len(body))
@@ -65,8 +66,8 @@ def number_edits(
 
 
 def node_edits(spans: Sequence[Span], number: int) -> list[Edit]:
-    """Edits that put virtual node ids in place of those among the spans, which may be of others
-    too."""
+    """Edits that put virtual node ids in place of the node ids among the spans. Spans of other
+    kinds are skipped."""
     return [
         (start, stop, _INT32.pack(virtual_node_id(number, value)))
         for kind, start, stop, value in (spans if len(spans) <= FEW else paced(spans))
@@ -77,8 +78,8 @@ def node_edits(spans: Sequence[Span], number: int) -> list[Edit]:
 def real_edits(spans: Sequence[Span], number: int) -> list[Edit]:
     """Edits that put a cluster's own node ids in place of virtual ones, in a client's request.
 
-    An id with another number stays as it is, and one without a number becomes larger than any:
-    the cluster has no such broker and says so.
+    An id with another cluster's number does not change. An id without a number becomes larger than
+    any broker's id, so the cluster responds that it has no such broker.
     """
     return [
         (start, stop, _INT32.pack(real_node_id(number, value)))
@@ -88,8 +89,8 @@ def real_edits(spans: Sequence[Span], number: int) -> list[Edit]:
 
 
 def real_node_id(number: int, node_id: int) -> int:
-    """The node id that a virtual one stands for in the cluster with this number; an id that no
-    broker of it has where it stands for none."""
+    """The node id that a virtual id stands for in the cluster with this number. If the virtual id
+    stands for no broker of the cluster, the result is an id that no broker has."""
     if not number or node_id < 0:
         return node_id
     if node_id >> MOUNTED_BITS == number:
@@ -100,10 +101,10 @@ def real_node_id(number: int, node_id: int) -> int:
 def node_spans(
     message: str, version: int, buf: bytes, start: int, end: int, *, whole: bool = False
 ) -> list[Span]:
-    """The node ids in a body that ends at ``end``. ``whole`` is for a client's request, read as a
-    broker reads it (:func:`protocol.walkers.walker`), which may have :data:`MOST` of them.
+    """The node ids in a body that ends at ``end``. ``whole``: the body is a client's request, which
+    is parsed as a broker parses it (:func:`protocol.walkers.walker`) and may hold :data:`MOST` ids.
 
-    Raises ProtocolError, also for bytes behind it.
+    Raises ProtocolError, also if bytes follow the body.
     """
     walk = walker(message, version, NODE_KINDS, whole=whole, paced=end - start > _AT_ONCE)
     spans: list[Span] = _Few() if whole else []
@@ -114,7 +115,7 @@ def node_spans(
 
 
 class _Few(list[Span]):
-    """A list of spans that holds no more than :data:`MOST`."""
+    """A list of at most :data:`MOST` spans."""
 
     def append(self, span: Span) -> None:
         if len(self) >= MOST:

@@ -1,11 +1,11 @@
-"""Requests and responses as another version of their API, for a volume whose brokers do not serve
-the version that the client speaks.
+"""Translation of requests and responses to another version of their API, for a volume whose brokers
+do not serve the client's version.
 
-``at_version`` translates the request, ``response_at`` its response back. What the other version of
-a request cannot say is a ProtocolError, as Kafka's own clients raise UnsupportedVersionException
-for what is not ignorable: a request that means something else is never sent. Of a response, what
-the client's version does not have is left out, and what the broker did not say gets the default
-that Kafka's schema has for it.
+``at_version`` translates the request, ``response_at`` translates its response back. If the other
+version cannot express the request, ``at_version`` raises ProtocolError, as Kafka clients raise
+UnsupportedVersionException for a field that is not ignorable: a request with another meaning is
+never sent. A response loses the fields that the client's version lacks, and a field that the
+broker's version lacks gets the default of Kafka's schema.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from protocol.pausing import paced
 
 
 def at_version(api: Declaration, from_version: int, to_version: int, body: bytes) -> bytes:
-    """A request as another version.
+    """A request, translated to another version.
 
-    Raises ProtocolError, with a sentence if that version cannot say the same.
+    Raises ProtocolError, with a sentence if that version cannot express the request.
     """
     if from_version == to_version:
         return body
@@ -38,8 +38,9 @@ def at_version(api: Declaration, from_version: int, to_version: int, body: bytes
 def response_at(
     api: Declaration, from_version: int, to_version: int, body: bytes, request_body: bytes
 ) -> bytes:
-    """A response as another version; ``request_body`` is the client's request, at ``to_version``,
-    whose key an older FindCoordinator response does not repeat. Raises ProtocolError."""
+    """A response, translated to another version. ``request_body`` is the client's request at
+    ``to_version``: an older FindCoordinator response does not repeat its key. Raises
+    ProtocolError."""
     if from_version == to_version:
         return body
     name = f"{api.name}Response"
@@ -56,7 +57,7 @@ def response_at(
 
 
 def as_class(cls: type, entity: Any) -> Any:
-    """A message, or a part of one, as ``cls``, the class of another version."""
+    """A message, or a part of a message, as ``cls``, the class of another version."""
     return make(cls, {name: _part(cls, name, value) for name, value in _common(cls, entity)})
 
 
@@ -68,7 +69,7 @@ def _part(cls: type, name: str, value: Any) -> Any:
 
 
 def _strictly(cls: type, entity: Any, where: str, but: Any = ()) -> Any:
-    """As ``_as``, where nothing ``but`` these fields may be lost."""
+    """Like ``as_class``, but raises ProtocolError if a field other than ``but`` would be lost."""
     values: dict[str, Any] = {}
     for field in fields(entity):
         name, value = field.name, getattr(entity, field.name)
