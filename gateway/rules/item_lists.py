@@ -1,7 +1,7 @@
 """Partial responses if the items are not topics but groups, coordinator keys or config resources.
 
-Like ``partial``, for arrays of items without partitions: ``split_items`` removes rejected items from
-a request, ``merge_items`` puts their errors into its response, in the request's order.
+Like ``partial``, for arrays of items without partitions: ``split_items`` takes rejected items out
+of a request, ``merge_items`` puts their errors into its response, in the request's order.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ ACKS_NONE = 0
 
 @dataclass(frozen=True, slots=True)
 class TopicList:
-    """The topics of one request, or of one ``group`` of it; ``topics`` is None for "all"."""
+    """The topics of one request, or of one ``group`` in it; ``topics`` is None for "all"."""
 
     group: str | None
     topics: tuple[RequestedTopic, ...] | None
@@ -41,8 +41,8 @@ class TopicList:
 class KeptTopics:
     """The parts of the request that ``merge`` needs.
 
-    ``answered`` is False for a Produce request with acks=0: it has no response, so nothing may be
-    written to the client (Kafka closes such a connection when there is an error to tell).
+    ``answered`` is False for a Produce request with acks=0. Such a request has no response, so
+    nothing may be written to the client (if there is an error, Kafka closes the connection).
     """
 
     api: Declaration
@@ -54,7 +54,8 @@ class KeptTopics:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """``body`` is the request that is left, None when nothing is; ``kept`` is for ``merge``."""
+    """``body`` is the request that is left, or None if no topic is left; ``kept`` is for
+    ``merge``."""
 
     body: bytes | None
     kept: KeptTopics
@@ -70,9 +71,9 @@ def split(
     """Take the rejected topics out of a request.
 
     The keys of ``denied`` are raw names or the 16 bytes of a topic id. ``aliases`` maps the second
-    spelling of a topic to the one that is forwarded for both; what the two ask of one partition
-    differently is INVALID_REQUEST for the second. Raises ProtocolError when the body cannot be
-    read and LookupError for an API whose requests name no topics.
+    spelling of a topic to the spelling that is forwarded for both. If the second spelling requests
+    something else for a partition, that partition of it is answered with INVALID_REQUEST. Raises
+    ProtocolError if the body cannot be read, and LookupError if the API's requests name no topics.
     """
     return _split(api, version, body, Rejection(_shape(api, version), denied, aliases))
 
@@ -80,8 +81,8 @@ def split(
 def contradictions(
     kept: KeptTopics, aliases: Mapping[bytes, bytes]
 ) -> Iterator[tuple[bytes, Denied]]:
-    """The second spellings that ask for something else than the first one does, wholly or of some
-    partition, and why they are rejected."""
+    """The second spellings that request something else than the first spelling, for the topic or
+    for a partition, each with its denial."""
     for requested in kept.lists:
         for topic in requested.topics or ():
             name = b"" if topic.name is None else topic.name.encode()
@@ -91,7 +92,8 @@ def contradictions(
 
 
 def reject_all(api: Declaration, version: int, body: bytes, why: Denied) -> bytes:
-    """The response that answers every topic of a request with ``why``; ``b""`` if it has none.
+    """The response that answers every topic of a request with ``why``; ``b""`` if the request has
+    no response.
 
     Raises as ``split`` does.
     """
@@ -100,10 +102,10 @@ def reject_all(api: Declaration, version: int, body: bytes, why: Denied) -> byte
 
 
 def merge(kept: KeptTopics, body: bytes | None) -> bytes:
-    """Put what was kept into a response, in the order of the request.
+    """Put the kept topics into a response, in the order of the request.
 
-    ``body`` is None when nothing was forwarded: the response then holds what was kept and nothing
-    else. Answers ``b""`` where Kafka has no response (``kept.answered``). Raises ProtocolError.
+    ``body`` is None if nothing was forwarded: the response then holds only the kept topics.
+    Returns ``b""`` if Kafka has no response (``kept.answered``). Raises ProtocolError.
     """
     if not kept.answered:
         return b""
@@ -131,12 +133,12 @@ def merge(kept: KeptTopics, body: bytes | None) -> bytes:
 def error_response(
     api: Declaration, version: int, request_body: bytes, code: int, message: str | None = None
 ) -> bytes:
-    """The body of a response that rejects the whole request with ``code``, as Kafka's
-    AbstractRequest.getErrorResponse: in the response's own error, else in each item's.
+    """The body of a response that rejects the whole request with ``code``, like Kafka's
+    AbstractRequest.getErrorResponse: the response's own error has the code, or else each item's.
 
-    ``message`` goes where the response has a place for it. Returns ``b""`` for a Produce request
-    with acks=0, which has no response. Raises ProtocolError when the request cannot be read, or
-    its version is unknown.
+    ``message`` is used if the response has a field for it. Returns ``b""`` for a Produce request
+    with acks=0, which has no response. Raises ProtocolError if the request cannot be read or its
+    version is unknown.
     """
     rejection = api.rejection(version, request_body, code)
     if rejection is not None:
@@ -157,7 +159,7 @@ def error_response(
 def drop(api: Declaration, version: int, body: bytes, hidden: Collection[bytes]) -> bytes:
     """Take topics out of a response. ``hidden`` holds raw names and 16-byte topic ids.
 
-    Raises ProtocolError when the body cannot be read and LookupError for a response without topics.
+    Raises ProtocolError if the body cannot be read, and LookupError if the response has no topics.
     """
     response = messages.parse(f"{api.name}Response", version, body)
     shape, paths = api.topic_shape(version), api.seen

@@ -1,11 +1,12 @@
-"""Subscriptions of group members by regular expression (KIP-848), evaluated here.
+"""Subscriptions of group members by regular expression (KIP-848), evaluated by the gateway.
 
-A broker would evaluate a client's expression over flat names of every namespace. So the gateway
-evaluates it over the names that the client may see and subscribes it to those by name, again
-whenever that set of names has changed. It also remembers by which names a member reached its
-topics, and fences one whose topic was moved. A member that comes from another gateway or worker is
-read back from its broker (gateway/apis/groups/member_mark.py). Where heartbeats have no expressions
-yet, those of a member that this worker does not know are forwarded unchanged.
+A broker would match a client's expression against the flat names of every namespace. So the gateway
+matches it against the names that the client may see, subscribes the member to the matches by name,
+and repeats this when that set of names changes. It also remembers the names by which a member
+reached its topics, and fences the member if one of these topics was moved. If a member comes from
+another gateway or worker, its subscription is read back from its broker
+(gateway/apis/groups/member_mark.py). If the heartbeat's version has no expressions yet, the
+heartbeats of a member that this worker does not know are forwarded unchanged.
 """
 
 from __future__ import annotations
@@ -45,26 +46,28 @@ JOINING_EPOCH: Final = 0
 MEMBERSHIP_ENDED: Final = frozenset(
     {UNKNOWN_MEMBER_ID, FENCED_INSTANCE_ID, FENCED_MEMBER_EPOCH, UNRELEASED_INSTANCE_ID}
 )
-"""Errors that end a membership, until the member joins again with its full state."""
+"""Errors that end a membership; the member then joins again with its full state."""
 
 MAX_NAMES: Final = 10_000
-"""Names that one member may subscribe to."""
+"""The most names that one member may subscribe to."""
 
 LONGEST_NAME: Final = 300
-"""Characters: more than a topic's name has in any spelling."""
+"""Characters: longer than any spelling of a topic's name."""
 
 MAX_HEARD: Final = 1_000
-"""Members that one connection may have heard of; with more, all are asked for again."""
+"""The members that one connection may have heard of; if there are more, the gateway forgets them
+and asks the brokers for each again."""
 
 MAX_UNKNOWN: Final = 10_000
-"""Members that were asked for and not found, until they are decided."""
+"""The members whose brokers did not return a subscription, until their next heartbeat."""
 
 
 class RegexSubscriptions:
     """The subscriptions of group members that a worker knows: in memory only, bounded per scope.
 
-    A member that was forgotten, or joined through another worker, is recalled from its broker where
-    that can be asked, else fenced at its next heartbeat, and so joins anew with its full state.
+    If a member was forgotten, or joined through another worker, the gateway recalls it from its
+    broker, if brokers can be queried. Otherwise the gateway fences the member at its next
+    heartbeat, so that the member joins again with its full state.
     """
 
     def __init__(self, max_members: int = MAX_MEMBERS) -> None:
@@ -85,18 +88,19 @@ class RegexSubscriptions:
         heard: set[MemberKey] | None = None,
         has_regex: bool = True,
     ) -> Forward | Denied | Unheard:
-        """Decide a heartbeat, in the client's names: the entity, and the ``body`` that it was read
-        from. ``has_regex``: its version has a field for an expression.
+        """Decide a heartbeat, in the client's names: the entity, and the ``body`` that it was
+        parsed from. ``has_regex``: the heartbeat's version has a field for an expression.
 
-        ``listing`` gives the topics that the client may see; it is called only to evaluate an
-        expression. ``reach`` gives the flat name behind a name, None if there is none: a member
-        that was subscribed to a topic under a name that does not reach it any more is fenced, so
-        that it joins again and learns the topic's present name and id. ``scope`` is what names
-        depend on (the listener, the principal): it keeps members apart that only seem to be in one
-        group. While ``meaning`` is the same (None: never) names reach what they reached, so what
-        was evaluated for one heartbeat serves the next. ``heard`` are the members that this
-        connection has heard of: one may have been elsewhere meanwhile, and have changed its
-        subscription there. None: brokers cannot be asked. Raises ProtocolError.
+        ``listing`` returns the topics that the client may see; it is called only to evaluate an
+        expression. ``reach`` returns the flat name behind a name, or None. If a member was
+        subscribed to a topic under a name that no longer reaches the topic, the member is fenced,
+        so that it joins again and learns the topic's present name and id. ``scope`` is everything
+        that names depend on (the listener, the principal): two members with the same ids in
+        different scopes are different members. While ``meaning`` is the same, names reach the same
+        topics, so an evaluation for one heartbeat serves the next (None: no evaluation may be
+        reused). ``heard`` holds the members that this connection has heard of, because a member may
+        have changed its subscription on another connection (None: brokers cannot be queried).
+        Raises ProtocolError.
         """
         key = (scope, request.group_id, request.member_id)
         if request.member_epoch < JOINING_EPOCH:
@@ -139,7 +143,7 @@ class RegexSubscriptions:
         if wanted == member.accepted and not is_explicit:
             member.names_version = names_version
             return Forward(body, sent)
-        # Unknown until the broker responds; after a failure the names are sent again.
+        # Unknown until the broker responds; if it fails, the names are sent again.
         member.accepted = None
         by_name = changed(
             request, {"subscribed_topic_names": wanted, "subscribed_topic_regex": None}
@@ -147,7 +151,7 @@ class RegexSubscriptions:
         return Forward(messages.write(by_name), replace(sent, names=wanted), member)
 
     def recalled(self, key: MemberKey, found: Member | Unknown) -> None:
-        """Take what is known of a member by its broker."""
+        """Keep the result of asking a member's broker for its subscription."""
         if isinstance(found, Member):
             try:
                 if found.pattern:
@@ -166,9 +170,9 @@ class RegexSubscriptions:
     def _member(
         self, key: MemberKey, request: Any, heard: set[MemberKey] | None, *, has_regex: bool
     ) -> Member | Unknown | None:
-        """The member that sends a heartbeat; None: its broker must be asked first, because this
-        connection has not heard of it, and the heartbeat neither says all nor repeats what was
-        fenced."""
+        """The member that sends a heartbeat. None: the caller must query the member's broker first,
+        because this connection has not heard of the member, and the heartbeat neither holds the
+        full subscription nor repeats one that was fenced."""
         if request.member_epoch == JOINING_EPOCH:
             hear(heard, key)
             return Member()
@@ -197,7 +201,7 @@ class RegexSubscriptions:
         if code:
             return
         scope, group_id, member_id = sent.member
-        # In the first version the broker names the member when it joins.
+        # In version 0 of the API the broker assigns the member id when the member joins.
         key = (scope, group_id, member_id or response.member_id or "")
         if sent.new is not None:
             self._members.remember(key, sent.new)
@@ -212,8 +216,8 @@ class RegexSubscriptions:
     def _known(self, key: MemberKey, request: Any) -> Member | None:
         """The member, if this worker knows its subscription.
 
-        One that sends the same heartbeat after it was fenced counts as a member without an
-        expression, so that it is not fenced for ever.
+        If a member repeats its heartbeat after it was fenced, it counts as a member without an
+        expression, so that it is not fenced forever.
         """
         member = self._members.get(key)
         if member is not None:
@@ -221,8 +225,9 @@ class RegexSubscriptions:
         return Member() if _is_complete(request) or self._members.is_fenced(key) else None
 
     def _apply(self, scope: Hashable, member: Member, request: Any) -> None:
-        """Apply the heartbeat's subscription: null means unchanged, an empty expression none. An
-        invalid expression changes nothing, and a name too long for any topic is not kept."""
+        """Apply the heartbeat's subscription: null means unchanged, an empty expression means no
+        expression. An invalid expression changes nothing, and a name that is too long for any topic
+        is dropped."""
         pattern = getattr(request, "subscribed_topic_regex", None)
         if pattern:
             self._members.compiled(scope, pattern)
@@ -233,15 +238,15 @@ class RegexSubscriptions:
             member.names = tuple(name for name in names if len(name) <= LONGEST_NAME)
 
     def expire(self) -> None:
-        """Forget members that send no heartbeats any more."""
+        """Forget members that no longer send heartbeats."""
         self._members.expire()
 
 
 def _by_name(
     request: Any, body: bytes, member: Member, sent: Sent, reached: tuple[str, ...]
 ) -> Forward:
-    """Decide for a member without an expression. Names that reach no topic were left out of its
-    subscription, so the broker cannot assign them when they do: they are added then."""
+    """Decide for a member without an expression. Its subscription at the broker leaves out names
+    that reach no topic, so if such a name reaches a topic later, the gateway adds the name then."""
     if request.subscribed_topic_names is not None:
         return Forward(body, replace(sent, names=reached), member)
     if member.accepted is None or member.accepted == reached:
@@ -251,7 +256,7 @@ def _by_name(
 
 
 def _renamed(before: Mapping[bytes, str], now: Mapping[bytes, str], reach: Reach) -> bool:
-    """Whether a topic goes by another name now, or a name leads to another topic or nowhere."""
+    """Whether a topic now has another name, or a name now leads to another topic or to no topic."""
     if before is now or before == now:
         return False
     return any(
@@ -260,7 +265,7 @@ def _renamed(before: Mapping[bytes, str], now: Mapping[bytes, str], reach: Reach
 
 
 def hear(heard: set[MemberKey] | None, key: MemberKey) -> None:
-    """Note that a connection has heard of a member, among the last ones that it has."""
+    """Note that a connection has heard of a member; if there are too many, all are forgotten."""
     if heard is not None:
         if len(heard) >= MAX_HEARD or is_long(key):
             heard.clear()
@@ -268,7 +273,7 @@ def hear(heard: set[MemberKey] | None, key: MemberKey) -> None:
 
 
 def _is_complete(request: Any) -> bool:
-    """Whether a heartbeat says all of a subscription."""
+    """Whether a heartbeat holds a member's full subscription."""
     return (
         request.subscribed_topic_names is not None
         and getattr(request, "subscribed_topic_regex", "") is not None

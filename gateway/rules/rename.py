@@ -1,7 +1,7 @@
-"""Rename: the spans of a request to edits with flat names.
+"""Rename: edits that put flat names into a request, from the request's spans.
 
-Names change here and in ``restore`` only, on the hot path and in what the cold path leaves of a
-request without its denied items (and, in loops of their own, in Produce and Fetch).
+Names change only here and in ``restore``, on the hot path and in a request that the cold path has
+stripped of its denied items. (Produce and Fetch have loops of their own.)
 """
 
 from __future__ import annotations
@@ -37,44 +37,45 @@ REGEX: Final = int(Kind.REGEX)
 REPLICA_ID: Final = int(Kind.REPLICA_ID)
 
 EMBEDDED: Final = {SUBSCRIPTION: rewrite_subscription, ASSIGNMENT: rewrite_assignment}
-"""Kinds whose bytes hold names by the consumer protocol, and what rewrites them."""
+"""The kinds of span whose bytes hold names by the consumer protocol -> the function that rewrites
+them."""
 
 IDS: Final = frozenset({GROUP_ID, TRANSACTIONAL_ID})
 
 OF_ID: Final = bytes(17)
-"""Stands before a broker's group or transactional id among the ``spelled_ids`` of a request, where
-the other keys are topic ids, of 16 bytes."""
+"""Precedes a broker's group or transactional id among the ``spelled_ids`` of a request, to tell it
+from the other keys, which are topic ids of 16 bytes."""
 
 MAX_EMBEDDED: Final = 100_000
-"""Names that members' bytes in one request may hold: as many as a request may name otherwise."""
+"""Names in the members' bytes of one request: as many as a request may name elsewhere."""
 
 CONSUMER: Final = b"consumer"
 NO_ID: Final = bytes(16)
 
 NO_REPLICA_IDS: Final = frozenset({-1})
-"""A consumer; -2 (a debugging consumer) would read beyond the high watermark."""
+"""The replica id of a consumer; a debugging consumer (-2) would read beyond the high watermark."""
 
 NO_GROUP: Final = Denied(INVALID_GROUP_ID, "The group id is empty.", "names")
 
 AN_EXPRESSION: Final = Denied(
     INVALID_REQUEST, "An expression is not evaluated over topics of everybody.", "request"
 )
-"""No expression reaches a broker: whoever has one evaluates it first, and sends names."""
+"""No expression reaches a broker: the gateway evaluates it first, and forwards names."""
 
 _AS_CONSUMER: Final = (-1).to_bytes(4, "big", signed=True)
-"""Replaces any replica id of ListOffsets and OffsetForLeaderEpoch: clients send 0 (kafka-python) or
-the schema's default -2, Kafka answers them all, and a client may have a consumer's answer. Fetch,
-which moves the high watermark, is rejected instead."""
+"""Replaces every replica id of ListOffsets and OffsetForLeaderEpoch. Clients send 0 (kafka-python)
+or the schema's default -2, and Kafka responds to any, so a client gets a consumer's response. Fetch
+is rejected instead, because a replica's Fetch moves the high watermark."""
 
 
 @dataclass(slots=True)
 class Rejections:
     """The items of one request that may not be forwarded as they are.
 
-    ``topics`` maps raw names (or 16 id bytes), ``ids`` raw group and transactional ids to why.
-    ``aliases`` maps a second spelling of a topic to the first one, ``id_aliases`` the same of group
-    and transactional ids. ``unknown_ids`` are topic ids
-    this worker does not know: they are denied, once the cluster was listed again.
+    ``topics`` maps raw names (or 16 id bytes) to their denials, ``ids`` maps raw group and
+    transactional ids to theirs. ``aliases`` maps a second spelling of a topic to the first;
+    ``id_aliases`` does so for group and transactional ids. ``unknown_ids``: the request has topic
+    ids that this worker does not know; they are denied after the cluster was listed again.
     """
 
     topics: dict[bytes, Denied] = field(default_factory=dict)
@@ -88,10 +89,10 @@ class RequestRenamer:
     """Edits for one request.
 
     ``spelled`` collects flat name -> the client's spelling, ``spelled_ids`` the broker's topic id
-    -> the one that the client used; in a tree also, under ``OF_ID`` and the broker's group or
-    transactional id, the client's spelling if it is not the listener's. ``ids`` collects the
-    broker's group and transactional ids. ``far`` are the topics
-    of other volumes, whose shadows stand for them, or None if they are rejected.
+    -> the id that the client used. In a tree ``spelled_ids`` also maps ``OF_ID`` and the broker's
+    group or transactional id to the client's spelling, if this is not the listener's. ``ids``
+    collects the broker's group and transactional ids. ``far`` has the topics of other volumes,
+    whose shadows stand for them; None: such topics are rejected.
     """
 
     __slots__ = (
@@ -138,9 +139,9 @@ class RequestRenamer:
         self._embedded_names = 0
 
     def add(self, spans: Sequence[Span], protocol_type: bytes | None = CONSUMER) -> None:
-        """Decide each span, in order; a rejected one makes no edit.
+        """Decide each span, in order; a rejected span makes no edit.
 
-        ``protocol_type`` is the group's where no span says it.
+        ``protocol_type`` is the group's type if no span holds it.
         """
         for kind, start, stop, value in spans if len(spans) <= FEW else paced(spans):
             if value is None:
@@ -165,7 +166,7 @@ class RequestRenamer:
             self._keep_spellings([(span[0], span[3]) for span in eased(spans) if span[0] in IDS])
 
     def transactional_id(self, start: int, stop: int, value: bytes) -> None:
-        """A transactional id that the walker cannot know as one (a coordinator key)."""
+        """Decide a transactional id that the walker cannot recognize (a coordinator key)."""
         found = self._access.transactional_id(self._needs.transactional_id, value)
         self._id(start, stop, value, found)
 
@@ -178,7 +179,7 @@ class RequestRenamer:
         self._id(start, stop, value, found)
 
     def _topic(self, start: int, stop: int, value: bytes) -> None:
-        # Java's client puts an empty name beside a topic id; a broker rejects one standing alone.
+        # Java's client sends an empty name beside a topic id; a broker rejects an empty name alone.
         if not value:
             return
         found = self._access.topic(self._on_topic, value)
@@ -218,7 +219,7 @@ class RequestRenamer:
         self._own_id(start, stop, value, own)
 
     def _far_id(self, start: int, stop: int, value: bytes) -> bool:
-        """Decide the id of another volume's topic; False: it is none."""
+        """Decide the id of another volume's topic. Returns False if no other volume has the id."""
         assert self.far is not None
         found = self.far.topic_id(self._on_topic, value)
         if found is None:
@@ -251,8 +252,8 @@ class RequestRenamer:
                 self._absolute = True
 
     def _keep_spellings(self, ids: Sequence[tuple[int, bytes | None]]) -> None:
-        """Keep how the client spelled its ids for the response; a second spelling of one is
-        rejected, to be answered as the first."""
+        """Keep the client's spellings of its ids for the response. A second spelling of an id is
+        rejected, and its answer is copied from the first."""
         view = self._view
         denied = self.rejections.ids if self.rejections is not None else {}
         firsts: dict[tuple[int, bytes], bytes] = {}
@@ -273,9 +274,9 @@ class RequestRenamer:
         value: bytes,
         rewrite: Callable[[bytes, Callable[[bytes], bytes | None]], bytes],
     ) -> None:
-        """Names inside a member's bytes; a topic that cannot exist, or that the client may not
-        describe, is left out, not rejected: Kafka lets a consumer subscribe to topics that do not
-        exist."""
+        """Rewrite the names inside a member's bytes. If a topic cannot exist, or if the client may
+        not describe it, its name is left out, not rejected, because Kafka lets a consumer subscribe
+        to topics that do not exist."""
         if not value:
             return
         new = rewrite(value, self._flat_or_nothing)
@@ -307,9 +308,9 @@ class RequestRenamer:
 
 
 def one_by_link(view: View, first: bytes, second: bytes) -> Denied | None:
-    """Why one subscription may not hold both names of a topic: where one is a link they would be
-    one partition to the group, which it gives to one of the two. None: they are spellings of one
-    name, or an alias."""
+    """The denial of a subscription to both names of a topic, if one of them is a link: both would
+    be the same partition to the group, which assigns it under a single name. None if the names are
+    spellings of the same name, or one is an alias."""
     one, other = view.subscribed(first), view.subscribed(second)
     if isinstance(one, Denied) or isinstance(other, Denied) or one.logical == other.logical:
         return None

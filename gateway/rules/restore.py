@@ -42,14 +42,15 @@ MORE: Final = frozenset({HOST, int(Kind.ERROR_TEXT), int(Kind.SIZED)})
 
 
 class ResponseRenamer:
-    """Edits for one response: the names the request spelled, else the listener's spelling.
+    """Edits for one response: each name as the request spelled it, or as the listener spells it.
 
-    ``hidden`` collects flat topic names and ``hidden_ids`` group ids that the view may not see,
-    topics also if they may not be described: the caller drops their entries. ``errors`` collects
-    the error codes met; ``more``: there are addresses, texts or sized fields, left to the caller.
-    ``far`` are the topics of other volumes, shown in place of their shadows; None: these are
-    hidden. ``remembered``: the names are not this request's but of earlier subscriptions, so each
-    counts if it still leads to its topic, and may be described.
+    ``hidden`` collects flat names of topics that the view may not see or the client may not
+    describe, ``hidden_ids`` group ids that the view may not see: the caller drops their entries.
+    ``errors`` collects the error codes in the response. ``more``: the response has addresses, texts
+    or sized fields, which are left to the caller. ``far`` has the topics of other volumes, which
+    replace their shadows (None: these are hidden). ``remembered``: the names are from earlier
+    subscriptions, not from this request, so a name is used only if it still leads to its topic and
+    the client may describe the topic.
     """
 
     __slots__ = (
@@ -94,7 +95,7 @@ class ResponseRenamer:
         self.more = False
 
     def add(self, spans: Sequence[Span], protocol_type: bytes | None = CONSUMER) -> None:
-        """Decide each span, in order. ``protocol_type`` is the group's where no span says it."""
+        """Decide each span, in order. ``protocol_type`` is the group's type if no span holds it."""
         moved = self._view.has_topic_ids or self._far is not None
         for kind, start, stop, value in spans if len(spans) <= FEW else paced(spans):
             if value is None:
@@ -109,7 +110,7 @@ class ResponseRenamer:
             elif kind in MORE:
                 self.more = True
             elif kind == REGEX:
-                # A member that joined the broker itself; its expression is over flat names.
+                # The expression of a member that joined the broker directly: it is over flat names.
                 self.edits.append((start, stop, wire_string(b"", self._flexible)))
             elif kind in (GROUP_ID, TRANSACTIONAL_ID):
                 self.id(start, stop, value)
@@ -119,7 +120,7 @@ class ResponseRenamer:
                 self._embedded(start, stop, value, EMBEDDED[kind])
 
     def id(self, start: int, stop: int, value: bytes) -> None:
-        """A group or transactional id of the broker's."""
+        """Decide a group or transactional id of the broker's."""
         shown = self._view.id_to_client(value)
         if self._spelled_ids and self._view.settings.mounts is not None:
             shown = self._spelled_ids.get(OF_ID + value, shown)
@@ -130,8 +131,8 @@ class ResponseRenamer:
             self.edits.append((start, stop, wire_string(shown, self._flexible)))
 
     def _topic_id(self, start: int, stop: int, value: bytes) -> None:
-        """A broker's id becomes the one that goes with the name the client knows (DESIGN: a move
-        gives a new virtual topic id)."""
+        """Replace a broker's topic id by the id that belongs to the name that the client knows,
+        because a move gives the topic a new virtual topic id."""
         shown = self._spelled_ids.get(value)
         flat = self._index.name_of(value)
         if shown is None and flat is not None:
@@ -144,13 +145,13 @@ class ResponseRenamer:
             self.edits.append((start, stop, shown))
 
     def shown(self, flat: bytes) -> bytes | None:
-        """A flat name as this response tells it, in a field, a member's bytes or an error text: as
-        the request spelled it, else as a topic that the client may describe, or None if it may not
-        know of it."""
+        """A flat name as this response shows it, in a field, a member's bytes or an error text: the
+        request's spelling, or else the listener's spelling if the client may describe the topic.
+        None if the client may not know of the topic."""
         return self._called(flat) or self._described(flat)
 
     def _called(self, flat: bytes) -> bytes | None:
-        """The client's own name of a flat one, or None if it has none, or none any more."""
+        """The client's own name for a flat name; None if it has no such name, or no longer."""
         spelled = self._spelled.get(flat)
         if spelled is None or not self._remembered:
             return spelled
@@ -169,7 +170,8 @@ class ResponseRenamer:
             self.edits.append((start, stop, wire_string(shown, self._flexible)))
 
     def _described(self, flat: bytes) -> bytes | None:
-        """A flat name that the request did not spell, if the client may describe the topic."""
+        """The name to show for a flat name that the request did not spell; None if the client may
+        not describe the topic."""
         if self._far is not None and is_shadow(flat):
             return self._far.shown(flat)
         if self._spelled_ids and self._view.has_topic_ids:
@@ -196,10 +198,11 @@ class ResponseRenamer:
 def endpoint_edits(
     spans: Sequence[Span], addresses: ListenerAddresses, flexible: bool
 ) -> list[Edit]:
-    """Edits that put the gateway's host and port for each node; empty ones where it has none, so
-    that no broker address passes even if its endpoint was not dropped (:func:`hidden_nodes`).
+    """Edits that put the gateway's host and port for each node. A node without an address gets an
+    empty host and port, so that no broker address passes even if its endpoint was not dropped
+    (:func:`hidden_nodes`).
 
-    Hosts and ports come after the node id they belong to, in one struct (Metadata, FindCoordinator,
+    Host and port follow the node id that they belong to, in one struct (Metadata, FindCoordinator,
     DescribeCluster, the NodeEndpoints of KIP-951).
     """
     edits: list[Edit] = []
@@ -232,7 +235,7 @@ def named_brokers(spans: Sequence[Span]) -> Iterator[tuple[int, str, int]]:
 
 
 def hidden_nodes(spans: Sequence[Span], addresses: ListenerAddresses) -> set[int]:
-    """The node ids that a response shows and the listener has no address for."""
+    """The node ids in a response for which the listener has no address."""
     return {
         value
         for kind, _, _, value in eased(spans)

@@ -1,13 +1,13 @@
-"""Shadow topics: a group keeps its offsets of topics in other clusters under their names.
+"""Shadow topics: the topics under which a group keeps offsets of topics in other clusters.
 
-An offset stands at the group's coordinator, which checks only that the topic and the partition
+An offset is stored at the group's coordinator, which checks only that the topic and the partition
 exist there (KafkaApis: handleOffsetCommitRequest). So a topic of another volume has a **shadow** in
-the group's own: an empty topic ``__kafka_gateway_far.<number>.<topic id>``, the number being the
-other volume's and the id the topic's, as Kafka prints it. Fencing, expiry and resets of offsets are
-Kafka's own then.
+the group's own volume: an empty topic ``__kafka_gateway_far.<number>.<topic id>``, with the other
+volume's number and the topic's id, as Kafka prints it. Kafka itself then fences, expires and resets
+the offsets.
 
-A member may also subscribe to a topic that does not exist yet. Inside its subscription, which no
-broker reads but to compare names, it is ``__kafka_gateway_far.<number>:<flat name>``.
+A member may also subscribe to a topic that does not exist yet. In its subscription, which a broker
+parses only to compare names, such a topic is ``__kafka_gateway_far.<number>:<flat name>``.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _BEING_CREATED: Final = "being_created"  # as ``gateway.apis.counting`` has it: 
 
 
 class Origin(NamedTuple):
-    """The topic behind a shadow: the ``number`` of its volume and its ``topic_id`` (16 bytes); of
-    one that did not exist its ``flat`` name, and no id."""
+    """The topic behind a shadow: the ``number`` of its volume and its ``topic_id`` (16 bytes). A
+    topic that did not exist has its ``flat`` name and an empty id."""
 
     number: int
     topic_id: bytes
@@ -45,22 +45,22 @@ def shadow_name(number: int, topic_id: bytes) -> bytes:
 
 
 def expected_name(number: int, flat: bytes) -> bytes:
-    """The name, in subscriptions only, of a topic that does not exist in the volume."""
+    """The name, used in subscriptions only, of a topic that does not exist in its volume."""
     return b"%s%d:%s" % (PREFIX, number, flat)
 
 
 def is_shadow(flat: bytes) -> bool:
-    """Whether a flat name is one that :func:`origin_of` may read."""
+    """Whether :func:`origin_of` may resolve a flat name."""
     return flat.startswith(PREFIX)
 
 
 def origin_of(flat: bytes) -> Origin | None:
-    """The topic that a name of :func:`shadow_name` or :func:`expected_name` stands for; None for
-    any other name."""
+    """The topic behind a name of :func:`shadow_name` or :func:`expected_name`; None for any other
+    name."""
     found = _SHADOW.fullmatch(flat)
     if found is not None:
         number, topic_id = int(found[1]), urlsafe_b64decode(found[2] + _PADDING)
-        # Two spellings of one id differ in bits that are not of the id.
+        # Base64 has several spellings of an id, which differ in unused bits: only one is a shadow.
         if number > MAX_NUMBER or shadow_name(number, topic_id) != flat:
             return None
         return Origin(number, topic_id, b"")
@@ -71,8 +71,8 @@ def origin_of(flat: bytes) -> Origin | None:
 
 
 def not_ready(name: str) -> Denied:
-    """The denial of a topic whose shadow is not there (yet). Clients retry after this error, and
-    look for no other coordinator (COORDINATOR_LOAD_IN_PROGRESS)."""
+    """The denial of a topic whose shadow does not exist yet: COORDINATOR_LOAD_IN_PROGRESS, because
+    clients then retry at the same coordinator."""
     why = (
         f"The offsets of topic '{name}', which is in another volume, cannot be kept at this"
         " group's cluster yet: their shadow topic could not be made, or the other cluster has not"
@@ -82,43 +82,43 @@ def not_ready(name: str) -> Denied:
 
 
 class Far(Protocol):
-    """The topics of other volumes, as one request of a group's member names them."""
+    """The topics of other volumes, for one request of a group's member."""
 
     def topic(self, operation: int, name: bytes) -> Resolved | Denied:
-        """The shadow of a topic that a client's spelling names, if ``operation`` is allowed on the
-        topic."""
+        """The shadow of the topic with this name, as the client spells it, if ``operation`` is
+        allowed on the topic."""
         ...
 
     def topic_id(self, operation: int, topic_id: bytes) -> Resolved | Denied | None:
-        """The shadow of a client's topic id, as ``topic``, or None if no other volume has the
-        topic."""
+        """The shadow of the topic with this id, as the client knows it, if ``operation`` is allowed
+        on the topic; None if no other volume has the topic."""
         ...
 
     def subscribed(self, name: bytes) -> bytes | None:
-        """The name for a subscription or assignment, or None if no topic can have this name, or the
-        client may not describe it."""
+        """The name for a subscription or assignment; None if no topic can have this name, or if the
+        client may not describe the topic."""
         ...
 
     def shown(self, flat: bytes) -> bytes | None:
-        """The listener's spelling of the topic behind a shadow; None if it is not known, or the
-        client may not describe it."""
+        """The listener's spelling of the topic behind a shadow; None if the topic is not known, or
+        if the client may not describe it."""
         ...
 
     @property
     def unheard(self) -> bool:
-        """Whether a topic was not shown to this connection for the first time: it may be that it is
-        not known yet, but soon will be, whether the client may describe it."""
+        """Whether this connection hid a topic for the first time. The gateway may not know yet, but
+        will know soon, whether the client may describe the topic."""
         ...
 
     def id_to_show(self, flat: bytes) -> bytes | None:
-        """The topic id by which the client knows the topic behind a shadow; None: unknown."""
+        """The client's topic id of the topic behind a shadow; None if the topic is not known."""
         ...
 
     def preparation(self) -> Callable[[], Awaitable[None]] | None:
-        """The work to do before the request is decided again, for good, or None if there is
-        none."""
+        """The work to do before the request is decided again, for good; None if there is no such
+        work."""
         ...
 
     def missed(self, flat: bytes, partition: int) -> bool:
-        """Note that the broker did not know a shadow's partition; returns whether it soon will."""
+        """Note that the broker did not know a shadow's partition. Returns whether it soon will."""
         ...

@@ -1,7 +1,7 @@
 """The topics of one request and of its response, entry by entry.
 
-``divide`` says which topics of a request are forwarded and how each is answered; ``merge_topics``
-puts the broker's entries and the kept errors in the request's order.
+``divide`` decides which topics of a request are forwarded and how each is answered;
+``merge_topics`` puts the broker's entries and the kept errors in the request's order.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from protocol.pausing import eased, paced, pause_point
 NO_ALIASES: Mapping[bytes, bytes] = MappingProxyType({})
 
 SPELLING: Final = "spelling"
-"""The rule of names that are in a request under another spelling already."""
+"""The rule that denies a name if the request has the same topic under another spelling."""
 
 NOT_ATTEMPTED = Denied(
     OPERATION_NOT_ATTEMPTED, "Another topic of this request was refused.", "all_or_nothing"
@@ -36,12 +36,11 @@ NOT_ATTEMPTED = Denied(
 
 @dataclass(frozen=True, slots=True)
 class RequestedTopic:
-    """One topic of a request, under ``name`` or ``topic_id`` (a name that is not in the request
-    is None, and so is an id).
+    """One topic of a request, under ``name`` or ``topic_id``; the other is None.
 
-    ``partitions`` are the numbers requested, in order. A topic that is not ``denied`` is answered
-    with the broker's entry for ``forwarded``, a name, or with that for its id. ``refused`` are
-    partitions answered with an error of their own, and ``shared`` says that the broker's entry may
+    ``partitions`` are the requested numbers, in order. If the topic is not ``denied``, the broker's
+    entry for ``forwarded`` (a name), or else for the id, answers it. ``rejected`` has the
+    partitions that are answered with errors of their own. ``shared``: the broker's entry may also
     hold partitions of another spelling.
     """
 
@@ -56,8 +55,8 @@ class RequestedTopic:
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """The rejected topics of a request: ``everything`` for one reason, or the names and ids in
-    ``denied``.
+    """The rejected topics of a request: all of them for one reason (``everything``), or the names
+    and ids in ``denied``.
 
     ``aliases`` maps the second spelling of a topic to the first. The keys of both are raw bytes.
     """
@@ -68,7 +67,7 @@ class Rejection:
     everything: Denied | None = None
 
     def of(self, name: str | None, topic_id: UUID | None) -> Denied | None:
-        """Why the topic is rejected, with this API's code for it; None if it is not."""
+        """The topic's denial, with this API's code for it; None if the topic is not rejected."""
         pause_point()
         if self.everything is not None:
             return self.everything
@@ -89,13 +88,13 @@ class Rejection:
         return self.of(name, None) is not None
 
     def first_spelling(self, name: str) -> str:
-        """The spelling that is forwarded for this one: mostly itself."""
+        """The spelling that is forwarded for this spelling; mostly the same."""
         raw = name.encode()
         return self.aliases.get(raw, raw).decode()
 
 
 def second_spelling(name: str, first: str) -> Denied:
-    """The denial of a second spelling that cannot be served along with the first."""
+    """The denial of a second spelling that cannot be served together with the first."""
     message = f"Topic '{name}' is already in this request, as '{first}'."
     return Denied(INVALID_REQUEST, message, SPELLING)
 
@@ -103,9 +102,9 @@ def second_spelling(name: str, first: str) -> Denied:
 def divide(
     entries: Sequence[Any], rejection: Rejection
 ) -> tuple[tuple[Any, ...], tuple[RequestedTopic, ...]]:
-    """Divide the topic entries of a request: those to forward, and how each topic is answered.
+    """Divide a request's topics into the entries to forward and the answer for each topic.
 
-    A second spelling is forwarded as a part of the first one's entry.
+    A second spelling is forwarded as a part of the first spelling's entry.
     """
     topics = rejection.shape.request
     requested = [_requested(entry, topics, rejection) for entry in eased(entries)]
@@ -138,7 +137,7 @@ def _requested(entry: Any, topics: Topics, rejection: Rejection) -> RequestedTop
     name: str | None = getattr(entry, topics.name, None) if topics.name else entry
     topic_id: UUID | None = getattr(entry, TOPIC_ID, None)
     if topic_id is not None:
-        name = name or None  # Java's client puts an empty one beside an id
+        name = name or None  # Java's client sends an empty name beside an id
     return RequestedTopic(
         name,
         topic_id,
@@ -151,9 +150,9 @@ def _requested(entry: Any, topics: Topics, rejection: Rejection) -> RequestedTop
 def _joined(
     first: Any, second: Any, topic: RequestedTopic, topics: Topics, conflict: Denied
 ) -> tuple[Any, RequestedTopic]:
-    """The forwarded entry of two spellings, and how the second, ``topic``, is answered.
+    """The entry to forward for two spellings, and how the second spelling, ``topic``, is answered.
 
-    ``first`` and ``second`` have the same name here. ``conflict`` answers what differs.
+    ``first`` and ``second`` have the same name here. ``conflict`` answers the parts that differ.
     """
     if topics.partitions is None:
         return first, topic if first == second else replace(topic, denied=conflict)
@@ -187,10 +186,10 @@ def _renamed(entry: Any, topics: Topics, name: str) -> Any:
 def merge_topics(
     shape: TopicShape, requested: tuple[RequestedTopic, ...] | None, holder: Any
 ) -> Any:
-    """``holder`` (a response, or a group in one) with every requested topic answered.
+    """``holder`` (a response, or a group in a response) with an answer for every requested topic.
 
-    Topics that the broker left out stay out (a fetch session, a further page), topics that were not
-    requested stay, at the end. ``requested`` is None when the request was for all topics.
+    A topic that the broker left out stays out (a fetch session, a further page). Topics that were
+    not requested stay at the end. ``requested`` is None if the request was for all topics.
     """
     if requested is None:
         return holder
@@ -207,7 +206,7 @@ def merge_topics(
 
 
 class _Answers:
-    """The broker's entries, found by name or id."""
+    """The broker's entries, by name and by id."""
 
     def __init__(self, entries: tuple[Any, ...], topics: Topics) -> None:
         self._entries = entries
@@ -220,9 +219,9 @@ class _Answers:
                     self._places.setdefault(key, []).append(place)
 
     def take(self, topic: RequestedTopic) -> Any | None:
-        """The entry for a topic; a second spelling gets the first one's.
+        """The entry for a topic; a second spelling gets the first spelling's entry.
 
-        A topic that was requested twice in one spelling gets one entry after the other.
+        If a topic was requested twice in the same spelling, each request gets an entry of its own.
         """
         key = topic.topic_id or topic.forwarded
         places = self._places.get(key, ())
@@ -263,7 +262,7 @@ def _error(shape: TopicShape, why: Denied) -> dict[str, object]:
 def _entry_of_spelling(
     shape: TopicShape, topic_class: type, topic: RequestedTopic, entry: Any
 ) -> Any:
-    """The broker's entry as one spelling's, where it stands for several."""
+    """The broker's entry, cut to the name and partitions of one spelling if several share it."""
     topics = shape.response
     if topic.name != topic.forwarded:
         entry = replace(entry, **{topics.name: topic.name})

@@ -1,4 +1,4 @@
-"""How an API lists brokers in its responses, and brokers as messages have them."""
+"""How an API lists brokers in its responses, and brokers in the form of messages."""
 
 from __future__ import annotations
 
@@ -24,22 +24,22 @@ class Broker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class BrokerList:
-    """How an API lists brokers in its responses. Each function is given the version and the body of
-    a response, and raises ProtocolError."""
+    """How an API lists brokers in its responses. Each function is called with the version and the
+    body of a response, and raises ProtocolError."""
 
     replaced: Callable[[int, bytes, Iterable[Broker], str | None, int], bytes]
-    """The response with these brokers, cluster id and controller."""
+    """The response with the given brokers, cluster id and controller in place of its own."""
 
     extended: Callable[[int, bytes, Iterable[Broker]], bytes]
-    """The response with these brokers behind its own."""
+    """The response with the given brokers after its own."""
 
     node_ids: Callable[[int, bytes], set[int]] | None = None
-    """The ids of the brokers that a response lists beside partitions, which may have leaders that
-    are new."""
+    """The ids of the brokers in a response that lists brokers beside partitions, whose
+    leaders may be new."""
 
 
 def made_brokers(response_class: type, id_field: str, brokers: Iterable[Broker]) -> list[object]:
-    """Brokers as a response of this class has them; ``id_field`` is the field of their ids."""
+    """Brokers as elements of a response of this class; ``id_field`` is the field of their ids."""
     element = element_class(response_class, "brokers")
     return [make(element, values) for values in _values(id_field, brokers)]
 

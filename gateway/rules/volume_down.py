@@ -1,9 +1,9 @@
 """Errors in place of a volume that cannot be reached, for one part of a divided request.
 
-A topic is LEADER_NOT_AVAILABLE, a coordinator COORDINATOR_NOT_AVAILABLE, which clients ask for
-again. A change or a description that an operator asks for is REQUEST_TIMED_OUT, item by item: an
-Admin client reports it at once, with the sentence, and the items of other volumes are answered.
-What had been seen of a volume is answered by ``Division.when_down``.
+A topic gets LEADER_NOT_AVAILABLE and a coordinator COORDINATOR_NOT_AVAILABLE, because clients retry
+after these. Each item of an operator's change or description gets REQUEST_TIMED_OUT, because an
+Admin client reports it at once, with the message, and the items of other volumes are answered.
+``Division.when_down`` answers with the state in which the gateway last saw the volume.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _UNDIVIDED = Division()
 def when_not_referred(
     api: Declaration, version: int, part_body: bytes, outcome: Outcome, message: str
 ) -> bytes:
-    """The answer to a part where other gateways say that it is for no volume of theirs, or not for
-    this client: Kafka's error for what does not exist, or is not authorized. Raises ProtocolError
-    when the request cannot be read."""
+    """The response to a part if other gateways report that no volume of theirs has its items, or
+    that the principal may not request them: Kafka's error for items that do not exist or are not
+    authorized. Raises ProtocolError if the request cannot be read."""
     code = code_when_not_referred(api, version, part_body, outcome)
     return failed(api, version, part_body, code, message)
 
@@ -33,7 +33,7 @@ def when_not_referred(
 def code_when_not_referred(
     api: Declaration, version: int, part_body: bytes, outcome: Outcome
 ) -> int:
-    """The error code where other gateways say that. Raises ProtocolError."""
+    """The error code if other gateways report such an ``outcome``. Raises ProtocolError."""
     division = api.division or _UNDIVIDED
     if outcome is Outcome.DENIED:
         if division.denied is None:
@@ -44,17 +44,17 @@ def code_when_not_referred(
 
 
 def code_when_down(api: Declaration) -> int:
-    """The error code for what a volume that cannot be reached was requested by this API."""
+    """The error code that this API returns for an item of a volume that is down."""
     return (api.division or _UNDIVIDED).codes.down
 
 
 def failed(api: Declaration, version: int, part_body: bytes, code: int, message: str) -> bytes:
-    """The answer to a part whose volume cannot be reached: each of its items gets the error. Raises
-    ProtocolError when the request cannot be read."""
+    """The response to a part whose volume cannot be reached: each of its items gets the error.
+    Raises ProtocolError if the request cannot be read."""
     division = api.division or _UNDIVIDED
     if division.failed is not None:
         return division.failed(version, part_body, code, message)
-    if division.drops_error:  # that error is of the whole response, and of the listener's volume
+    if division.drops_error:  # only the listener's volume may set the error of the whole response
         why = Denied(code, message, "error_response")
         return partial.reject_all(api, version, part_body, why)
     if division.positions is not None:

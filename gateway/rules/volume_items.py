@@ -1,6 +1,6 @@
-"""The items of a request by volume: the arrays that hold them, and the volume of each one.
+"""The items of a request by volume: the arrays that hold them, and the volume of each item.
 
-``volume_parts`` divides requests by them, and merges the answers.
+``volume_parts`` divides requests by these items, and merges the responses.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from gateway.rules.division import Item, Names
 from protocol.messages import changed, has_field
 
 TOPIC_RESOURCE, GROUP_RESOURCE = 2, 32
-"""Types of config resources (Kafka's ConfigResource.Type) that are named by a path."""
+"""The types of config resources (Kafka's ConfigResource.Type) whose names are paths."""
 
 _KEYS: Final = ("key", "name", TOPIC_ID)
 
 
 def with_all_else(own: str, answers: Mapping[str, Any], values: Mapping[str, object]) -> Any:
-    """The merged response with these values; all else as ``volume_parts`` says."""
+    """The merged response with these values; the other fields are as ``volume_parts`` says."""
     base = answers[own] if own in answers else next(iter(answers.values()))
     rest: dict[str, object] = {}
     if has_field(type(base), "throttle_time"):
@@ -30,8 +30,8 @@ def with_all_else(own: str, answers: Mapping[str, Any], values: Mapping[str, obj
 
 
 def arrays(api: Declaration, version: int) -> tuple[str, str]:
-    """The arrays of a request and of its response that are divided and merged. LookupError if it
-    has none."""
+    """The arrays of a request and of its response that are divided and merged. Raises LookupError
+    if the API has no such arrays."""
     division = api.division
     if division is not None and division.positions is not None:
         return division.positions
@@ -55,7 +55,7 @@ def of_topic(entry: Any, names: Names) -> Item:
     topic_id = getattr(entry, TOPIC_ID, None)
     if topic_id is None:
         return Item(names.topic((entry.name or "").encode()), entry.name)
-    volume = names.topic_id(topic_id.bytes)  # a broker answers an unknown one with its error
+    volume = names.topic_id(topic_id.bytes)  # a broker answers an unknown id with its error
     return Item(names.own if volume is None else volume, topic_id)
 
 
@@ -76,7 +76,7 @@ def of_filter(entry: Any, names: Names) -> str:
 
 
 def requested_key(entry: Any) -> Hashable:
-    """The key that the answer to an entry of a request bears, where it bears one."""
+    """The key that the answer to a request's entry bears, if it bears a key."""
     if isinstance(entry, str):
         return entry
     if hasattr(entry, "resource_name"):
@@ -86,7 +86,7 @@ def requested_key(entry: Any) -> Hashable:
 
 
 def answered_keys(entry: Any) -> Iterator[Hashable]:
-    """The keys by which an entry of a response answers one of the request."""
+    """The keys by which an entry of a response answers an entry of the request."""
     if hasattr(entry, "resource_name"):
         yield int(entry.resource_type), entry.resource_name
         return

@@ -1,22 +1,24 @@
-"""Requests that name items of several volumes: divided into one request for each volume, and the
-answers merged into one response.
+"""Requests with items of several volumes: divided into a request for each volume, and the responses
+merged into one response.
 
 Pure. A **volume** is one Kafka cluster, known by its mount (``la:tracking``). Names in parts and in
-their answers are the client's own, so nothing is renamed here. What a merged answer holds:
+their responses are the client's own, so nothing is renamed here. The merged response:
 
-* its items are in the order of the request, which is Kafka's own order where a client may rely on
-  one (FindCoordinator; CreateAcls and DeleteAcls, whose results are told apart by position alone);
-  Kafka answers topics and resources in an order of its own, and clients find them by name;
-* an item that an answer lacks stays out, as in Kafka; a positional one is UNKNOWN_SERVER_ERROR, so
-  that those behind it keep their places. Items that were not requested are left out;
-* the throttle time is the longest of all;
-* all else (Metadata: brokers, cluster id, controller, the operations on the cluster and the error
-  of v13) is that of the listener's volume, or of the first part where that one has none. The error
-  of another volume's part is dropped: Kafka's only one, REBOOTSTRAP_REQUIRED (KIP-1102), would
-  make Java's client leave all volumes because of one. Its topics are then LEADER_NOT_AVAILABLE,
-  which every client tries again. DescribeAcls is never merged: a filter is of one volume.
+* Items are in the order of the request. Kafka's own order is the same if a client may rely on it
+  (FindCoordinator; CreateAcls and DeleteAcls, whose results are told apart by position alone);
+  Kafka lists topics and resources in an order of its own, and clients find them by name.
+* An item that a response lacks stays out, as in Kafka; if items match by position, it becomes
+  UNKNOWN_SERVER_ERROR, so that the items behind it keep their places. Items that were not requested
+  are left out.
+* The throttle time is the longest of all.
+* All other fields (Metadata: brokers, cluster id, controller, the operations on the cluster and the
+  error of v13) come from the listener's volume, or from the first part if the listener's volume has
+  no part. The error of another volume's part is dropped, because Kafka's only such error,
+  REBOOTSTRAP_REQUIRED (KIP-1102), would make Java's client leave all volumes. Its topics are then
+  LEADER_NOT_AVAILABLE, after which every client retries. DescribeAcls is never merged, because a
+  filter belongs to a single volume.
 
-An API whose responses are pages divides its requests itself (``Division.pages``).
+If an API's responses are pages, the API divides its requests itself (``Division.pages``).
 """
 
 from __future__ import annotations
@@ -37,10 +39,9 @@ from protocol.pausing import eased, paced
 
 
 def divide(api: Declaration, version: int, body: bytes, names: Names) -> Parts | None:
-    """Divide a request; None if all that it names, if anything, is the listener's volume's.
+    """Divide a request; None if the listener's volume owns everything that the request names.
 
-    Raises ProtocolError when the body cannot be read, and LookupError for an API that is not
-    divided.
+    Raises ProtocolError if the body cannot be read, and LookupError if the API is not divided.
     """
     division = api.division
     if division is None:
@@ -58,7 +59,7 @@ def divide(api: Declaration, version: int, body: bytes, names: Names) -> Parts |
     array, _ = volume_items.arrays(api, version)
     entries = getattr(request, array)
     if not entries:
-        return None  # nothing, or "all": those of the listener's volume
+        return None  # nothing, or "all": the items of the listener's volume
     of_entry = division.item
     assert of_entry is not None
     items = tuple(of_entry(entry, names) for entry in paced(entries))
@@ -78,10 +79,10 @@ def divide(api: Declaration, version: int, body: bytes, names: Names) -> Parts |
 
 
 def merge(api: Declaration, parts: Parts, answers: Mapping[str, bytes]) -> bytes:
-    """The response to the whole request, from one for each part, all at the request's version.
+    """The response to the whole request, from the response to each part, at the request's version.
 
-    A single answer is returned as it is, but for another volume's error in Metadata v13. Raises
-    ProtocolError when an answer cannot be read, and LookupError if one is missing.
+    A single response is returned unchanged, except for another volume's error in Metadata v13.
+    Raises ProtocolError if a response cannot be read, and LookupError if a response is missing.
     """
     missing = [f":{volume}" for volume in parts.bodies if volume not in answers]
     if missing:
@@ -104,7 +105,7 @@ def merge(api: Declaration, parts: Parts, answers: Mapping[str, bytes]) -> bytes
 
 
 def _by_key(parts: Parts, array: str, answers: Mapping[str, Any]) -> list[Any]:
-    """The entries that were requested, in the order of the request, each once."""
+    """The requested entries, each once, in the order of the request."""
     found = {volume: _Entries(getattr(each, array)) for volume, each in answers.items()}
     merged = []
     for item in paced(parts.items):
@@ -117,14 +118,14 @@ def _by_key(parts: Parts, array: str, answers: Mapping[str, Any]) -> list[Any]:
 
 
 def _drops_error(api: Declaration, version: int) -> bool:
-    """Whether the answer of another volume may hold an error of the whole that is dropped."""
+    """Whether another volume's response may hold an error of the whole response, to be dropped."""
     cls = messages.message_class(f"{api.name}Response", version)
     dropped = api.division is not None and api.division.drops_error
     return dropped and has_field(cls, "error_code")
 
 
 def _unanswered(parts: Parts, item: Item, answer: Any, array: str) -> Any | None:
-    """The entry of a topic in an answer that is one error (Metadata v13)."""
+    """The entry of a topic if its volume's response is a single error (Metadata v13)."""
     if item.volume == parts.own or not getattr(answer, "error_code", 0):
         return None
     by_name = isinstance(item.key, str)
@@ -133,7 +134,7 @@ def _unanswered(parts: Parts, item: Item, answer: Any, array: str) -> Any | None
 
 
 def _by_position(parts: Parts, array: str, answers: Mapping[str, Any]) -> list[Any]:
-    """The results of the answers, each in the place of its item in the request."""
+    """The results, each in the position of its item in the request."""
     results = {volume: iter(getattr(each, array)) for volume, each in answers.items()}
     merged = []
     for item in paced(parts.items):
@@ -148,7 +149,7 @@ was done before you try again."
 
 
 class _Entries:
-    """The entries of one answer, found by name, id, or type and name; each is taken once."""
+    """The entries of one response, by name, id, or type and name; each is taken once."""
 
     def __init__(self, entries: Sequence[Any]) -> None:
         self._left = dict(enumerate(entries))
@@ -158,7 +159,7 @@ class _Entries:
                 self._places[key].append(place)
 
     def take(self, key: Hashable | None) -> Any | None:
-        """The next entry for a key, or None."""
+        """The next entry for a key; None if there is no entry left."""
         places = self._places.get(key, [])
         while places:
             if (place := places.pop()) in self._left:
