@@ -73,7 +73,7 @@ def pattern_named(
 
 
 def shown_pattern(view: View, pattern: ResourcePattern) -> ResourcePattern | None:
-    """A pattern with its name as the view's clients write it; None if the view does not show it."""
+    """A pattern with its name as the view's clients write it; None for a hidden pattern."""
     kind, pattern_type, name = pattern.type, pattern.pattern_type, pattern.name
     settings = view.settings
     if pattern == home_wildcard(view, kind):
@@ -93,7 +93,7 @@ def shown_pattern(view: View, pattern: ResourcePattern) -> ResourcePattern | Non
 
 
 def home_wildcard(view: View, kind: ResourceType) -> ResourcePattern | None:
-    """The pattern that LITERAL ``*`` stands for under a home; None if the view has no home."""
+    """The pattern that LITERAL ``*`` stands for under a home; None without a home."""
     home = view.settings.home
     if not home or kind not in NAMESPACED:
         return None
@@ -206,7 +206,7 @@ class ResolvedFilter:
     names: bool
 
     def shown(self, pattern: ResourcePattern) -> ResourcePattern | None:
-        """The pattern as the client sees it; None if the filter does not match the pattern."""
+        """The pattern as the client sees it; None for a pattern that does not match."""
         shown = shown_pattern(self.view, pattern)
         if shown is None or shown.pattern_type is self.pattern_type:
             return shown

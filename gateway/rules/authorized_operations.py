@@ -19,7 +19,7 @@ from protocol.messages import has_field
 from protocol.pausing import eased
 
 NOT_ASKED: Final = -(2**31)
-"""The value in a response if the client did not request the operations."""
+"""The value in a response to a request without the operations."""
 
 _CLUSTER_FIELD: Final = "cluster_authorized_operations"
 

@@ -53,7 +53,7 @@ CLUSTER_ACTION = int(Operation.CLUSTER_ACTION)
 
 
 class Do(Enum):
-    """The decision for one way of naming topics (or groups, if the API has no topics)."""
+    """The decision for one way of naming topics (or groups, for an API without topics)."""
 
     REWRITE = "names are rewritten in the request and restored in the response"
     CHECK = (
@@ -133,13 +133,13 @@ class Topics:
     """The field that holds the topics."""
 
     name: str = "name"
-    """The field of an element that holds the topic's name; empty if the elements are the names."""
+    """The field of an element that holds the topic's name; empty: the elements are the names."""
 
     partitions: str | None = None
-    """The array of a topic's partitions; None if the API answers a topic as a whole."""
+    """The array of a topic's partitions; None: a topic is answered as a whole."""
 
     index: str = ""
-    """The field that holds a partition's number; empty if the elements are the numbers."""
+    """The field that holds a partition's number; empty: the elements are the numbers."""
 
     groups: str | None = None
     """The array of groups around the topics, each with a ``group_id`` (OffsetFetch v8+)."""
@@ -205,7 +205,7 @@ class ItemShape:
     """The request's array."""
 
     asked_by: tuple[str, ...]
-    """The fields that name an element of the request's array; empty if the elements are names."""
+    """The fields that name an element of the request's array; empty: the elements are the names."""
 
     answered: str
     """The response's array."""
@@ -225,10 +225,10 @@ class ToldOperations:
     """The authorized operations in a response (KIP-430)."""
 
     asked_by: tuple[str, ...] = ()
-    """The fields by which a request asks for the operations; empty if every response has them."""
+    """The fields by which a request asks for the operations; empty: every response has them."""
 
     array: str = ""
-    """The array whose elements have operations; empty if the response has only the cluster's."""
+    """The array whose elements have operations; empty: only the cluster has operations."""
 
     named_by: str = ""
     """The field that names an element of ``array``."""
@@ -292,10 +292,10 @@ class Declaration:
     """The decision for topics of other volumes."""
 
     division: Division | None = None
-    """How requests divide by volume in a tree, or None if they are not divided."""
+    """How requests divide by volume in a tree, or None: they are not divided."""
 
     brokers: BrokerList | None = None
-    """How responses list brokers; None if they list no brokers."""
+    """How responses list brokers; None: they list no brokers."""
 
     translated: Translation = _as_it_is
     """Translates a request to another version, where the two differ by more than fields."""
@@ -359,9 +359,9 @@ class Declaration:
         return range(max(self.first, shape.first), min(self.last, shape.last) + 1)
 
     def topic_shape(self, version: int) -> TopicShape | None:
-        """The position of topics at a version; None if the messages hold no array of topics."""
+        """The position of topics at a version; None without an array of topics."""
         return next((s for s in self.topics if version in self.versions_of(s)), None)
 
     def item_shape(self, version: int) -> ItemShape | None:
-        """The position of other items at a version; None if the messages hold no such array."""
+        """The position of other items at a version; None without such an array."""
         return next((s for s in self.items if version in self.versions_of(s)), None)

@@ -41,7 +41,7 @@ class Names(Protocol):
         """The volume of a topic, even if the topic does not exist."""
 
     def topic_id(self, topic_id: bytes) -> str | None:
-        """The volume of a topic by the 16 bytes of its id; None if no volume has the id."""
+        """The volume of a topic by the 16 bytes of its id; None for an unknown id."""
 
     def group(self, group_id: bytes) -> str:
         """The volume of a group or a transactional id."""
@@ -79,7 +79,7 @@ class Item:
     """The mount path of the volume that owns the item."""
 
     key: Hashable | None
-    """The key that the item's answer bears; None if the answer is in the same position."""
+    """The key that the item's answer bears; None: the position is the key."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ def believed(
 ) -> Any:
     """A response of another gateway to a request, with its throttle time bounded.
 
-    Raises NotBelieved, and ProtocolError if the request cannot be read.
+    Raises NotBelieved, and ProtocolError for an unreadable request.
     """
     request = messages.parse(f"{api.name}Request", version, request_body)
     division = api.division
@@ -100,7 +100,7 @@ def _all_if_empty_below(api: Declaration) -> int:
 
 
 def check_count(asked: Sized, answered: Sized) -> None:
-    """Raise NotBelieved if there is not exactly one answer for each item."""
+    """Raise NotBelieved unless there is exactly one answer for each item."""
     if len(answered) != len(asked):
         raise NotBelieved(f"has {len(answered)} results for {len(asked)} items")
 

@@ -127,7 +127,7 @@ class Member:
     """The names that the client subscribes to."""
 
     pattern: str = ""
-    """The client's expression; empty if it has no expression."""
+    """The client's expression; empty: there is none."""
 
     accepted: tuple[str, ...] | None = None
     """The names that the broker has accepted for ``names`` and ``pattern``; None before that."""
@@ -200,7 +200,7 @@ class GroupMembers:
         return sum(len(scope.members) for scope in self._scopes.values())
 
     def get(self, key: MemberKey) -> Member | None:
-        """The member with this key; None if it is not known."""
+        """The member with this key; None for an unknown member."""
         return self._scopes[key[0]].members.get(key)
 
     def heard(self, key: MemberKey, member: Member, more_names: int) -> bool:

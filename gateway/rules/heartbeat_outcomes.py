@@ -28,7 +28,7 @@ class Sent:
     member: MemberKey
 
     names: tuple[str, ...] | None
-    """The names that the gateway put into the heartbeat; None if it put none in."""
+    """The names that the gateway put into the heartbeat; None: the client's own."""
 
     names_version: int
 

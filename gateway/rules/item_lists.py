@@ -1,4 +1,4 @@
-"""Partial responses if the items are not topics but groups, coordinator keys or config resources.
+"""Partial responses for items other than topics: groups, coordinator keys, config resources.
 
 Like ``partial``, for arrays of items without partitions: ``split_items`` takes rejected items out
 of a request, ``merge_items`` puts their errors into its response, in the request's order.
@@ -67,7 +67,7 @@ def split_items(
 
     ``aliases`` maps the second spelling of an item to the first. If both spellings request the
     same, the second is answered with a copy of the first's answer, else with INVALID_REQUEST.
-    Raises ProtocolError, and LookupError if the API's requests hold no such array.
+    Raises ProtocolError, and LookupError for an API without such an array.
     """
     shape = _shape(api, version)
     request = messages.parse(f"{api.name}Request", version, body)
@@ -114,7 +114,7 @@ def reject_all_items(api: Declaration, version: int, body: bytes, why: Denied) -
 
 
 def merge_items(kept: KeptItems[Key], body: bytes | None) -> bytes:
-    """Put the kept items into a response; ``body`` is None if nothing was forwarded.
+    """Put the kept items into a response; ``body`` is None when nothing was forwarded.
 
     Entries that were not requested stay at the end. Raises ProtocolError.
     """

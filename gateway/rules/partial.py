@@ -73,7 +73,7 @@ def split(
     The keys of ``denied`` are raw names or the 16 bytes of a topic id. ``aliases`` maps the second
     spelling of a topic to the spelling that is forwarded for both. If the second spelling requests
     something else for a partition, that partition of it is answered with INVALID_REQUEST. Raises
-    ProtocolError if the body cannot be read, and LookupError if the API's requests name no topics.
+    ProtocolError for an unreadable body, and LookupError for an API without topics.
     """
     return _split(api, version, body, Rejection(_shape(api, version), denied, aliases))
 
@@ -104,7 +104,7 @@ def reject_all(api: Declaration, version: int, body: bytes, why: Denied) -> byte
 def merge(kept: KeptTopics, body: bytes | None) -> bytes:
     """Put the kept topics into a response, in the order of the request.
 
-    ``body`` is None if nothing was forwarded: the response then holds only the kept topics.
+    ``body`` is None when nothing was forwarded: the response then holds only the kept topics.
     Returns ``b""`` if Kafka has no response (``kept.answered``). Raises ProtocolError.
     """
     if not kept.answered:
@@ -136,9 +136,9 @@ def error_response(
     """The body of a response that rejects the whole request with ``code``, like Kafka's
     AbstractRequest.getErrorResponse: the response's own error has the code, or else each item's.
 
-    ``message`` is used if the response has a field for it. Returns ``b""`` for a Produce request
-    with acks=0, which has no response. Raises ProtocolError if the request cannot be read or its
-    version is unknown.
+    ``message`` goes into the response, where it has a field for that. Returns ``b""`` for a Produce
+    request with acks=0, which has no response. Raises ProtocolError if the request cannot be read or
+    its version is unknown.
     """
     rejection = api.rejection(version, request_body, code)
     if rejection is not None:
@@ -159,7 +159,7 @@ def error_response(
 def drop(api: Declaration, version: int, body: bytes, hidden: Collection[bytes]) -> bytes:
     """Take topics out of a response. ``hidden`` holds raw names and 16-byte topic ids.
 
-    Raises ProtocolError if the body cannot be read, and LookupError if the response has no topics.
+    Raises ProtocolError for an unreadable body, and LookupError for a response without topics.
     """
     response = messages.parse(f"{api.name}Response", version, body)
     shape, paths = api.topic_shape(version), api.seen

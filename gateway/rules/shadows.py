@@ -100,7 +100,7 @@ class Far(Protocol):
         ...
 
     def shown(self, flat: bytes) -> bytes | None:
-        """The listener's spelling of the topic behind a shadow; None if the topic is not known, or
+        """The listener's spelling of the topic behind a shadow; None: the topic is unknown, or
         if the client may not describe it."""
         ...
 
@@ -111,7 +111,7 @@ class Far(Protocol):
         ...
 
     def id_to_show(self, flat: bytes) -> bytes | None:
-        """The client's topic id of the topic behind a shadow; None if the topic is not known."""
+        """The client's topic id of the topic behind a shadow; None: the topic is unknown."""
         ...
 
     def preparation(self) -> Callable[[], Awaitable[None]] | None:

@@ -170,7 +170,7 @@ def _joined(
 
 
 def partitions_of(entry: Any, topics: Topics) -> dict[int, Any]:
-    """The partitions of an entry by number; empty if the API knows no partitions."""
+    """The partitions of an entry by number; empty for an API without partitions."""
     if topics.partitions is None:
         return {}
     partitions = getattr(entry, topics.partitions)

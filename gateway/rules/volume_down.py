@@ -25,7 +25,7 @@ def when_not_referred(
 ) -> bytes:
     """The response to a part if other gateways report that no volume of theirs has its items, or
     that the principal may not request them: Kafka's error for items that do not exist or are not
-    authorized. Raises ProtocolError if the request cannot be read."""
+    authorized. Raises ProtocolError for an unreadable request."""
     code = code_when_not_referred(api, version, part_body, outcome)
     return failed(api, version, part_body, code, message)
 
@@ -50,7 +50,7 @@ def code_when_down(api: Declaration) -> int:
 
 def failed(api: Declaration, version: int, part_body: bytes, code: int, message: str) -> bytes:
     """The response to a part whose volume cannot be reached: each of its items gets the error.
-    Raises ProtocolError if the request cannot be read."""
+    Raises ProtocolError for an unreadable request."""
     division = api.division or _UNDIVIDED
     if division.failed is not None:
         return division.failed(version, part_body, code, message)

@@ -41,7 +41,7 @@ from protocol.pausing import eased, paced
 def divide(api: Declaration, version: int, body: bytes, names: Names) -> Parts | None:
     """Divide a request; None if the listener's volume owns everything that the request names.
 
-    Raises ProtocolError if the body cannot be read, and LookupError if the API is not divided.
+    Raises ProtocolError for an unreadable body, and LookupError for an undivided API.
     """
     division = api.division
     if division is None:
@@ -82,7 +82,7 @@ def merge(api: Declaration, parts: Parts, answers: Mapping[str, bytes]) -> bytes
     """The response to the whole request, from the response to each part, at the request's version.
 
     A single response is returned unchanged, except for another volume's error in Metadata v13.
-    Raises ProtocolError if a response cannot be read, and LookupError if a response is missing.
+    Raises ProtocolError for an unreadable response, and LookupError for a missing response.
     """
     missing = [f":{volume}" for volume in parts.bodies if volume not in answers]
     if missing:
@@ -159,7 +159,7 @@ class _Entries:
                 self._places[key].append(place)
 
     def take(self, key: Hashable | None) -> Any | None:
-        """The next entry for a key; None if there is no entry left."""
+        """The next entry for a key; None when all are taken."""
         places = self._places.get(key, [])
         while places:
             if (place := places.pop()) in self._left:
