@@ -1,9 +1,8 @@
-"""Absolute names: those that begin at the root of a tree, ``:la:tracking:search:clicks``.
+"""Absolute names: names that begin at the root of a tree, ``:la:tracking:search:clicks``.
 
-They are read in three spellings, the others being ``/la/tracking/search/clicks`` and
-``..la.tracking.search..clicks``. The longest mount that is a prefix of the path owns the name.
-Pure functions of a listener's settings, which have to hold mounts; ``spelling`` decides which names
-are absolute.
+They have two other spellings: ``/la/tracking/search/clicks`` and ``..la.tracking.search..clicks``.
+The longest mount that is a prefix of the path owns the name. Pure functions of a listener's
+settings, which must hold mounts; ``spelling`` decides whether a name is absolute.
 """
 
 from __future__ import annotations
@@ -29,16 +28,16 @@ _ANY_TOPIC: Final = "t"
 
 
 def path_of(name: str) -> str:
-    """The path of an absolute name in colon or legal spelling: that of the namespace which a topic
-    is in, or of the namespace that the name denotes. It may be malformed."""
+    """The path of an absolute name in colon or legal spelling: the namespace of the topic, or the
+    namespace that the name denotes. The path may be malformed."""
     return _split(name)[0]
 
 
 def parse_topic(settings: ViewSettings, mounts: Mounts, name: str, spelled: str) -> LogicalName:
     """The topic of an absolute name in colon or legal spelling, in the volume of ``settings``.
-    ``spelled`` is what the client wrote.
+    ``spelled`` is the name as the client wrote it.
 
-    Raises OtherVolume, or InvalidName for what names no topic.
+    Raises OtherVolume, and InvalidName for a name that denotes no topic.
     """
     path, topic = _split(name)
     if path or not topic or name.startswith(DELIMITER * 2):
@@ -56,10 +55,11 @@ def parse_topic(settings: ViewSettings, mounts: Mounts, name: str, spelled: str)
 
 
 def parse_path(settings: ViewSettings, mounts: Mounts, path: str, spelled: str) -> str:
-    """A path from the root as one in the volume of ``settings``; the mount itself is none.
-    ``spelled`` is what the client wrote.
+    """A path from the root as a path in the volume of ``settings``, below the volume's mount.
+    ``spelled`` is the name as the client wrote it.
 
-    Raises OtherVolume, or InvalidName for a malformed path and one that only leads to mounts.
+    Raises OtherVolume, and InvalidName if the path is malformed, is a mount or only leads to
+    mounts.
     """
     check_namespace(path)
     inside = _inside(settings, mounts, path, spelled)
@@ -69,8 +69,8 @@ def parse_path(settings: ViewSettings, mounts: Mounts, path: str, spelled: str) 
 
 
 def parse_text(settings: ViewSettings, mounts: Mounts, name: str, spelled: str) -> str:
-    """An absolute name, or the beginning of one, as a text of the volume of ``settings`` in colon
-    spelling: ``search:`` is all in that namespace, and ``""`` is the volume.
+    """An absolute name, or the beginning of such a name, as a text of the volume of ``settings`` in
+    colon spelling: ``search:`` is everything in that namespace, and ``""`` is the volume.
 
     Raises as :func:`parse_topic`.
     """
@@ -86,8 +86,8 @@ def parse_text(settings: ViewSettings, mounts: Mounts, name: str, spelled: str) 
 
 
 def spell_text(settings: ViewSettings, text: str) -> list[str]:
-    """The absolute spellings of such a text, the listener's own first; those which do not read back
-    are among them."""
+    """The absolute spellings of a text of :func:`parse_text`, the listener's own spelling first.
+    The list includes spellings that do not read back as the text."""
     namespace, _, rest = text.rpartition(DELIMITER)
     path = join(settings.volume, namespace)
     colon = f"{DELIMITER}{path}{DELIMITER}{rest}" if path else DELIMITER + rest
@@ -102,8 +102,8 @@ def spell_mount(settings: ViewSettings) -> str:
 
 
 def directory_named(settings: ViewSettings, mounts: Mounts, name: str) -> str | None:
-    """The path from the root of a directory that only leads to mounts, or of the view's own mount,
-    if an absolute name in colon or legal spelling denotes it."""
+    """The path from the root of a directory, if an absolute name in colon or legal spelling denotes
+    a directory that only leads to mounts, or the view's own mount."""
     path, topic = _split(name)
     if topic:
         return None
@@ -114,7 +114,7 @@ def directory_named(settings: ViewSettings, mounts: Mounts, name: str) -> str | 
 
 
 def listed_mounts(settings: ViewSettings, mounts: Mounts) -> dict[str, str]:
-    """The mounts in a listing, but for one at the root: the listener's spelling to the path."""
+    """The mounts in a listing, without a mount at the root: the listener's spelling -> the path."""
     paths = sorted(mount.path for mount in mounts if mount.path)
     return {spell_directory(settings, path): path for path in paths}
 
@@ -122,7 +122,7 @@ def listed_mounts(settings: ViewSettings, mounts: Mounts) -> dict[str, str]:
 def spell_topic(settings: ViewSettings, mounts: Mounts, name: LogicalName) -> str | None:
     """The absolute spelling of a topic in the volume of ``settings``; None if a mount hides it.
 
-    A topic with ``..`` in its own name has no legal spelling: it is shown with colons.
+    If the topic's own name holds ``..``, it has no legal spelling, and is spelled with colons.
     """
     path = _shown(settings, mounts, name.namespace)
     if path is None:
@@ -140,7 +140,7 @@ def spell_namespace(settings: ViewSettings, mounts: Mounts, inside: str) -> str 
 
 
 def spell_directory(settings: ViewSettings, path: str) -> str:
-    """The absolute spelling of any path but the root, whether or not something is there."""
+    """The absolute spelling of any path but the root, even if nothing is there."""
     if settings.spelling == "legal":
         return END_OF_NAMESPACE + flat_prefix(path)
     return shown_as(settings, f"{DELIMITER}{path}{DELIMITER}")
@@ -152,10 +152,10 @@ def shown_as(settings: ViewSettings, colons: str) -> str:
 
 
 def parse_id(settings: ViewSettings, mounts: Mounts, client_id: bytes) -> tuple[str, bytes]:
-    """The mount of the volume that a group or transactional id is of, and its id there.
+    """The mount of the volume that owns a group or transactional id, and the id in that volume.
 
-    Every id is one: those that begin with no mount, and all under a home, are ids of the listener's
-    volume as they are.
+    Every id is valid. An id that begins with no mount, and every id under a home, belongs to the
+    listener's volume unchanged.
     """
     if not (settings.home or settings.home_elsewhere):
         found = mounts.of_id(client_id)
@@ -165,10 +165,10 @@ def parse_id(settings: ViewSettings, mounts: Mounts, client_id: bytes) -> tuple[
 
 
 def spell_id(settings: ViewSettings, mounts: Mounts, own_id: bytes) -> bytes:
-    """A non-empty id of the volume of ``settings``, without a home, as :func:`parse_id` reads it:
-    as it is if that is possible, else with the mount before it.
+    """A non-empty id of the volume of ``settings``, without a home, in a spelling that
+    :func:`parse_id` reads back: the id itself if possible, else the id behind the mount.
 
-    What an id begins with can hide the mount in one of colon and slash spelling, not in both.
+    The beginning of an id can hide the mount in colon or in slash spelling, but not in both.
     """
     if settings.is_relative and mounts.of_id(own_id) is None:
         return own_id
@@ -182,8 +182,8 @@ def spell_id(settings: ViewSettings, mounts: Mounts, own_id: bytes) -> bytes:
 
 
 def hidden_by(settings: ViewSettings, namespace: str) -> Mount | None:
-    """The mount that hides a namespace of the volume of ``settings``, or None if it has an absolute
-    name."""
+    """The mount that hides a namespace of the volume of ``settings``; None if the namespace has an
+    absolute name."""
     if settings.mounts is None:
         return None
     owner = settings.mounts.standing(join(settings.volume, namespace))
@@ -191,7 +191,7 @@ def hidden_by(settings: ViewSettings, namespace: str) -> Mount | None:
 
 
 def _split(name: str) -> tuple[str, str]:
-    """The path of an absolute name and its topic, which is empty if it denotes a namespace."""
+    """The path of an absolute name, and its topic (empty: the name denotes a namespace)."""
     if name.startswith(DELIMITER):
         path, _, topic = name.removeprefix(DELIMITER).rpartition(DELIMITER)
         return path, topic
@@ -206,7 +206,7 @@ def _split(name: str) -> tuple[str, str]:
 
 
 def mixed(name: str) -> InvalidName:
-    """The error of a name in two spellings at once."""
+    """The error of a name that mixes two spellings."""
     return InvalidName(f"'{name}' mixes spellings; use one delimiter, '{DELIMITER}' or '{SLASH}'")
 
 

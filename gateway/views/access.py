@@ -1,7 +1,7 @@
-"""Access: the operations that one principal may do in one view.
+"""Access: the operations that a principal may do in a view.
 
-The view looks a name up first, then the authorizer decides, if there is one
-(``authorized_access``). Without one, everything that a view shows is allowed, as in Kafka.
+The view resolves a name first, then the authorizer decides (``authorized_access``). Without an
+authorizer, everything that a view shows is allowed, as in Kafka.
 """
 
 from __future__ import annotations
@@ -35,25 +35,26 @@ DESCRIBE: Final = int(Operation.DESCRIBE)
 
 
 def own_name(spelled: bytes, found: Resolved | Denied) -> Resolved | Denied:
-    """What a name stands for in an operation that needs a topic's own name (``NOT_BY_LINK``)."""
+    """The topic of a name for an operation that needs the topic's own name (``NOT_BY_LINK``)."""
     if not isinstance(found, Denied) and found.link:
         return Denied(INVALID_REQUEST, link_sentence(spelled.decode(errors="replace")), "link")
     return found
 
 
 def link_sentence(name: str) -> str:
-    """Why a topic cannot be changed under a link; the client may not be allowed to know which."""
+    """The message of a denial to change a topic under a link. It does not name the topic, because
+    the client may not be allowed to know it."""
     return f"'{name}' is a link to a topic; change or delete the topic under its own name."
 
 
 NOT_BY_LINK: Final = frozenset({ALTER, DELETE, int(Operation.ALTER_CONFIGS)})
-"""Operations on a topic that need its own name: under a link it is read, written and described."""
+"""Operations that need a topic's own name. A link allows only to read, write and describe."""
 
 
 class Access:
-    """The rights of ``principal`` at ``host`` (an IP address) in a view: everything is allowed,
-    but in :class:`gateway.views.authorized_access.AuthorizedAccess`. ``operation`` is a code of
-    :class:`Operation` throughout."""
+    """The rights of ``principal`` at ``host`` (an IP address) in a view. This class allows
+    everything; :class:`gateway.views.authorized_access.AuthorizedAccess` does not. ``operation`` is
+    always a code of :class:`Operation`."""
 
     authorizes = False
 
@@ -66,99 +67,99 @@ class Access:
     # -- the hot path -----------------------------------------------------------------------------
 
     def to_read(self, spelled: bytes) -> Resolved | Denied:
-        """The topic that a client's spelling names, if it may be read."""
+        """The topic that a client's spelling names, if the client may read it."""
         return self.view.resolve(spelled)
 
     def to_write(self, spelled: bytes) -> Resolved | Denied:
-        """The topic that a client's spelling names, if it may be written."""
+        """The topic that a client's spelling names, if the client may write to it."""
         return self.view.resolve(spelled)
 
     # -- topics -----------------------------------------------------------------------------------
 
     def topic(self, operation: int, spelled: bytes) -> Resolved | Denied:
         """The topic that a client's spelling names, if ``operation`` is allowed on it (0: no
-        operation is checked). Under a link nothing changes a topic or deletes of it."""
+        operation is checked). Operations that change a topic or its records need its own name."""
         found = self.view.resolve(spelled)
         return own_name(spelled, found) if operation in NOT_BY_LINK else found
 
     def subscribed(self, spelled: bytes) -> Resolved | Denied:
-        """The topic that a name in a member's subscription or assignment stands for, if the client
-        may describe it: what is left out tells nothing, and a name that is kept tells that it leads
-        to a topic, and to which. It may be frozen (:meth:`View.subscribed`)."""
+        """The topic of a name in a member's subscription or assignment, if the client may describe
+        the topic: a name that is kept reveals the topic that it leads to, a name that is left out
+        reveals nothing. The topic may be frozen (:meth:`View.subscribed`)."""
         return self.view.subscribed(spelled)
 
     def by_id(self, operation: int, flat: bytes, topic_id: bytes) -> Denied | None:
-        """Why ``operation`` is not allowed on the topic, stored as ``flat``, that a client knows by
-        this id; a link's id stands for the link."""
+        """The denial of ``operation`` on the topic that is stored as ``flat`` and that a client
+        knows by this id. If a link has the id, the link is authorized."""
         return None
 
     def shown(self, flat: bytes) -> bytes | None:
-        """The name, in the view's spelling, of a topic of the broker's that the client did not
-        name, or None if it may describe it under no name."""
+        """The name, in the view's spelling, of a broker's topic that the client did not name; None
+        if the client may describe the topic under no name."""
         return self.view.spell(flat)
 
     def flat(self, operation: int, flat: bytes) -> Denied | None:
-        """Why ``operation`` is not allowed on a topic of the broker's that the view shows."""
+        """The denial of ``operation`` on a broker's topic that the view shows; None if allowed."""
         return None
 
     # -- groups and transactional ids -------------------------------------------------------------
 
     def group(self, operation: int, group: bytes) -> bytes | Denied:
-        """A client's group id as the broker knows it, if ``operation`` is allowed on it."""
+        """A client's group id as the broker knows it, if ``operation`` is allowed on the group."""
         return self.view.group_to_broker(group)
 
     def transactional_id(self, operation: int, transactional_id: bytes) -> bytes | Denied:
-        """A transactional id as the broker knows it, if ``operation`` is allowed on it."""
+        """A transactional id as the broker knows it, if ``operation`` is allowed on the id."""
         return self.view.transactional_id_to_broker(transactional_id)
 
     def id_denial(self, operation: int, kind: ResourceType, client_id: bytes) -> Denied | None:
-        """Why ``operation`` is denied on a group or transactional id that a client names, in the
-        client's words."""
+        """The denial of ``operation`` on a client's group or transactional id, in the client's
+        spelling; None if allowed."""
         return None
 
     # -- the rest ---------------------------------------------------------------------------------
 
     def denial(self, operation: int, named: Resource) -> Denied | None:
-        """Why ``operation`` is denied on a resource, or None if it is allowed."""
+        """The denial of ``operation`` on a resource; None if allowed."""
         return None
 
     def cluster(self, operation: int) -> Denied | None:
-        """Why ``operation`` is denied on the cluster."""
+        """The denial of ``operation`` on the cluster; None if allowed."""
         return self.denial(operation, CLUSTER)
 
     def any_topic(self, operation: int) -> Denied | None:
-        """Why ``operation`` is denied on every topic (KIP-679), or None if it is allowed on
-        some."""
+        """The denial of ``operation`` on every topic (KIP-679); None if the operation is allowed on
+        some topic."""
         return None
 
     def anything(self) -> bool:
-        """Whether any operation is allowed on any resource of the volume at all."""
+        """Whether any operation is allowed on any resource of the volume."""
         return True
 
     def lists_group(self, broker_id: bytes) -> bool:
-        """Whether a listing shows this group; DESCRIBE on the cluster shows all of the view's
+        """Whether a listing shows this group; DESCRIBE on the cluster shows every group of the view
         (KafkaApis: ListGroups)."""
         return True
 
     # -- namespaces -------------------------------------------------------------------------------
 
     def namespace(self, operation: int, path: str) -> Denied | None:
-        """Why ``operation`` is denied on a namespace; for the default one (``""``) the cluster's
-        ACLs count."""
+        """The denial of ``operation`` on a namespace; None if allowed. The cluster's ACLs decide
+        about the default namespace (``""``)."""
         if not path:
             return self.cluster(operation)
         return self.denial(operation, Resource(ResourceType.TOPIC, path, ""))
 
     def creation(self, named: Resource) -> Denied | None:
-        """Why a topic or namespace may not be created: in the default namespace CREATE on the
-        cluster is enough (Kafka's rule for CreateTopics)."""
+        """The denial of creating a topic or namespace; None if allowed. In the default namespace
+        CREATE on the cluster is enough (Kafka's rule for CreateTopics)."""
         denied = self.denial(CREATE, named)
         if denied is None or (not named.namespace and self.cluster(CREATE) is None):
             return None
         return denied
 
     def thawed(self) -> Access:
-        """The same access as if nothing were frozen; itself if nothing is."""
+        """The same access as if nothing were frozen; itself when nothing is frozen."""
         return self.over(self.view.thawed()) if self.view.frozen else self
 
     # -- ACLs themselves --------------------------------------------------------------------------
@@ -172,20 +173,20 @@ class Access:
         return ()
 
     def manages(self, pattern: ResourcePattern) -> bool:
-        """Whether the principal may see and change a pattern's ACLs as its namespace is delegated
-        to it."""
+        """Whether the principal may see and change a pattern's ACLs because the pattern's namespace
+        is delegated to the principal."""
         return False
 
     # -- resources by name ------------------------------------------------------------------------
 
     def topic_resource(self, spelled: bytes) -> Resource | None:
-        """The resource of a topic name, whether or not it exists: the topic, or the namespace if
-        it ends in ``:``; None for a name that is not valid in this view.
+        """The resource of a topic name, even if it does not exist: the topic, or the namespace for
+        a name that ends in ``:``; None for a name that is not valid in this view.
 
-        An alias stands for the main name of the moved topic: its ACLs moved along. A link stands
-        for itself.
+        An alias stands for the main name of the moved topic, because the ACLs moved along. A link
+        stands for itself.
         """
-        pause_point()  # it is parsed each time
+        pause_point()  # the name is parsed at each call
         view, text = self.view, spelled.decode(errors="replace")
         try:
             path = view.namespace_named(text)
@@ -205,17 +206,19 @@ class Access:
         return Resource(ResourceType.TOPIC, name.namespace, name.topic)
 
     def id_resource(self, kind: ResourceType, client_id: bytes) -> Resource:
-        """A group or transactional id as this view's clients write it: one of its home's."""
+        """A group or transactional id as this view's clients write it; under a home it belongs to
+        the home."""
         text = self.view.own_id(client_id).decode(errors="replace")
         home = self.view.settings.home
         return Resource(kind, home, text) if home else self._root_id(kind, text)
 
     def broker_id_resource(self, kind: ResourceType, broker_id: bytes) -> Resource:
-        """A group or transactional id as the broker knows it: a home's carries its flat prefix."""
+        """A group or transactional id as the broker knows it; under a home it has the home's flat
+        prefix."""
         return self._root_id(kind, broker_id.decode(errors="replace"))
 
     def _root_id(self, kind: ResourceType, text: str) -> Resource:
-        """The resource of an absolute id: ``team-a..app`` is the group ``app`` of home team-a,
-        whether or not there is such a namespace."""
+        """The resource of an absolute id: ``team-a..app`` is the group ``app`` of home team-a, even
+        if there is no such namespace."""
         owned = owner_of_id(text)
         return resource(kind, text) if owned is None else Resource(kind, *owned)

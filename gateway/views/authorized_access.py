@@ -1,7 +1,7 @@
 """Access by an authorizer, whose verdicts are cached, and the denials that clients get.
 
 The hot path needs the same few names again and again. A new catalog snapshot, or another principal,
-makes a new access. A denial names a resource as the client wrote it, or could write it.
+gets a new access. A denial names a resource as the client wrote it, or could write it.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from gateway.views.view import CACHE_LIMIT, View
 from protocol.pausing import pause_point
 
 ACL_RULE: Final = "acl"
-"""The rule of every denial by the authorizer."""
+"""The rule of every denial that the authorizer decides."""
 
 CODES: Final = {
     ResourceType.TOPIC: TOPIC_AUTHORIZATION_FAILED,
@@ -45,20 +45,20 @@ CODES: Final = {
     ResourceType.CLUSTER: CLUSTER_AUTHORIZATION_FAILED,
     ResourceType.TRANSACTIONAL_ID: TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
 }
-"""Kafka's error code for a denied operation, by type of resource."""
+"""Kafka's error code for a denied operation, by resource type."""
 
 
 _BY_LINK: Final = frozenset({READ, WRITE, DESCRIBE, int(Operation.DESCRIBE_CONFIGS)})
-"""Operations on a topic that are possible under a link."""
+"""The operations on a topic that are possible under a link."""
 
 _NOT_ONE: Final = (Operation.UNKNOWN, Operation.ANY, Operation.ALL)
 _UNTRUSTED: Final = Verdict(False, "the volume does not trust the client's listener")
 
 
 class AuthorizedAccess(Access):
-    """Caches the verdicts of an authorizer, but for names longer than a topic's can be, so that no
-    client can fill the memory with them. A principal without a name is one that a volume of a tree
-    does not trust: it is denied everything, whatever ``User:*`` is allowed."""
+    """Caches the verdicts of an authorizer. Names longer than any topic's are not cached, so that
+    no client can fill the memory with them. A principal without a name is one that a volume of a
+    tree does not trust: it is denied everything, even operations that ``User:*`` is allowed."""
 
     authorizes = True
 
@@ -93,7 +93,7 @@ class AuthorizedAccess(Access):
         return found
 
     def topic(self, operation: int, spelled: bytes) -> Resolved | Denied:
-        # Denied before it is reported whether there is such a topic, or such a namespace.
+        # Denied before the response could reveal whether the topic, or its namespace, exists.
         found = self.view.resolve(spelled)
         if self.view.closed or not operation:
             return found
@@ -160,8 +160,9 @@ class AuthorizedAccess(Access):
     def _authorized_id(
         self, operation: int, kind: ResourceType, client_id: bytes, found: bytes | Denied
     ) -> bytes | Denied:
-        """What was found of an id, if ``operation`` is allowed on it. That its namespace is being
-        deleted is told to nobody else: if nothing is done by the id, it stays as it came."""
+        """``found``, the result for an id, if ``operation`` is allowed on the id. A client that may
+        not describe the id does not learn that its namespace is being deleted: if no operation is
+        checked, such a client's id stays as the client wrote it."""
         if isinstance(found, Denied) and found.rule != NAMESPACE_RULE:
             return found
         if operation:
@@ -171,7 +172,7 @@ class AuthorizedAccess(Access):
         return found
 
     def id_denial(self, operation: int, kind: ResourceType, client_id: bytes) -> Denied | None:
-        # The namespace that is authorized is not what is shown: it may be hidden.
+        # The authorized resource is not shown, because its namespace may be hidden.
         why = self.denial(operation, self.id_resource(kind, client_id))
         return None if why is None else as_asked(why, self.principal, client_id)
 
@@ -198,8 +199,8 @@ class AuthorizedAccess(Access):
         return found
 
     def verdict(self, operation: Operation, named: Resource) -> Verdict:
-        """The authorizer's verdict on a resource, decided anew. A link is subject to the DENYs at
-        its topic, too."""
+        """The authorizer's verdict on a resource, decided anew. DENYs at a link's topic also apply
+        to the link."""
         if not self.principal:
             return _UNTRUSTED
         verdict = self._authorizer.authorize(self.principal, self.host, operation, named)
@@ -210,9 +211,9 @@ class AuthorizedAccess(Access):
     def _under_link(
         self, operation: Operation, named: Resource, verdict: Verdict
     ) -> Verdict | None:
-        """What decides at a link's topic, if ``named`` is a link that is allowed by ``verdict``: a
-        DENY, for a topic is not read or written under another name by those to whom that is denied
-        under its own; and where no ACL is about the link, those about the topic."""
+        """The verdict at a link's topic, if ``named`` is a link that ``verdict`` allows: a DENY,
+        because a principal that is denied a topic under its own name may not use it under another;
+        or, if no ACL is about the link, the verdict of the ACLs about the topic."""
         if named.type is not ResourceType.TOPIC:
             return None
         snapshot = self.view.snapshot
@@ -239,7 +240,7 @@ class AuthorizedAccess(Access):
         manages = self._authorizer.may_manage(self.principal, self.host, pattern)
         namespace = namespace_of(pattern)
         if manages and namespace is not None:
-            self.namespace(ALTER, namespace)  # so that the ACL which delegates it counts as used
+            self.namespace(ALTER, namespace)  # so that the ACL that delegates it counts as used
         return manages
 
     def any_topic(self, operation: int) -> Denied | None:
@@ -281,7 +282,7 @@ class AuthorizedAccess(Access):
 def denied(
     principal: str, operation: Operation, named: Resource, verdict: Verdict, home: str
 ) -> Denied:
-    """The denial of an operation on a resource; ``home`` is that of the client's view."""
+    """The denial of an operation on a resource; ``home`` is the home of the client's view."""
     return Denied(
         CODES[named.type],
         _sentence(principal, operation.name, named.type.name, _seen_from(home, named)),
@@ -293,15 +294,15 @@ def denied(
 
 
 def as_asked(denial: Denied, principal: str, spelled: bytes) -> Denied:
-    """The denial for a client that wrote ``spelled``, which may be an alias: it does not reveal the
-    main name of a moved topic."""
+    """The denial for a client that wrote ``spelled``. It does not reveal the main name of a moved
+    topic, because ``spelled`` may be an alias."""
     kind = denial.resource.partition(" ")[0]
     name = spelled.decode(errors="replace")
     return replace(denial, message=_sentence(principal, denial.operation, kind, name))
 
 
 def unnamed(denial: Denied, principal: str) -> Denied:
-    """The denial for a client that gave an id: it does not reveal the topic's name."""
+    """The denial for a client that requested an id; it does not reveal the topic's name."""
     kind = denial.resource.partition(" ")[0]
     return replace(denial, message=_sentence(principal, denial.operation, kind, None))
 
@@ -317,7 +318,7 @@ def _sentence(principal: str, operation: str, kind: str, name: str | None) -> st
 
 
 def _seen_from(home: str, named: Resource) -> str | None:
-    """A name as a client of this home writes it; None for a name that it cannot write."""
+    """A name as a client of this home writes it; None for a name that the client cannot write."""
     if named is CLUSTER or not home:
         return named.text
     inside = below(named.namespace, home) if named.namespace else None

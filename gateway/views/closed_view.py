@@ -1,4 +1,4 @@
-"""The view while the catalog's snapshot is too old to decide on."""
+"""The view while the catalog's snapshot is too old to decide by."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from gateway.views.view import View
 
 
 class ClosedView(View):
-    """Shows nothing, and denies every name with an error that clients retry: the catalog could not
-    be read for too long, and an old permission may have been revoked since."""
+    """Shows nothing, and denies every name with an error that clients retry, because the catalog
+    could not be read for too long and a permission in the old snapshot may have been revoked."""
 
     closed = True
     _last: View | None = None
 
     @property
     def last(self) -> View:
-        """What was shown when the catalog was last read: for answers of what is remembered of a
-        cluster that does not answer, never for what is decided now."""
+        """The view at the last read of the catalog. It serves responses from the memory of a
+        cluster that does not respond, and never decides about the present."""
         if self._last is None:
             self._last = View(self.settings, self.snapshot, self.policies)
         return self._last
@@ -34,7 +34,7 @@ class ClosedView(View):
         policies: Policies | None = None,
         frozen: Frozen = NOTHING_FROZEN,
     ) -> View:
-        """An open view again, which takes nothing over."""
+        """An open view again, which reuses nothing of this view."""
         return View(self.settings, snapshot, policies or self.policies, frozen)
 
     def resolve(self, spelled: bytes) -> Resolved | Denied:

@@ -1,8 +1,8 @@
 """Names of a volume behind other gateways, whose catalog is not here.
 
-Whether a namespace or a topic exists there only its owner knows. What a name stands for, and how a
-listener spells it, depends on the listener's settings alone, but for one thing: a relative name in
-legal spelling (``search..clicks``) is a topic of the default namespace here.
+Only the owner of the volume knows whether a namespace or a topic exists there. The meaning of a
+name, and its spelling at a listener, depend on the listener's settings alone, with one exception: a
+relative name in legal spelling (``search..clicks``) is a topic of the default namespace here.
 """
 
 from __future__ import annotations
@@ -23,26 +23,27 @@ class FarNames:
     __slots__ = ("_settings",)
 
     def __init__(self, settings: ViewSettings, path: str) -> None:
-        """``settings`` are the listener's, in any volume."""
+        """``settings`` are the listener's settings, in any volume."""
         home = settings.home or settings.home_elsewhere
         self._settings = replace(settings, volume=path, home="", home_elsewhere=home)
 
     def parse(self, spelled: str) -> LogicalName | None:
-        """The name inside the volume that a spelling stands for; None: no topic of it."""
+        """The name inside the volume that a spelling stands for; None: the spelling names no topic
+        of the volume."""
         try:
             return spelling.parse(self._settings, _NOTHING, spelled)
         except InvalidName:
             return None
 
     def flat(self, name: LogicalName) -> bytes | None:
-        """The flat name of a topic that was never moved, or None if there can be none."""
+        """The flat name of a topic that was never moved; None: no topic can have this name."""
         try:
             return encode(name).encode()
         except InvalidName:
             return None
 
     def spell(self, name: LogicalName) -> str | None:
-        """A name inside the volume in the listener's spelling; None if that has none for it."""
+        """A name inside the volume in the listener's spelling; None: there is no such spelling."""
         if self._settings.shut:
             return None
         return spelling.spell_anywhere(self._settings, _NOTHING, name)

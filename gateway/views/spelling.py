@@ -1,4 +1,4 @@
-"""Spelling: parses the names that clients write, and spells the names that they are shown.
+"""Spelling: parses the names that clients write, and spells the names that clients get.
 
 Pure functions of a listener's settings and a catalog snapshot; ``view`` caches their results.
 """
@@ -32,14 +32,14 @@ __all__ = ["Spelling", "ViewSettings", "below", "hidden_by"]
 _ANY_TOPIC: Final = "t"
 
 MAX_SPELLED: Final = 1000
-"""Characters of the longest name that is parsed: far more than any name has (see ``names``), so
-that longer ones cost nothing."""
+"""Characters of the longest name that is parsed: far longer than any name (see ``names``), so that
+a client's longer names cost nothing."""
 
 
 def parse(settings: ViewSettings, snapshot: Snapshot, spelled: str) -> LogicalName:
-    """The logical name a spelling stands for, whether or not its namespace exists.
+    """The logical name that a spelling stands for, even if its namespace does not exist.
 
-    Raises :class:`gateway.names.InvalidName` for what names no topic, or none in this view, and
+    Raises :class:`gateway.names.InvalidName` for a spelling that names no topic of this view, and
     :class:`gateway.mounts.OtherVolume` for a name of another volume.
     """
     _check_length(spelled)
@@ -64,9 +64,9 @@ def parse(settings: ViewSettings, snapshot: Snapshot, spelled: str) -> LogicalNa
 def parse_namespace(settings: ViewSettings, snapshot: Snapshot, spelled: str) -> str | None:
     """The namespace that a name denotes; None for a name that denotes a topic.
 
-    A name that ends in ``:`` always denotes one, whether or not it exists; a legal spelling
-    (``org.apache..``) only one that does. Raises :class:`gateway.names.InvalidName` for a
-    malformed path and for one that is outside this view.
+    A name that ends in ``:`` always denotes a namespace, even one that does not exist. A legal
+    spelling (``org.apache..``) denotes a namespace only if the namespace exists. Raises
+    :class:`gateway.names.InvalidName` for a malformed path and for a path outside this view.
     """
     _check_length(spelled)
     written, spelled = spelled, with_colons(settings, spelled)
@@ -77,7 +77,7 @@ def parse_namespace(settings: ViewSettings, snapshot: Snapshot, spelled: str) ->
     if not spelled.endswith(END_OF_NAMESPACE):
         return None
     try:
-        # Any topic will do: what counts is the namespace before it.
+        # Any topic will do, because only the namespace before the topic counts.
         name = parse(settings, snapshot, spelled + _ANY_TOPIC)
     except InvalidName:
         return None
@@ -88,9 +88,9 @@ def parse_namespace(settings: ViewSettings, snapshot: Snapshot, spelled: str) ->
 
 
 def _from_home(settings: ViewSettings, path: str, written: str) -> str:
-    """A tier path in a name of a client's, with colons, as one from the root of the volume.
+    """A client's tier path, with colons, as a path from the root of the volume.
 
-    Raises :class:`gateway.names.InvalidName` if a home does not let it out.
+    Raises :class:`gateway.names.InvalidName` if the path leaves a home that has no escape.
     """
     home = settings.home
     if settings.mounts is not None:
@@ -107,8 +107,8 @@ def _from_home(settings: ViewSettings, path: str, written: str) -> str:
 
 
 def parse_absolute(settings: ViewSettings, written: str) -> str | None:
-    """An absolute name, or the beginning of one, as ``absolute.parse_text`` gives it; None for a
-    relative one, and if there is no tree. Raises as :func:`parse`."""
+    """An absolute name, or the beginning of such a name, as ``absolute.parse_text`` returns it;
+    None for a relative name, and without a tree. Raises as :func:`parse`."""
     if settings.mounts is None:
         return None
     name = with_colons(settings, written)
@@ -118,8 +118,8 @@ def parse_absolute(settings: ViewSettings, written: str) -> str | None:
 
 
 def directory_named(settings: ViewSettings, spelled: str) -> str | None:
-    """The path from the root of a directory of the tree that a name denotes: one that only leads to
-    mounts, or the view's mount."""
+    """The path from the root of the tree's directory that a name denotes: a directory that only
+    leads to mounts, or the view's mount."""
     if settings.mounts is None or len(spelled) > MAX_SPELLED:
         return None
     try:
@@ -132,8 +132,8 @@ def directory_named(settings: ViewSettings, spelled: str) -> str | None:
 
 
 def volume_of(settings: ViewSettings, spelled: str) -> Mount | None:
-    """The mount that owns the name of a topic or namespace, whatever volume the view is of, or None
-    if nobody does, and the listener's volume answers for it.
+    """The mount that owns the name of a topic or namespace, whatever the volume of the view. None:
+    no mount owns the name, and the listener's volume answers for it.
 
     The settings have to hold mounts.
     """
@@ -151,14 +151,15 @@ def volume_of(settings: ViewSettings, spelled: str) -> Mount | None:
 
 
 def spell(settings: ViewSettings, snapshot: Snapshot, flat: str) -> str | None:
-    """A flat name in the listener's spelling; None if this view may not see it, or its namespace is
-    being deleted. If the view does not reach the topic's own name, its first link there."""
+    """A flat name in the listener's spelling; None if this view may not see the topic, or if its
+    namespace is being deleted. If the view does not reach the topic's own name, the topic's first
+    link in the view."""
     name = snapshot.owner(flat)
     reached = snapshot.entry_of(name)
     if reached is not None and reached.flat != flat:
-        return None  # another topic has the name that this one's flat name spells
+        return None  # another topic has the name that this flat name spells
     if flat not in snapshot.topics and name in snapshot.links:
-        return None  # a link has it
+        return None  # a link has the name
     shown = spell_name(settings, snapshot, name)
     if shown is not None or snapshot.missing_tier(name.namespace) is not None:
         return shown
@@ -168,7 +169,7 @@ def spell(settings: ViewSettings, snapshot: Snapshot, flat: str) -> str | None:
 
 def name_shown(settings: ViewSettings, snapshot: Snapshot, flat: str) -> LogicalName:
     """The name that :func:`spell` spells, under which this view's clients are authorized: the
-    topic's own, or if the view does not reach that its first link there."""
+    topic's own name, or, if the view does not reach it, the topic's first link in the view."""
     name = snapshot.owner(flat)
     links = snapshot.links_of(flat)
     if not links or spell_name(settings, snapshot, name) is not None:
@@ -187,14 +188,14 @@ def spell_name(settings: ViewSettings, snapshot: Snapshot, name: LogicalName) ->
 
 
 def spell_anywhere(settings: ViewSettings, snapshot: Snapshot, name: LogicalName) -> str | None:
-    """A topic's name in the listener's spelling, whether or not its namespace exists."""
+    """A topic's name in the listener's spelling, even if its namespace does not exist."""
     if not settings.is_relative:
         return _spell_from_root(settings, name)
     home = settings.home
     if home:
         inside = below(name.namespace, home)
         shown = "" if inside is None else str(LogicalName(inside, name.topic))
-        # A topic that begins with ".." reads as one outside the home: it has no name here.
+        # A topic that begins with ".." has no name here: it would read as outside the home.
         if shown and not shown.startswith(END_OF_NAMESPACE):
             return absolute.shown_as(settings, shown)
         return _spell_from_root(settings, name) if settings.escape else None
@@ -224,8 +225,8 @@ def _spell_from_root(settings: ViewSettings, name: LogicalName) -> str | None:
 
 
 def spell_namespace(settings: ViewSettings, path: str) -> str | None:
-    """A namespace as :func:`parse_namespace` reads it: ``org:apache:``, legal ``org.apache..``;
-    None if the view does not reach it."""
+    """A namespace in the spelling that :func:`parse_namespace` reads: ``org:apache:``, legal
+    ``org.apache..``; None if the view does not reach the namespace."""
     if settings.shut:
         return None
     home = settings.home
@@ -244,7 +245,7 @@ def spell_namespace(settings: ViewSettings, path: str) -> str | None:
 
 
 def id_owner(snapshot: Snapshot, text: str) -> tuple[str, str] | None:
-    """The same as :func:`gateway.names.owner_of_id`, if that namespace exists."""
+    """The result of :func:`gateway.names.owner_of_id`, if that namespace exists; else None."""
     owned = owner_of_id(text)
     return owned if owned is not None and owned[0] in snapshot.namespaces else None
 
@@ -255,8 +256,8 @@ def _check_length(spelled: str) -> None:
 
 
 def with_colons(settings: ViewSettings, spelled: str) -> str:
-    """A name with ``:`` for ``/``, where that is a delimiter. Raises InvalidName for a name with
-    both."""
+    """A name with ``:`` in place of ``/``, if the listener's clients may use ``/`` as a delimiter.
+    Raises InvalidName for a name with both."""
     if SLASH not in spelled or not settings.reads_slashes:
         return spelled
     if DELIMITER in spelled:
@@ -265,8 +266,8 @@ def with_colons(settings: ViewSettings, spelled: str) -> str:
 
 
 def _is_absolute(settings: ViewSettings, mounts: Mounts, name: str, written: str) -> bool:
-    """Whether a name in a tree begins at its root. Raises InvalidName if a home does not let it
-    out, and OtherVolume for a relative name that is not of this view's volume."""
+    """Whether a name in a tree begins at the tree's root. Raises InvalidName if the name leaves a
+    home that has no escape, and OtherVolume for a relative name outside this view's volume."""
     home = settings.home or settings.home_elsewhere
     if _begins_at_root(settings, name):
         if home and not settings.escape:
@@ -284,7 +285,7 @@ def _is_absolute(settings: ViewSettings, mounts: Mounts, name: str, written: str
 
 
 def _begins_at_root(settings: ViewSettings, name: str) -> bool:
-    """Whether a name is one from the root of the tree: with a leading ``:``, or in legal spelling.
+    """Whether a name begins at the root of the tree: with a leading ``:``, or in legal spelling.
     Without a home ``..a:x`` is a topic of namespace ``..a``."""
     if name.startswith(DELIMITER):
         return True

@@ -1,4 +1,4 @@
-"""Trust: principals of other volumes' listeners that count in a volume, and their names there."""
+"""Trust: principals of other volumes' listeners that a volume accepts, and their names there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ NOBODY: Final = ""
 
 
 def trusted(trust: Iterable[Trust], listener: str, principal: str) -> str:
-    """The principal of another volume's listener as this volume knows it; :data:`NOBODY` without
+    """The name in this volume for a principal of another volume's listener; :data:`NOBODY` without
     trust."""
     for each in trust:
         if each.listener == listener:

@@ -1,7 +1,7 @@
 """A view: the names of one listener's clients, resolved to flat names and back, with topic ids.
 
-Every result is cached, because the hot path needs the same few names again and again; a new catalog
-snapshot makes a new view, which takes over the cached spellings that are still good.
+Every result is cached, because the hot path needs the same few names again and again. A new catalog
+snapshot makes a new view, which takes over the cached spellings that are still valid.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ __all__ = ["CACHE_LIMIT", "MAX_ID_BYTES", "Spelling", "View", "ViewSettings"]
 class View(Names):
     """Names as one kind of client sees them, over one catalog snapshot.
 
-    ``closed``: it decides nothing, see :class:`gateway.views.closed_view.ClosedView`.
+    ``closed``: the view decides nothing, see :class:`gateway.views.closed_view.ClosedView`.
     ``policies`` hold the producer guarantees. ``frozen`` names are denied with an error that
-    clients retry: clients' views have them, those that changes are decided by do not.
+    clients retry; a view by which a change is decided has no frozen names.
     """
 
     closed = False
@@ -72,8 +72,8 @@ class View(Names):
     ) -> View:
         """The same view over a newer snapshot, or with other ``policies`` or ``frozen`` names.
 
-        A listing needs the spelling of every topic, so the spellings of topics that have not
-        changed are taken over.
+        A listing needs the spelling of every topic, so the new view takes over the spellings of
+        topics that have not changed.
         """
         view = View(self.settings, snapshot, policies or self.policies, frozen)
         kept = dict(self._spelled)
@@ -83,14 +83,14 @@ class View(Names):
                 kept.pop(flat.encode(), None)
         if snapshot.links is not before.links:
             for name in differing(before.links, snapshot.links):
-                # The topic that it leads to, and one that is stored by its name.
+                # The link's topic, and a topic that is stored under the link's name.
                 for one in (before.links.get(name), snapshot.links.get(name)):
                     kept.pop(b"" if one is None else one.flat.encode(), None)
                 kept.pop(encode(name).encode(), None)
         if snapshot.namespaces is not before.namespaces:
             touched = tuple(differing(before.namespaces, snapshot.namespaces))
             if len(touched) > FEW:
-                # To compare every spelling with every namespace takes seconds.
+                # Comparing every spelling with every namespace would take seconds.
                 return view
             prefixes = tuple(flat_prefix(path).encode()[:-1] for path in touched)
             held = {
@@ -108,7 +108,8 @@ class View(Names):
         return view
 
     def resolve(self, spelled: bytes) -> Resolved | Denied:
-        """The topic that a client's spelling names; denied as unknown when it may not be named."""
+        """The topic that a client's spelling names; denied as unknown if the client may not name
+        it."""
         found = self._resolved.get(spelled)
         if found is None:
             if len(spelled) > MAX_SPELLED:
@@ -123,12 +124,12 @@ class View(Names):
         return View(self.settings, self.snapshot, self.policies)
 
     def subscribed(self, spelled: bytes) -> Resolved | Denied:
-        """The same for a subscription, in which a name may be frozen: a member that lost a topic
-        for a moment would have it taken from it until it joins again."""
+        """The topic of a name in a subscription, even if the name is frozen: a member that lost a
+        topic for a moment would lose its partitions until it joins again."""
         return self._led_to(spelled) if self._freezes else self.resolve(spelled)
 
     def spell(self, flat: bytes) -> bytes | None:
-        """A flat name in the listener's spelling; None when this view may not see it."""
+        """A flat name in the listener's spelling; None for a topic that the view may not see."""
         try:
             return self._spelled[flat]
         except KeyError:
@@ -152,8 +153,8 @@ class View(Names):
         return found
 
     def lists(self, flat: bytes) -> bool:
-        """Whether a listing shows this flat name: none outside a home, and those below the view's
-        own namespace only with ``list_subtree``."""
+        """Whether a listing shows this flat name. It shows no topic outside a home, and topics
+        below the view's own namespace only with ``list_subtree``."""
         if self.spell(flat) is None:
             return False
         return self.lists_namespace(self.name_of(flat).namespace)
@@ -168,8 +169,8 @@ class View(Names):
     # -- topic ids ------------------------------------------------------------------------------
 
     def flat_of_id(self, topic_id: bytes, index: TopicIndex) -> bytes | None:
-        """The flat name of the topic that a client knows by this id, if this view may see it.
-        A moved topic has its virtual ids alone, unless an alias keeps the broker's."""
+        """The flat name of the topic that a client knows by this id, if the view may see the topic.
+        A moved topic has only its virtual ids, unless an alias keeps the broker's id."""
         found = self.snapshot.by_topic_id(topic_id) if self.has_topic_ids else None
         if found is not None:
             flat, name = found
@@ -186,15 +187,15 @@ class View(Names):
         return known if self.spell(known) is not None else None
 
     def id_to_broker(self, topic_id: bytes, index: TopicIndex) -> bytes:
-        """The broker's own id behind one that :meth:`flat_of_id` resolves; else the same id, as
-        the broker does not know a virtual one."""
+        """The broker's own id behind an id that :meth:`flat_of_id` resolves. Any other id is
+        returned unchanged, because the broker does not know virtual ids."""
         found = self.snapshot.by_topic_id(topic_id)
         if found is None:
             return topic_id
         return index.id_of(found[0].encode()) or topic_id
 
     def reaches(self, flat: bytes) -> bool:
-        """Whether this view may see a topic under any of its names, aliases too."""
+        """Whether this view may see a topic under any of its names, including aliases."""
         text = flat.decode(errors="replace")
         entry = self.snapshot.topics.get(text)
         if entry is None:
@@ -202,8 +203,8 @@ class View(Names):
         return any(map(self._reaches, (*entry.names, *self.snapshot.links_of(text))))
 
     def spell_under(self, flat: bytes, topic_id: bytes) -> bytes | None:
-        """The name, in the listener's spelling, of a topic that a client requested by id; None
-        when this view may not see it under any name of that id."""
+        """The name, in the listener's spelling, of a topic that a client requested by id; None if
+        the view may not see the topic under any name with that id."""
         entry = self.snapshot.topics.get(flat.decode(errors="replace"))
         if entry is None:
             return self.spell(flat)
@@ -215,8 +216,8 @@ class View(Names):
         return None
 
     def id_to_show(self, flat: bytes, spelled: bytes | None) -> bytes | None:
-        """The virtual id of a topic under the client's own ``spelled`` name, or under the one that
-        this view shows; None: the broker's id."""
+        """The virtual id of a topic under the client's own ``spelled`` name, or else under the name
+        that this view shows; None: the broker's own id."""
         text = flat.decode(errors="replace")
         entry = self.snapshot.topics.get(text)
         if entry is None:
@@ -232,14 +233,14 @@ class View(Names):
     # -- names that are not cached --------------------------------------------------------------
 
     def _is_frozen(self, flat: bytes) -> bool:
-        """Whether a topic is frozen that is known by the broker's own id."""
+        """Whether a topic that clients know by the broker's own id is frozen."""
         text = flat.decode()
         entry = self.snapshot.topics.get(text)
         names = [self.snapshot.owner(text)] if entry is None else entry.names_under(None)
         return any(map(self.frozen.holds_name, names))
 
     def _reaches(self, name: LogicalName) -> bool:
-        """Whether this view may see a topic of that name, if there is one."""
+        """Whether this view may see a topic of that name, should it exist."""
         settings = self.settings
         confined = settings.home and not settings.escape
         if (
@@ -283,7 +284,7 @@ class View(Names):
         entry = None if flat is None else snapshot.topics.get(flat)
         if entry is not None and snapshot.missing_tier(entry.name.namespace) is not None:
             flat = None  # an alias of a topic that is being deleted with its namespace
-        # A topic that has the same name is the stronger of the two.
+        # A topic of the same name has precedence over a link.
         link = snapshot.links.get(name)
         if link is not None and entry is not None and name in entry.names:
             link = None

@@ -12,41 +12,52 @@ Spelling = Literal["colon", "legal", "slash"]
 
 @dataclass(frozen=True, slots=True)
 class ViewSettings:
-    """A listener's part of a view.
-
-    ``home`` is the namespace that bare names resolve in and that confines the view (``""``: none).
-    ``escape`` lets a name with a leading ``:`` (legal: ``..``) reach the root all the same.
-    ``list_subtree``: listings, and subscriptions by regular expression, reach the namespaces below
-    the view's own, not only that one. ``list_namespaces``: they hold namespaces, too.
-    ``namespace_like``: topics of the default namespace may be created under names that read as a
-    namespace's. ``mounts`` are those of the tree (None if there is no tree), ``volume`` is the
-    mount of the cluster that the view is of, ``listener_volume`` that which relative names are in.
-    ``home_elsewhere``: the home in the listener's volume, in a view of another one, which has none
-    of its own: without ``escape`` its clients reach nothing there. ``list_tree``: listings hold the
-    mounts in the listener's reach.
-    """
+    """A listener's part of a view."""
 
     listener: str
     spelling: Spelling = "colon"
+
     home: str = ""
+    """The namespace that bare names resolve in and that confines the view; empty: no home."""
+
     escape: bool = False
+    """Whether a name with a leading ``:`` (legal: ``..``) reaches the root from a home."""
+
     list_subtree: bool = True
+    """Whether listings, and subscriptions by regular expression, also reach the namespaces below
+    the view's own namespace."""
+
     list_namespaces: bool = False
+    """Whether listings also hold namespaces."""
+
     namespace_like: bool = False
+    """Whether a topic of the default namespace may be created under a name that reads as a name in
+    a namespace."""
+
     mounts: Mounts | None = None
+    """The mounts of the tree; None: there is no tree."""
+
     volume: str = ""
+    """The mount of the view's cluster."""
+
     listener_volume: str = ""
+    """The mount of the volume that relative names are in."""
+
     home_elsewhere: str = ""
+    """The home in the listener's volume, in a view of another volume, which has no home. Without
+    ``escape`` the view's clients reach nothing there."""
+
     list_tree: bool = False
+    """Whether listings hold the mounts in the listener's reach."""
 
     @property
     def shut(self) -> bool:
-        """Whether a home in another volume keeps clients out of this one: nothing is seen here."""
+        """Whether a home in another volume keeps clients out of this volume: they see nothing."""
         return bool(self.home_elsewhere) and not self.escape
 
     @property
     def is_relative(self) -> bool:
-        """Whether relative names, and bare ids, are those of the view's volume."""
+        """Whether relative names, and bare ids, belong to the view's volume."""
         return self.mounts is None or self.volume == self.listener_volume
 
     @property

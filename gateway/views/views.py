@@ -1,6 +1,6 @@
 """The views of one worker, the accesses in them, and the listings that principals get.
 
-All are made anew when the catalog changes.
+All are replaced when the catalog changes.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from gateway.views.view import View
 from protocol.pausing import in_order, paced
 
 MAX_ACCESSES: Final = 1_000
-"""Accesses kept for new connections; open ones keep their own."""
+"""Accesses kept for new connections; open connections keep their own."""
 
 MAX_LISTINGS: Final = 64
-"""Listings kept; with more principals that list topics, the least recently used one goes."""
+"""Listings kept; with more principals that list topics, the least recently used is dropped."""
 
 
 class Views:
-    """The present views of each listener: one for each home that its clients have."""
+    """The present views of each listener: a view for each home of its clients."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class Views:
         self.update()
 
     def of(self, listener: str, home: str | None = None) -> View:
-        """The view of a listener, for principals with this home; None: the listener's own."""
+        """The view of a listener for principals with this home; None: the listener's own home."""
         settings = settings_of(self._settings[listener], home)
         view = self._views.get(settings)
         if view is None:
@@ -66,7 +66,7 @@ class Views:
     def access(self, view: View, principal: str, host: str) -> Access:
         """The access of a principal in a view; connections of the same principal share it."""
         if self._authorizer is None:
-            host = ""  # it decides nothing
+            host = ""  # no authorizer, so the host decides nothing
         key = (view, principal, host)
         access = self._accesses.get(key)
         if access is None:
@@ -80,18 +80,19 @@ class Views:
         return access
 
     def set_policies(self, policies: Policies) -> None:
-        """Use other policies: all views are made anew. Connections get the new views when they are
+        """Use other policies: all views are replaced. Connections get the new views when they are
         reviewed (``Entrance.review``), as after a change of the catalog."""
         self._policies = policies
         self.update()
 
     def prepare(self, snapshot: Snapshot) -> None:
-        """Get ready for a state of the catalog, in slices: :meth:`update` uses it at once."""
+        """Prepare, in slices, for a state of the catalog: :meth:`update` then uses it at once."""
         if self._authorizer is not None:
             self._authorizer.prepare(snapshot)
 
     def update(self) -> None:
-        """Make all views anew from the catalog's snapshot; closed ones if it is too old."""
+        """Replace all views by views of the catalog's snapshot, or by closed views if it is too
+        old."""
         if self._authorizer is not None:
             self._authorizer.see(self._catalog.snapshot)
         self._accesses.clear()
@@ -112,15 +113,15 @@ class Views:
 
 
 class HasHome(Protocol):
-    """The configuration of a principal."""
+    """The configuration of a principal, of which only the home is used."""
 
     @property
     def home(self) -> str: ...
 
 
 def home_of(configured: Mapping[str, HasHome], snapshot: Snapshot, principal: str) -> str | None:
-    """The home of a principal by the configuration, else by the catalog; None: it has none of its
-    own."""
+    """The home of a principal by the configuration, or else by the catalog; None: the principal has
+    no home of its own."""
     known = configured.get(principal)
     if known is not None:
         return known.home
@@ -131,8 +132,9 @@ def home_of(configured: Mapping[str, HasHome], snapshot: Snapshot, principal: st
 def view_settings(
     listener: Listener, cluster: Cluster, mounts: Mounts | None = None
 ) -> ViewSettings:
-    """The view settings of a listener for one cluster; ``mounts``: all of the tree, in the order of
-    the configuration, whose first one relative names are in unless the listener says otherwise."""
+    """The view settings of a listener for one cluster. ``mounts``: all mounts of the tree, in the
+    order of the configuration; relative names are in the first, unless the listener says
+    otherwise."""
     home = listener.home or ""
     subtree = listener.list_subtree
     settings = ViewSettings(
@@ -160,8 +162,8 @@ def view_settings(
 
 
 def settings_of(settings: ViewSettings, home: str | None) -> ViewSettings:
-    """The view settings of a listener for principals with this home, which counts only inside the
-    listener's own."""
+    """The view settings of a listener for principals with this home, which applies only inside the
+    listener's own home."""
     if not settings.is_relative:
         return _elsewhere(settings, home) if home else settings
     if home is None or not below(home, settings.home):
@@ -170,16 +172,17 @@ def settings_of(settings: ViewSettings, home: str | None) -> ViewSettings:
 
 
 def _elsewhere(settings: ViewSettings, home: str) -> ViewSettings:
-    """The settings in a volume that is not the listener's, for clients with a home in that one."""
+    """The settings in a volume other than the listener's, for clients with a home in the
+    listener's."""
     return replace(settings, home="", home_elsewhere=home) if home else settings
 
 
 class Listing:
-    """The topics that a principal may list, of those that a cluster had at ``index_version``.
+    """The topics that a principal may list, from the topics of a cluster at ``index_version``.
 
-    ``shown`` maps their flat names to the view's spelling. ``links`` are the links that lead to
-    topics which they show again, by the flat name of the topic: their names in the view's spelling
-    and their topic ids. ``version`` grows when either changes.
+    ``shown`` maps flat names to the view's spelling. ``links`` maps the flat name of a topic to its
+    links in the listing: their names in the view's spelling, and their topic ids. ``version`` grows
+    when ``shown`` or ``links`` changes.
     """
 
     __slots__ = (
@@ -197,9 +200,9 @@ class Listing:
     access: Access
 
     def __init__(self, access: Access, index: TopicIndex, former: Listing | None = None) -> None:
-        """``former``: one of the same principal, whose decisions are kept if they still hold."""
+        """``former``: a listing of the same principal; its decisions are kept if still valid."""
         kept = former._decided if former is not None and former.access is access else {}
-        self.index_version = index.version  # the index may change while this is made
+        self.index_version = index.version  # the index may change during this constructor
         self._decided: dict[bytes, bytes | None] = {
             flat: kept[flat] if flat in kept else _shown(access, flat)
             for flat in paced(list(index.names()))
@@ -221,7 +224,7 @@ class Listing:
 
     @property
     def placed(self) -> Sequence[tuple[str, str]]:
-        """The names, each behind the flat name of its topic, in the order of these."""
+        """(flat name of the topic, name) for each name, ordered by flat name."""
         if self._placed is None:
             flats = in_order(flat.decode() for flat in paced(self.shown.keys() | self.links.keys()))
             self._placed = [(flat, name) for flat in paced(flats) for name in self._names_of(flat)]
@@ -234,11 +237,11 @@ class Listing:
         return sorted(name.decode() for name in names)
 
     def forget_decisions(self) -> None:
-        """Hold no more than what is listed: there are other listings to make the next one of."""
+        """Drop the decisions, because the next listing is made from another listing."""
         self._decided = {}
 
     def is_like(self, other: Listing) -> bool:
-        """Whether the other one lists the same."""
+        """Whether the other listing lists the same names."""
         return self.shown == other.shown and self.links == other.links
 
 
@@ -252,7 +255,8 @@ def _shown(access: Access, flat: bytes) -> bytes | None:
 def _links_listed(
     access: Access, index: TopicIndex, shown: Mapping[bytes, bytes]
 ) -> Mapping[bytes, Sequence[tuple[bytes, bytes | None]]]:
-    """The links that a principal may list, but those by whose names their topics are ``shown``."""
+    """The links that a principal may list, without the links by whose names topics are
+    ``shown``."""
     view = access.view
     found: dict[bytes, list[tuple[bytes, bytes | None]]] = {}
     for name, link in paced(list(view.snapshot.links.items())):
@@ -268,8 +272,8 @@ def _links_listed(
 class Listings:
     """The listings of principals, kept until the cluster's topics or the catalog change.
 
-    The listings used last are kept. All share one growing version, so that a listing that is made
-    anew is never taken for an earlier one.
+    The most recently used listings are kept. All share one growing version, so that a new listing
+    is never taken for an earlier one.
     """
 
     def __init__(self) -> None:
@@ -277,7 +281,7 @@ class Listings:
         self._version = 0
 
     def of(self, access: Access, index: TopicIndex) -> Listing:
-        """The present listing of a principal."""
+        """The present listing of a principal in a view."""
         key = (access.view.settings, access.principal, access.host)
         made = self._made.pop(key, None)
         if made is None or made.access is not access or made.index_version != index.version:
@@ -289,7 +293,7 @@ class Listings:
                 made.version = self._version
             if former is not None:
                 former.forget_decisions()
-        # Requests under way hold listings that are no more among these.
+        # Requests in progress hold listings that are no longer kept here.
         if len(self._made) >= MAX_LISTINGS:
             self._made.pop(next(iter(self._made))).forget_decisions()
         self._made[key] = made
