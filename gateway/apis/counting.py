@@ -1,4 +1,4 @@
-"""Counting on flows, and reporting denials, for all handlers."""
+"""Counts on flows, and reports of denials, for all handlers."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ TOPIC_RESOURCE: Final = 2
 """The type of a topic among resources (ConfigResource.Type, ResourceType)."""
 
 BEING_CREATED: Final = "being_created"
-"""The rule of a topic that is answered as unknown while it is created, which is no denial."""
+"""The rule for a topic that is answered as unknown while it is created; this is no denial."""
 
 MISSING: Final = "missing"
-"""The rule of a topic that a request without auto-creation looks for, which is no denial."""
+"""The rule for a missing topic in a request without auto-creation; this is no denial."""
 
 REPLICA: Final = "replica"
-"""The rule of a Fetch that poses as a broker's, which concerns no namespace."""
+"""The rule for a Fetch with a broker's replica id; it concerns no namespace."""
 
 NO_DENIALS: Final = frozenset({BEING_CREATED, FROZEN, MISSING})
-"""The rules of what is not there at the moment."""
+"""The rules for topics that are missing at the moment."""
 
 MAX_SHOWN: Final = 300
-"""Bytes of a denied name that are logged."""
+"""Bytes of a denied name in the log."""
 
 MAX_COUNTED_TOPICS: Final = 100
-"""Topics of one request that are counted each on its own flow."""
+"""The topics of one request that are counted on flows of their own."""
 
 
 def note_denials(state: ConnectionState, exchange: Exchange, rejections: Rejections) -> None:
-    """Report denials: a count on the flow and an event for the traffic log each time, and a line in
-    the log for the first of a connection, because clients repeat denied requests."""
+    """Report denials: each is counted on the flow and is an event in the traffic log. Only the
+    first on a connection is also a line in the log, because clients repeat denied requests."""
     for items in (rejections.topics, rejections.ids):
         if items:
             note_denied(state, exchange, items.items())
@@ -69,11 +69,11 @@ def note_denied(
     *,
     named: bool = True,
 ) -> None:
-    """Report denied items, each with its name: see :func:`note_denials`. ``named``: they have the
-    names of topics, or ids of what is in namespaces.
+    """Report denied items, each with its name, as :func:`note_denials` does. ``named``: the items
+    are topics by name, or resources of namespaces by id.
 
-    Each counts under its namespace, and so does a request of which the broker is asked nothing:
-    under that of the item denied first.
+    Each denial counts under its item's namespace. If nothing of the request is forwarded, the
+    request counts under the namespace of the item that was denied first.
     """
     if exchange.checked:
         return
@@ -87,8 +87,9 @@ def note_denied(
 def report_denied(
     state: ConnectionState, exchange: Exchange, told: Counter[tuple[bytes, int]]
 ) -> None:
-    """Report what was denied of a request while nothing was decided for good, but for what was
-    ``told`` before, when it was decided before: how often which name was denied with which code."""
+    """Report the denials that were held back until the request's decision was final. ``told``
+    counts the denials of the request's earlier decisions, by name and code; they are not reported
+    twice."""
     undecided, exchange.undecided = exchange.undecided, None
     before = told.copy()
     for resource, denied, named in paced(undecided or ()):
@@ -112,7 +113,7 @@ def _report(
 ) -> None:
     plan = exchange.plan
     namespace = _namespace(state, resource, denied, named=named)
-    # After a pause it may be another.
+    # The flow may be another after a pause.
     flow = state.flow_of(plan.api_key, plan.version, namespace)
     if exchange.flow is None or exchange.flow.namespace == NO_TOPIC:
         exchange.flow = flow
@@ -169,7 +170,7 @@ def _log(event: Denial, api: str) -> None:
 def _namespace(
     state: ConnectionState, resource: bytes, denied: Denied, *, named: bool
 ) -> str | None:
-    """The namespace that a denied item would be in, whether or not it exists."""
+    """The namespace that a denied item would be in, even if the namespace does not exist."""
     kind, _, name = denied.resource.partition(" ")
     if kind == "CLUSTER" or denied.rule == REPLICA:
         return None
@@ -179,8 +180,8 @@ def _namespace(
 
 
 def namespace_of(state: ConnectionState, resource: bytes) -> str | None:
-    """The namespace of a topic, by the name or the topic id that a client uses: that which it is
-    in, or would be; None if it can be in none."""
+    """The namespace of a topic that a client names by name or topic id, even a topic that does not
+    exist; None for a topic that can be in no namespace."""
     if len(resource) == ID_LENGTH:
         flat = state.view.flat_of_id(resource, state.worker.cluster.index)
         if flat is not None:
@@ -190,9 +191,9 @@ def namespace_of(state: ConnectionState, resource: bytes) -> str | None:
 
 
 def count_first_topic(state: ConnectionState, exchange: Exchange, spans: Iterable[Span]) -> bool:
-    """Set the flow of a request that the gateway answers or carries out itself: that of the
-    namespace of the topic (or of the config resource that is one) which it names first. Returns
-    whether it names any."""
+    """Set the flow of a request that the gateway answers or carries out itself: the flow for the
+    namespace of the first topic (or topic config resource) in the request. Returns whether the
+    request names a topic."""
     plan = exchange.plan
     in_configs = False
     for kind, _, _, value in spans:
@@ -207,7 +208,7 @@ def count_first_topic(state: ConnectionState, exchange: Exchange, spans: Iterabl
 
 
 def count_topics(state: ConnectionState, exchange: Exchange) -> None:
-    """Set the exchange's flows: that of the topic named first, if any, and those of the others."""
+    """Set the exchange's flows: the flow of the first topic, if any, and of the other topics."""
     plan = exchange.plan
     names = exchange.spelled
     if not names:
@@ -226,8 +227,8 @@ def count_batches(
     end: int,
     batches: list[tuple[bytes, int, int]],
 ) -> bool:
-    """Set the flows of a Produce request, and what will be counted on them once the broker has
-    accepted its batches: (flat topic, start, end). Returns whether all are idempotent."""
+    """Set the flows of a Produce request, and the counts to add to them after the broker accepts
+    its batches: (flat topic, start, end). Returns whether all batches are idempotent."""
     version = exchange.plan.version
     if len(batches) == 1:
         flat, start, stop = batches[0]
@@ -270,8 +271,8 @@ def _index_before(buf: bytes, start: int, size: int, flexible: bool) -> int:
 def discount_rejected(
     state: ConnectionState, exchange: Exchange, buf: bytes, spans: list[Span]
 ) -> None:
-    """Do not count the batches that the broker rejected, which producers mostly send again.
-    ``spans`` are those of the response."""
+    """Do not count the batches that the broker rejected, because producers mostly resend them.
+    ``spans`` are the spans of the response."""
     failed: set[tuple[bytes, int]] = set()
     flat = b""
     for kind, start, _, value in spans:
@@ -297,7 +298,7 @@ def count_errors(exchange: Exchange, codes: list[int]) -> None:
 
 
 def _shown(resource: bytes) -> str:
-    """A name as it was requested, or a topic id, which is hardly ever UTF-8, in hex digits."""
+    """A name as it was requested, or a topic id in hex digits (an id is hardly ever UTF-8)."""
     try:
         return resource[:MAX_SHOWN].decode()
     except UnicodeDecodeError:

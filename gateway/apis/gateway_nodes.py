@@ -1,8 +1,8 @@
 """Gateways among the brokers of Metadata and DescribeCluster, and requests to such a node.
 
-Where there is a tree ``splitting`` lists them, with the brokers of all clusters. A connection to a
-gateway's node goes to any broker, so what is requested of every broker for its own would be there
-twice: it is answered here.
+In a tree ``splitting`` lists these nodes, with the brokers of all clusters. A connection to a
+gateway's node goes to any broker. If a client requests every node's own state, it would get that
+broker's state twice, so the gateway answers such a request to a gateway's node itself.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from protocol.splice import Edit, splice
 
 
 def response_of(api: Api, version: int, handler: ResponseHandler) -> ResponseHandler:
-    """The handler of an API's responses, in which gateways are listed behind the brokers; the very
-    same one where responses list none."""
+    """The handler of an API's responses, which lists gateways after the brokers; ``handler`` itself
+    if the responses list no brokers."""
     if api.brokers is None:
         return handler
     extended = api.brokers.extended
@@ -38,8 +38,8 @@ def response_of(api: Api, version: int, handler: ResponseHandler) -> ResponseHan
 
 
 def request_of(api: Api, handler: RequestHandler) -> RequestHandler:
-    """The handler of an API's requests, which answers those to a gateway's node that mean one
-    broker; the very same one for other APIs."""
+    """The handler of an API's requests. It answers requests to a gateway's node that are meant for
+    a single broker; for APIs without such requests it is ``handler`` itself."""
     answer = api.at_gateway_node
     if answer is None:
         return handler

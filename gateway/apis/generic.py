@@ -1,4 +1,4 @@
-"""The handlers of APIs that only carry names, and what the handlers of other APIs share.
+"""The handlers of APIs that only carry names, and functions that other handlers share.
 
 Names in a request are rewritten to flat names and restored in the response. Denied items are taken
 out of the request, and their errors are put into the response.
@@ -52,7 +52,7 @@ from protocol.walkers import Span, Walker
 SIZED: Final = int(Kind.SIZED)
 
 MAX_SPANS: Final = 100_000
-"""Names, topic ids and other spans that one request may hold."""
+"""The most names, topic ids and other spans in one request."""
 
 SPELLED_TWICE: Final = Denied(
     INVALID_REQUEST,
@@ -65,10 +65,10 @@ _NO_TOPIC_AT_ALL: Final = PLACEHOLDER.encode()
 
 
 class TrailingBytes(ProtocolError):
-    """A request goes on after its last field, at ``stop``.
+    """A request has bytes after its last field, from ``stop`` on.
 
-    Kafka ignores such bytes and librdkafka 2.x sends some (3 in Metadata v13); the session
-    decides the request again without them, so that nothing unread reaches the broker.
+    Kafka ignores such bytes and librdkafka 2.x sends some (3 in Metadata v13). The session decides
+    the request again without them, so that no unparsed bytes reach the broker.
     """
 
     def __init__(self, stop: int) -> None:
@@ -77,15 +77,15 @@ class TrailingBytes(ProtocolError):
 
 
 class ManyItems(ProtocolError):
-    """A short request has so many items that it is to be decided in slices, as long ones are."""
+    """A short request has so many items that it must be decided in slices, like a long request."""
 
     def __init__(self) -> None:
         super().__init__("a request has many items")
 
 
 def in_slices(exchange: Exchange) -> None:
-    """Go on with a request in slices alone, because it may take a while. Raises ManyItems, unless
-    it is decided in slices already, or was decided before."""
+    """Require that the request is decided in slices, because it may take a while. Raises ManyItems
+    unless the request is decided in slices already, or was decided before."""
     if not exchange.checked and not may_pause():
         raise ManyItems
 
@@ -93,7 +93,7 @@ def in_slices(exchange: Exchange) -> None:
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Rewrite the names in a request; the handler of every API without one of its own."""
+    """Rewrite the names in a request. Handles every API without a handler of its own."""
     spans = request_spans(exchange.plan, buf, start, end)
     return request_of(state, exchange, buf, start, end, spans)
 
@@ -101,7 +101,7 @@ def request(
 def request_of(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int, spans: list[Span]
 ) -> Outcome:
-    """The same as :func:`request`, for spans that the caller has walked."""
+    """:func:`request`, for spans that the caller has walked."""
     renamer = renamer_for(state, exchange)
     renamer.add(spans)
     if renamer.far is not None and (first := prepare(renamer.far)) is not None:
@@ -115,8 +115,8 @@ def request_of(
 
 
 def tell_allowed_operations(state: ConnectionState, exchange: Exchange, body: bytes) -> None:
-    """Cut the operations that the response will list (KIP-430) to those that the client may do
-    through the gateway."""
+    """Cut the authorized operations in the response (KIP-430) to the operations that the client may
+    do through the gateway."""
     plan = exchange.plan
     if not state.access.authorizes:
         return
@@ -149,8 +149,8 @@ def restore(
     *,
     remembered: bool = False,
 ) -> list[Edit] | bytes:
-    """The same as :func:`response`, for spans that the caller has walked. ``far`` are the topics of
-    other volumes, or None if they are made here. ``remembered`` as for :class:`ResponseRenamer`."""
+    """:func:`response`, for spans that the caller has walked. ``far`` has the topics of other
+    volumes; None: this function makes it. ``remembered`` is as for :class:`ResponseRenamer`."""
     plan = exchange.plan
     renamer = ResponseRenamer(
         state.access,
@@ -185,12 +185,12 @@ def restore(
 
 
 def restored_body(state: ConnectionState, exchange: Exchange, body: bytes) -> bytes:
-    """The whole body in the client's names, after entries were dropped from it."""
+    """The whole body in the client's names, after entries were dropped from the body."""
     return whole(body, response(state, exchange, body, 0, len(body)))
 
 
 def whole(body: bytes, result: list[Edit] | bytes) -> bytes:
-    """A response body with a handler's edits made in it."""
+    """A response body with a handler's edits applied."""
     return result if isinstance(result, bytes) else splice(body, 0, len(body), result)
 
 
@@ -199,7 +199,7 @@ def request_spans(
 ) -> list[Span]:
     """Walk a whole request body.
 
-    Raises TrailingBytes for bytes behind it, and ProtocolError for more than ``most`` spans.
+    Raises TrailingBytes for bytes after the body, and ProtocolError for more than ``most`` spans.
     """
     spans: list[Span] = []
     long = end - start > plan.request_walked_at_once
@@ -215,8 +215,8 @@ def request_spans(
 def response_spans(
     plan: Plan, buf: bytes, start: int, end: int, walk: Walker | None = None
 ) -> list[Span]:
-    """Walk a whole response body, with a walker of its plan if none is given. Raises ProtocolError
-    for bytes behind it."""
+    """Walk a whole response body with ``walk``, or else with the plan's walker. Raises
+    ProtocolError for bytes after the body."""
     spans: list[Span] = []
     if walk is None:
         long = end - start > plan.response_walked_at_once
@@ -232,8 +232,8 @@ def response_spans(
 def renamer_for(
     state: ConnectionState, exchange: Exchange, *, thawed: bool = False
 ) -> RequestRenamer:
-    """A renamer for this request; the exchange keeps its spellings for the response. ``thawed``:
-    nothing counts as frozen."""
+    """A renamer for this request; the exchange keeps the renamer's spellings for the response.
+    ``thawed``: no name counts as frozen."""
     access = state.access.thawed() if thawed else state.access
     spelled: dict[bytes, bytes] = {}
     exchange.spelled = spelled
@@ -247,7 +247,7 @@ def renamer_for(
 
 
 def far_topics(state: ConnectionState, exchange: Exchange) -> Far | None:
-    """The topics of other volumes; None if there are none, or this API rejects them."""
+    """The topics of other volumes; None without a tree, and for an API that rejects them."""
     tree, shadows = state.tree, exchange.plan.api.shadows
     if tree is None or shadows is Shadows.NONE:
         return None
@@ -255,7 +255,7 @@ def far_topics(state: ConnectionState, exchange: Exchange) -> Far | None:
 
 
 def prepare(far: Far) -> Prepare | None:
-    """What must be done before this request is decided, if anything."""
+    """The work to do before this request is decided; None without such work."""
     run = far.preparation()
     return None if run is None else Prepare(run)
 
@@ -263,8 +263,8 @@ def prepare(far: Far) -> Prepare | None:
 def reject(
     state: ConnectionState, exchange: Exchange, body: bytes, rejections: Rejections
 ) -> Outcome:
-    """Forward a request without its denied items, whose errors the response gets; first refresh the
-    topics or the catalog where that could change the decision."""
+    """Forward a request without its denied items, whose errors the response gets. If a refresh of
+    the topics or the catalog could change the decision, refresh first."""
     again = look_again(exchange, rejections)
     if again is not None:
         return again
@@ -294,9 +294,9 @@ def without_topics(
     denied: Mapping[bytes, Denied],
     aliases: Mapping[bytes, bytes] = NO_ALIASES,
 ) -> bytes | Answer:
-    """A request without its ``denied`` topics and the ``aliases`` of others; the response gets
-    their errors and copies. The whole answer if nothing is left to request. Second spellings that
-    contradict the first are denials of their own."""
+    """A request without its ``denied`` topics and without second spellings (``aliases``); the
+    response gets their errors and copies. If nothing is left to forward, the whole answer. A second
+    spelling that contradicts the first is reported as a denial."""
     split = split_topics(state, exchange, body, denied, aliases)
     return _left(exchange, split, partial.merge)
 
@@ -308,7 +308,7 @@ def split_topics(
     denied: Mapping[bytes, Denied],
     aliases: Mapping[bytes, bytes],
 ) -> partial.Split:
-    """A request divided as :func:`without_topics` does; the denials that it finds are reported."""
+    """A request split as :func:`without_topics` does; contradictory spellings are reported."""
     plan = exchange.plan
     split = partial.split(plan.api, plan.version, body, denied, aliases)
     if aliases:
@@ -323,7 +323,7 @@ def without_items(
     denied: Mapping[Key, Denied],
     aliases: Mapping[Key, Key] = MappingProxyType({}),
 ) -> bytes | Answer:
-    """The same as :func:`without_topics` for groups, coordinator keys and config resources."""
+    """:func:`without_topics` for groups, coordinator keys and config resources."""
     plan = exchange.plan
     split = item_lists.split_items(plan.api, plan.version, body, denied, aliases)
     if aliases:
@@ -342,8 +342,8 @@ def _left(
 
 
 def _reject_missing(state: ConnectionState, exchange: Exchange, rejections: Rejections) -> None:
-    """Reject the topics that do not exist, because nothing will be forwarded that the broker could
-    reject them in (KafkaApis: AddPartitionsToTxn)."""
+    """Reject the topics that do not exist, because nothing is forwarded in which the broker could
+    reject them (KafkaApis: AddPartitionsToTxn)."""
     for flat, spelled in (exchange.spelled or {}).items():
         if not state.worker.cluster.index.exists(flat):
             text = spelled.decode(errors="replace")
@@ -355,7 +355,7 @@ def _ids_of_aliases(
     state: ConnectionState, plan: Plan, body: bytes, aliases: Mapping[bytes, bytes]
 ) -> bytes:
     """A merged response (of ``plan``'s version) in which each second spelling of a topic has the
-    topic id that goes with it, not the first one's."""
+    topic id that belongs to this spelling, not to the first."""
     edits: list[Edit] = []
     wanted: bytes | None = None
     for kind, start, stop, value in response_spans(plan, body, 0, len(body)):
@@ -370,14 +370,14 @@ def _ids_of_aliases(
 
 
 def require_open(state: ConnectionState) -> None:
-    """Raise Unanswerable while the catalog is out of date: a client that gets an empty list of
-    topics gives up those that it has."""
+    """Raise Unanswerable while the catalog is out of date, because a client that gets an empty list
+    of topics gives up the topics that it has."""
     if state.view.closed:
         raise Unanswerable("the catalog is out of date, so topics cannot be listed")
 
 
 def look_again(exchange: Exchange, rejections: Rejections) -> Refresh | None:
-    """The refresh that is due, once for each request, before a rejection as unknown is final."""
+    """The refresh, at most once per request, that must precede a final "unknown" rejection."""
     if exchange.refreshed:
         return None
     if rejections.unknown_ids:
@@ -388,10 +388,10 @@ def look_again(exchange: Exchange, rejections: Rejections) -> Refresh | None:
 
 
 def forward_renamed(state: ConnectionState, exchange: Exchange, body: bytes) -> Forward:
-    """Forward a body in logical names, of which nothing is denied any more. Names of a listing may
-    be frozen: until they change hands their topics are shown to those who see them now."""
+    """Forward a body in logical names, in which nothing is denied. Names from a listing may be
+    frozen: the listing shows such topics until the names change hands."""
     renamer = renamer_for(state, exchange, thawed=True)
-    # "All topics" was expanded to names, however many there are.
+    # The limit is off, because "all topics" was expanded to names, however many there are.
     spans = request_spans(exchange.plan, body, 0, len(body), most=math.inf)
     if exchange.plan.key == _METADATA_V0:
         spans = [span for span in eased(spans) if span[3] != _NO_TOPIC_AT_ALL]
@@ -404,7 +404,7 @@ def forward_renamed(state: ConnectionState, exchange: Exchange, body: bytes) -> 
 def redecide(
     state: ConnectionState, exchange: Exchange, body: bytes, handler: RequestHandler
 ) -> Outcome:
-    """A handler's outcome for a ``body`` that is not the client's own: with its edits made."""
+    """A handler's outcome for a ``body`` that is not the client's own, with its edits applied."""
     outcome = handler(state, exchange, body, 0, len(body))
     if isinstance(outcome, list):
         return Forward(exchange.plan, splice(body, 0, len(body), outcome))

@@ -1,1 +1,1 @@
-"""The cluster as a whole: its brokers, and what they serve."""
+"""The cluster as a whole: its brokers, and the versions that they serve."""

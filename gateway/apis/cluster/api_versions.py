@@ -1,7 +1,8 @@
-"""ApiVersions (API 18, KIP-511): forwarded; the response is cut to what the gateway serves.
+"""ApiVersions (API 18, KIP-511): forwarded; the response is cut to the versions that the gateway
+serves.
 
-It names no topic and needs no operation. The client's software name and version are noted for the
-traffic log. A version that is not known gets the response of version 0.
+A request names no topic and needs no operation. The client's software name and version go into the
+traffic log. An unknown version gets the response of version 0.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from protocol.splice import Edit
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Forward it unchanged; the broker rejects a malformed software name."""
+    """Forward the request unchanged; the broker rejects a malformed software name."""
     plan = exchange.plan
     generic.request_spans(plan, buf, start, end)
     valid = True
@@ -38,17 +39,17 @@ def request(
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Cut the broker's APIs and versions to those that the gateway serves."""
+    """Cut the broker's APIs and versions to the ones that the gateway serves."""
     return api_versions.cut(exchange.plan.version, buf[start:end], APIS)
 
 
 def _in_tree(tree: Tree, version: int, *, valid: bool) -> bytes:
-    """The response of a node in a tree, which needs no broker."""
+    """The response of a node in a tree, made without the broker."""
     return tree.api_versions(version) if valid else api_versions.rejected(version, INVALID_REQUEST)
 
 
 def _unsupported(version: int, body: bytes, code: int) -> bytes | None:
-    """An unknown version gets the form of version 0 (KIP-511)."""
+    """The response to an unknown version, in the form of version 0 (KIP-511)."""
     return api_versions.unsupported_version() if code == UNSUPPORTED_VERSION else None
 
 

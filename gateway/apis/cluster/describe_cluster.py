@@ -1,7 +1,7 @@
 """DescribeCluster (API 60): the brokers, at the gateway's addresses.
 
-Brokers without an address here are left out. Requests for controllers (KIP-919) are rejected. The
-operations allowed on the cluster are those of the gateway's own ACLs.
+Brokers without an address at this listener are left out. Requests for controllers (KIP-919) are
+rejected. The operations on the cluster come from the gateway's own ACLs.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NO_CONTROLLER = -1
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Forward a request for brokers; reject one for controllers."""
+    """Forward a request for brokers; reject a request for controllers."""
     plan = exchange.plan
     generic.request_spans(plan, buf, start, end)
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
@@ -52,7 +52,7 @@ def request(
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Drop brokers without an address here; rewrite the addresses of the others."""
+    """Drop brokers without an address at this listener; rewrite the addresses of the others."""
     plan = exchange.plan
     spans = generic.response_spans(plan, buf, start, end)
     hidden = hidden_nodes(spans, state.addresses)
@@ -63,10 +63,11 @@ def response(
 
 
 def rejection(version: int, body: bytes) -> Denied | None:
-    """Why a request is rejected that is not for brokers; None for brokers. Raises ProtocolError.
+    """The denial of a request for other endpoints than brokers; None for brokers. Raises
+    ProtocolError.
 
-    As a broker does (Kafka's AuthHelper): MISMATCHED_ENDPOINT_TYPE for controllers, and
-    UNSUPPORTED_ENDPOINT_TYPE for a type that does not exist.
+    As on a broker (Kafka's AuthHelper), a request for controllers is MISMATCHED_ENDPOINT_TYPE, and
+    a request for a type that does not exist is UNSUPPORTED_ENDPOINT_TYPE.
     """
     request = messages.parse(_REQUEST, version, body)
     endpoint_type = getattr(request, "endpoint_type", BROKERS)
@@ -80,8 +81,8 @@ def rejection(version: int, body: bytes) -> Denied | None:
 
 
 def drop_brokers(version: int, body: bytes, hidden_node_ids: Collection[int]) -> bytes:
-    """A DescribeClusterResponse without brokers that have no address here; a controller among
-    them becomes -1, as for a controller that is not in the list. Raises ProtocolError."""
+    """A DescribeClusterResponse without the brokers that have no address at this listener. If the
+    controller is such a broker, its id becomes -1, as if it were unknown. Raises ProtocolError."""
     response = messages.parse(_RESPONSE, version, body)
     shown = tuple(b for b in response.brokers if b.broker_id not in hidden_node_ids)
     changes: dict[str, Any] = {"brokers": shown}
@@ -100,8 +101,8 @@ def replaced(
     cluster_id: str | None,
     controller_id: int,
 ) -> bytes:
-    """A response with these brokers, cluster id and controller; one that is an error stays as it
-    is. Raises ProtocolError."""
+    """A response with these brokers, cluster id and controller; an error response is returned
+    unchanged. Raises ProtocolError."""
     response: Any = messages.parse(_RESPONSE, version, body)
     if response.error_code:
         return body
@@ -114,7 +115,7 @@ def replaced(
 
 
 def extended(version: int, body: bytes, brokers: Iterable[Broker]) -> bytes:
-    """A response with these brokers behind its own; one that is an error stays as it is. Raises
+    """A response with these brokers after its own; an error response is returned unchanged. Raises
     ProtocolError."""
     response: Any = messages.parse(_RESPONSE, version, body)
     if response.error_code:
@@ -124,8 +125,8 @@ def extended(version: int, body: bytes, brokers: Iterable[Broker]) -> bytes:
 
 
 def when_down(version: int, part_body: bytes, recall: Recall) -> bytes:
-    """The response without brokers, to which those known are added; of the controllers (KIP-919)
-    nothing is known. Raises ProtocolError."""
+    """The response without brokers; the caller adds the known brokers. Nothing is remembered of
+    controllers (KIP-919). Raises ProtocolError."""
     request = messages.parse(_REQUEST, version, part_body)
     if getattr(request, "endpoint_type", BROKERS) != BROKERS:
         return made(_RESPONSE, version, {"error_code": REQUEST_TIMED_OUT})

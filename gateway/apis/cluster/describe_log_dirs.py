@@ -1,9 +1,9 @@
-"""DescribeLogDirs (API 35, KIP-113): the sizes of a view's partitions on the disks of one broker.
+"""DescribeLogDirs (API 35, KIP-113): the sizes of a view's partitions on the disks of a broker.
 
-Needs DESCRIBE on the cluster, or on the home, which shows the topics that may be described. Topic
-names are rewritten; topics that the view hides are dropped, as a broker leaves out what it does not
-have. Directories are numbered (``log-dir-1``) in place of the brokers' paths: Java's AdminClient
-keys them by name, so they have to differ.
+Needs DESCRIBE on the cluster, or on the home, which shows only topics that the client may
+describe. Topic names are rewritten. Topics that the view hides are dropped, as a broker leaves
+out topics that it does not have. Directories are numbered (``log-dir-1``) in place of the brokers'
+paths, because Java's AdminClient keys directories by name.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _FIRST_WITH_ERROR: Final = 3
 """The first version whose response has an error of its own (KIP-784)."""
 
 _UNKNOWN_DISK: Final = {"total_bytes": -1, "usable_bytes": -1}
-"""KIP-827's values for unknown sizes. All namespaces share a disk: how full it is would show a home
-what the others write."""
+"""KIP-827's values for unknown sizes. All namespaces share a disk, so real sizes would reveal to a
+home how much the other namespaces write."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestedTopics(Kept):
-    """The partitions requested, by flat name and by the client's spellings of it; None: all."""
+    """The requested partitions, by flat name and by each of the client's spellings; None: all."""
 
     partitions: Mapping[str, Mapping[str, frozenset[int]]] | None
 
@@ -50,7 +50,7 @@ class RequestedTopics(Kept):
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Forward the topics of the view under their flat names; null requests all."""
+    """Forward the topics of the view under their flat names; null requests all topics."""
     plan, body = exchange.plan, buf[start:end]
     generic.request_spans(plan, buf, start, end)
     denied = _denial(state.access)
@@ -74,7 +74,7 @@ def request(
             rejections.topics[topic.topic.encode()] = found
             continue
         flat = found.flat.decode()
-        # A broker accepts a topic that is named twice.
+        # A broker accepts a request that names a topic twice.
         left.append(replace(topic, topic=flat))
         spellings = requested.setdefault(flat, {})
         spellings[topic.topic] = spellings.get(topic.topic, frozenset()) | {*topic.partitions}
@@ -91,16 +91,16 @@ def request(
 
 
 def response(state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int) -> bytes:
-    """Number the directories, restore the topics, and drop those that were not requested or that
+    """Number the directories, restore the topics, and drop topics that were not requested or that
     the view hides."""
     plan = exchange.plan
     spans = generic.response_spans(plan, buf, start, end)
     count_errors(exchange, [value for kind, _, _, value in spans if kind == Kind.ERROR_CODE])
     answer = messages.parse(_RESPONSE, plan.version, buf[start:end])
-    # In the order of their paths, so that a directory has one number in every response of a broker.
+    # Sorted by path, so that a directory has the same number in every response of a broker.
     paths = sorted({each.log_dir for each in answer.results})
     numbers = {path: number for number, path in enumerate(paths, 1)}
-    # A home in another volume of the tree is one, too.
+    # A home in another volume of the tree counts as a home here.
     settings = state.view.settings
     disk = _UNKNOWN_DISK if settings.home or settings.home_elsewhere else {}
     results = tuple(
@@ -118,15 +118,15 @@ def response(state: ConnectionState, exchange: Exchange, buf: bytes, start: int,
 
 
 def _denial(access: Access) -> Denied | None:
-    """Why the principal may not describe log directories. DESCRIBE on the cluster, as in Kafka,
-    shows every topic of the view; DESCRIBE on the home shows those that may be described."""
+    """The denial of describing log directories. DESCRIBE on the cluster, as in Kafka, shows every
+    topic of the view; DESCRIBE on the home shows the topics that the client may describe."""
     denied = access.cluster(DESCRIBE)
     home = access.view.settings.home
     return None if home and access.namespace(DESCRIBE, home) is None else denied
 
 
 def _shown(state: ConnectionState, exchange: Exchange, topics: tuple[Any, ...]) -> Iterator[Any]:
-    """The topics of one directory (flat names), spelled as requested, or as listings do."""
+    """The topics of a directory (flat names), in the request's spelling or the listing's."""
     view, access, kept = state.view, state.access, exchange.kept
     assert isinstance(kept, RequestedTopics)
     shows_all = access.cluster(DESCRIBE) is None
@@ -146,7 +146,7 @@ def _shown(state: ConnectionState, exchange: Exchange, topics: tuple[Any, ...]) 
 
 
 def _rejection(version: int, body: bytes, code: int) -> bytes | None:
-    """A response without an error code reports a denial by an empty list of directories (KafkaApis,
+    """A denial in a version without an error code: an empty list of directories (KafkaApis,
     KafkaAdminClient)."""
     if version >= _FIRST_WITH_ERROR:
         return None
@@ -154,8 +154,9 @@ def _rejection(version: int, body: bytes, code: int) -> bytes | None:
 
 
 def at_gateway_node(exchange: Exchange, body: bytes) -> Outcome:
-    """A gateway has no partition. Java's admin client takes a response without any log directory
-    for CLUSTER_AUTHORIZATION_FAILED (KafkaAdminClient.describeLogDirs)."""
+    """The response of a gateway's node, which has no partition: a directory without partitions.
+    Java's admin client reads a response without directories as CLUSTER_AUTHORIZATION_FAILED
+    (KafkaAdminClient.describeLogDirs)."""
     cls = messages.message_class(_RESPONSE, exchange.plan.version)
     empty = messages.make(messages.element_class(cls, "results"), {"log_dir": _OF_GATEWAY})
     return Answer(messages.write(messages.make(cls, {"results": [empty]})))

@@ -1,12 +1,13 @@
 """JoinGroup, SyncGroup, Heartbeat and LeaveGroup (APIs 11 to 14): members of classic groups.
 
-All need READ on the group, whose id is rewritten under a home. The topic names inside subscriptions
-(JoinGroup) and assignments (SyncGroup) are rewritten in requests and restored in responses, in the
-spelling that this connection subscribed with, where the group's protocol type is "consumer". Which
-it is a SyncGroup before v5 does not say: that of a member which joined with another type is
-forwarded as v5 with that type, which the broker compares with the group's, if it serves v5. Topics
-that the view cannot reach are left out: Kafka lets a consumer subscribe to what does not exist. In
-a tree, topics of other volumes than the group's are named by their shadows, which joining makes.
+All need READ on the group, whose id is rewritten under a home. If the group's protocol type is
+"consumer", the topic names inside subscriptions (JoinGroup) and assignments (SyncGroup) are
+rewritten in requests and restored in responses, in the spelling of this connection's subscription.
+A SyncGroup before v5 does not hold the protocol type: if its member joined with another type, and
+the broker serves v5, it is forwarded as v5 with that type, which the broker compares with the
+group's. Topics that the view cannot reach are left out, because Kafka lets a consumer subscribe to
+topics that do not exist. In a tree, topics outside the group's volume are named by their shadows,
+which joining makes.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ GROUP_ID = int(Kind.GROUP_ID)
 PROTOCOL_TYPE = int(Kind.PROTOCOL_TYPE)
 
 FIRST_WITH_TYPE = 5
-"""The first version of SyncGroup that says the protocol type and name (KIP-559): both are
-mandatory, and a broker rejects what is not the group's with INCONSISTENT_GROUP_PROTOCOL."""
+"""The first version of SyncGroup with the protocol type and name (KIP-559). Both are mandatory, and
+a broker rejects a type or name that is not the group's with INCONSISTENT_GROUP_PROTOCOL."""
 _KNOWS_ITSELF = 4
-"""The first JoinGroup whose clients have their member id before they join (KIP-394)."""
+"""The first version of JoinGroup in which a client has its member id before it joins (KIP-394)."""
 
 _NO_GENERATION = -1
 
 GROUP_TYPES_LIMIT = 1_000
-"""Members per connection whose protocol type is remembered; a connection rarely has two."""
+"""Members per connection whose protocol type is remembered; a connection rarely has two members."""
 
 SPELLED_LIMIT = 10_000
 """Topics per connection whose spelling in a subscription is remembered."""
@@ -52,7 +53,7 @@ SPELLED_LIMIT = 10_000
 
 @dataclass(frozen=True, slots=True)
 class MemberOf(Kept):
-    """A member's request: the ``protocol_type`` of its group, and the group where it joins."""
+    """A member's request: the ``protocol_type`` of its group, and in a JoinGroup the group."""
 
     protocol_type: bytes
     joins: bytes | None = None
@@ -86,7 +87,7 @@ def sync_request(
             newer = _with_type(version, body, joined)
             return generic.redecide(state, exchange, newer, sync_request)
         if joined is not None:
-            # Such a broker knows no KIP-848: it chose the member id, and gives none twice.
+            # A broker without v5 has no KIP-848: it chooses member ids, and never reuses an id.
             protocol_type = joined[0].encode()
     return _rewrite(state, exchange, buf[start:end], spans, MemberOf(protocol_type or CONSUMER))
 
@@ -94,22 +95,22 @@ def sync_request(
 def _joined(
     joined: Mapping[tuple[str, str], tuple[str, str]], version: int, body: bytes
 ) -> tuple[str, str] | None:
-    """The protocol type and the protocol that the member of a SyncGroup has joined with, or None if
-    it is one of consumers."""
+    """The protocol type and the protocol with which the member of a SyncGroup joined; None for a
+    consumer."""
     asked: Any = messages.parse("SyncGroupRequest", version, body)
     return joined.get((asked.group_id, asked.member_id))
 
 
 def _takes_types(state: ConnectionState) -> bool:
-    """Whether the broker serves the version that says the type: those before Kafka 2.5 do not."""
+    """Whether the broker serves a SyncGroup with the protocol type (Kafka 2.5 and later)."""
     versions = state.worker.cluster.versions_of(state.node_id)
     return versions.get(SYNC_GROUP.key, (0, FIRST_WITH_TYPE))[1] >= FIRST_WITH_TYPE
 
 
 def _with_type(version: int, body: bytes, joined: tuple[str, str]) -> bytes:
-    """A SyncGroup of an older version with the type and the protocol that its member has joined
-    with. A member id may have had several types (KIP-848 lets clients choose it), so it is for the
-    broker to say whether this is the group's."""
+    """A SyncGroup of an older version with the type and protocol with which its member joined. A
+    member id may have had several types, because KIP-848 lets clients choose the id, so the broker
+    has to check that this type is the group's."""
     newer = at_version(SYNC_GROUP, version, FIRST_WITH_TYPE, body)
     asked: Any = messages.parse("SyncGroupRequest", FIRST_WITH_TYPE, newer)
     return messages.write(changed(asked, {"protocol_type": joined[0], "protocol_name": joined[1]}))
@@ -118,8 +119,8 @@ def _with_type(version: int, body: bytes, joined: tuple[str, str]) -> bytes:
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Restore names as this client subscribed to them. The members of a group have one protocol
-    type, so the request's holds, whatever the response says."""
+    """Restore names as this client subscribed to them. All members of a group have the same
+    protocol type, so the request's type also holds for the response."""
     spans = generic.response_spans(exchange.plan, buf, start, end)
     spans = [span for span in eased(spans) if span[0] != PROTOCOL_TYPE]
     exchange.spelled = state.spelled
@@ -135,9 +136,10 @@ def response(
 
 
 def _again(version: int, body: bytes) -> bytes | None:
-    """Have a leader join again: it may not be known yet whether it may describe a topic that others
-    subscribed to, and nothing would balance the group anew once it is. None: its client would lose
-    its member id by this, and the others wait for that."""
+    """The response that makes a group's leader join again, because the gateway may not know yet
+    whether the leader may describe a topic that other members subscribed to, and no rebalance would
+    follow when it knows. None: the client would lose its member id by the error, and the other
+    members would wait for that member."""
     if version < _KNOWS_ITSELF:
         return None
     joined: Any = messages.parse("JoinGroupResponse", version, body)
@@ -148,8 +150,8 @@ def _again(version: int, body: bytes) -> bytes | None:
 
 
 def _remember_type(state: ConnectionState, kept: MemberOf, version: int, body: bytes) -> None:
-    """Remember the protocol type and the protocol that the broker has let a member join with,
-    unless it is one of consumers."""
+    """Remember the protocol type and the protocol with which the broker let a member join; the type
+    "consumer" is not remembered."""
     types = state.protocol_types
     if kept.protocol_type == CONSUMER and not types:
         return
@@ -176,7 +178,7 @@ def _value(spans: list[Span], kind: int, default: bytes) -> bytes:
 def _rewrite(
     state: ConnectionState, exchange: Exchange, body: bytes, spans: list[Span], kept: MemberOf
 ) -> Outcome:
-    """Rewrite the names that a member embeds, and remember how it spelled its topics."""
+    """Rewrite the topic names inside a member's bytes, and remember the member's spellings."""
     exchange.kept = kept
     renamer = generic.renamer_for(state, exchange)
     renamer.add(spans, kept.protocol_type)
@@ -190,8 +192,8 @@ def _rewrite(
 
 
 def remember_spelling(state: ConnectionState, spelled: dict[bytes, bytes] | None) -> None:
-    """Keep how a subscription spelled its topics (flat to spelled), for assignments to come; of one
-    that names very many, how it spelled the first ones."""
+    """Keep the spellings of a subscription's topics (flat name -> spelling) for later assignments.
+    Of very many topics, only the first are kept."""
     if spelled:
         if state.spelled is None or len(state.spelled) + len(spelled) > SPELLED_LIMIT:
             state.spelled = {}

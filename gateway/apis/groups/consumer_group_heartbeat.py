@@ -1,11 +1,11 @@
 """ConsumerGroupHeartbeat (API 68, KIP-848): members of groups of the consumer protocol.
 
-Needs READ on the group and DESCRIBE on every topic named: one denied topic rejects the heartbeat,
-and so does a link that is named beside its topic.
-Names and ids of topics are rewritten. A regular expression is evaluated here, over the names that
-the client may see, and forwarded as a list of names; topics that cannot exist are left out. One of
-another volume than the group's is INVALID_REQUEST. What the broker's names do not tell goes along
-in a mark, so that the member can go on at another gateway.
+Needs READ on the group and DESCRIBE on every named topic. A single denied topic rejects the
+heartbeat, and so does a link that is named beside its topic.
+Topic names and ids are rewritten. The gateway evaluates a regular expression itself, over the names
+that the client may see, and forwards it as a list of names. Topics that cannot exist are left out.
+A topic outside the group's volume is INVALID_REQUEST. A mark carries the parts of a subscription
+that flat names cannot express, so that the member can go on at another gateway.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FIRST_WITH_REGEX: Final = 1
 
 @dataclass(frozen=True, slots=True)
 class SentHeartbeat(Kept):
-    """The heartbeat that was sent, as the worker's regular expressions need it."""
+    """The forwarded heartbeat, in the form that the worker's regular expressions need."""
 
     sent: Sent
 
@@ -51,15 +51,15 @@ class SentHeartbeat(Kept):
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Forward the subscription without names that cannot exist, which Kafka lets a consumer name,
-    and the partitions owned without those of deleted topics."""
+    """Forward the subscription without names that cannot exist, because Kafka lets a consumer name
+    such topics, and the owned partitions without those of deleted topics."""
     plan, worker = exchange.plan, state.worker
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
     spans = generic.request_spans(plan, buf, start, end)
     if state.tree is not None and (elsewhere := _elsewhere(state, state.tree, spans)) is not None:
         note_denials(state, exchange, Rejections(topics={b"": elsewhere}))
         return generic.answer_error(exchange, buf[start:end], elsewhere)
-    renamer = generic.renamer_for(state, exchange, thawed=True)  # it owns what is frozen, too
+    renamer = generic.renamer_for(state, exchange, thawed=True)  # a member also owns frozen topics
     renamer.add([span for span in eased(spans) if span[0] in (GROUP_ID, TOPIC_ID)])
     rejections = renamer.rejections
     if rejections is not None and rejections.ids:
@@ -97,7 +97,7 @@ def request(
 
 
 def _marked(state: ConnectionState, sent: Forward, decided: Decided) -> Forward:
-    """The heartbeat with its member's mark, where it subscribes one that needs it."""
+    """The heartbeat with its member's mark, if it subscribes a member that needs a mark."""
     member, version = decided.subscribes, sent.plan.version
     if (
         member is None
@@ -114,8 +114,8 @@ def _marked(state: ConnectionState, sent: Forward, decided: Decided) -> Forward:
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Note a membership that has ended; restore topic ids to those that go with the names this
-    client subscribed to."""
+    """Note that a membership has ended; restore the topic ids that belong to the names of this
+    client's subscription."""
     plan = exchange.plan
     exchange.spelled = state.spelled
     if isinstance(exchange.kept, SentHeartbeat):
@@ -130,7 +130,7 @@ def response(
 
 
 def _hidden_ids(state: ConnectionState, spans: list[Span]) -> set[bytes]:
-    """The broker's ids of topics that this view reaches under none of their names."""
+    """The broker's ids of topics that this view reaches under no name."""
     if not state.view.has_topic_ids:
         return set()
     index = state.worker.cluster.index
@@ -139,7 +139,8 @@ def _hidden_ids(state: ConnectionState, spans: list[Span]) -> set[bytes]:
 
 
 def _forbidden(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied] | None:
-    """The names of a subscription that ACLs deny: one of them rejects the heartbeat (KIP-848)."""
+    """The names in a subscription that ACLs deny: a single such name rejects the heartbeat
+    (KIP-848)."""
     if not state.access.authorizes:
         return None
     denied = {
@@ -154,8 +155,8 @@ def _forbidden(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied]
 
 
 def _elsewhere(state: ConnectionState, tree: Tree, spans: list[Span]) -> Denied | None:
-    """Why a member that names a topic of another volume than the group's is rejected: a broker
-    assigns partitions of its own cluster. INVALID_REQUEST is fatal, and clients show its text."""
+    """The denial of a member that names a topic outside the group's volume: a broker can only
+    assign partitions of its own cluster. INVALID_REQUEST is fatal, and clients show its text."""
     for kind, _, _, value in eased(spans):
         if not value or kind not in (TOPIC_NAME, TOPIC_ID):
             continue
@@ -176,7 +177,7 @@ def _elsewhere(state: ConnectionState, tree: Tree, spans: list[Span]) -> Denied 
 
 
 def _linked(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied] | None:
-    """A name of a subscription that is a link to another topic of it, or another way round."""
+    """The name in a subscription that is a link to another of its topics, or a topic of a link."""
     if not state.view.snapshot.links:
         return None
     seen: dict[bytes, bytes] = {}
@@ -191,16 +192,16 @@ def _linked(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied] | 
 
 
 def _flat_of(state: ConnectionState, name: str) -> bytes | None:
-    """The topic that a member's name leads to. It may be frozen: the member keeps it until the name
-    changes hands, if it does."""
+    """The flat name of a member's topic, even of a frozen topic: the member keeps the topic until
+    the name changes hands."""
     found = state.view.subscribed(name.encode())
     return None if isinstance(found, Denied) else found.flat
 
 
 def _unwanted(state: ConnectionState, name: str, seen: set[bytes]) -> bool:
-    """Whether to leave a name out of a subscription: it names nothing, or a topic that was ``seen``
-    under another spelling, or one that the client may not describe any more. Such a name is one
-    that the gateway repeats: a heartbeat that brings it is rejected."""
+    """Whether to leave a name out of a subscription: the name denotes no topic, or a topic that was
+    ``seen`` under another spelling, or a topic that the client may no longer describe. Only names
+    that the gateway repeats are left out; a heartbeat that holds such a name itself is rejected."""
     found = state.access.subscribed(name.encode())
     if isinstance(found, Denied) or found.flat in seen:
         return True
@@ -218,5 +219,5 @@ API = Api(
     seen=(("assignment", "topic_partitions"),),
     request=request,
     response=response,
-    small_request=0,  # it may bring an expression to evaluate over all topics
+    small_request=0,  # a heartbeat may hold an expression to evaluate over all topics
 )

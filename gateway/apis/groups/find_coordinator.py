@@ -1,8 +1,8 @@
 """FindCoordinator (API 10): the brokers that coordinate groups and transactional ids.
 
-Keys are rewritten as group or transactional ids, by the key type of the request, and need DESCRIBE;
-other key types are rejected. The response has the gateway's addresses in place of the brokers'; a
-coordinator without one is COORDINATOR_NOT_AVAILABLE, which clients retry.
+Keys are rewritten as group or transactional ids, by the request's key type, and need DESCRIBE.
+Other key types are rejected. The response has the gateway's addresses in place of the brokers'. A
+coordinator without such an address is COORDINATOR_NOT_AVAILABLE, after which clients retry.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ TRANSACTIONAL_ID = int(Kind.TRANSACTIONAL_ID)
 
 GROUP_KEY = 0
 TRANSACTION_KEY = 1
-"""Key types (Kafka's CoordinatorType); a share group's key is neither."""
+"""Key types (Kafka's CoordinatorType); a share group's key has another type."""
 
 FIRST_WITH_KEYS: Final = 4
-"""The first version that asks for several keys at once (KIP-699)."""
+"""The first version that requests several keys at once (KIP-699)."""
 
 _NOBODY = {"node_id": -1, "host": "", "port": -1}
 _NOT_AVAILABLE = {**_NOBODY, "error_code": COORDINATOR_NOT_AVAILABLE}
@@ -53,7 +53,7 @@ _NOT_AVAILABLE = {**_NOBODY, "error_code": COORDINATOR_NOT_AVAILABLE}
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Rewrite the keys by their type, which may stand behind them."""
+    """Rewrite the keys by their type, which may follow the keys."""
     plan = exchange.plan
     spans = generic.request_spans(plan, buf, start, end)
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
@@ -73,7 +73,7 @@ def request(
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Restore the keys; a coordinator without an address here is not available."""
+    """Restore the keys; a coordinator without an address at this listener is not available."""
     plan = exchange.plan
     spans = generic.response_spans(plan, buf, start, end)
     hidden = hidden_nodes(spans, state.addresses)
@@ -84,7 +84,7 @@ def response(
 
 
 def _typed(spans: list[Span], key_type: int) -> list[Span]:
-    """The spans with coordinator keys as group or transactional ids."""
+    """The spans, with coordinator keys turned into group or transactional ids."""
     kind = TRANSACTIONAL_ID if key_type == TRANSACTION_KEY else GROUP_ID
     return [
         (kind, span[1], span[2], span[3]) if span[0] == COORDINATOR_KEY else span
@@ -109,7 +109,7 @@ def _shown(entry: Any, hidden_node_ids: Collection[int]) -> Any:
 
 
 def _whole(request: Any, names: Names) -> str | None:
-    """The volume of a request for one key; keys of other types are the listener's volume's."""
+    """The volume of a request for one key; keys of other types go to the listener's volume."""
     if getattr(request, "key_type", GROUP_KEY) not in (GROUP_KEY, TRANSACTION_KEY):
         return names.own
     if has_field(type(request), "coordinator_keys"):
@@ -122,8 +122,8 @@ def _item(key: str, names: Names) -> Item:
 
 
 def _denied(request: Any) -> int:
-    """Java's producer reports any other error of its coordinator as a KafkaException without a
-    cause."""
+    """The error code for a denied coordinator, because Java's producer reports any other code as a
+    KafkaException without a cause."""
     of_transaction = getattr(request, "key_type", GROUP_KEY) == TRANSACTION_KEY
     return TRANSACTIONAL_ID_AUTHORIZATION_FAILED if of_transaction else GROUP_AUTHORIZATION_FAILED
 
@@ -139,8 +139,8 @@ def _translated(request: Any, before: int, after: int, where: str) -> Mapping[st
 
 
 def _translated_response(made: Any, response: Any, request: Any) -> Any:
-    """The one coordinator of a response, where only one of the versions has an array of them. An
-    older response does not repeat the key."""
+    """The only coordinator of a response, if just one of the two versions has an array. An older
+    response does not repeat the key."""
     several = has_field(type(made), "coordinators")
     if several == has_field(type(response), "coordinators"):
         return made
@@ -176,5 +176,5 @@ API = Api(
     translated_response=_translated_response,
     request=request,
     response=response,
-    small_request=KIB // 4,  # a key takes 80 us if it is denied
+    small_request=KIB // 4,  # a denied key takes 80 us
 )

@@ -1,11 +1,11 @@
 """DescribeGroups, ListGroups, DeleteGroups and ConsumerGroupDescribe (APIs 15, 16, 42 and 69).
 
-Group ids are rewritten and restored; describing needs DESCRIBE on each group and deleting DELETE,
-and denied groups get an error each. Topic names among the members of a group are restored: those
-that the client may describe, for classic groups. A group of the consumer protocol (KIP-848) with an
-assignment of a topic that the client may not describe is answered TOPIC_AUTHORIZATION_FAILED. A
-request to list groups is forwarded unchanged, and the response cut to the groups of the view that
-may be described.
+Group ids are rewritten and restored. Describing needs DESCRIBE on each group, deleting needs
+DELETE, and each denied group gets an error. For classic groups, the members' topic names are
+restored if the client may describe the topics. A group of the consumer protocol (KIP-848) is
+TOPIC_AUTHORIZATION_FAILED if it has an assignment of a topic that the client may not describe. A
+request to list groups is forwarded unchanged, and its response is cut to the view's groups that the
+client may describe.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ _MESSAGE: Final = "The group has described topic(s) that the client is not autho
 def list_response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Drop the groups that are outside the view, or may not be described; restore the others."""
+    """Drop the groups outside the view and groups that the client may not describe; restore the
+    others."""
     plan, access = exchange.plan, state.access
     spans = generic.response_spans(plan, buf, start, end)
     hidden = {
@@ -71,12 +72,13 @@ def without_groups(version: int, body: bytes, hidden: Collection[bytes]) -> byte
 
 
 def list_in_tree(tree: Tree, mount: str, plan: Plan, body: bytes) -> Outcome | None:
-    """Admin clients ask every broker for its groups; a listing is that of the listener's volume."""
+    """The groups of the listener's volume, because Admin clients request every broker's groups: the
+    other volumes' nodes respond with no groups."""
     return None if mount == tree.own else Answer(_no_groups(plan.version))
 
 
 def list_at_gateway_node(exchange: Exchange, body: bytes) -> Outcome:
-    """A gateway coordinates no group."""
+    """The response of a gateway's node, which coordinates no group."""
     return Answer(_no_groups(exchange.plan.version))
 
 
@@ -87,8 +89,8 @@ def _no_groups(version: int) -> bytes:
 def describe_response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Restore the names, and the expressions that members of this gateway have subscribed by;
-    withhold groups that read topics which the client may not describe."""
+    """Restore the names, and the expressions of members that subscribed through a gateway; withhold
+    groups that read topics which the client may not describe."""
     access, version = state.access, exchange.plan.version
     body, expressions = without_marks(version, buf[start:end])
     if access.authorizes:
@@ -98,8 +100,8 @@ def describe_response(
 
 
 def withhold(version: int, body: bytes, hidden: Callable[[bytes], bool]) -> bytes:
-    """A ConsumerGroupDescribeResponse (flat names) in which groups with an assignment of a
-    ``hidden`` topic have TOPIC_AUTHORIZATION_FAILED and nothing else, as in KafkaApis. Raises
+    """A ConsumerGroupDescribeResponse (flat names) in which a group with an assignment of a
+    ``hidden`` topic has TOPIC_AUTHORIZATION_FAILED and nothing else, as in KafkaApis. Raises
     ProtocolError."""
     response = messages.parse("ConsumerGroupDescribeResponse", version, body)
     groups = tuple(_shown(group, hidden) for group in eased(response.groups))

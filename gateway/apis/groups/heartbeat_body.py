@@ -1,4 +1,4 @@
-"""ConsumerGroupHeartbeat (KIP-848): what is taken out of a body before it is forwarded."""
+"""ConsumerGroupHeartbeat (KIP-848): removal of names and partitions before it is forwarded."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from protocol.pausing import eased
 
 
 def without_names(version: int, body: bytes, unknown: Callable[[str], bool]) -> bytes:
-    """A heartbeat without the subscribed names that are ``unknown``, and without an expression: a
-    broker would evaluate it over everybody's topics. What stands in its place says "unchanged", so
-    a member that its broker lacks is answered UNKNOWN_MEMBER_ID as ever, and one that another
-    connection has joined meanwhile subscribes to nothing more. Raises ProtocolError."""
+    """A heartbeat without the ``unknown`` subscribed names, and without an expression, which a
+    broker would evaluate over the topics of all tenants. The expression becomes null ("unchanged"),
+    so a member that its broker lacks is still answered UNKNOWN_MEMBER_ID, and a member that another
+    connection joined meanwhile subscribes to nothing more. Raises ProtocolError."""
     request = messages.parse("ConsumerGroupHeartbeatRequest", version, body)
     names = request.subscribed_topic_names or ()
     known = tuple(name for name in eased(names) if not unknown(name))
@@ -27,7 +27,8 @@ def without_names(version: int, body: bytes, unknown: Callable[[str], bool]) -> 
 
 
 def without_partitions(version: int, body: bytes, topic_ids: Collection[bytes]) -> bytes:
-    """A heartbeat that owns no partition of these topics (16 bytes each). Raises ProtocolError."""
+    """A heartbeat without owned partitions of these topics (16 bytes each). Raises
+    ProtocolError."""
     request = messages.parse("ConsumerGroupHeartbeatRequest", version, body)
     owned = tuple(
         topic

@@ -1,10 +1,12 @@
-"""What a KIP-848 member's broker keeps of its subscription, so that any gateway can go on with it.
+"""The mark of a KIP-848 member: an extra name by which its broker keeps the whole subscription, so
+that any gateway can go on with the member.
 
-A broker has the flat names that the gateway subscribed a member to. If they do not tell all (an
-expression, a name that reaches no topic yet, a link, a topic that was moved), one more name is
-subscribed to: the mark, which holds the rest. No topic can have this name, and clients never see
-it. Another gateway, or another worker, reads the member back from ConsumerGroupDescribe, and who
-describes a group is shown the expression of the mark, as a broker shows it.
+A broker has the flat names that the gateway subscribed a member to. If these names do not hold the
+whole subscription (an expression, a name that reaches no topic yet, a link, a moved topic), the
+gateway subscribes to one more name: the mark, which holds the rest. No topic can have this name,
+and clients never see it. Another gateway, or another worker, recalls the member by
+ConsumerGroupDescribe. A client that describes a group gets the expression of the mark, as it would
+get a member's expression from a broker.
 """
 
 from __future__ import annotations
@@ -20,10 +22,10 @@ from protocol.messages import changed
 from protocol.pausing import paced
 
 PREFIX: Final = "kafka-gateway:"
-"""Marks begin with this; ``:`` is in no topic's name on a broker."""
+"""Marks begin with this prefix, whose ``:`` is in no topic's name on a broker."""
 
 TOO_LONG: Final = PREFIX + "?"
-"""The mark of a member whose own is longer than ``MAX_MARK``: it has to join again."""
+"""The mark of a member whose own mark would exceed ``MAX_MARK``: the member has to join again."""
 
 _DESCRIBED: Final = "ConsumerGroupDescribeResponse"
 
@@ -33,12 +35,16 @@ MAX_MARK: Final = 32_767
 
 @dataclass(frozen=True, slots=True)
 class Spellings:
-    """What flat names are to a member's client: ``scope`` is its listener and home, ``spell`` gives
-    a topic's name there (None if it may not see it), ``moved`` whether a topic ever was."""
+    """The client's names for flat names."""
 
     scope: str
+    """The listener and the home of the member's client."""
+
     spell: Callable[[bytes], bytes | None]
+    """A flat name -> the client's name for the topic; None: the client may not see it."""
+
     moved: Callable[[bytes], bool]
+    """A flat name -> whether its topic was ever moved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +62,9 @@ def is_mark(name: str) -> bool:
 def with_mark(
     version: int, body: bytes, member: Member, reached: Mapping[bytes, str], spellings: Spellings
 ) -> bytes:
-    """A heartbeat (flat names) that subscribes a member, with the mark if it needs one.
+    """A heartbeat (flat names) that subscribes a member, with a mark if the member needs one.
 
-    ``reached`` maps flat names to those that the client calls them. Raises ProtocolError.
+    ``reached`` maps flat names to the client's names. Raises ProtocolError.
     """
     request = messages.parse("ConsumerGroupHeartbeatRequest", version, body)
     flats = request.subscribed_topic_names
@@ -71,7 +77,7 @@ def with_mark(
 def mark_of(
     member: Member, flats: Sequence[str], reached: Mapping[bytes, str], spellings: Spellings
 ) -> str | None:
-    """The mark of a member that is subscribed to these flat names, or None if it needs none."""
+    """The mark of a member that is subscribed to these flat names; None: it needs no mark."""
     called: dict[str, str] = {}
     plain: set[str] = set()
     by_name: list[str] = []
@@ -91,16 +97,16 @@ def mark_of(
     listed: dict[str, object] = {"names": sorted(member.names), "called": called}
     if member.pattern and by_name:
         listed["by_name"] = sorted(by_name)
-    # Sorted, so that equal subscriptions are equal to the broker's assignors.
+    # Sorted, so that the broker's assignors see equal subscriptions as equal.
     mark = PREFIX + json.dumps(told | listed, sort_keys=True, separators=(",", ":"))
     return mark if len(mark) <= MAX_MARK else TOO_LONG
 
 
 def recall(names: Sequence[str], regex: str | None, spellings: Spellings) -> Member | None:
-    """A member by what its broker has of it: the subscribed names (flat), and an expression of its
-    own, which only one has that joined without a gateway.
+    """A member, made from its broker's state: the subscribed names (flat), and an expression, which
+    a broker has only if the member joined without a gateway.
 
-    None: what they mean to this client is not certain, so the member has to join again.
+    None: the meaning of the names for this client is uncertain, so the member has to join again.
     """
     marks = [name for name in names if is_mark(name)]
     flats = [name.encode() for name in names if not is_mark(name)]
@@ -127,8 +133,8 @@ def recall(names: Sequence[str], regex: str | None, spellings: Spellings) -> Mem
 
 
 def _read(marks: Sequence[str], scope: str) -> _Mark | None:
-    """The one mark among a member's names. Whoever may write to the group at the broker could have
-    written it: what it says is of use only to this member, whose client may name anything."""
+    """The only mark among a member's names. Any principal that may write to the group at the broker
+    could have written it, so it is used for this member alone, whose client may name anything."""
     if not marks:
         return _Mark((), "", {})
     if len(marks) > 1:
@@ -147,7 +153,7 @@ def _read(marks: Sequence[str], scope: str) -> _Mark | None:
 def _text(value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError
-    value.encode()  # JSON can hold half of a surrogate pair, and no message can
+    value.encode()  # JSON can hold half of a surrogate pair; a message cannot
     return value
 
 
@@ -156,9 +162,9 @@ Expressions = Mapping[tuple[int, str], str]
 
 
 def without_marks(version: int, body: bytes) -> tuple[bytes, Expressions]:
-    """A ConsumerGroupDescribeResponse without marks, and the expressions that they hold. A member
-    with one keeps the names that its client has named, as on a broker, and not those that only the
-    expression matches. Raises ProtocolError."""
+    """A ConsumerGroupDescribeResponse without marks, and the marks' expressions. A member with
+    an expression keeps the names that its client named, as on a broker, and loses names that only
+    the expression matches. Raises ProtocolError."""
     if PREFIX.encode() not in body:
         return body, {}
     response = messages.parse(_DESCRIBED, version, body)
@@ -177,8 +183,8 @@ def without_marks(version: int, body: bytes) -> tuple[bytes, Expressions]:
 
 def with_expressions(version: int, body: bytes, expressions: Expressions) -> bytes:
     """A ConsumerGroupDescribeResponse (the client's names) with the expressions of its members. An
-    expression is its client's text, in the spelling of that client's listener: nothing in it is
-    renamed. Raises ProtocolError."""
+    expression is not renamed: it is a client's text, in the spelling of that client's listener.
+    Raises ProtocolError."""
     response = messages.parse(_DESCRIBED, version, body)
     groups = tuple(
         changed(group, {"members": tuple(_with_expressions(at, group, expressions))})
@@ -197,9 +203,9 @@ def _with_expressions(at: int, group: Any, expressions: Expressions) -> Iterator
 
 
 def _described(names: Sequence[str]) -> tuple[tuple[str, ...], str]:
-    """The names (flat) to show of a member, and its expression. Of a mark that does not say which
-    names the client has named itself, because it was too long or because something else wrote it,
-    all names are shown and no expression."""
+    """The names (flat) of a member to show, and its expression. If the mark does not hold the names
+    that the client named itself, because it was too long or another program wrote it, the result is
+    all names and no expression."""
     flats = tuple(name for name in names if not is_mark(name))
     marks = [name for name in names if is_mark(name)]
     try:

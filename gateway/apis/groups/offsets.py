@@ -1,9 +1,9 @@
 """OffsetCommit, OffsetFetch and OffsetDelete (APIs 8, 9 and 47): the offsets of groups.
 
-Groups and topics are rewritten; a commit needs READ on both, a fetch DESCRIBE on both, a deletion
-DELETE on the group and READ on the topic. Denied topics get their errors among the broker's. "All
-topics" of OffsetFetch is forwarded, and the response loses topics that the view hides. In a tree,
-offsets of topics in other volumes than the group's are kept under their shadows.
+Groups and topics are rewritten. A commit needs READ on both, a fetch DESCRIBE on both, a deletion
+DELETE on the group and READ on the topic. Denied topics get errors among the broker's answers.
+"All topics" of OffsetFetch is forwarded, and topics that the view hides are dropped from the
+response. In a tree, offsets of topics outside the group's volume are kept under their shadows.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ from protocol.splice import Edit
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Restore the names. v10 responds to "all" with ids alone, so ids that are not known to be of
-    this view are dropped here. Requested ids are known: the index keeps those of deleted topics."""
+    """Restore the names. The v10 response to "all" holds topic ids alone, so ids that are not known
+    to belong to this view are dropped. Requested ids are known, because the index keeps the ids of
+    deleted topics."""
     plan, index = exchange.plan, state.worker.cluster.index
     far = None if state.tree is None else generic.far_topics(state, exchange)
     spans = generic.response_spans(plan, buf, start, end)
@@ -71,7 +72,7 @@ _NO_OFFSET: Mapping[str, object] = MappingProxyType({"committed_offset": -1, "me
 _fetched = partial(
     TopicShape,
     error_values=_NO_OFFSET,
-    # Of the errors of a partition, the one that clients retry (KIP-447).
+    # The error of a partition that clients retry (KIP-447).
     codes={COORDINATOR_LOAD_IN_PROGRESS: UNSTABLE_OFFSET_COMMIT},
     always_asked=True,
     error_of_all=True,

@@ -1,8 +1,8 @@
-"""KIP-848 members that come from another gateway or worker: their broker is asked what it has of
-them, over the client's own broker connection, so they go on and need not join again.
+"""KIP-848 members that come from another gateway or worker: the gateway queries their broker, over
+the client's own broker connection, so that they go on without joining again.
 
-Where a login passes through, brokers decide over the client's names, and marks are none of those:
-such members join again, and so do those of a volume that is not their node's.
+If a login passes through, brokers decide over the client's names, and a mark is not such a name:
+these members join again, and so do members of a volume other than their node's.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _SAID_BY_THE_BROKER: Final = frozenset(
         NOT_COORDINATOR,
     }
 )
-"""Errors of a description with which a heartbeat is forwarded: its broker answers as much."""
+"""Errors of a description after which the heartbeat is forwarded: its broker returns the same."""
 
 
 def heard(state: ConnectionState) -> set[MemberKey] | None:
-    """The members that this connection has heard of, or None if its broker cannot be asked."""
+    """The members that this connection has heard of; None: its broker cannot be queried."""
     if state.ask_broker is None or state.source.listener in state.worker.pass_through:
         return None
     if state.heard is None:
@@ -47,7 +47,7 @@ def heard(state: ConnectionState) -> set[MemberKey] | None:
 
 
 def spellings(state: ConnectionState) -> Spellings:
-    """What flat names are to this client."""
+    """This client's names for flat names."""
     topics = state.view.snapshot.topics
 
     def moved(flat: bytes) -> bool:
@@ -58,7 +58,7 @@ def spellings(state: ConnectionState) -> Spellings:
 
 
 def recalling(state: ConnectionState, key: MemberKey) -> Prepare:
-    """Ask the broker about a member, and let the worker know."""
+    """Query the broker for a member's subscription, and pass it to the worker."""
     assert state.ask_broker is not None
     return Prepare(partial(_recall, state, key, state.ask_broker))
 

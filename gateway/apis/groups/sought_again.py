@@ -1,14 +1,14 @@
-"""Coordinators that a client seeks again and again, at a listener that lists several gateways.
+"""Repeated FindCoordinator requests for the same key, at a listener that lists several gateways.
 
-The brokers are at other addresses at each gateway, under the same node ids. librdkafka (2.16) takes
-a coordinator for the same as before if its node id is (``rd_kafka_cgrp_coord_update``,
-``rd_kafka_txn_coord_set``), and goes on connecting to the address that it had, at a gateway that is
-gone: its group goes on without it when its session has ended, and its transactions wait. An error
-makes it forget the address. So whoever still seeks a coordinator some time after it was told of it,
-on the same connection, gets COORDINATOR_NOT_AVAILABLE once, after which every client tries again.
+The brokers have other addresses at each gateway, under the same node ids. librdkafka (2.16) takes a
+coordinator with the same node id for the same coordinator (``rd_kafka_cgrp_coord_update``,
+``rd_kafka_txn_coord_set``), and goes on connecting to the old address, at a gateway that is gone:
+when its session has ended the group goes on without it, and its transactions wait. An error makes
+librdkafka forget the address. So if a client still seeks a coordinator a while after the response,
+on the same connection, it gets COORDINATOR_NOT_AVAILABLE once, after which every client retries.
 
-Only versions that ask for a single key count: clients that ask for several at once (KIP-699) go by
-the address that they get.
+Only versions with a single key count, because clients that request several keys at once (KIP-699)
+use the address in the response.
 """
 
 from __future__ import annotations
@@ -26,23 +26,24 @@ from gateway.exchanges.state import ConnectionState
 from protocol import messages
 
 FIRST_WITH_KEYS: Final = 4
-"""The first version of FindCoordinator that asks for several keys at once."""
+"""The first version of FindCoordinator that requests several keys at once."""
 
 AGAIN: Final = (1.0, 10.0)
-"""Seconds after which a client that asks again has not reached its coordinator: librdkafka asks
-twice a second as long as it has not, and one that is slow to connect must not be disturbed."""
+"""Seconds after which a client that still seeks its coordinator has not reached it. librdkafka asks
+twice a second until it reaches the coordinator, and a slow connection must not be disturbed."""
 
 REST_SECONDS: Final = 30.0
-"""After an error there is none for so long: whoever needs longer to log in comes through."""
+"""Seconds without another error after an error, so that a client with a slow login gets through."""
 
 MOST_SOUGHT: Final = 100
-"""Keys that a connection remembers; with more it starts afresh."""
+"""Keys that a connection remembers; if there are more, it forgets all of them."""
 
 _WHY: Final = Denied(COORDINATOR_NOT_AVAILABLE, "Ask again for the coordinator.", "request")
 
 
 def request_of(api: Api, handler: RequestHandler) -> RequestHandler:
-    """The handler of FindCoordinator's requests, with that; the very same one for other APIs."""
+    """The handler of FindCoordinator's requests, with this check; ``handler`` itself for other
+    APIs."""
     if api.name != "FindCoordinator":
         return handler
 
@@ -67,7 +68,7 @@ def _lists_gateways(state: ConnectionState) -> bool:
 
 
 def _is_sought_again(state: ConnectionState, key: tuple[int, str]) -> bool:
-    """Whether this client was told of the coordinator lately, and has not reached it."""
+    """Whether this client got the coordinator's address lately, and has not reached it."""
     now = monotonic()
     sought = state.sought
     if sought is None or len(sought) >= MOST_SOUGHT:
