@@ -1,12 +1,12 @@
-"""Namespaces among topics: those that a request names, and those that a listing holds.
+"""Namespaces among topics: the namespaces that a request names, and those in a listing.
 
 On the wire a namespace is a topic name that ends in ``:``, or in ``..`` in the legal spelling. In a
-tree so are directories that only lead to mounts, and the mounts themselves.
+tree, directories that only lead to mounts, and the mounts themselves, are such names, too.
 
-A namespace is answered as an internal topic with one empty partition, which has a leader. Tools ask
-for the offsets and producers of whatever they list: Java's clients wait for the leader of each
+A namespace is answered as an internal topic with an empty partition that has a leader. Tools query
+the offsets and producers of every topic that they list: Java's clients wait for the leader of each
 partition (PartitionLeaderStrategy, OffsetFetcher) until they time out after 60 s, and kafka-topics
-fails at a topic without partitions (TopicCommand.describeTopic takes the first one).
+fails at a topic without partitions (TopicCommand.describeTopic takes the first partition).
 """
 
 from __future__ import annotations
@@ -36,39 +36,37 @@ _ENDS: Final = (DELIMITER.encode(), END_OF_NAMESPACE.encode())
 _ENDS_WITH_SLASH: Final = (*_ENDS, SLASH.encode())
 
 IS_NAMESPACE: Final = Denied(0, "", "namespace")
-"""Takes a namespace out of a request for topics: it is answered here, and without error."""
+"""Takes a namespace out of a request for topics; the gateway answers it, without an error."""
 
 NO_LEADER: Final = -1
 
 MANY: Final = 5_000
-"""Namespaces from which on it is found out in slices which of them a client may list."""
+"""With so many namespaces, the gateway decides in slices which of them a client may list."""
 
 Empty = Callable[[int, Any], Mapping[str, object]]
-"""(version, a request's entry of a partition) -> the fields of the response's entry where that
-partition is empty, which has none by default."""
+"""(version, a request's entry of a partition) -> the fields of the response's entry for an empty
+partition, as far as they differ from the defaults."""
 
 _ROOT: Final = DELIMITER
-"""Begins the paths of directories, which are from the root of the tree; those of namespaces are
-paths in the view's volume."""
+"""Begins the path of a directory, which starts at the root of the tree; the path of a namespace
+starts at the view's volume."""
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """The names of one request that look like namespaces, in the client's spelling.
-
-    ``existing`` maps those of existing namespaces to their tier paths, and those of directories to
-    theirs. ``others`` are subject to
-    the rules for topic names.
-    """
+    """The names of one request that look like namespaces, in the client's spelling."""
 
     existing: dict[str, str]
+    """An existing namespace -> its tier path; a directory -> its path from the root of the tree."""
+
     others: list[str]
+    """The other names, which are subject to the rules for topic names."""
 
 
 def named(access: Access, names: Iterable[bytes]) -> Named | None:
-    """The namespaces among the topic names of a request; None when no name looks like one.
+    """The namespaces among the topic names of a request; None: no name looks like a namespace.
 
-    One that may not be described is among the ``others``, where it is rejected.
+    A namespace that the client may not describe is among the ``others``, where it is rejected.
     """
     view = access.view
     ends = endings(view)
@@ -91,17 +89,18 @@ def named(access: Access, names: Iterable[bytes]) -> Named | None:
 
 
 def are_many(view: View) -> bool:
-    """Whether :func:`listed` takes a while, so that it is to be called in slices."""
+    """Whether :func:`listed` takes a while, so that the caller must call it in slices."""
     return view.settings.list_namespaces and len(view.snapshot.namespaces) > MANY
 
 
 def listed(access: Access) -> dict[str, str]:
-    """The namespaces in a listing for this client, in the listener's spelling, to their tier paths,
-    sorted by path; empty unless the listener lists namespaces. Before them those mounts that a
-    listing of the listener's own volume holds.
+    """The namespaces in a listing for this client: the listener's spelling -> the tier path, sorted
+    by path; empty unless the listener lists namespaces. A listing of the listener's own volume
+    begins with the mounts that the listener lists.
 
-    Under a home they are those below it, and without ``list_subtree`` only those directly below
-    the view's own namespace; none that is being deleted, or that may not be described.
+    Under a home, only namespaces below the home are listed; without ``list_subtree``, only those
+    directly below the view's own namespace. A namespace is not listed if it is being deleted, or if
+    the client may not describe it.
     """
     view = access.view
     settings, snapshot = view.settings, view.snapshot
@@ -130,7 +129,7 @@ def _listed_mounts(view: View) -> dict[str, str]:
 
 
 def endings(view: View) -> tuple[bytes, ...]:
-    """The endings of names that may denote a namespace; no other name does."""
+    """The endings of names that may denote a namespace; a name without them denotes a topic."""
     return _ENDS_WITH_SLASH if view.settings.reads_slashes else _ENDS
 
 
@@ -140,7 +139,7 @@ def names_of(spans: list[Span]) -> list[bytes]:
 
 
 def worth_a_refresh(state: ConnectionState, exchange: Exchange, found: Named) -> bool:
-    """Whether the catalog has to be read to its end before a namespace is reported as unknown."""
+    """Whether the newest catalog must be read before a namespace is reported as unknown."""
     if exchange.refreshed:
         return False
     index = state.worker.cluster.index
@@ -148,8 +147,8 @@ def worth_a_refresh(state: ConnectionState, exchange: Exchange, found: Named) ->
 
 
 def denoted(view: View, name: str) -> str | None:
-    """The tier path of the namespace that a name denotes, existing or not; with a leading ``:``
-    that of a directory of the tree."""
+    """The tier path of the namespace that a name denotes, even if it does not exist; with a leading
+    ``:``, the path of a directory of the tree."""
     directory = view.directory_named(name)
     if directory is not None:
         return f"{_ROOT}{directory}"
@@ -160,7 +159,7 @@ def denoted(view: View, name: str) -> str | None:
 
 
 def described(access: Access, name: str) -> str | None:
-    """The same; None also for a namespace that the client may not describe, existing or not."""
+    """:func:`denoted`, but None for a namespace that the client may not describe."""
     path = denoted(access.view, name)
     if path is None or path.startswith(_ROOT) or access.namespace(DESCRIBE, path) is None:
         return path
@@ -168,9 +167,9 @@ def described(access: Access, name: str) -> str | None:
 
 
 def place(access: Access, name: str) -> str | None:
-    """The sort key of a topic or namespace in the broker's order, by flat name: a namespace stands
-    before its topics. None for an invalid name, and for one that the client may not describe: where
-    it stands would tell whether there is such a namespace."""
+    """The sort key of a topic or namespace in the broker's order, by flat name; a namespace comes
+    before its topics. None for an invalid name, and for a name that the client may not describe,
+    because its place would reveal whether the namespace exists."""
     path = described(access, name)
     if path is not None:
         return flat_prefix(path)
@@ -179,15 +178,15 @@ def place(access: Access, name: str) -> str | None:
 
 
 def leader(state: ConnectionState) -> int:
-    """The node id, as clients see it, of the broker that a namespace's partition has for a leader
-    where a response lists no brokers; ``NO_LEADER`` if none has an address here."""
+    """The node id, as clients see it, of the broker that leads a namespace's partition in responses
+    without brokers; ``NO_LEADER`` if no broker has an address at this listener."""
     ranges = state.addresses.ranges
     nodes = [node for node in state.worker.cluster.brokers if ranges.place(node) is not None]
     return virtual_node_id(state.worker.number, min(nodes)) if nodes else NO_LEADER
 
 
 def answering(empty: Empty) -> RequestHandler:
-    """The handler of an API about partitions: it answers namespaces, as ``empty`` says, and
+    """The handler of an API about partitions: it answers namespaces as ``empty`` defines, and
     rewrites all other names."""
 
     def request(
@@ -212,7 +211,7 @@ def answering(empty: Empty) -> RequestHandler:
 
 
 def _permitted(access: Access, operation: int, existing: Mapping[str, str]) -> Iterable[str]:
-    """Those of the namespaces on which the operation is allowed; directories have no ACLs."""
+    """The namespaces on which the operation is allowed; directories have no ACLs."""
     for name, path in existing.items():
         if path.startswith(_ROOT) or access.namespace(operation, path) is None:
             yield name
@@ -221,8 +220,8 @@ def _permitted(access: Access, operation: int, existing: Mapping[str, str]) -> I
 def _as_empty(
     plan: Plan, body: bytes, answer: bytes, names: Collection[str], empty: Empty
 ) -> bytes:
-    """The response to ``body`` in which these topics have one partition, which is empty, and no
-    other. Raises ProtocolError."""
+    """The response to ``body`` in which each of these topics has a single, empty partition. Raises
+    ProtocolError."""
     shape = plan.api.topic_shape(plan.version)
     assert shape is not None
     request = messages.parse(f"{plan.name}Request", plan.version, body)

@@ -1,4 +1,4 @@
-"""Virtual node ids: handlers of one cluster's messages, for clients of a tree.
+"""Virtual node ids around the handlers of one cluster's messages, for clients of a tree.
 
 The handlers inside see the cluster's own node ids, in requests and in responses.
 """
@@ -20,9 +20,9 @@ from protocol.splice import Edit, splice
 
 
 def request_of(api: Declaration, version: int, handler: RequestHandler) -> RequestHandler:
-    """The handler of an API's requests, in a tree given the cluster's own node ids; the very same
-    one where requests hold none, and where records pass: no request waits there for another call,
-    so those handlers put virtual node ids themselves."""
+    """The handler of an API's requests, which in a tree get the cluster's own node ids. ``handler``
+    itself if the requests hold no node ids, and for APIs with record bytes: their handlers convert
+    node ids themselves, because no request may wait there for another call."""
     message = f"{api.name}Request"
     if api.records is not Records.NONE or not has_nodes(message, version):
         return handler
@@ -44,8 +44,8 @@ def request_of(api: Declaration, version: int, handler: RequestHandler) -> Reque
 
 
 def response_of(api: Declaration, version: int, handler: ResponseHandler) -> ResponseHandler:
-    """The handler of an API's responses, which in a tree get virtual node ids at last; the very
-    same one where responses hold none, and where records pass."""
+    """The handler of an API's responses, which in a tree get virtual node ids at the end.
+    ``handler`` itself if the responses hold no node ids, and for APIs with record bytes."""
     message = f"{api.name}Response"
     if api.records is not Records.NONE or not has_nodes(message, version):
         return handler
@@ -71,7 +71,7 @@ def with_numbers(
     result: list[Edit] | bytes,
     number: int,
 ) -> list[Edit] | bytes:
-    """The outcome of a response handler, with virtual node ids. Raises ProtocolError."""
+    """The result of a response handler, with virtual node ids. Raises ProtocolError."""
     if isinstance(result, bytes):
         return numbered(message, version, result, number)
     edits = number_edits(message, version, buf, start, end, number)

@@ -1,9 +1,9 @@
 """Requests that the gateway carries out itself (``gateway.changes``): changes to topics in
 namespaces, to configs, ACLs and credentials.
 
-A request that concerns no namespace is forwarded to the broker. The newest catalog decides which it
-is: a topic that another worker has just moved must not be deleted under its old name. Such requests
-are rare, so messages are always parsed whole.
+A request that concerns no namespace is forwarded to the broker. The newest catalog decides whether
+it does, because a topic that another worker has just moved must not be deleted under its old name.
+Such requests are rare, so messages are always parsed whole.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ from protocol.walkers import Span
 Change = Callable[[Access, int, bytes], Awaitable[Answered]]
 
 VIRTUAL: Final = b"gateway."
-"""The prefix of virtual topic configs (``gateway.namespace``). A request that contains these bytes
-anywhere is carried out by the gateway, which looks at every key."""
+"""The prefix of virtual topic configs (``gateway.namespace``). If a request contains these bytes
+anywhere, the gateway carries it out and checks every key."""
 
 
 def concerns_namespaces(state: ConnectionState, spelled: bytes) -> bool:
-    """Whether a name denotes a namespace, a topic in one, or a topic that the catalog knows."""
+    """Whether a name denotes a namespace, a topic in a namespace, or a topic with a catalog
+    entry."""
     text, view = spelled.decode(errors="replace"), state.view
     if view.ends_as_namespace(text):
         return True
@@ -60,7 +61,7 @@ def concerns_namespaces(state: ConnectionState, spelled: bytes) -> bool:
 
 
 def is_judged(state: ConnectionState, spelled: bytes) -> bool:
-    """Whether a topic is subject to policies; an invalid name is left to the broker to reject."""
+    """Whether a topic is subject to policies; an invalid name is not: the broker rejects it."""
     judge, view = state.worker.judge, state.view
     try:
         return judge.applies(view.parse(spelled.decode(errors="replace")).namespace)
@@ -84,16 +85,16 @@ def change(
     change: Change,
     body: bytes,
 ) -> Work:
-    """Carry out a request by ``change``, which gives the response. Its errors are counted as a
-    broker's, under the namespace of the topic that the request names first, but for the items that
-    it denied, which are reported as denials, each under its own."""
+    """Carry out a request by ``change``, which returns the response. The response's errors count
+    like a broker's, under the namespace of the first topic in the request. Items that ``change``
+    denied are reported as denials instead, each under its own namespace."""
     plan = exchange.plan
     spans = generic.request_spans(plan, body, 0, len(body), most=math.inf)
     topics = count_first_topic(state, exchange, spans)
 
     async def run() -> bytes:
         answered = await change(state.access, plan.version, body)
-        # KIP-599: after THROTTLING_QUOTA_EXCEEDED clients wait for as long as the response says.
+        # KIP-599: after THROTTLING_QUOTA_EXCEEDED clients wait for the response's throttle time.
         answer = with_throttle_ms(plan.api_key, plan.version, answered.body, answered.throttle_ms)
         spans = generic.response_spans(plan, answer, 0, len(answer))
         codes = Counter(span[3] for span in eased(spans) if span[0] == ERROR_CODE)
@@ -107,7 +108,7 @@ def change(
 
 
 def answered_by(change_of: Callable[[Changes], Change]) -> RequestHandler:
-    """The handler of an API whose requests one change answers, without the broker."""
+    """The handler of an API whose requests a single change answers, without the broker."""
 
     def request(
         state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
@@ -119,7 +120,7 @@ def answered_by(change_of: Callable[[Changes], Change]) -> RequestHandler:
 
 
 def without_error(spans: list[Span]) -> list[tuple[bytes, bytes | None]]:
-    """The topics (name, and id if there is one) of a response that have no error code."""
+    """The topics (name, and id if there is an id) of a response that have no error code."""
     done: list[tuple[bytes, bytes | None]] = []
     for kind, _, _, value in eased(spans):
         if kind == TOPIC_NAME and value:

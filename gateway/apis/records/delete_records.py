@@ -1,5 +1,5 @@
-"""DeleteRecords (API 21): topic names are rewritten and need DELETE; denied ones get an error for
-each partition."""
+"""DeleteRecords (API 21): topic names are rewritten and need DELETE; for a denied topic, each
+partition gets an error."""
 
 from __future__ import annotations
 

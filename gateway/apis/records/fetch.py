@@ -1,13 +1,13 @@
 """Fetch (API 1): names and ids of topics are rewritten and restored, record bytes are never
 touched.
 
-Needs READ on each topic; a replica id is rejected, because clients are not brokers. Fetch sessions
-(KIP-227) belong to their connection, while a broker serves any session to any client: a session id
-that was not given to this connection never reaches it. An incremental fetch with one gets
-FETCH_SESSION_ID_NOT_FOUND; a full one (epoch 0 or -1), which only ends a session, is forwarded
-without the id. A full fetch with a denied partition is forwarded without a session, its errors
-before the broker's topics; an incremental one gets FETCH_SESSION_ID_NOT_FOUND, and the client sends
-a full one.
+Needs READ on each topic. A broker's replica id is rejected, because clients are not brokers. Fetch
+sessions (KIP-227) belong to their connection, while a broker serves any session to any client, so
+the gateway never forwards a session id that was not given to this connection. An incremental fetch
+with such an id gets FETCH_SESSION_ID_NOT_FOUND; a full fetch (epoch 0 or -1), which only ends a
+session, is forwarded without the id. A full fetch with a denied partition is forwarded without a
+session, with its errors before the broker's topics; an incremental fetch with a denied partition
+gets FETCH_SESSION_ID_NOT_FOUND, and the client sends a full fetch.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ FETCH: Final = 1
 
 NO_SESSION_EPOCH: Final = -1
 FULL_FETCHES: Final = (0, NO_SESSION_EPOCH)
-"""The epochs of fetches for the partitions that they name alone (FetchMetadata.isFull), which end
-the session that they name; 0 opens a new one. Any other epoch continues a session, or is wrong."""
+"""The epochs of full fetches, whose partitions are only the named ones (FetchMetadata.isFull). They
+end the named session; 0 opens a new session. Any other epoch continues a session, or is wrong."""
 
 SESSION_ERRORS: Final = frozenset(
     {FETCH_SESSION_ID_NOT_FOUND, INVALID_FETCH_SESSION_EPOCH, FETCH_SESSION_TOPIC_ID_ERROR}
@@ -67,33 +67,33 @@ NO_REPLICA: Final = Denied(
 )
 
 NO_NAME: Final = Denied(UNKNOWN_TOPIC_OR_PARTITION, "The topic name is empty.", "names")
-"""A broker's own answer to an empty name."""
+"""A broker's own response to an empty name."""
 
 
 class SessionGone(Kept):
-    """Marks an exchange whose client gets FETCH_SESSION_ID_NOT_FOUND: the broker's response, which
+    """Marks an exchange whose client gets FETCH_SESSION_ID_NOT_FOUND. The broker's response, which
     is still to come, must not open the session again."""
 
 
 FIRST_WITH_SESSIONS: Final = 7
 
 SESSION_NAMES: Final = 10_000
-"""Topics a session may have had; one with more is ended, and the client begins anew (KIP-227)."""
+"""Topics in a session; a session with more is ended, and the client opens a new one (KIP-227)."""
 
 COLLECT_LIMIT: Final = 4 * 1024 * 1024
-"""The most bytes to request where names of several lengths are restored, because that response is
-collected; a larger batch still comes whole (KIP-74)."""
+"""The most bytes to request if names of several lengths are restored, because the response is then
+collected; a larger batch still arrives whole (KIP-74)."""
 
 
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Check the session, rewrite the topics as :class:`gateway.rules.rename.RequestRenamer` does,
-    but in one loop, and decide how the response will be read."""
+    """Check the session, rewrite the topics like :class:`gateway.rules.rename.RequestRenamer`, but
+    in a single loop, and decide how the response will be read."""
     plan = exchange.plan
     spans = generic.request_spans(plan, buf, start, end)
     if _poses_as_replica(spans):
-        # It could move the high watermark, if the broker trusts the gateway as another broker.
+        # If the broker trusts the gateway as a broker, the fetch could move the high watermark.
         note_denials(state, exchange, Rejections(ids={b"replica_id": NO_REPLICA}))
         return generic.answer_error(exchange, buf[start:end], NO_REPLICA)
     to_read, flexible = state.access.to_read, plan.flexible
@@ -132,15 +132,15 @@ def request(
 def _open_session(
     state: ConnectionState, exchange: Exchange, session_id: int
 ) -> FetchSession | None:
-    """A session of this connection; None for any other id. If its names were looked up before the
-    catalog changed, it is closed if one of them leads elsewhere now. Raises ManyItems if they are
-    many, and the request is not decided in slices."""
+    """A session of this connection; None for any other id. If the catalog has changed since the
+    session's names were resolved, and a name now leads elsewhere, the session is closed. Raises
+    ManyItems if the names are many and the request is not decided in slices."""
     session = state.fetch_session(session_id)
     if session is None or not session.stale:
         return session
     if len(session.spelled) > FEW:
         generic.in_slices(exchange)
-    session.stale = False  # a change meanwhile sets it again
+    session.stale = False  # a later change sets the flag again
     if not state.still_reaches(READ, session.spelled.items(), by_id=session.by_id):
         state.fetch_session_closed(session_id)
         return None
@@ -150,14 +150,14 @@ def _open_session(
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Restore a response that has arrived as a whole: a small one, or one that was collected
+    """Restore a response that has arrived whole: a small response, or a response that was collected
     because its names change by different lengths."""
     plan = exchange.plan
     spelled = exchange.spelled or {}
     edits: list[Edit] = []
     flow = lead = exchange.flow or state.flow(FETCH, plan.version, b"")
     if isinstance(exchange.kept, SessionGone):
-        return edits  # the client gets nothing of it
+        return edits  # the client gets nothing of this response
     session_id = 0
     spans = _response_spans(state, plan, buf, start, end)
     for kind, at, stop, value in spans if len(spans) <= FEW else paced(spans):
@@ -180,7 +180,7 @@ def response(
             session_id = value
         elif kind == ERROR_CODE:
             flow.errors[value] = flow.errors.get(value, 0) + 1
-        else:  # a NODE_ID; nearly always none, to read from the leader
+        else:  # a NODE_ID of a preferred read replica: nearly always -1, to read from the leader
             edits += node_edits([(kind, at, stop, value)], state.worker.number)
     if session_id:
         by_id = plan.version > LAST_BY_NAME
@@ -191,7 +191,7 @@ def response(
 def _response_spans(
     state: ConnectionState, plan: Plan, buf: bytes, start: int, end: int
 ) -> list[Span]:
-    """In a tree broker node ids are among them."""
+    """The spans of a response, in a tree with its broker node ids."""
     if not state.worker.number:
         return generic.response_spans(plan, buf, start, end)
     walk = plan.numbered_response_walk(end - start)
@@ -199,8 +199,9 @@ def _response_spans(
 
 
 def on_change(state: ConnectionState, exchange: Exchange) -> bool:
-    """End a Fetch in flight whose names or ids lead elsewhere since the catalog changed. A response
-    that has begun to arrive was read before the change. Its connection goes on."""
+    """End a Fetch in flight if one of its names or ids leads elsewhere since the catalog changed.
+    If its response has begun to arrive, the broker read the records before the change. The
+    connection stays open."""
     version = exchange.plan.version
     if exchange.answer or exchange.stream is not None or isinstance(exchange.kept, SessionGone):
         return True
@@ -237,8 +238,8 @@ def _without_session(spans: list[Span]) -> list[Edit]:
 
 
 def _streams(exchange: Exchange, spelled: dict[bytes, bytes]) -> bool:
-    """Whether the response's new size follows from its topic count: by id nothing changes, by name
-    it does if restoring changes the length of every name by the same.
+    """Whether the response's size follows from its number of topics. By id, no size changes. By
+    name, it follows if restoring changes every name's length by the same amount.
 
     Decided with the request, because later requests add to the names of the session.
     """
@@ -252,7 +253,8 @@ def _streams(exchange: Exchange, spelled: dict[bytes, bytes]) -> bool:
 
 
 def _poses_as_replica(spans: list[Span]) -> bool:
-    """The replica id stands first; since v15 it is in a tagged field, and those stand last."""
+    """Whether the replica id is a broker's. The id is the first field, or since v15 a tagged field,
+    which comes last."""
     for kind, _, _, value in (spans[0], spans[-1]):
         if kind == REPLICA_ID and value not in NO_REPLICA_IDS:
             return True
@@ -268,7 +270,7 @@ def _smaller(spans: list[Span]) -> list[tuple[int, int, bytes]]:
 
 def _session_gone(state: ConnectionState, exchange: Exchange, body: bytes) -> Answer:
     plan = exchange.plan
-    if exchange.flow is None:  # else it was denied a topic, or names another
+    if exchange.flow is None:  # else the flow was set for a denied topic
         exchange.flow = state.flow(plan.api_key, plan.version, b"")
     count_errors(exchange, [FETCH_SESSION_ID_NOT_FOUND])
     return Answer(error_response(API, plan.version, body, FETCH_SESSION_ID_NOT_FOUND))
@@ -277,7 +279,7 @@ def _session_gone(state: ConnectionState, exchange: Exchange, body: bytes) -> An
 def _reject(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int, spans: list[Span]
 ) -> Outcome:
-    """Reject what is denied: forward the rest outside any session, or end the session."""
+    """Reject the denied partitions: forward the rest outside any session, or end the session."""
     session_id, epoch = _session_of(spans)
     session = state.fetch_session(session_id)
     renamer = generic.renamer_for(state, exchange)
@@ -318,8 +320,8 @@ def _reject(
 
 
 def without_session(request: Any, *_: object) -> Any:
-    """A FetchRequest that lost topics, outside its session, which would remember the topics left
-    and so never report the denied ones again."""
+    """A FetchRequest that lost topics, outside its session: the session would remember only the
+    topics that are left, so the denied topics would never be reported again."""
     outside = {"session_id": 0, "session_epoch": NO_SESSION_EPOCH, "forgotten_topics_data": ()}
     return changed(request, outside)
 
@@ -330,8 +332,9 @@ def outside_a_session(response: Any) -> Any:
 
 
 def _answers_partitions(version: int, code: int) -> bool:
-    """Whether partitions are named beside an error of the whole: old clients look only at them, but
-    Kafka knows their names only up to v12, and an error of a session is of no partition."""
+    """Whether a response names partitions beside an error of the whole. Old clients look only at
+    partitions. Kafka knows their names only up to v12, and an error of a session has no
+    partition."""
     return version <= LAST_BY_NAME and code not in SESSION_ERRORS
 
 
@@ -359,7 +362,7 @@ API = Api(
     pipelined=True,
     request=request,
     response=response,
-    # Records cost nothing, and items a microsecond.
+    # Records cost nothing to decide, and an item costs a microsecond.
     small_request=16 * KIB,
     small_response=256 * KIB,
 )

@@ -1,11 +1,11 @@
 """InitProducerId (API 22): the id of an idempotent or transactional producer.
 
-A transactional id is rewritten and needs WRITE; with two-phase commit also TWO_PHASE_COMMIT
-(KIP-939). Without one the principal needs WRITE on any topic (KIP-679), or IDEMPOTENT_WRITE on the
-cluster.
+A transactional id is rewritten and needs WRITE; two-phase commit also needs TWO_PHASE_COMMIT
+(KIP-939). Without a transactional id the principal needs WRITE on any topic (KIP-679), or
+IDEMPOTENT_WRITE on the cluster.
 
-Brokers before 2.8 want IDEMPOTENT_WRITE of idempotent producers, whom they know by the gateway's
-own principal. Their CLUSTER_AUTHORIZATION_FAILED, also to Produce, is forwarded and explained here.
+Brokers before 2.8 require IDEMPOTENT_WRITE for idempotent producers, and see only the gateway's own
+principal. Their CLUSTER_AUTHORIZATION_FAILED, also to Produce, is forwarded with an explanation.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ FIRST_WITH_2PC: Final = 6
 """The first version that can request two-phase commit, by an external coordinator (KIP-939)."""
 
 _WARNED: Final = b"(IDEMPOTENT_WRITE)"
-"""The warning's place among the names that :meth:`ConnectionState.first_denial` remembers."""
+"""The warning's key among the names that :meth:`ConnectionState.first_denial` remembers."""
 
 TO_CLIENTS: Final = (
     "The broker does not let the gateway write for idempotent producers: its operator has to grant"
@@ -77,9 +77,9 @@ def request(
 
 
 def mark_ids(state: ConnectionState, exchange: Exchange, body: bytes) -> None:
-    """Let an idempotent producer's id have its cluster's number in it: brokers tell producers of a
-    partition apart by nothing else, and take any id (facts tried on Kafka 4.3.1). Ids for
-    transactional ids stay as they are, because their coordinator knows them."""
+    """Put the cluster's number into an idempotent producer's id, because brokers identify the
+    producers of a partition by the id alone, and accept any id (tried on Kafka 4.3.1). An id for a
+    transactional id is not changed, because its coordinator knows it."""
     plan, number = exchange.plan, state.worker.number
     if messages.parse("InitProducerIdRequest", plan.version, body).transactional_id is None:
         exchange.then(lambda answer: marked(plan.version, answer, number))
@@ -98,7 +98,7 @@ def marked(version: int, body: bytes, number: int) -> bytes:
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Forward the broker's response; warn where the gateway's principal lacks IDEMPOTENT_WRITE."""
+    """Forward the broker's response; warn if the gateway's principal lacks IDEMPOTENT_WRITE."""
     spans = generic.response_spans(exchange.plan, buf, start, end)
     if any(span[0] == ERROR_CODE and span[3] == CLUSTER_AUTHORIZATION_FAILED for span in spans):
         warn_of_missing_grant(state)
@@ -106,7 +106,7 @@ def response(
 
 
 def warn_of_missing_grant(state: ConnectionState) -> None:
-    """Log for the operator that the broker denies IDEMPOTENT_WRITE, once a connection."""
+    """Log, once per connection, that the broker denies IDEMPOTENT_WRITE to the gateway."""
     if state.first_denial(_WARNED):
         log.warning(
             "%s: the broker denies idempotent producers (CLUSTER_AUTHORIZATION_FAILED):"
@@ -118,8 +118,8 @@ def warn_of_missing_grant(state: ConnectionState) -> None:
 
 
 def explain_missing_grant(version: int, body: bytes) -> bytes:
-    """A broker's Produce response with an error message for each partition that was denied for want
-    of IDEMPOTENT_WRITE and has none (from version 8 on). Raises ProtocolError."""
+    """A broker's Produce response in which each partition that was denied for lack of
+    IDEMPOTENT_WRITE gets an error message, if it has none (v8+). Raises ProtocolError."""
     response: Any = messages.parse("ProduceResponse", version, body)
     topics = tuple(
         replace(topic, partition_responses=tuple(map(_explained, topic.partition_responses)))
@@ -139,7 +139,7 @@ def _explained(partition: Any) -> Any:
 
 
 def in_tree(tree: Tree, mount: str, plan: Plan, body: bytes) -> Outcome | None:
-    """Without a transactional id any cluster can give the id; with one, its coordinator does."""
+    """Without a transactional id any cluster can give the id; otherwise its coordinator does."""
     requested = messages.parse("InitProducerIdRequest", plan.version, body)
     if requested.transactional_id is not None:
         return None
@@ -147,8 +147,8 @@ def in_tree(tree: Tree, mount: str, plan: Plan, body: bytes) -> Outcome | None:
 
 
 async def _any_id(tree: Tree, plan: Plan, path: str, body: bytes) -> bytes:
-    """A producer id of the node's cluster, or of the first other one that answers and in which the
-    client may write: the number of the cluster in it makes it unique in the tree."""
+    """A producer id of the node's cluster, or of the first other cluster that responds and in which
+    the client may write. The cluster's number makes the id unique in the tree."""
     failure, denied, version = "", b"", plan.version
     paths = dict.fromkeys((path, tree.own, *tree.reach()))
     for each in paths:

@@ -1,5 +1,5 @@
-"""ListOffsets (API 2): topic names are rewritten and need DESCRIBE; denied ones get an error for
-each partition. A namespace is answered here, as a topic whose one partition is empty.
+"""ListOffsets (API 2): topic names are rewritten and need DESCRIBE; for a denied topic, each
+partition gets an error. A namespace is answered by the gateway, as a topic with an empty partition.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _OF_EMPTY: Final[Mapping[int, tuple[int, int]]] = {
     -5: (9, _NOWHERE),  # latest in tiered storage (KIP-1005)
     -6: (11, _NOWHERE),  # earliest to be uploaded (KIP-1023)
 }
-"""By the timestamp of a request that stands for a place: the version from which on it does, and the
-offset that a broker (4.3.1) reports of an empty partition."""
+"""A request's timestamp that stands for a position -> the first version with this timestamp, and
+the offset that a broker (4.3.1) returns for an empty partition."""
 
 
 def empty(version: int, requested: Any) -> Mapping[str, object]:
-    """What an empty partition is answered, as by a broker: no record is at or after a time."""
+    """The response for an empty partition, as a broker's: no record is at or after a timestamp."""
     first, offset = _OF_EMPTY.get(requested.timestamp, (version, _NOWHERE))
     unknown = requested.timestamp < 0 and requested.timestamp not in _OF_EMPTY
     if unknown or version < first:

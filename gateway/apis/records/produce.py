@@ -1,13 +1,13 @@
 """Produce (API 0): names and ids of topics are rewritten, record bytes are never touched.
 
-Needs WRITE on each topic, and on the transactional id of transactional batches. Denied topics, and
-those whose producer guarantee (KIP-679) the request does not meet, get an error for each partition
-and the rest is forwarded; with acks=0 the connection ends in their place. Versions 0 to 2 are
-advertised for librdkafka (KIP-896) and always rejected.
+Needs WRITE on each topic, and on the transactional id of transactional batches. If a topic is
+denied, or the request does not meet its producer guarantee (KIP-679), the topic's partitions get
+errors, and the rest is forwarded; with acks=0 the connection is closed instead. Versions 0 to 2
+are advertised for librdkafka (KIP-896) and always rejected.
 
-With one topic and one partition, which producers under load send most, all names stand before the
-records: the head is enough to decide, before the records have arrived. Any other request is
-collected by the session (bounded) and walked whole.
+In a request with one topic and one partition, which producers under load mostly send, all names
+precede the records, so the head is enough to decide before the records have arrived. Any other
+request is collected by the session (bounded) and walked whole.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ ACKS: Final = int(Kind.ACKS)
 RECORDS: Final = int(Kind.RECORDS)
 
 EMPTY_TAGS: Final = 3
-"""Bytes of the tagged fields of partition, topic and request if there are none."""
+"""Bytes of the tagged fields of partition, topic and request if none are set."""
 
 RECORDS_TOO_LONG: Final = "Produce request ends before its records"
 NOT_PLAIN: Final = "Produce request has tagged fields behind its records that do not fit its size"
 
 
 def tail_size(plan: Plan) -> int:
-    """Bytes behind the records of a request with one topic and one partition, if nothing has tagged
-    fields: all of them are zero."""
+    """Bytes behind the records of a request with one topic and one partition, without tagged
+    fields: all these bytes are zero."""
     return EMPTY_TAGS if plan.flexible else 0
 
 
@@ -60,10 +60,10 @@ def head(
     """Edits for everything before the records of a request with one topic and one partition, which
     ends at ``frame_end`` and has arrived as far as ``end``.
 
-    None when the whole request is needed: it has more of them, something in it is denied, or there
-    is room for more than :func:`tail_size` behind the records. Raises TruncatedError while the
-    head, or the header of the batch, has not arrived, ProtocolError for records that go on after
-    the request."""
+    None when the whole request is needed: it has more topics or partitions, an item is denied, or
+    more than :func:`tail_size` bytes may follow the records. Raises TruncatedError while the head,
+    or the header of the batch, has not arrived, and ProtocolError if the records go on after the
+    request."""
     segments = exchange.plan.request_segments
     assert segments is not None
     spans: list[Span] = []
@@ -91,7 +91,7 @@ def request(
     """Decide a whole request."""
     spans = generic.request_spans(exchange.plan, buf, start, end)
     if len(spans) > FEW and not may_pause():
-        # Its size says nothing of what it takes to decide it: records cost nothing.
+        # The request's size does not show the time to decide it, because records cost nothing.
         raise generic.ManyItems
     edits = _rename(state, exchange, buf, end, spans)
     if edits is not None:
@@ -100,7 +100,7 @@ def request(
 
 
 def on_change(state: ConnectionState, exchange: Exchange) -> bool:
-    """Whether a Produce in flight, or still arriving, may be written."""
+    """Whether a Produce in flight, or still arriving, may still be written."""
     named = exchange.transactional_id
     names, ids = exchange.spelled or {}, exchange.spelled_ids or {}
     return may_write(state, () if named is None else (named,), names.items(), ids.items())
@@ -112,8 +112,9 @@ def may_write(
     names: Iterable[tuple[bytes, bytes]],
     ids: Iterable[tuple[bytes, bytes]],
 ) -> bool:
-    """Whether WRITE is still allowed on these transactional ids and topics, which have to lead
-    where they led: (flat name, the client's spelling), (the broker's id, the client's)."""
+    """Whether WRITE is still allowed on these transactional ids and topics, and the topics' names
+    and ids still lead to the same topics: (flat name, the client's spelling), (the broker's id, the
+    client's)."""
     transactional_id = state.access.transactional_id
     return (
         not any(isinstance(transactional_id(WRITE, one), Denied) for one in transactional_ids)
@@ -125,8 +126,8 @@ def may_write(
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes | None:
-    """Restore the names; a response with errors or virtual topic ids is left to generic
-    handling."""
+    """Restore the names; generic handling restores a response with errors or virtual topic
+    ids."""
     if exchange.swallowed:
         producer_guarantee.swallow(state, exchange, buf, start, end)
         return None
@@ -144,7 +145,7 @@ def response(
             number = state.worker.number
             if not number:
                 return result
-            # Leaders stand beside errors alone (KIP-951).
+            # New leaders come only with errors (KIP-951).
             message = f"{plan.name}Response"
             return with_numbers(message, plan.version, buf, start, end, result, number)
     return edits
@@ -166,10 +167,10 @@ def _restored(
 def _rename(
     state: ConnectionState, exchange: Exchange, buf: bytes, end: int, spans: list[Span]
 ) -> list[Edit] | None:
-    """Edits for the spans, counted on the flow of each topic; None where something is denied.
+    """Edits for the spans, counted on the flow of each topic; None if an item is denied.
 
-    Decides as :class:`gateway.rules.rename.RequestRenamer` does, in one loop: this is the hottest
-    path of all.
+    Decides like :class:`gateway.rules.rename.RequestRenamer`, in a single loop, because this is the
+    hottest path.
     """
     plan = exchange.plan
     to_write, flexible = state.access.to_write, plan.flexible
@@ -234,9 +235,10 @@ def _told_apart(
     batches: list[tuple[bytes, int, int]],
     called: dict[bytes, bytes],
 ) -> bool:
-    """Whether the broker counts sequence numbers as their producer does: by topic, where a producer
-    counts by name, so every topic that was produced to under another name or id before must have
-    batches without them; and by the producer's id, which must be unique in a tree."""
+    """Whether the broker counts sequence numbers as the producer does. The broker counts by topic,
+    the producer by name: so if a topic was produced to under another name or id before, its batches
+    must have no sequence numbers. The broker also counts by producer id, so the id must be unique
+    in a tree."""
     if state.marked_ids_only and producer_guarantee.unmarked(buf, end, batches):
         return False
     by_flat: dict[bytes, list[tuple[int, int]]] | None = None
@@ -254,7 +256,7 @@ def _told_apart(
 
 
 def _reject_old(version: int, body: bytes, code: int) -> bytes | None:
-    """Versions 0 to 2 have no message definition any more."""
+    """Versions 0 to 2, which have no message definition in Kafka 4, are rejected by hand."""
     old = version in produce_rejections.OLD_VERSIONS
     return produce_rejections.reject_old(version, body, code) if old else None
 
@@ -280,7 +282,7 @@ API = Api(
     pipelined=True,
     request=request,
     response=response,
-    # Their records cost nothing; 2,500 topics without any take 25 ms.
+    # Records cost nothing to decide; 2,500 topics without records take 25 ms.
     small_request=64 * KIB,
     small_response=16 * KIB,
 )

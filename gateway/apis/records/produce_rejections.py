@@ -1,9 +1,9 @@
-"""Produce requests that cannot be forwarded as they are: the topics rejected, and versions 0 to 2.
+"""Produce requests that cannot be forwarded unchanged: rejected topics, and versions 0 to 2.
 
-Kafka 4 has no message definition of versions 0 to 2, so they are read by hand: acks (int16),
-timeout (int32), topics of a name and partitions of a number (int32) and record bytes. A response
-holds topics of a name and partitions of a number, an error code, a base offset and, in v2, the
-append time; v1 and v2 end with the throttle time.
+Kafka 4 has no message definition of versions 0 to 2, so they are parsed by hand. A request holds
+acks (int16), timeout (int32), and topics of a name and partitions, each of a number (int32) and
+record bytes. A response holds topics of a name and partitions, each of a number, an error code, a
+base offset and, in v2, the append time; v1 and v2 end with the throttle time.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ ACKS: Final = int(Kind.ACKS)
 RECORDS: Final = int(Kind.RECORDS)
 
 OLD_VERSIONS: Final = range(3)
-"""Advertised, because librdkafka looks for them (KIP-896), and always rejected."""
+"""Advertised because librdkafka checks for these versions (KIP-896), and always rejected."""
 
 MOST_OLD: Final = 2_000
-"""Topics and partitions of a request of these versions, which is answered for each of them."""
+"""Topics and partitions in a request of an old version; the response has an error for each."""
 
 LONGEST_OLD: Final = 64 * 1024
-"""Bytes of the names in it."""
+"""Bytes of the names in a request of an old version."""
 
 _INT16: Final = Struct(">h")
 _INT32: Final = Struct(">i")
@@ -59,9 +59,9 @@ _NO_THROTTLE: Final = bytes(4)
 def reject(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int, spans: list[Span]
 ) -> Outcome:
-    """Forward a request without the topics that are rejected, whose errors the response gets.
+    """Forward a request without its rejected topics, whose errors the response gets.
 
-    Raises Unanswerable with acks=0, which has no response to carry them.
+    Raises Unanswerable for acks=0, which has no response to carry the errors.
     """
     exchange.flow = state.flow(PRODUCE, exchange.plan.version, b"")
     named = next((span[3] for span in eased(spans) if span[0] == TRANSACTIONAL_ID), None)
@@ -85,7 +85,7 @@ def reject(
         rejections.topics |= rejected
     body = copied(buf, start, end)
     if rejections is None:
-        # An empty name or id names nothing: it is left to the broker to reject it.
+        # An empty name or id names no topic, so the broker rejects it.
         rest = Forward(exchange.plan, splice(buf, start, end, renamer.edits))
         return _raise_acks_of_rest(state, exchange, rest)
     outcome = generic.reject(state, exchange, body, rejections)
@@ -97,7 +97,7 @@ def reject(
     if any(kind == ACKS and value == ACKS_NONE for kind, _, _, value in eased(spans)):
         first = next(iter((rejections.topics | rejections.ids).values()), None)
         why = first.message if first else "two spellings of one topic"
-        # As Kafka does, so that the producer notices at all.
+        # As Kafka does, because the producer would not notice the error otherwise.
         raise Unanswerable(f"Produce with acks=0 was rejected: {why}")
     return (
         _raise_acks_of_rest(state, exchange, outcome) if isinstance(outcome, Forward) else outcome
@@ -105,8 +105,8 @@ def reject(
 
 
 def _keep_to_volume(rejections: Rejections, named: bytes | None) -> None:
-    """Reject for good what a transaction would write in another volume than its own: after the
-    errors of names there, a producer would send it elsewhere."""
+    """Make the rejections final for topics outside the transaction's volume: after the errors of
+    unknown names, a producer would send the records again elsewhere."""
     if named is None:
         return
     shown = named.decode(errors="replace")
@@ -124,11 +124,11 @@ def _keep_to_volume(rejections: Rejections, named: bytes | None) -> None:
 def transaction_of(
     state: ConnectionState, buf: bytes, end: int, spans: list[Span]
 ) -> bytes | Denied | None:
-    """The transactional id whose right a request writes by, or why it may not, or None if it needs
-    none.
+    """The transactional id by which a request is authorized, or its denial; None if the request
+    needs no transactional id.
 
-    As in KafkaApis the batches tell whether there is a transaction; for those that have yet to
-    arrive the transactional id does.
+    As in KafkaApis, the batches decide whether there is a transaction. For batches that have yet to
+    arrive, the transactional id decides.
     """
     access = state.access
     named: bytes | None = None
@@ -151,7 +151,7 @@ def transaction_of(
 
 
 def _numbered(buf: bytes, end: int, spans: list[Span]) -> set[bytes]:
-    """The names and ids of topics whose batches have sequence numbers, or may have."""
+    """The names and ids of topics whose batches have, or may have, sequence numbers."""
     numbered: set[bytes] = set()
     topic = b""
     for kind, _, stop, value in eased(spans):
@@ -167,8 +167,8 @@ def _numbered(buf: bytes, end: int, spans: list[Span]) -> set[bytes]:
 def _second_names(
     state: ConnectionState, renamer: RequestRenamer, numbered: set[bytes]
 ) -> dict[bytes, Denied]:
-    """Denials for the ``numbered`` topics that this producer named otherwise before: the broker
-    counts the sequence numbers of a topic, the producer those of a name."""
+    """Denials for the ``numbered`` topics that this producer wrote to under another name before,
+    because the broker counts sequence numbers per topic, and the producer counts them per name."""
     why = "This producer wrote to the topic under another name or id before; use a new producer."
     return {
         requested: Denied(INVALID_REQUEST, why, "spelling")
@@ -180,8 +180,8 @@ def _second_names(
 def _weak_topics(
     state: ConnectionState, renamer: RequestRenamer, buf: bytes, end: int, spans: list[Span]
 ) -> tuple[dict[bytes, Denied], dict[str, list[bytes]]]:
-    """Denials for the topics (as the client named them) that require more of their producers, and
-    their flat names by what is weak in the request, to be counted once the denials are final."""
+    """Denials for the topics (in the client's spelling) whose guarantee the request does not meet,
+    and their flat names by the weakness, to be counted when the denials are final."""
     view, flats = state.view, _flat_names(state, renamer)
     acks, batches = _batches(spans, flats)
     plain = guarantee.not_idempotent(view, buf, end, batches)
@@ -202,15 +202,16 @@ def _weak_topics(
 def _unmarked_topics(
     state: ConnectionState, renamer: RequestRenamer, buf: bytes, end: int, spans: list[Span]
 ) -> dict[bytes, Denied]:
-    """Denials for the topics of idempotent producers whose ids may be another's here."""
+    """Denials for the topics of idempotent producers whose ids may also belong to other producers
+    here."""
     flats = _flat_names(state, renamer)
     unmarked = guarantee.unmarked(buf, end, _batches(spans, flats)[1])
     return {name: guarantee.UNMARKED for name, flat in eased(flats.items()) if flat in unmarked}
 
 
 def _raise_acks_of_rest(state: ConnectionState, exchange: Exchange, rest: Forward) -> Forward:
-    """Forward the rest of a request that lost topics, counted, with acks=all if one of its topics
-    requires it, and with a timeout_ms that is not too long."""
+    """Forward the rest of a request that lost topics, and count it. If a topic requires acks=all,
+    the request gets it, with a timeout_ms that is not too long."""
     body, index = rest.body, state.worker.cluster.index
     spans = generic.request_spans(rest.plan, body, 0, len(body), most=math.inf)
     flats = {name: name for kind, _, _, name in eased(spans) if kind == TOPIC_NAME}
@@ -232,14 +233,14 @@ def _raise_acks_of_rest(state: ConnectionState, exchange: Exchange, rest: Forwar
 
 
 def _flat_names(state: ConnectionState, renamer: RequestRenamer) -> dict[bytes, bytes]:
-    """The names and ids in a request, as the client wrote them, to flat names."""
+    """The names and ids in a request, in the client's spelling -> flat names."""
     name_of = state.worker.cluster.index.name_of
     flats = {requested: flat for flat, requested in eased(renamer.spelled.items())}
     return flats | {name: name_of(own) or b"" for own, name in eased(renamer.spelled_ids.items())}
 
 
 def _batches(spans: list[Span], flats: dict[bytes, bytes]) -> tuple[int, list[Batch]]:
-    """The acks of a request, and the batches of those topics (by name or id) that are in
+    """The acks of a request, and the batches of its topics (by name or id) that are in
     ``flats``."""
     acks = ACKS_ALL
     flat: bytes | None = None
@@ -258,7 +259,7 @@ def reject_old(version: int, body: bytes, code: int) -> bytes:
     """The response to a Produce request of version 0 to 2, with ``code`` for each partition.
 
     Empty for acks=0, which has no response. Raises ProtocolError, also for a request beyond
-    ``MOST_OLD`` or ``LONGEST_OLD``: it is answered in one turn of the event loop.
+    ``MOST_OLD`` or ``LONGEST_OLD``, because it is answered in a single turn of the event loop.
     """
     try:
         (acks,) = _INT16.unpack_from(body, 0)
@@ -273,7 +274,7 @@ def reject_old(version: int, body: bytes, code: int) -> bytes:
 
 
 def _old_topics(version: int, body: bytes, code: int) -> tuple[list[bytes], int]:
-    """The pieces of the response's topics, and where the request's topics end."""
+    """The pieces of the response's topics, and the position after the request's topics."""
     result = _INT16.pack(code) + _NO_LONG + (_NO_LONG if version >= 2 else b"")
     topics, pos = _old_count(body, _INT16.size + _INT32.size)
     parts = [_INT32.pack(topics)]

@@ -1,8 +1,9 @@
 """The producer guarantee (KIP-679): the acks and the idempotence that policies require of
 producers.
 
-``acks`` is one value for a whole request, so what one topic requires holds for all that the request
-is forwarded with. Whether a producer is idempotent stands in the header of its batches (KIP-98).
+A request has a single value of ``acks``, so if one topic requires acks=all, all topics that are
+forwarded with it get acks=all. The header of a batch holds whether its producer is idempotent
+(KIP-98).
 """
 
 from __future__ import annotations
@@ -42,15 +43,15 @@ from protocol.splice import Edit
 ACKS_ALL: Final = -1
 ACKS_NONE: Final = 0
 WEAK_ACKS: Final = frozenset({0, 1})
-"""Less than acks=all. A broker rejects all other values."""
+"""Acks less than acks=all. A broker rejects all other values."""
 
 LEAST_TIMEOUT_MS: Final = 30_000
-"""The least timeout_ms where acks were raised: the default of producers (request.timeout.ms). One
-that sends acks=0 or acks=1 may send less without harm, as brokers use it with acks=all only."""
+"""The least timeout_ms after acks were raised: the default of producers (request.timeout.ms). A
+producer with acks=0 or acks=1 may send less, because brokers use it for acks=all only."""
 
 MOST_TIMEOUT_MS: Final = 60_000
-"""The most timeout_ms that is forwarded: what was decided must not be under way for longer, because
-moves and deletions wait for it (gateway/catalog/freezes.py). Clients give up sooner by default."""
+"""The most timeout_ms that is forwarded, because moves and deletions wait for forwarded requests
+(gateway/catalog/freezes.py). By default clients give up sooner."""
 
 _TIMEOUT_SIZE: Final = 4
 _MOST_TIMEOUT: Final = MOST_TIMEOUT_MS.to_bytes(_TIMEOUT_SIZE, "big")
@@ -59,11 +60,11 @@ _LONG_TIMEOUT: Final = MOST_TIMEOUT_MS >> 8
 
 _ACKS_AND_TIMEOUT: Final = Struct(">hi")
 RAISED_SIZE: Final = _ACKS_AND_TIMEOUT.size
-"""Bytes: acks, and timeout_ms right behind them in every version (ProduceRequest.json)."""
+"""Bytes of acks and timeout_ms, which are adjacent in every version (ProduceRequest.json)."""
 
 Batch = tuple[bytes, int, int]
-"""A partition's records: the flat topic, where they begin and where they end (before their
-beginning if they are null; beyond what has arrived, maybe)."""
+"""A partition's records: the flat topic, and their begin and end. The end precedes the begin if the
+records are null, and may lie beyond the bytes that have arrived."""
 
 _SETTERS: Final = {
     EVERYWHERE: "set for every namespace",
@@ -79,7 +80,7 @@ _ACKS_1_OBSERVED: Final = weak_key("acks1", "observed")
 _ACKS_1_UPGRADED: Final = weak_key("acks1", "upgraded")
 
 _NEAR: Final = 64
-"""Bytes between two edits that are better made as one."""
+"""Bytes between two edits that are better made as a single edit."""
 
 
 def is_met(
@@ -93,10 +94,10 @@ def is_met(
     acks_at: int,
     edits: list[Edit],
 ) -> bool:
-    """Whether a request meets ``flags``, which its topics require together.
+    """Whether a request meets ``flags``, the combined requirements of its topics.
 
-    Adds the edit that raises its ``acks``, which stand at ``acks_at``, to ``edits`` if they have to
-    be. Raises TruncatedError if the header of a batch has yet to arrive.
+    If the request's ``acks``, which stand at ``acks_at``, must be raised, the edit is added to
+    ``edits``. Raises TruncatedError if the header of a batch has yet to arrive.
     """
     weak = acks in WEAK_ACKS
     if weak and flags & REQUIRE_ACKS:
@@ -110,9 +111,9 @@ def is_met(
 
 
 def _raise_acks(buf: bytes, at: int, edits: list[Edit]) -> None:
-    """Add the edit of the acks at ``at``, and of the timeout behind them, to others, which are
-    sorted. The topic mostly follows soon: then the two are made one edit, because a frame with one
-    leaves in one piece."""
+    """Add the edit of the acks at ``at``, and of the timeout after them, to the other edits, which
+    are sorted. If the topic's edit follows soon, both become a single edit, because a frame with a
+    single edit is sent in one piece."""
     behind, strongest = at + RAISED_SIZE, raised(buf, at)
     if edits:
         start, stop, new = edits[0]
@@ -124,19 +125,19 @@ def _raise_acks(buf: bytes, at: int, edits: list[Edit]) -> None:
 
 
 def raised(buf: bytes, at: int) -> bytes:
-    """The bytes that replace the acks at ``at`` and the timeout behind them."""
+    """The bytes that replace the acks at ``at`` and the timeout after them."""
     _, timeout_ms = _ACKS_AND_TIMEOUT.unpack_from(buf, at)
     timeout_ms = min(max(timeout_ms, LEAST_TIMEOUT_MS), MOST_TIMEOUT_MS)
     return _ACKS_AND_TIMEOUT.pack(ACKS_ALL, timeout_ms)
 
 
 def shorten(exchange: Exchange, buf: bytes, at: int, edits: list[Edit]) -> None:
-    """Add the edit of a timeout_ms beyond the most, behind the acks at ``at``, to others, which are
-    sorted; where acks were raised the timeout was edited with them."""
+    """Add the edit of a timeout_ms beyond the most, after the acks at ``at``, to the other edits,
+    which are sorted. If acks were raised, that edit has already changed the timeout."""
     behind = at + RAISED_SIZE
     start = behind - _TIMEOUT_SIZE
     if exchange.upgraded or not (buf[start] or buf[start + 1] or buf[start + 2] >= _LONG_TIMEOUT):
-        return  # as nearly always; a look at three bytes costs less than to unpack the number
+        return  # nearly always; a look at three bytes costs less than unpacking the number
     _, timeout_ms = _ACKS_AND_TIMEOUT.unpack_from(buf, at)
     if timeout_ms > MOST_TIMEOUT_MS:
         edits.append((start, behind, _MOST_TIMEOUT))
@@ -144,7 +145,7 @@ def shorten(exchange: Exchange, buf: bytes, at: int, edits: list[Edit]) -> None:
 
 
 def acks_denial(view: View, flat: bytes, acks: int) -> Denied | None:
-    """Why a topic rejects a request with these acks; None if it does not."""
+    """The denial of a request with these acks by a topic; None if the topic allows them."""
     if acks not in WEAK_ACKS or not view.guarantee_of(flat) & REQUIRE_ACKS:
         return None
     source = view.policies.guarantee(_namespace(view, flat)).acks_source
@@ -157,13 +158,14 @@ def acks_denial(view: View, flat: bytes, acks: int) -> Denied | None:
 
 
 def not_idempotent(view: View, buf: bytes, end: int, batches: Iterable[Batch]) -> set[bytes]:
-    """The flat names of topics that require idempotent producers and have a batch of another one.
+    """The flat names of topics that require idempotent producers, and have a batch of a producer
+    that is not idempotent.
 
     Raises TruncatedError if the header of such a batch has not arrived by ``end``.
     """
     found: set[bytes] = set()
     for flat, start, stop in batches:
-        # Null records are no batch: the broker rejects them.
+        # Null records are no batch, and the broker rejects them.
         if stop <= start or not view.guarantee_of(flat) & REQUIRE_IDEMPOTENCE:
             continue
         if stop > end and end - start < BATCH_HEADER_SIZE:
@@ -175,7 +177,7 @@ def not_idempotent(view: View, buf: bytes, end: int, batches: Iterable[Batch]) -
 
 
 def idempotence_denial(view: View, flat: bytes, *, older: bool) -> Denied:
-    """Why a topic rejects such a batch; ``older``: of a format that knows no producers."""
+    """The denial of such a batch by a topic; ``older``: its format has no producer ids."""
     source = view.policies.guarantee(_namespace(view, flat)).idempotence_source
     if older:
         what = "and this record batch is of magic 0 or 1, which knows none"
@@ -193,7 +195,7 @@ def idempotence_denial(view: View, flat: bytes, *, older: bool) -> Denied:
 
 def unmarked(buf: bytes, end: int, batches: Iterable[Batch]) -> set[bytes]:
     """The flat names of topics that have a batch of an idempotent, non-transactional producer whose
-    id has no cluster's number in it.
+    id lacks the number of a cluster.
 
     Raises TruncatedError if the header of a batch has not arrived by ``end``.
     """
@@ -214,8 +216,8 @@ UNMARKED: Final = Denied(
     " mounted, or by no gateway. Create the producer anew.",
     "volume",
 )
-"""The denial of a batch of :func:`unmarked`. Java's producer shows it (it asks for no new id after
-any error, UNKNOWN_PRODUCER_ID included); librdkafka's asks for a new id."""
+"""The denial of a batch of :func:`unmarked`. Java's producer reports it to the application, because
+no error makes it request a new id (not even UNKNOWN_PRODUCER_ID); librdkafka requests a new id."""
 
 
 def has_older_format(buf: bytes, end: int, flat: bytes, batches: Iterable[Batch]) -> bool:
@@ -227,7 +229,7 @@ def has_older_format(buf: bytes, end: int, flat: bytes, batches: Iterable[Batch]
 
 
 def _denied(view: View, flat: bytes, why: str) -> Denied:
-    """The denial of a topic, which logs name even where the client names its id."""
+    """The denial of a topic. Logs contain the topic's name even if the client sends its id."""
     named = f"TOPIC {view.snapshot.owner(flat.decode(errors='replace'))}"
     return Denied(POLICY_VIOLATION, why, "producer_guarantee", operation="WRITE", resource=named)
 
@@ -237,9 +239,9 @@ def _namespace(view: View, flat: bytes) -> str:
 
 
 def _topic_and_setter(view: View, flat: bytes, source: str) -> tuple[str, str]:
-    """The topic's name in the view and the policy's place in the configuration. A view that reaches
-    the topic by an alias or a link alone must learn neither its name nor the namespaces around
-    it."""
+    """The topic's name in the view, and the policy's place in the configuration. If a view reaches
+    the topic only by an alias or a link, it must learn neither the topic's own name nor the
+    namespaces around it."""
     shown = view.spell(flat)
     if shown is None or view.snapshot.links_of(flat.decode(errors="replace")):
         return "This topic", ""
@@ -257,7 +259,7 @@ def count_request(
     batches: list[Batch],
     acks: int,
 ) -> None:
-    """Count a request that is forwarded: its batches, its acks, and what falls short of the
+    """Count a forwarded request: its batches, its acks, and the producers that are weaker than the
     strongest guarantee."""
     idempotent = count_batches(state, exchange, buf, end, batches)
     flow = exchange.flow
@@ -282,8 +284,8 @@ def count_request(
 
 
 def _acks_key(exchange: Exchange, acks: int) -> str:
-    """The key that weak acks are counted by. Marks an exchange of acks=0: the broker does not
-    respond, or its response is not for the client."""
+    """The key under which weak acks are counted. Marks an exchange with acks=0: either the broker
+    does not respond, or the client must not get the response."""
     if acks:
         return _ACKS_1_UPGRADED if exchange.upgraded else _ACKS_1_OBSERVED
     if exchange.upgraded:
@@ -294,7 +296,7 @@ def _acks_key(exchange: Exchange, acks: int) -> str:
 
 
 def count_rejected(flows: Iterable[Flow], what: str) -> None:
-    """Count a rejected request once for each namespace of these flows, by what is weak in it."""
+    """Count a rejected request once per namespace of these flows, by its weakness."""
     key = weak_key(what, "refused")
     for flow in _one_per_namespace(flows):
         flow.weak[key] = flow.weak.get(key, 0) + 1
@@ -311,8 +313,8 @@ def _one_per_namespace(flows: Iterable[Flow]) -> tuple[Flow, ...]:
 def swallow(state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int) -> None:
     """Keep a response from a client that sent acks=0 and expects none.
 
-    Raises Unanswerable if it holds an error: as Kafka does, the connection is closed, so that the
-    producer notices at all (KafkaApis: handleProduceRequest).
+    Raises Unanswerable if the response holds an error: as in Kafka, the connection is closed,
+    because the producer would not notice otherwise (KafkaApis: handleProduceRequest).
     """
     exchange.response_size = 0
     flat = topic = b""
@@ -325,7 +327,7 @@ def swallow(state: ConnectionState, exchange: Exchange, buf: bytes, start: int, 
             flat = index.name_of(value) or b""
             topic = state.view.spell(flat) or b""
         elif kind == ERROR_CODE:
-            # Not on the flow of the request: that may have been collected by now.
+            # Not on the request's flow, which may have been collected by now.
             errors = state.flow(PRODUCE, exchange.plan.version, flat).errors
             errors[value] = errors.get(value, 0) + 1
             failed = failed or (topic, value)

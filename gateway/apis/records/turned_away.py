@@ -1,10 +1,10 @@
-"""Produce and Fetch at a gateway that drains, and names brokers at another one's addresses.
+"""Produce and Fetch at a gateway that drains, and lists brokers at another gateway's addresses.
 
-A broker that is shut down gives its partitions to others before it closes connections. Such a
-gateway does likewise: it leads nothing any more. NOT_LEADER_OR_FOLLOWER makes a client ask for
-metadata and send the same to where the broker is now; nothing was forwarded, so nothing is written
-twice. An incremental fetch names no partitions (KIP-227): FETCH_SESSION_ID_NOT_FOUND makes the
-client send a full one.
+A broker that shuts down hands its partitions to other brokers before it closes connections. A
+draining gateway does the same: it leads nothing any more. After NOT_LEADER_OR_FOLLOWER a client
+requests metadata and sends the request again to the broker's new address; nothing was forwarded, so
+nothing is written twice. An incremental fetch names no partitions (KIP-227), so it gets
+FETCH_SESSION_ID_NOT_FOUND, and the client sends a full fetch.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ ELSEWHERE: Final = Denied(
 def turned_away(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Answer | None:
-    """The response that sends a client on, or None if the request is decided as always, as all
-    others are, and those that have no response (acks=0)."""
+    """The response that sends a client to another gateway. None: the request is decided as usual,
+    as are requests of other APIs, and requests without a response (acks=0)."""
     plan = exchange.plan
     body = copied(buf, start, end)
     code = NOT_LEADER_OR_FOLLOWER
