@@ -1,7 +1,7 @@
 """Commits of offsets of other volumes' topics: the coordinator's responses for their shadows.
 
-A shadow that was made a moment ago may not be known to the coordinator yet, and a topic may have
-got partitions since its shadow was made (``gateway.rules.shadows``).
+The coordinator may not know a new shadow yet, and a topic may have got more partitions since its
+shadow was made (``gateway.rules.shadows``).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from protocol.splice import Edit
 def commit_response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Restore the names of an OffsetCommit or TxnOffsetCommit response. A partition that a shadow
-    will have soon is answered with an error that clients retry."""
+    """Restore the names of an OffsetCommit or TxnOffsetCommit response. If a shadow will have a
+    partition soon, that partition is answered with an error that clients retry."""
     if state.tree is None or not _names_shadows(state, exchange):
         return generic.response(state, exchange, buf, start, end)
     plan, far = exchange.plan, generic.far_topics(state, exchange)
@@ -46,7 +46,7 @@ def _names_shadows(state: ConnectionState, exchange: Exchange) -> bool:
 
 
 def _retried(far: Far, flat: bytes, topic: Any) -> Any:
-    """A shadow's partitions, in which those that will be there soon have the error for it."""
+    """A shadow's partitions; each that will soon exist has the error that clients retry."""
     partitions = tuple(
         replace(each, error_code=type(each.error_code)(COORDINATOR_LOAD_IN_PROGRESS))
         if each.error_code == UNKNOWN_TOPIC_OR_PARTITION

@@ -1,8 +1,8 @@
 """Requests that a gateway with several clusters divides by volume (hierarchical topics).
 
-What concerns one node stays on that node's connection: records, groups, transactions. Everything
-here is answered on every node alike, without that node's broker: each part of a request is decided
-in its own volume, and the answers are merged. If there is no tree this does nothing.
+Requests about one node stay on that node's connection: records, groups, transactions. All requests
+here get the same response on every node, without that node's broker: each part of a request is
+decided in its own volume, and the responses are merged. Without a tree nothing is divided.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from gateway.rules.division import Parts
 
 
 def splitting(api: Api, handler: RequestHandler) -> RequestHandler:
-    """The request handler of an API in a gateway that may have a tree: the ``handler`` itself if
-    nothing is divided."""
+    """The request handler of an API in a gateway that may have a tree; ``handler`` itself if
+    the API's requests are not divided."""
     decide = api.in_tree if api.division is None else _divide
     return handler if decide is None else partial(_in_tree, decide, handler)
 
@@ -44,7 +44,7 @@ def _in_tree(
 
 
 def _divide(tree: Tree, mount: str, plan: Plan, body: bytes) -> Outcome:
-    """Every part of the request is answered in its own volume."""
+    """Answer every part of the request in its own volume."""
     api, version = plan.api, plan.version
     parts = volume_parts.divide(api, version, body, tree)
     return Work(partial(_answer, api, tree, version, body, parts))
@@ -53,7 +53,7 @@ def _divide(tree: Tree, mount: str, plan: Plan, body: bytes) -> Outcome:
 async def _answer(
     api: Declaration, tree: Tree, version: int, body: bytes, parts: Parts | None
 ) -> bytes:
-    """The answer of every volume that a request names, as one, as every node answers it."""
+    """The merged response of all volumes that a request names, as every node responds."""
     if parts is None:
         answer = await _answer_part(api, tree, version, tree.own, body)
     else:

@@ -1,8 +1,8 @@
-"""Every API that the gateway serves, the plans made of them, and the answer to all other requests.
+"""Every API that the gateway serves, the plans of these APIs, and the answer to all other requests.
 
-Each module in a folder of ``gateway.apis`` declares its APIs as constants of the type ``Api``. What
-is not declared is answered UNSUPPORTED_VERSION where Kafka has a response for it, else the
-connection ends.
+Each module in a folder of ``gateway.apis`` declares its APIs as constants of the type ``Api``. A
+request for an undeclared API gets UNSUPPORTED_VERSION if Kafka has a response with an error code;
+otherwise the connection ends.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ API_VERSIONS: Final = 18
 
 UNKNOWN_API: Final = -1
 UNKNOWN_VERSION: Final = -1
-"""Counted in place of numbers that a client could choose at will: flows must stay few."""
+"""Counted in place of numbers that a client could choose freely, because flows must stay few."""
 
 PLANS: Final[dict[int, Plan]] = {}
 """Plans made so far, by key: ``api_key << 16 | version``."""
@@ -57,11 +57,11 @@ def _declare_all() -> None:
 _declare_all()
 
 DIVIDED: Final = frozenset(api.key for api in APIS.values() if api.division is not None)
-"""The keys of the APIs whose requests are divided by volume in a tree."""
+"""The keys of the APIs whose requests divide by volume in a tree."""
 
 
 def plan_of(api_key: int, version: int) -> Plan | None:
-    """The plan of one API at one version; None when the gateway does not serve it."""
+    """The plan of an API at a version; None when the gateway does not serve the version."""
     plan = PLANS.get(api_key << 16 | version)
     return plan if plan is not None else _make(api_key, version)
 
@@ -83,7 +83,7 @@ def _make(api_key: int, version: int) -> Plan | None:
 def prepare() -> None:
     """Make the plans of Produce and Fetch, so that no client's first record waits for them.
 
-    A plan takes some milliseconds: kio's module is loaded and walkers are generated.
+    A plan takes some milliseconds, because kio's module is loaded and walkers are generated.
     """
     for api in (produce.API, fetch.API):
         for version in api.versions:
@@ -91,7 +91,7 @@ def prepare() -> None:
 
 
 def any_plan() -> Plan:
-    """A plan for an exchange that is answered here, where nothing depends on which one it is."""
+    """A plan for an exchange that the gateway answers, where any plan will do."""
     plan = plan_of(API_VERSIONS, 0)
     assert plan is not None
     return plan
@@ -100,18 +100,18 @@ def any_plan() -> Plan:
 def unsupported(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> bytes:
-    """The whole payload (header and body) that answers a request without a plan, which is counted.
+    """The whole payload (header and body) that answers a request without a plan; it is counted.
 
-    ``start`` is where its header begins. Empty for a Produce request without a response. Raises
-    ProtocolError, which ends the connection, for an API or version that Kafka 4.3 does not know
-    either, or whose response has no error code of its own.
+    ``start`` is the position of the request's header. Empty for a Produce request without a
+    response. Raises ProtocolError, which ends the connection, for an API or version that Kafka 4.3
+    does not know either, or whose response has no error code of its own.
     """
     api_key, version, correlation_id, client_id_size = _HEAD.unpack_from(buf, start)
     flow = state.flow(api_key if api_key in API_NAMES else UNKNOWN_API, UNKNOWN_VERSION, b"")
     exchange.flow = flow
     flow.errors[UNSUPPORTED_VERSION] = flow.errors.get(UNSUPPORTED_VERSION, 0) + 1
     if api_key == API_VERSIONS:
-        # KIP-511: a client that is too new gets version 0, which every client reads.
+        # KIP-511: a client that is too new gets version 0, which every client can parse.
         return response_header(correlation_id, 0) + unsupported_version()
     if api_key == PRODUCE and version in produce_rejections.OLD_VERSIONS:
         body_at, header_version = start + _HEAD.size + max(client_id_size, 0), 0

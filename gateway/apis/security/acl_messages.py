@@ -1,7 +1,7 @@
 """CreateAcls, DescribeAcls and DeleteAcls (KIP-140, KIP-290): messages to the model and back.
 
-Malformed items are rejected one by one, as a KRaft broker rejects them (AclApis,
-AclControlManager). Names are read and shown as the view has them.
+Malformed items are rejected separately, as by a KRaft broker (AclApis, AclControlManager). Names
+are in the view's spelling.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from gateway.views.view import View
 from protocol.messages import element_class, made, make, message_class
 
 MAX_TEXT: Final = 32_767
-"""Bytes of a principal or host: what the versions before KIP-482 have room for."""
+"""Bytes of a principal or host: the longest string of the versions before KIP-482."""
 
 
 # -- CreateAcls ------------------------------------------------------------------------------------
 
 
 def binding_of(view: View, creation: Any) -> AclBinding | Denied:
-    """The ACL that one creation asks for, in the catalog's terms."""
+    """The ACL that a creation requests, in the catalog's terms."""
     kind = code_of(ResourceType, creation.resource_type)
     pattern_type = code_of(PatternType, creation.resource_pattern_type)
     entry = AclEntry(
@@ -54,7 +54,7 @@ def binding_of(view: View, creation: Any) -> AclBinding | Denied:
 
 
 def _wrong(kind: ResourceType, pattern_type: PatternType, name: str, entry: AclEntry) -> str:
-    """Why an ACL is not valid, a sentence; empty if it is."""
+    """The reason why an ACL is not valid, a sentence; empty for a valid ACL."""
     if kind is ResourceType.CLUSTER and name != CLUSTER_NAME:
         return f"A CLUSTER resource has the name '{CLUSTER_NAME}' and no other, such as '{name}'."
     if not name:
@@ -82,7 +82,7 @@ def creation_response(version: int, answers: Sequence[Denied | None]) -> bytes:
 
 
 def creation_error(version: int, why: Denied) -> Any:
-    """The result of one creation that was rejected."""
+    """The result of a rejected creation."""
     cls = element_class(message_class("CreateAclsResponse", version), "results")
     return make(cls, _error(why))
 
@@ -91,7 +91,7 @@ def creation_error(version: int, why: Denied) -> Any:
 
 
 def filter_of(view: View, request: Any) -> ResolvedFilter | Denied:
-    """The filter of a DescribeAcls request, or one of DeleteAcls, in the catalog's terms."""
+    """The filter of a DescribeAcls request, or an entry of DeleteAcls, in the catalog's terms."""
     kind = code_of(ResourceType, request.resource_type_filter)
     pattern_type = code_of(PatternType, request.pattern_type_filter)
     operation = code_of(Operation, request.operation)
@@ -111,8 +111,8 @@ def filter_of(view: View, request: Any) -> ResolvedFilter | Denied:
 
 
 def matches_nothing(request: Any) -> bool:
-    """Whether the filter of a DescribeAcls request has a code that Kafka lacks: a broker lists no
-    ACL then. UNKNOWN (0) is no such code, because a broker does not read a filter that has it."""
+    """Whether the filter of a DescribeAcls request has a code that Kafka lacks: a broker then lists
+    no ACL. UNKNOWN (0) is not such a code, because a broker rejects a filter with it."""
     codes = (
         (ResourceType, request.resource_type_filter),
         (PatternType, request.pattern_type_filter),
@@ -124,7 +124,7 @@ def matches_nothing(request: Any) -> bool:
 
 
 def description_response(version: int, shown: Iterable[AclBinding]) -> bytes:
-    """DescribeAclsResponse of ACLs whose patterns are as they are shown, sorted."""
+    """DescribeAclsResponse of ACLs with the client's patterns, sorted."""
     resources = [
         {**_pattern_fields(pattern), "acls": [_entry_fields(one.entry) for one in bindings]}
         for pattern, bindings in groupby(sorted(shown, key=_order), key=lambda one: one.pattern)
@@ -141,7 +141,8 @@ def description_error(version: int, why: Denied) -> bytes:
 
 
 def deletion_response(version: int, results: Sequence[Sequence[AclBinding] | Denied]) -> bytes:
-    """DeleteAclsResponse: what each filter has deleted, as it is shown, or why nothing."""
+    """DeleteAclsResponse: for each filter the deleted ACLs, with the client's patterns, or the
+    denial."""
     filter_results = [
         _error(found)
         if isinstance(found, Denied)

@@ -50,10 +50,10 @@ MAX_DELETIONS: Final = 10_000
 """ACLs that one request deletes, as in Kafka (AclControlManager)."""
 
 MAX_OPEN_FILTERS: Final = 100
-"""Filters of one request for which all ACLs are looked through."""
+"""Filters of one request that scan all ACLs."""
 
 _AT_ONCE: Final = 1_000
-"""ACLs that are looked at in one go."""
+"""ACLs that are examined in one go."""
 
 _MAX_SHOWN: Final = 10
 
@@ -83,7 +83,7 @@ Entries = dict[ResourcePattern, set[AclEntry]]
 
 
 async def describe_acls(context: Context, access: Access, version: int, body: bytes) -> Answered:
-    """Whole bodies in the client's names, in and out. Raises ProtocolError."""
+    """Describe ACLs; whole bodies in the client's names, in and out. Raises ProtocolError."""
     request = messages.parse("DescribeAclsRequest", version, body)
     batch = Batch[str, None, None](context, access, (CLUSTER,))
     rights = await admit_to_acls(batch, Operation.DESCRIBE)
@@ -98,13 +98,13 @@ async def describe_acls(context: Context, access: Access, version: int, body: by
     shown = await _shown(batch.access, rights, wanted)
     if len(shown) <= _AT_ONCE:
         return Answered(description_response(version, shown))
-    # Seconds for 100,000 of them, in which others want to go on.
+    # In a thread, because 100,000 ACLs take seconds.
     return Answered(await asyncio.to_thread(description_response, version, shown))
 
 
 async def _shown(access: Access, rights: AclRights, wanted: ResolvedFilter) -> list[AclBinding]:
-    """The ACLs, once each, with their patterns in the client's spelling."""
-    # All at once, before anyone changes them.
+    """The ACLs, each once, with their patterns in the client's spelling."""
+    # Without a pause, so that all ACLs are of the same state.
     found = dict.fromkeys(binding for one in wanted.filters for binding in access.acls(one))
     patterns: dict[ResourcePattern, ResourcePattern | None] = {}
     shown: list[AclBinding] = []
@@ -124,7 +124,7 @@ async def _shown(access: Access, rights: AclRights, wanted: ResolvedFilter) -> l
 
 
 async def create_acls(context: Context, access: Access, version: int, body: bytes) -> Answered:
-    """Whole bodies in the client's names, in and out. Raises ProtocolError."""
+    """Create ACLs; whole bodies in the client's names, in and out. Raises ProtocolError."""
     creations = messages.parse("CreateAclsRequest", version, body).creations
     numbers = range(len(creations))
     batch = Batch[int, AclBinding, None](
@@ -150,7 +150,7 @@ async def create_acls(context: Context, access: Access, version: int, body: byte
 
 
 def _pattern_of(view: View, creation: Any) -> ResourcePattern | None:
-    """The pattern that an ACL is to be made of; None if it is invalid."""
+    """The pattern of the ACL that a creation requests; None if the pattern is not valid."""
     found = binding_of(view, creation)
     return None if isinstance(found, Denied) else found.pattern
 
@@ -163,8 +163,8 @@ def _creation(
     made: list[AclBinding],
     limits: AclLimits,
 ) -> Sequence[Change]:
-    """The patterns that get entries, each as it is to be; ``made`` are the ACLs that are new. ACLs
-    that are too many stay without an answer. It may be decided more than once."""
+    """The patterns that get entries, in their new state; ``made`` collects the new ACLs. ACLs over
+    the limits stay without an answer. May be decided more than once."""
     batch.restart()
     made.clear()
     limits.restart(snapshot)
@@ -203,7 +203,7 @@ def _creation(
 
 
 def _warn_of_deprecated(context: Context, access: Access, made: Sequence[AclBinding]) -> None:
-    """KIP-679 deprecates IDEMPOTENT_WRITE: WRITE on a topic is enough."""
+    """Log grants of IDEMPOTENT_WRITE: KIP-679 deprecates it, because WRITE on a topic is enough."""
     deprecated = Operation.IDEMPOTENT_WRITE
     entries = [one.entry for one in made if one.entry.operation is deprecated]
     granted = [one for one in entries if one.permission is Permission.ALLOW]
@@ -225,7 +225,7 @@ def _warn_of_deprecated(context: Context, access: Access, made: Sequence[AclBind
 
 
 async def delete_acls(context: Context, access: Access, version: int, body: bytes) -> Answered:
-    """Whole bodies in the client's names, in and out. Raises ProtocolError."""
+    """Delete ACLs; whole bodies in the client's names, in and out. Raises ProtocolError."""
     filters = messages.parse("DeleteAclsRequest", version, body).filters
     batch = Batch[int, None, list[AclBinding]](
         context,
@@ -243,7 +243,7 @@ async def delete_acls(context: Context, access: Access, version: int, body: byte
 
 
 def _pattern_named(view: View, requested: Any) -> ResourcePattern | None:
-    """The first pattern that a filter names, or None if it names none."""
+    """The first pattern that a filter names; None for a filter without a name."""
     found = filter_of(view, requested)
     if isinstance(found, Denied) or not found.names:
         return None
@@ -256,8 +256,8 @@ def _deletion(
     filters: Sequence[Any],
     snapshot: Snapshot,
 ) -> Sequence[Change]:
-    """The patterns that lose entries; one that has none left is removed. All filters look at the
-    same state. It may be decided more than once."""
+    """The patterns that lose entries; a pattern without entries is removed. All filters apply to
+    the same state. May be decided more than once."""
     batch.restart()
     view = View(batch.view.settings, snapshot)
     gone: Entries = {}
@@ -273,7 +273,7 @@ def _deletion(
             continue
         why = None
         if wanted.names:
-            # Of a filter that names nothing, less is deleted where rights are missing.
+            # A filter without a name deletes only the ACLs that the principal may delete.
             name = one.resource_name_filter
             denials = [rights.why_not(pattern, name) for pattern in wanted.patterns()]
             why = denials[0] if denials and all(denials) else None
@@ -289,7 +289,7 @@ def _deletion(
 def _delete(
     rights: AclRights, snapshot: Snapshot, wanted: ResolvedFilter, gone: Entries
 ) -> list[AclBinding] | Denied:
-    """The ACLs of one filter, as the client reads them; they are added to ``gone``."""
+    """The ACLs that one filter deletes, in the client's spelling; they are added to ``gone``."""
     found: dict[ResourcePattern, frozenset[AclEntry]] = {}
     result: list[AclBinding] = []
     count = sum(map(len, gone.values()))

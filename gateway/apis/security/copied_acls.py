@@ -1,14 +1,15 @@
-"""ACLs that MirrorMaker 2 copies: those of namespaces are none of them.
+"""ACLs that MirrorMaker 2 copies: without the ACLs of namespaces.
 
 Its MirrorSourceConnector describes the ACLs of all topics at the source, and creates the LITERAL
-ones at the target, but for ALLOW WRITE, and ALLOW ALL as READ. The ACL of a namespace is LITERAL
-``org:``, and a namespace that has one is a gate: a copy would shut out everyone at the target whom
-the source's ACLs do not know. So to MirrorMaker's admin clients namespaces have no ACLs, and it
-cannot create any; ``kafka-gateway catalog import --under`` carries them.
+ACLs at the target, without ALLOW WRITE, and with ALLOW READ for ALLOW ALL. A namespace's ACL is
+LITERAL ``org:``, and a namespace with an ACL is closed to every principal without one. So a copy
+would shut out all principals at the target that the source's ACLs do not name. MirrorMaker's admin
+clients therefore see no ACLs of namespaces, and cannot create any; ``kafka-gateway catalog import
+--under`` copies these.
 
 The clients are known by their ids, ``A->B|MirrorSourceConnector|replication-target-admin`` since
-Kafka 3.5 (MirrorConnectorConfig.addClientId). A client that wants to can avoid that: this guards
-against accidents, and allows nothing.
+Kafka 3.5 (MirrorConnectorConfig.addClientId). A client can choose another id: this protects against
+accidents, and allows nothing.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ Change = Callable[[Access, int, bytes], Awaitable[Answered]]
 _ROLES: Final = (b"|replication-source-admin", b"|replication-target-admin")
 
 _LONG: Final = 64 * 1024
-"""Bytes of a response that is read in a thread."""
+"""Bytes: a longer response is parsed in a thread."""
 
 
 def copies_acls(client_id: bytes | None) -> bool:
-    """Whether a client is one with which MirrorMaker copies ACLs."""
+    """Whether MirrorMaker uses a client with this id to copy ACLs."""
     return client_id is not None and client_id.endswith(_ROLES)
 
 

@@ -2,9 +2,9 @@
 KIP-140), DescribeUserScramCredentials and AlterUserScramCredentials (50 and 51, KIP-554),
 DescribeClientQuotas (48, KIP-546).
 
-The gateway answers them itself: by ``gateway.changes``, which checks the rights of the principal
-and translates names. It has no quotas, but tools that show users request them as well: the list is
-empty, for principals with DESCRIBE_CONFIGS on the cluster.
+The gateway answers these APIs itself, by ``gateway.changes``, which checks the principal's rights
+and translates names. The gateway has no quotas, but tools that show users also request quotas: the list
+is empty, for principals with DESCRIBE_CONFIGS on the cluster.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _QUOTA_ENTITIES: Final = frozenset({"user", "client-id", "ip"})
 """Kafka's ClientQuotaEntity.isValidEntityType."""
 
 _OF_LISTENER: Final = Division()
-"""Users are the listener's volume's."""
+"""Users belong to the listener's volume."""
 
 
 async def _no_quotas(access: Access, version: int, body: bytes) -> Answered:
@@ -68,14 +68,14 @@ async def _no_quotas(access: Access, version: int, body: bytes) -> Answered:
 
 
 def _unknown_quota(request: Any) -> Denied | None:
-    """The error for a filter that no Kafka can answer (ClientQuotasImage.describe)."""
+    """The error for a filter that Kafka rejects, too (ClientQuotasImage.describe)."""
     for component in paced(request.components):
         if component.match_type not in _MATCH_TYPES:
             message = f"Unknown match type {component.match_type}"
             return Denied(INVALID_REQUEST, message, "request")
     for component in paced(request.components):
         if component.entity_type not in _QUOTA_ENTITIES:
-            # Kafka's text; cut, because a response's string holds no more than a request's.
+            # Kafka's text, cut because a response's string is no longer than a request's.
             message = f"Unsupported entity type {component.entity_type[:_SHOWN_LENGTH]}"
             return Denied(UNSUPPORTED_VERSION, message, "request")
     return None
@@ -91,7 +91,7 @@ def _api(
     division: Division,
     effect: Effect = Effect.CHANGE,
 ) -> Api:
-    """``copied``: what the change is for MirrorMaker's admin clients, which copy ACLs."""
+    """``copied`` wraps the change for MirrorMaker's admin clients, which copy ACLs."""
     request = answered_by(lambda changes: partial(changes.carry_out, change))
     if copied is not None:
         copying = answered_by(lambda changes: copied(partial(changes.carry_out, change)))
@@ -140,8 +140,8 @@ def _check_deleted(request: Any, response: Any, wanted: Requested) -> None:
 
 
 def _no_user_altered(version: int, part_body: bytes, code: int, message: str) -> bytes:
-    """Each user of the request gets the error, once, as AlterUserScramCredentialsRequest has it
-    (getErrorResponse)."""
+    """The response in which each user of the request has the error, once, as in
+    AlterUserScramCredentialsRequest (getErrorResponse)."""
     request = messages.parse("AlterUserScramCredentialsRequest", version, part_body)
     why = Denied(code, message, "error_response")
     return alteration_response(version, dict.fromkeys(users_of(request), why))

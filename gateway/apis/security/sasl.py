@@ -1,7 +1,7 @@
 """SaslHandshake (API 17) and SaslAuthenticate (API 36): re-authentication (KIP-368).
 
-The first login of a connection is over before its requests come here (``gateway.auth.login``). The
-gateway answers both APIs itself; where clients log in by pass-through it repeats the exchange with
+A connection's first login ends before its requests arrive here (``gateway.auth.login``). The
+gateway answers both APIs itself; if clients log in by pass-through, it repeats the exchange with
 the broker. A listener without SASL answers ILLEGAL_SASL_STATE, as Kafka does.
 """
 
@@ -20,7 +20,7 @@ from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import Do
 
 _FIRST_WITH_REQUESTS: Final = 1
-"""SaslHandshake v0 is followed by bare tokens, which cannot be told from requests here."""
+"""After SaslHandshake v0 bare tokens follow, which cannot be told from requests here."""
 
 
 def handshake(
@@ -48,8 +48,8 @@ def handshake(
 def authenticate(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Take one token. It is ``Work``, so that later requests wait for the outcome; the connection
-    itself acts on it."""
+    """Accept a token. The outcome is ``Work``, so that later requests wait for it; the connection
+    itself applies it."""
     version = _count_and_version(state, exchange)
     token = parse(AUTHENTICATE, version, buf[start:end]).auth_bytes
     reauth = state.reauth

@@ -1,6 +1,6 @@
 """The SCRAM credentials of users (KIP-554): described, and altered on the catalog's newest state.
 
-Users are the whole gateway's, so they are not managed from a home namespace.
+Users belong to the whole gateway, so they cannot be managed from a home namespace.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from protocol.pausing import paced
 async def describe_user_scram_credentials(
     context: Context, access: Access, version: int, body: bytes
 ) -> Answered:
-    """Whole bodies in the client's names, in and out. Raises ProtocolError."""
+    """Describe credentials; whole bodies, in and out. Raises ProtocolError."""
     request = messages.parse("DescribeUserScramCredentialsRequest", version, body)
     users = [user.name for user in paced(request.users or ())]
     batch = Batch[str, None, None](context, access, (CLUSTER,))
     why = await admit(batch, _denial(Operation.DESCRIBE))
     if why is not None and why.code == CLUSTER_AUTHORIZATION_FAILED and access.view.settings.home:
-        # There are no users. An error of the whole request ends every client of librdkafka (2.x: an
-        # assertion fails), so only those that are named get it.
+        # Only named users get the error, because an error of the whole request ends every client of
+        # librdkafka (2.x: an assertion fails).
         told = scram_messages.description_error(version, why, users, whole=False)
         return Answered(told, [(user, why) for user in dict.fromkeys(users)])
     if why is not None:
@@ -42,7 +42,7 @@ async def describe_user_scram_credentials(
 async def alter_user_scram_credentials(
     context: Context, access: Access, version: int, body: bytes
 ) -> Answered:
-    """Whole bodies in the client's names, in and out. Raises ProtocolError."""
+    """Alter credentials; whole bodies, in and out. Raises ProtocolError."""
     request = messages.parse("AlterUserScramCredentialsRequest", version, body)
     batch = Batch[str, None, None](context, access, scram_messages.users_of(request))
 
@@ -62,7 +62,7 @@ async def alter_user_scram_credentials(
 
 
 def _denial(operation: Operation) -> Callable[[Access], Denied | None]:
-    """Why an operation on users is denied, by the access of the request, or None if it is not."""
+    """A function: access of the request -> the denial of an operation on users, or None."""
 
     def denial(access: Access) -> Denied | None:
         home = access.view.settings.home

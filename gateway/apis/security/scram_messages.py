@@ -1,7 +1,7 @@
 """DescribeUserScramCredentials and AlterUserScramCredentials (KIP-554): requests and responses.
 
-A request holds the salted password (RFC 5802) and no password; the gateway keeps the two keys that
-a server needs, from which neither can be derived.
+A request holds the salted password (RFC 5802), not the password. The gateway keeps only the two
+keys that a server needs, from which neither can be derived.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from protocol.pausing import eased, paced
 
 MIN_ITERATIONS: Final = 4_096
 MAX_ITERATIONS: Final = 16_384
-"""Kafka's bounds, for either mechanism: more would be paid at every login."""
+"""Kafka's upper bound, for both mechanisms, because every login has to compute the iterations."""
 
 MAX_USER_BYTES: Final = 1_024
 MIN_SALT_BYTES: Final = 12
 MAX_SALT_BYTES: Final = 1_024
-"""Kafka has no bounds of its own here; its clients make salts of 26 bytes or more. With a shorter
-one than this nobody could log in: scramp, which checks logins, does not take it."""
+"""Kafka has no bounds for salts; its clients make salts of 26 bytes or more. A shorter salt would
+prevent every login, because scramp, which checks logins, rejects it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mechanism:
-    """A SCRAM mechanism; ``digest`` is Python's name of its hash, ``size`` the hash's bytes."""
+    """A SCRAM mechanism. ``digest`` is Python's name of its hash, ``size`` the hash's bytes."""
 
     name: str
     digest: str
@@ -49,7 +49,7 @@ MECHANISMS: Final[Mapping[int, Mechanism]] = {
     1: Mechanism("SCRAM-SHA-256", "sha256", 32),
     2: Mechanism("SCRAM-SHA-512", "sha512", 64),
 }
-"""By their codes on the wire (ScramMechanism.type)."""
+"""The mechanisms by their codes on the wire (ScramMechanism.type)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ class Alteration:
 def alter(snapshot: Snapshot, request: Any) -> Alteration:
     """Decide an AlterUserScramCredentialsRequest on one state of the catalog.
 
-    A user is answered once, so all that concerns it is done or none. KIP-554 lets a request
-    name several mechanisms of one user, each once; brokers with KRaft take that for a repetition.
+    A user gets a single answer, so either all items of a user are done or none. KIP-554 lets a
+    request name several mechanisms of a user, each once; KRaft brokers reject this as a repetition.
     """
     changes: dict[str, list[Change]] = {}
     denied: dict[str, Denied] = {}
@@ -90,7 +90,7 @@ def alter(snapshot: Snapshot, request: Any) -> Alteration:
 
 
 def users_of(request: Any) -> list[str]:
-    """The users that an AlterUserScramCredentialsRequest is about, each once."""
+    """The users in an AlterUserScramCredentialsRequest, each once."""
     every = paced((*request.deletions, *request.upsertions))
     return list(dict.fromkeys(one.name for one in every))
 
@@ -102,8 +102,8 @@ def alteration_response(version: int, answers: Mapping[str, Denied | None]) -> b
 
 
 def description_response(version: int, snapshot: Snapshot, users: Sequence[str]) -> bytes:
-    """DescribeUserScramCredentialsResponse: mechanisms and iterations of the users (none named:
-    of all), and never salt or keys."""
+    """DescribeUserScramCredentialsResponse: the mechanisms and iterations of the users, or of all
+    users if none is named; never salt or keys."""
     times_named = Counter(users) or Counter(sorted({user for _, user in snapshot.scram}))
 
     def values(user: str, times: int) -> dict[str, object]:
@@ -124,8 +124,8 @@ def description_response(version: int, snapshot: Snapshot, users: Sequence[str])
 def description_error(
     version: int, why: Denied, users: Sequence[str] = (), *, whole: bool = True
 ) -> bytes:
-    """DescribeUserScramCredentialsResponse with an error, the same for each user that was named;
-    ``whole``: and for the request."""
+    """DescribeUserScramCredentialsResponse with an error for each named user; ``whole``: also for
+    the request."""
     results = [{"user": user, **_error(why)} for user in eased(dict.fromkeys(users))]
     values = {"results": results, **(_error(why) if whole else {})}
     return made("DescribeUserScramCredentialsResponse", version, values)
@@ -135,7 +135,8 @@ def description_error(
 
 
 def _invalid(item: Any, seen: set[tuple[str, int]]) -> Denied | None:
-    """Why an item is not valid, whatever the catalog holds; ``seen`` is of the request so far."""
+    """The denial of an item that is not valid in any state of the catalog; ``seen`` has the earlier
+    items of the request."""
     if not item.name:
         return Denied(UNACCEPTABLE_CREDENTIAL, "The user name is empty.", "request")
     if len(item.name.encode()) > MAX_USER_BYTES:
@@ -160,7 +161,7 @@ def _deleted(snapshot: Snapshot, deletion: Any) -> Change | Denied:
 
 
 def _upserted(snapshot: Snapshot, upsertion: Any) -> Change | Denied | None:
-    """The credential; None if the catalog holds it already."""
+    """The changed credential; None if the catalog has the same credential already."""
     mechanism = MECHANISMS[upsertion.mechanism]
     wrong = _wrong(mechanism, upsertion)
     if wrong:
@@ -185,7 +186,7 @@ def keys(mechanism: Mechanism, salted_password: bytes) -> tuple[bytes, bytes]:
 
 
 def _wrong(mechanism: Mechanism, upsertion: Any) -> str:
-    """Why a credential is not acceptable, a sentence; empty if it is."""
+    """The reason why a credential is not acceptable, a sentence; empty for an acceptable one."""
     if upsertion.iterations < MIN_ITERATIONS:
         return f"{mechanism.name} needs at least {MIN_ITERATIONS:,} iterations."
     if upsertion.iterations > MAX_ITERATIONS:

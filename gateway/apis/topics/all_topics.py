@@ -1,7 +1,7 @@
-"""All topics, by Metadata: what the client may list of what the broker lists.
+"""All topics, by Metadata: the broker's topics, cut to the topics that the client may list.
 
-The broker is asked for all of its topics, and what comes is cut to the client's, so the listing
-holds no topic that the broker does not know yet, or any more.
+The gateway requests all topics of the broker and cuts the response, so the listing holds no topic
+that the broker does not know yet, or no longer knows.
 """
 
 from __future__ import annotations
@@ -30,35 +30,41 @@ from protocol.splice import splice
 from protocol.walkers import Span
 
 MANY: Final = 5_000
-"""Topics of a cluster from which on it is found out in slices which of them a client may list."""
+"""With so many topics, the gateway decides in slices which of them a client may list."""
 
 LONG: Final = 16 * 1024
-"""Bytes of a broker's response from which on what is made of it is kept for the next request."""
+"""Bytes: the cut of a longer response of a broker is kept for the next request."""
 
 _GONE: Final = UNKNOWN_TOPIC_OR_PARTITION.to_bytes(2, "big")
 
 
 class AllTopics(Kept):
-    """A request for all topics, and what its client might list when it came."""
+    """A request for all topics, and the client's listing when the request arrived."""
 
     def __init__(self, listing: Listing) -> None:
         self.listing = listing
 
 
 class Cut(NamedTuple):
-    """A response as the client gets it. ``endpoints`` are the addresses in it by broker, ``errors``
-    its error codes, ``brokers`` the node id, host and port of each broker as the broker named them.
-    ``listing`` does not keep the listing, which has an entry for each topic of the cluster: far
-    more than what is kept for a client that sees few of them."""
+    """A response as the client gets it."""
 
     body: bytes
+
     listing: ref[Listing]
+    """The listing by which the response was cut. The reference does not keep it alive, because a
+    listing has an entry for each topic of the cluster, even for a client that sees few topics."""
+
     endpoints: Mapping[int, Endpoint | None]
+    """The gateway's address for each broker in the response."""
+
     errors: list[int]
+    """The error codes in the response."""
+
     brokers: list[tuple[int, str, int]]
+    """The node id, host and port of each broker, as the broker responded."""
 
     def fits(self, listing: Listing, addresses: ListenerAddresses) -> bool:
-        """Whether it holds what the client may list now, and the addresses that it gets now."""
+        """Whether the response has the client's present listing and present addresses."""
         return self.listing() is listing and all(
             addresses.endpoint(node) == at for node, at in self.endpoints.items()
         )
@@ -68,15 +74,15 @@ def request(state: ConnectionState, exchange: Exchange, body: bytes) -> Outcome:
     """Request the topics and add the namespaces that the listener lists to the response."""
     version = exchange.plan.version
     if not exchange.refreshed:
-        # The catalog says whose the topics are. Without topic ids a new one is not known by what
-        # the broker responds.
+        # The catalog owns the topics' names. Without topic ids the broker's response does not
+        # reveal a new topic.
         return Refresh.TOPICS if version < metadata.HAS_TOPIC_IDS else Refresh.CATALOG
     generic.require_open(state)
     many = len(state.worker.cluster.index.names()) > MANY
     if many or namespace_listing.are_many(state.view):
         generic.in_slices(exchange)
     exchange.kept = AllTopics(state.listing())
-    # A freeze need not wait for it: the names that it tells are those of when it is answered.
+    # A freeze need not wait for this request: its names are of the time of the response.
     exchange.spelled = {}
     exchange.flow = state.flow(exchange.plan.api_key, version, b"")
     namespaces = namespace_listing.listed(state.access)
@@ -88,7 +94,7 @@ def request(state: ConnectionState, exchange: Exchange, body: bytes) -> Outcome:
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int, kept: AllTopics
 ) -> bytes:
-    """The topics that the client may list now, by the names that it knows them by."""
+    """The topics that the client may list now, under the client's names."""
     if end - start < LONG or state.view.closed:
         cut = _cut(state, exchange.plan, buf, start, end, kept)
     else:
@@ -100,15 +106,15 @@ def response(
 
 
 def _cut_once(state: ConnectionState, plan: Plan, body: bytes, kept: AllTopics) -> Cut:
-    """The response that the same bytes gave this principal before, or a new one, which is kept."""
+    """The kept cut for this principal and the same bytes, or a new cut, which is kept."""
     answers, access = state.worker.kept_answers, state.access
     who = (access.view.settings, access.principal, access.host)
     cut: Cut | None = answers.find(plan.key, body, who)
-    # A listing stands for what the catalog and the index of topics say.
+    # A listing stands for a state of the catalog and of the index of topics.
     listing = state.listing()
     if cut is None or not cut.fits(listing, state.addresses):
         cut = _cut(state, plan, body, 0, len(body), kept)
-        if cut.listing() is listing:  # else this response had topics that were not known before
+        if cut.listing() is listing:  # else the response had new topics
             answers.keep(plan.key, body, who, cut, len(cut.body))
     return cut
 
@@ -116,7 +122,7 @@ def _cut_once(state: ConnectionState, plan: Plan, body: bytes, kept: AllTopics) 
 def _cut(
     state: ConnectionState, plan: Plan, buf: bytes, start: int, end: int, kept: AllTopics
 ) -> Cut:
-    """A broker's response cut to what the client may list, with the gateway's addresses."""
+    """A broker's response, cut to the client's listing, with the gateway's addresses."""
     spans = generic.response_spans(plan, buf, start, end)
     entries = metadata.entries(plan.version, buf, spans, end)
     unclear = _learn(state, plan.version, buf, entries)
@@ -144,16 +150,16 @@ def _cut(
 
 
 def _present(state: ConnectionState, kept: AllTopics) -> Listing:
-    """The client's listing now; while the catalog is out of date that of the request, because a
-    client that gets an empty list of topics gives up those that it has."""
+    """The client's present listing. While the catalog is out of date it is the request's listing,
+    because a client that gets an empty list of topics gives up the topics that it has."""
     return kept.listing if state.view.closed else state.listing()
 
 
 def _learn(
     state: ConnectionState, version: int, buf: bytes, entries: Sequence[Entry]
 ) -> set[bytes]:
-    """Note the topics and their ids. Returns new ones that look like a namespace's, of which the
-    catalog knew none when the request came: it may be as new, so whose they are is not known."""
+    """Note the topics and their ids. Returns new topics that look like a namespace's, but belonged
+    to no namespace when the request arrived: the catalog may be older, so their owner is unknown."""
     index, owner = state.worker.cluster.index, state.view.snapshot.owner
     has_ids = version >= metadata.HAS_TOPIC_IDS
     unclear: set[bytes] = set()
@@ -170,7 +176,7 @@ def _learn(
 
 
 def _names(view: View, listing: Listing, entries: Sequence[Entry]) -> Iterator[Sequence[Shown]]:
-    """What the client knows each topic by, if it may list it: its own name, and links to it."""
+    """The names of each topic that the client may list: its own name, and links to it."""
     shown, links, moved = listing.shown, listing.links, view.has_topic_ids
     for _, _, _, _, flat in paced(entries):
         name = shown.get(flat)
@@ -181,7 +187,7 @@ def _names(view: View, listing: Listing, entries: Sequence[Entry]) -> Iterator[S
 def _errors_left(
     spans: Sequence[Span], entries: Sequence[Entry], shown: Sequence[Sequence[Shown]]
 ) -> list[int]:
-    """The error codes of a response but for those of topics that are not shown."""
+    """The error codes of a response, without the codes of topics that are not shown."""
     begins = [begin for begin, _, _, _, _ in eased(entries)]
     behind = entries[-1][3] if entries else 0
     return [
