@@ -271,7 +271,7 @@ def _index_before(buf: bytes, start: int, size: int, flexible: bool) -> int:
 def discount_rejected(
     state: ConnectionState, exchange: Exchange, buf: bytes, spans: list[Span]
 ) -> None:
-    """Do not count the batches that the broker rejected, because producers mostly resend them.
+    """Do not count the batches that the broker rejected: producers mostly resend them.
     ``spans`` are the spans of the response."""
     failed: set[tuple[bytes, int]] = set()
     flat = b""

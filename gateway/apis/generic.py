@@ -391,7 +391,7 @@ def forward_renamed(state: ConnectionState, exchange: Exchange, body: bytes) -> 
     """Forward a body in logical names, in which nothing is denied. Names from a listing may be
     frozen: the listing shows such topics until the names change hands."""
     renamer = renamer_for(state, exchange, thawed=True)
-    # The limit is off, because "all topics" was expanded to names, however many there are.
+    # The limit is off: "all topics" was expanded to names, however many there are.
     spans = request_spans(exchange.plan, body, 0, len(body), most=math.inf)
     if exchange.plan.key == _METADATA_V0:
         spans = [span for span in eased(spans) if span[3] != _NO_TOPIC_AT_ALL]

@@ -22,7 +22,7 @@ from protocol.splice import Edit, splice
 def request_of(api: Declaration, version: int, handler: RequestHandler) -> RequestHandler:
     """The handler of an API's requests, which in a tree get the cluster's own node ids. ``handler``
     itself if the requests hold no node ids, and for APIs with record bytes: their handlers convert
-    node ids themselves, because no request may wait there for another call."""
+    node ids themselves, as no request may wait there for another call."""
     message = f"{api.name}Request"
     if api.records is not Records.NONE or not has_nodes(message, version):
         return handler

@@ -35,7 +35,7 @@ API_VERSIONS: Final = 18
 
 UNKNOWN_API: Final = -1
 UNKNOWN_VERSION: Final = -1
-"""Counted in place of numbers that a client could choose freely, because flows must stay few."""
+"""Counted in place of numbers that a client could choose freely: flows must stay few."""
 
 PLANS: Final[dict[int, Plan]] = {}
 """Plans made so far, by key: ``api_key << 16 | version``."""
@@ -83,7 +83,7 @@ def _make(api_key: int, version: int) -> Plan | None:
 def prepare() -> None:
     """Make the plans of Produce and Fetch, so that no client's first record waits for them.
 
-    A plan takes some milliseconds, because kio's module is loaded and walkers are generated.
+    A plan takes some milliseconds: kio's module is loaded and walkers are generated.
     """
     for api in (produce.API, fetch.API):
         for version in api.versions:

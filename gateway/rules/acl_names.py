@@ -36,7 +36,7 @@ from gateway.views.spelling import MAX_SPELLED, id_owner, parse_absolute, with_c
 from gateway.views.view import MAX_ID_BYTES, View
 
 _REST: Final = "t"
-"""Stands for the rest of a name, because a legal spelling can only be parsed with a topic."""
+"""Stands for the rest of a name: a legal spelling can only be parsed with a topic."""
 
 _KINDS: Final = tuple(kind for kind in ResourceType if kind > ResourceType.ANY)
 _STORED: Final = (PatternType.LITERAL, PatternType.PREFIXED)

@@ -53,7 +53,7 @@ def before_login(version: int, served: Any, decided: Mapping[int, Declaration]) 
 
     ``served`` is that broker's ApiVersionsResponse, of any version. The gateway does not query a
     broker here, because the client may never authenticate. Before v4, features whose lowest version
-    is 0 are left out, because the client would reject a minimum of 0 (KIP-1022).
+    is 0 are left out: the client would reject a minimum of 0 (KIP-1022).
     """
     shared = (_shared(each, decided) for each in served.api_keys)
     api_keys = [

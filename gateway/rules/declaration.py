@@ -122,7 +122,7 @@ class Needs:
     empty_group: bool = False
     """Whether brokers serve the empty group id "for backwards compatibility", as the group of
     offsets without members (GroupCoordinatorService). Brokers reject other requests with the empty
-    id. Under a home the gateway rejects them, because the broker's id is then not empty."""
+    id. Under a home the gateway rejects them: the broker's id is then not empty."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from protocol.walkers import Span
 ERROR_TEXT = int(Kind.ERROR_TEXT)
 _TOKEN = re.compile(rb"[a-zA-Z0-9._-]+")
 _WITHHELD = b"(another topic)"
-# Matched only where a word begins, because a client chooses the quoted text and its length.
+# Matched only where a word begins: a client chooses the quoted text and its length.
 _ADDRESS = re.compile(rb"(?<![a-zA-Z0-9._-])[a-zA-Z0-9._-]*[a-zA-Z0-9_-]:\d{2,5}\b")
 _NO_ADDRESS = b"(a broker)"
 

@@ -37,7 +37,7 @@ MAX_BROKERS: Final = 1_000
 lists them."""
 
 MAX_VERSIONS: Final = 500
-"""APIs, or features, of one cluster, because each client's ApiVersions reads all of them."""
+"""APIs, or features, of one cluster: each client's ApiVersions reads all of them."""
 
 MAX_PARTITIONS: Final = 100_000
 """Partitions of one topic."""

@@ -88,7 +88,7 @@ class TopicRegex:
     def matching(self, names: Iterable[str]) -> tuple[str, ...]:
         """The names that the whole expression matches, in their order."""
         matches = self._compiled.fullmatch
-        # A pause before each name, because a name may take 20 ms.
+        # A pause before each name: one name may take 20 ms.
         return tuple(name for name in paced(names, every=1) if matches(name) is not None)
 
 

@@ -137,8 +137,8 @@ def error_response(
     AbstractRequest.getErrorResponse: the response's own error has the code, or else each item's.
 
     ``message`` goes into the response, where it has a field for that. Returns ``b""`` for a Produce
-    request with acks=0, which has no response. Raises ProtocolError if the request cannot be read or
-    its version is unknown.
+    request with acks=0, which has no response. Raises ProtocolError for an unreadable request, and
+    for an unknown version.
     """
     rejection = api.rejection(version, request_body, code)
     if rejection is not None:

@@ -109,7 +109,7 @@ def _takes_types(state: ConnectionState) -> bool:
 
 def _with_type(version: int, body: bytes, joined: tuple[str, str]) -> bytes:
     """A SyncGroup of an older version with the type and protocol with which its member joined. A
-    member id may have had several types, because KIP-848 lets clients choose the id, so the broker
+    member id may have had several types (KIP-848 lets clients choose the id), so the broker
     has to check that this type is the group's."""
     newer = at_version(SYNC_GROUP, version, FIRST_WITH_TYPE, body)
     asked: Any = messages.parse("SyncGroupRequest", FIRST_WITH_TYPE, newer)

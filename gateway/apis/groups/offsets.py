@@ -41,7 +41,7 @@ def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
     """Restore the names. The v10 response to "all" holds topic ids alone, so ids that are not known
-    to belong to this view are dropped. Requested ids are known, because the index keeps the ids of
+    to belong to this view are dropped. Requested ids are known: the index keeps the ids of
     deleted topics."""
     plan, index = exchange.plan, state.worker.cluster.index
     far = None if state.tree is None else generic.far_topics(state, exchange)

@@ -1,7 +1,7 @@
 """Fetch (API 1): names and ids of topics are rewritten and restored, record bytes are never
 touched.
 
-Needs READ on each topic. A broker's replica id is rejected, because clients are not brokers. Fetch
+Needs READ on each topic. A broker's replica id is rejected: clients are not brokers. Fetch
 sessions (KIP-227) belong to their connection, while a broker serves any session to any client, so
 the gateway never forwards a session id that was not given to this connection. An incremental fetch
 with such an id gets FETCH_SESSION_ID_NOT_FOUND; a full fetch (epoch 0 or -1), which only ends a

@@ -79,7 +79,7 @@ def request(
 def mark_ids(state: ConnectionState, exchange: Exchange, body: bytes) -> None:
     """Put the cluster's number into an idempotent producer's id, because brokers identify the
     producers of a partition by the id alone, and accept any id (tried on Kafka 4.3.1). An id for a
-    transactional id is not changed, because its coordinator knows it."""
+    transactional id is not changed: its coordinator knows it."""
     plan, number = exchange.plan, state.worker.number
     if messages.parse("InitProducerIdRequest", plan.version, body).transactional_id is None:
         exchange.then(lambda answer: marked(plan.version, answer, number))

@@ -91,7 +91,7 @@ def request(
     """Decide a whole request."""
     spans = generic.request_spans(exchange.plan, buf, start, end)
     if len(spans) > FEW and not may_pause():
-        # The request's size does not show the time to decide it, because records cost nothing.
+        # The request's size does not show the time to decide it: records cost nothing.
         raise generic.ManyItems
     edits = _rename(state, exchange, buf, end, spans)
     if edits is not None:
@@ -169,7 +169,7 @@ def _rename(
 ) -> list[Edit] | None:
     """Edits for the spans, counted on the flow of each topic; None if an item is denied.
 
-    Decides like :class:`gateway.rules.rename.RequestRenamer`, in a single loop, because this is the
+    Decides like :class:`gateway.rules.rename.RequestRenamer`, in a single loop: this is the
     hottest path.
     """
     plan = exchange.plan

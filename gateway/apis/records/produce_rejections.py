@@ -97,7 +97,7 @@ def reject(
     if any(kind == ACKS and value == ACKS_NONE for kind, _, _, value in eased(spans)):
         first = next(iter((rejections.topics | rejections.ids).values()), None)
         why = first.message if first else "two spellings of one topic"
-        # As Kafka does, because the producer would not notice the error otherwise.
+        # As Kafka does: the producer would not notice the error otherwise.
         raise Unanswerable(f"Produce with acks=0 was rejected: {why}")
     return (
         _raise_acks_of_rest(state, exchange, outcome) if isinstance(outcome, Forward) else outcome
@@ -259,7 +259,7 @@ def reject_old(version: int, body: bytes, code: int) -> bytes:
     """The response to a Produce request of version 0 to 2, with ``code`` for each partition.
 
     Empty for acks=0, which has no response. Raises ProtocolError, also for a request beyond
-    ``MOST_OLD`` or ``LONGEST_OLD``, because it is answered in a single turn of the event loop.
+    ``MOST_OLD`` or ``LONGEST_OLD``, which is answered in a single turn of the event loop.
     """
     try:
         (acks,) = _INT16.unpack_from(body, 0)

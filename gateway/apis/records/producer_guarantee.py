@@ -47,7 +47,7 @@ WEAK_ACKS: Final = frozenset({0, 1})
 
 LEAST_TIMEOUT_MS: Final = 30_000
 """The least timeout_ms after acks were raised: the default of producers (request.timeout.ms). A
-producer with acks=0 or acks=1 may send less, because brokers use it for acks=all only."""
+producer with acks=0 or acks=1 may send less: brokers use it for acks=all only."""
 
 MOST_TIMEOUT_MS: Final = 60_000
 """The most timeout_ms that is forwarded, because moves and deletions wait for forwarded requests
@@ -112,7 +112,7 @@ def is_met(
 
 def _raise_acks(buf: bytes, at: int, edits: list[Edit]) -> None:
     """Add the edit of the acks at ``at``, and of the timeout after them, to the other edits, which
-    are sorted. If the topic's edit follows soon, both become a single edit, because a frame with a
+    are sorted. If the topic's edit follows soon, both become a single edit: a frame with a
     single edit is sent in one piece."""
     behind, strongest = at + RAISED_SIZE, raised(buf, at)
     if edits:

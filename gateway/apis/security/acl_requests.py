@@ -98,7 +98,7 @@ async def describe_acls(context: Context, access: Access, version: int, body: by
     shown = await _shown(batch.access, rights, wanted)
     if len(shown) <= _AT_ONCE:
         return Answered(description_response(version, shown))
-    # In a thread, because 100,000 ACLs take seconds.
+    # In a thread: 100,000 ACLs take seconds.
     return Answered(await asyncio.to_thread(description_response, version, shown))
 
 

@@ -3,8 +3,8 @@ KIP-140), DescribeUserScramCredentials and AlterUserScramCredentials (50 and 51,
 DescribeClientQuotas (48, KIP-546).
 
 The gateway answers these APIs itself, by ``gateway.changes``, which checks the principal's rights
-and translates names. The gateway has no quotas, but tools that show users also request quotas: the list
-is empty, for principals with DESCRIBE_CONFIGS on the cluster.
+and translates names. The gateway has no quotas, but tools that show users also request quotas: the
+list is empty, for principals with DESCRIBE_CONFIGS on the cluster.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def _unknown_quota(request: Any) -> Denied | None:
             return Denied(INVALID_REQUEST, message, "request")
     for component in paced(request.components):
         if component.entity_type not in _QUOTA_ENTITIES:
-            # Kafka's text, cut because a response's string is no longer than a request's.
+            # Kafka's text, cut: a response's string is no longer than a request's.
             message = f"Unsupported entity type {component.entity_type[:_SHOWN_LENGTH]}"
             return Denied(UNSUPPORTED_VERSION, message, "request")
     return None

@@ -27,13 +27,13 @@ from protocol.pausing import eased, paced
 
 MIN_ITERATIONS: Final = 4_096
 MAX_ITERATIONS: Final = 16_384
-"""Kafka's upper bound, for both mechanisms, because every login has to compute the iterations."""
+"""Kafka's upper bound, for both mechanisms: every login has to compute the iterations."""
 
 MAX_USER_BYTES: Final = 1_024
 MIN_SALT_BYTES: Final = 12
 MAX_SALT_BYTES: Final = 1_024
 """Kafka has no bounds for salts; its clients make salts of 26 bytes or more. A shorter salt would
-prevent every login, because scramp, which checks logins, rejects it."""
+prevent every login: scramp, which checks logins, rejects it."""
 
 
 @dataclass(frozen=True, slots=True)

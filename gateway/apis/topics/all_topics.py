@@ -159,7 +159,7 @@ def _learn(
     state: ConnectionState, version: int, buf: bytes, entries: Sequence[Entry]
 ) -> set[bytes]:
     """Note the topics and their ids. Returns new topics that look like a namespace's, but belonged
-    to no namespace when the request arrived: the catalog may be older, so their owner is unknown."""
+    to no namespace when the request arrived: the catalog may be older, so the owner is unknown."""
     index, owner = state.worker.cluster.index, state.view.snapshot.owner
     has_ids = version >= metadata.HAS_TOPIC_IDS
     unclear: set[bytes] = set()

@@ -1,10 +1,10 @@
 """DescribeConfigs, AlterConfigs and IncrementalAlterConfigs (APIs 32, 33 and 44): the configs of
-topics and namespaces; all other resources are rejected, because a broker's configs hold its
+topics and namespaces; all other resources are rejected: a broker's configs hold its
 addresses.
 
-Topic names are rewritten. Describing needs DESCRIBE_CONFIGS on the resource and altering
-ALTER_CONFIGS. Where a request names a namespace, a topic in one or a virtual config
-(``gateway.…``), or alters a topic while there are policies, the gateway carries it out itself.
+Topic names are rewritten. Describing needs DESCRIBE_CONFIGS on the resource, altering needs
+ALTER_CONFIGS. If a request names a namespace, a topic in a namespace or a virtual config
+(``gateway.…``), or if it alters a topic while there are policies, the gateway carries it out.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ NO_NAME = {
     ALTER: _DEFAULT_TOPICS,
     INCREMENTAL_ALTER: _DEFAULT_TOPICS,
 }
-"""A broker's own answers to an empty topic name, which would mean the defaults of all topics
+"""A broker's own responses to an empty topic name, which would mean the defaults of all topics
 (ConfigResource)."""
 
 _NAMED_BY = ("resource_type", "resource_name")
@@ -54,7 +54,7 @@ RESOURCE_NAME = int(Kind.RESOURCE_NAME)
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Forward topics under their flat names, or carry the request out; reject all else."""
+    """Forward topics under their flat names, or carry the request out; reject other resources."""
     plan = exchange.plan
     generic.request_spans(plan, buf, start, end)
     if not exchange.refreshed:
@@ -69,7 +69,7 @@ def request(
         if isinstance(left, Answer):
             return left
         body, spans = left, generic.request_spans(plan, left, 0, len(left))
-    # At the broker a change could wait until the topic was moved to where policies apply.
+    # At the broker a change could wait until a policy applies to the topic, because it was moved.
     done_here = plan.name != DESCRIBE and state.worker.judge.policies.judges
     if VIRTUAL in body or any(
         kind == TOPIC_NAME and value and (done_here or concerns_namespaces(state, value))
@@ -104,8 +104,8 @@ def response(
 ) -> list[Edit] | bytes:
     """Restore the topics' names and the error texts.
 
-    Raises ProtocolError for any other resource, as none was forwarded: its name would be the
-    broker's own.
+    Raises ProtocolError for any other resource: only topics were forwarded, and the name of
+    another resource would be the broker's own.
     """
     spans = _as_topics(generic.response_spans(exchange.plan, buf, start, end))
     if any(kind == RESOURCE_NAME for kind, _, _, _ in eased(spans)):
@@ -116,7 +116,7 @@ def response(
 def _each(
     resources: Iterable[Any], denied: Mapping[ConfigResource, Denied]
 ) -> Iterator[tuple[bytes, Denied]]:
-    """The denied ones of a request's resources, as often as it has them."""
+    """The denied resources of a request, each as often as the request has it."""
     for resource in resources:
         name = resource.resource_name.encode()
         why = denied.get((resource.resource_type, name))
@@ -147,7 +147,7 @@ def _resource_rejections(
 
 
 def _as_topics(spans: list[Span]) -> list[Span]:
-    """The spans, with the names of topic resources as topic names."""
+    """The spans, in which the names of topic resources are topic names."""
     resource_type = 0
     topics: list[Span] = []
     for span in eased(spans):

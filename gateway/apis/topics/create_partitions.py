@@ -1,6 +1,6 @@
 """CreatePartitions (API 37): topic names are rewritten and need ALTER.
 
-Forwarded, unless any policy judges topics: then the gateway carries it out (``gateway.changes``).
+Forwarded, unless a policy judges topics: then the gateway carries it out (``gateway.changes``).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from gateway.rules.volume_items import of_topic
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Carry it out here where there are policies, even where none applies to these topics: behind
-    another request of its connection it could wait at the broker until they were moved to where
-    one does."""
+    """Carry the request out while there are policies, even if no policy applies to its topics: at
+    the broker it could wait behind another request of its connection until the topics were moved
+    to where a policy applies."""
     if not state.worker.judge.policies.judges:
         return generic.request(state, exchange, buf, start, end)
     generic.request_spans(exchange.plan, buf, start, end)

@@ -1,11 +1,11 @@
 """CreateTopics (API 19): topics and, under names that end in ``:``, namespaces.
 
-Needs CREATE on each, or on the cluster for names of the default namespace. A request that names a
-namespace, a topic in one, a topic under a policy or a virtual config (``gateway.…``) is carried out
-by the gateway; any other is forwarded under flat names, without topics whose names are rejected.
-Configs in the response need DESCRIBE_CONFIGS (KIP-525). Brokers that serve v2 and later only (Kafka
-4, KIP-896) get v0 and v1 as v2: the request of v1 has the same bytes, v0 has no validate_only;
-their responses have no throttle time, v0's no error messages.
+Needs CREATE on each, or on the cluster for names of the default namespace. The gateway carries out
+a request that names a namespace, a topic in a namespace, a topic under a policy or a virtual config
+(``gateway.…``). It forwards any other request under flat names, without topics whose names are
+rejected. Configs in the response need DESCRIBE_CONFIGS (KIP-525). If the brokers serve only v2 and
+later (Kafka 4, KIP-896), v0 and v1 are forwarded as v2: a v1 request has the same bytes, v0 lacks
+validate_only. Responses of v0 and v1 have no throttle time, those of v0 no error messages.
 """
 
 from __future__ import annotations
@@ -52,15 +52,15 @@ from protocol.pausing import eased
 from protocol.splice import Edit
 
 TRANSLATED_TO: Final = 2
-"""The version on the wire to the broker for versions 0 and 1."""
+"""The version in which requests of versions 0 and 1 are forwarded."""
 
 FIRST_WITH_DEFAULTS: Final = 4
-"""The first version that knows the brokers' default counts (KIP-464)."""
+"""The first version with the brokers' default counts (KIP-464)."""
 
 DEFAULT_COUNT: Final = -1
 
 FIRST_WITH_CONFIGS: Final = 5
-"""The first version whose response holds configs."""
+"""The first version whose response has configs."""
 
 _NOT_VALIDATE_ONLY: Final = b"\x00"
 """The field that v1 added at the end of the request."""
@@ -76,13 +76,14 @@ _HIDDEN: Final[dict[str, object]] = {
 
 
 class OnlyValidated(Kept):
-    """Marks an exchange whose topics are not created (v1+: validate_only)."""
+    """Marks an exchange whose topics are only validated, not created (v1+: validate_only)."""
 
 
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Carry out what concerns namespaces or policies; forward all else, less rejected names."""
+    """Carry out requests about namespaces or policies; forward other requests, without rejected
+    names."""
     generic.request_spans(exchange.plan, buf, start, end)
     if not exchange.refreshed:
         return Refresh.CATALOG
@@ -129,7 +130,7 @@ def request(
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Note the topics created, with their ids (v7+), for the index; restore the names."""
+    """Note the created topics, with their ids (v7+), for the index; restore the names."""
     spans = generic.response_spans(exchange.plan, buf, start, end)
     if not isinstance(exchange.kept, OnlyValidated):
         for flat, topic_id in without_error(spans):
@@ -168,8 +169,8 @@ def response_from_v2(version: int, body: bytes) -> bytes:
 
 
 def _rejections(state: ConnectionState, topics: Sequence[Any]) -> Rejections:
-    """Topics that have no place in the view, and second spellings: a copy of the first, or if the
-    two contradict each other an error for both."""
+    """Rejections of topics that have no place in the view, and of second spellings: a second
+    spelling gets a copy of the first's answer, or, if the two contradict, both get an error."""
     rejections = Rejections()
     firsts: dict[bytes, Any] = {}
     for topic in eased(topics):

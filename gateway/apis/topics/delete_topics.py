@@ -1,9 +1,9 @@
 """DeleteTopics (API 20): topics by name or id and, under names that end in ``:``, namespaces.
 
-Needs DELETE on each, and of a namespace on all that is in it. A request that names a namespace, a
-topic in one or a topic with a catalog entry is carried out by the gateway; any other is forwarded
-under flat names. Denied topics get their errors; one denied by id is named if the client may
-describe it (ControllerApis).
+Needs DELETE on each topic, and for a namespace on everything in it. The gateway carries out a
+request that names a namespace, a topic in a namespace or a topic with a catalog entry, and forwards
+any other request under flat names. Denied topics get their errors. If a topic was denied by id, its
+answer has its name only if the client may describe it (ControllerApis).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ FIRST_WITH_IDS: Final = 6
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Carry out what concerns namespaces; forward all else, less what is denied."""
+    """Carry out requests about namespaces; forward other requests, without denied topics."""
     spans = generic.request_spans(exchange.plan, buf, start, end)
     if not exchange.refreshed:
         return Refresh.TOPICS if _needs_topics(state, spans) else Refresh.CATALOG
@@ -81,7 +81,7 @@ def response(
 
 
 def _add_spellings(state: ConnectionState, exchange: Exchange, spans: list[Span]) -> None:
-    """Show the names of topics deleted by id, also to a client that may not describe them."""
+    """Show the names of topics that were deleted by id, even to a client that may not describe."""
     spelled = exchange.spelled = dict(exchange.spelled or {})
     for kind, _, _, flat in eased(spans):
         if kind == TOPIC_NAME and flat and flat not in spelled:
@@ -91,8 +91,8 @@ def _add_spellings(state: ConnectionState, exchange: Exchange, spans: list[Span]
 
 
 def _needs_topics(state: ConnectionState, spans: list[Span]) -> bool:
-    """Whether the cluster's topics have to be listed first: an id is not known, or the rights to
-    everything in a namespace are checked."""
+    """Whether the cluster's topics must be listed first, because an id is not known or the
+    rights to everything in a namespace are checked."""
     name_of = state.worker.cluster.index.name_of
     ends = endings(state.view)
     for kind, _, _, value in eased(spans):
@@ -104,7 +104,7 @@ def _needs_topics(state: ConnectionState, spans: list[Span]) -> bool:
 
 
 def _denied_ids(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied]:
-    """Denials for the topics that are named by id and may not be deleted."""
+    """Denials for the topics that the request names by id and the client may not delete."""
     access = state.access
     if not access.authorizes:
         return {}
@@ -113,7 +113,7 @@ def _denied_ids(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied
         if kind != TOPIC_ID or not any(value):
             continue
         flat = _flat_of(state, value)
-        # Its topic may become known before the deletion, which no ACL would have allowed.
+        # Denied here: the topic may become known before a deletion that no ACL allowed.
         unknown = Denied(UNKNOWN_TOPIC_ID, "Unknown topic id.", "topic_id")
         named = None if flat is None else admin_rights.resource_by_id(access, flat, value)
         why = unknown if named is None else admin_rights.deletion(access, named)
@@ -123,7 +123,7 @@ def _denied_ids(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied
 
 
 def _shown(state: ConnectionState, topic_id: bytes) -> str | None:
-    """The name of a topic that may not be deleted, if the client may describe it."""
+    """The name of a topic that the client may not delete, if the client may describe it."""
     flat = _flat_of(state, topic_id)
     if flat is None or state.access.by_id(DESCRIBE, flat, topic_id) is not None:
         return None

@@ -1,9 +1,9 @@
 """DescribeTopicPartitions (API 75, KIP-966): topics by name, or all of them, page by page.
 
-Names are rewritten and need DESCRIBE; denied topics get an error each. "All" is requested by
-explicit names: those that the view lists. Namespaces that a request names, or that its listener
-lists, are answered here, among the topics. A page begins at the request's cursor and ends at the
-response's, in the order of flat names, which is the broker's. A namespace counts as one partition.
+Names are rewritten and need DESCRIBE; each denied topic gets an error. "All" topics are requested
+by the names that the view lists. The gateway answers the namespaces that a request names, or that
+its listener lists, among the topics. A page begins at the request's cursor and ends at the
+response's, in the broker's order, by flat name. A namespace counts as a partition.
 """
 
 from __future__ import annotations
@@ -49,26 +49,27 @@ NO_CURSOR = Denied(INVALID_REQUEST, "The cursor's topic is not among the topics.
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The page that a request asks for of a list with namespaces.
-
-    ``cursor`` is the name it begins at, None for the beginning, and ``limit`` its partitions at
-    most. ``order`` maps the names to their places in the request; empty for "all".
-    """
+    """The page of a list with namespaces that a request asks for."""
 
     cursor: str | None
+    """The name at which the page begins; None: at the beginning."""
+
     limit: int
+    """The most partitions on the page."""
+
     order: Mapping[str, int]
+    """The requested names -> their positions in the request; empty for "all"."""
 
 
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Expand an empty list, which asks for all; answer namespaces; reject denied names."""
+    """Expand an empty list, which requests all topics; answer namespaces; reject denied names."""
     spans = generic.request_spans(exchange.plan, buf, start, end)
     version, body = exchange.plan.version, buf[start:end]
     requested = messages.parse(_REQUEST, version, body)
     if requested.cursor is not None and requested.cursor.partition_index < 0:
-        # A broker rejects all of it, whatever it names (DescribeTopicPartitionsRequestHandler).
+        # A broker rejects the whole request (DescribeTopicPartitionsRequestHandler).
         count_first_topic(state, exchange, spans)
         return generic.answer_error(exchange, body, NO_PARTITION)
     if _is_elsewhere(state, requested):
@@ -93,8 +94,8 @@ def request(
 
 
 def _is_elsewhere(state: ConnectionState, requested: Any) -> bool:
-    """Whether the cursor is no topic that is requested. A broker rejects that request; where the
-    cursor is a name that no topic can have here, there is none to forward."""
+    """Whether the cursor is not among the requested topics and has a name that no topic can have
+    here. A broker rejects such a request, but the gateway has no name to forward for the cursor."""
     cursor = requested.cursor
     if cursor is None or cursor.topic_name in {
         "",
@@ -108,7 +109,7 @@ def _is_elsewhere(state: ConnectionState, requested: Any) -> bool:
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Note the topic ids, restore the names; the response holds no address."""
+    """Note the topic ids and restore the names; the response holds no address."""
     spans = generic.response_spans(exchange.plan, buf, start, end)
     learn_ids(state, spans)
     return generic.restore(state, exchange, buf, start, end, spans)
@@ -127,7 +128,7 @@ def _describe_all(state: ConnectionState, exchange: Exchange, requested: Any) ->
     limit = volume_pages.page_limit(requested)
     requested, names, following = listed_pages.wanted(state.listing(), requested, start, limit)
     exchange.then(lambda answer: listed_pages.without_gone(version, answer, following))
-    # Until a frozen topic changes hands it is shown to those who see it now.
+    # A frozen topic is listed until its name changes hands.
     thawed = state.without_freezes() if state.view.frozen else state
     outcome = _by_name(thawed, exchange, requested, names)
     exchange.flow, exchange.others = state.flow(exchange.plan.api_key, version, b""), None
@@ -141,8 +142,8 @@ def _describe(
     names: Sequence[str],
     namespaces: Mapping[str, str],
 ) -> Outcome:
-    """Forward a page for topics by name, and add those of ``namespaces`` (name to tier path) that
-    belong to it to the response."""
+    """Forward a page for topics by name, and add the ``namespaces`` (name -> tier path) on the page
+    to the response."""
     access = state.access
 
     def place(name: str) -> str | None:
@@ -152,7 +153,7 @@ def _describe(
     cursor = page(requested).cursor
     _add_namespaces(state, exchange, requested, namespaces)
     if cursor is not None and namespace_listing.described(access, cursor):
-        # The broker knows no such topic: its page begins with the first one behind it.
+        # The broker knows no namespace, so its page begins with the first topic after it.
         start = place(cursor) or ""
         names = [name for name in names if (place(name) or start) >= start]
         requested = replace(requested, cursor=None)
@@ -162,7 +163,7 @@ def _describe(
 def _add_namespaces(
     state: ConnectionState, exchange: Exchange, requested: Any, namespaces: Mapping[str, str]
 ) -> None:
-    """Add those of ``namespaces`` that belong to the page to the response."""
+    """Add the ``namespaces`` that are on the page to the response."""
     version, access, wanted = exchange.plan.version, state.access, page(requested)
 
     def place(name: str) -> str | None:
@@ -170,7 +171,7 @@ def _add_namespaces(
 
     start = None if wanted.cursor is None else place(wanted.cursor)
     every = {name: flat_prefix(path) for name, path in paced(namespaces.items())}
-    # However many there are, the response is made of no more than one page of them.
+    # Limited to a page, however many namespaces there are.
     prefixes = on_page(every, start, wanted.limit)
     node = namespace_listing.leader(state)
     exchange.then(lambda answer: add_namespaces(version, answer, wanted, prefixes, place, node))
@@ -184,13 +185,13 @@ def _by_name(
     if expanded is None:
         exchange.flow = exchange.flow or state.flow(exchange.plan.api_key, version, b"")
         return Answer(messages.write(messages.build(messages.message_class(_RESPONSE, version))))
-    # Not forward_renamed: the cursor is the client's, and may name a denied topic.
+    # Not forward_renamed: the cursor is the client's and may name a denied topic.
     return generic.redecide(state, exchange, expanded, generic.request)
 
 
 def from_cursor(requested: Any) -> Any:
-    """A request without an empty name that stands before its cursor: a broker does not look at it
-    there, and rejects the request otherwise."""
+    """A request without an empty name that precedes its cursor: a broker skips such a name there,
+    and rejects the request for it elsewhere."""
     cursor = requested.cursor
     topics = tuple(topic for topic in eased(requested.topics) if topic.name)
     if cursor is None or not cursor.topic_name or len(topics) in (0, len(requested.topics)):
@@ -199,10 +200,10 @@ def from_cursor(requested: Any) -> Any:
 
 
 def request_by_name(requested: Any, names: Iterable[str]) -> bytes | None:
-    """The same request for these topics; None without a name, which would request all.
+    """The same request for these topics; None without a name: an empty list requests all.
 
-    The broker wants the cursor's topic among the topics, so it stays even when it is not listed
-    any more: it is then answered like any topic that was requested by name.
+    The broker requires the cursor's topic among the topics. So the topic stays in the request even
+    if it is no longer listed; it is then answered like any topic that was requested by name.
     """
     chosen = dict.fromkeys(names)
     if requested.cursor is not None:
@@ -224,8 +225,8 @@ def page(requested: Any) -> Page:
 def with_cursor_among(
     requested: Any, names: Sequence[str], place: Callable[[str], str | None]
 ) -> Any:
-    """The same request, whose cursor is spelled as in ``names``: in another spelling its topic
-    would be requested, and answered, twice. ``place`` is as in :func:`add_namespaces`."""
+    """The same request, with its cursor spelled as in ``names``: in another spelling the cursor's
+    topic would be requested, and answered, twice. ``place`` is as in :func:`add_namespaces`."""
     cursor = requested.cursor
     if cursor is None or cursor.topic_name in names:
         return requested
@@ -237,9 +238,9 @@ def with_cursor_among(
 
 
 def on_page(namespaces: Mapping[str, str], start: str | None, limit: int) -> dict[str, str]:
-    """Those of ``namespaces`` (name to flat prefix) that a page of ``limit`` partitions can hold,
-    from ``start`` on (None: from the first one), and the one that its cursor may name: each takes a
-    partition, whatever topics are between them."""
+    """The ``namespaces`` (name -> flat prefix) that may be on a page of ``limit`` partitions that
+    begins at ``start`` (None: at the first), and the namespace that the page's cursor may name.
+    Each counts as a partition, whatever topics come between them."""
     behind = {
         name: prefix
         for name, prefix in paced(namespaces.items())
@@ -259,11 +260,11 @@ def add_namespaces(
     place: Callable[[str], str | None],
     leader: int,
 ) -> bytes:
-    """The response with those of ``namespaces`` (name to flat prefix) that belong to its page, led
-    by the node ``leader``.
+    """The response with the ``namespaces`` (name -> flat prefix) on its page, each led by the node
+    ``leader``.
 
-    ``place`` gives the flat name of a topic, or a namespace's prefix; a name without one has an
-    error, which every page shows.
+    ``place`` returns the flat name of a topic, or a namespace's prefix. A name without a place has
+    an error, which is on every page.
     """
     response = messages.parse(_RESPONSE, version, body)
     end = response.next_cursor
@@ -294,8 +295,8 @@ def add_namespaces(
 
 
 def _namespace_entry(topic_class: type, name: str, leader: int) -> Any:
-    """A namespace's entry. Its one partition stays if no broker can lead it: kafka-topics reads the
-    first partition of every topic that it describes."""
+    """A namespace's entry. It has a partition even if no broker can lead the partition, because
+    kafka-topics reads the first partition of every topic that it describes."""
     replicas = () if leader == namespace_listing.NO_LEADER else (leader,)
     partition = make(
         element_class(topic_class, "partitions"),
@@ -304,7 +305,7 @@ def _namespace_entry(topic_class: type, name: str, leader: int) -> Any:
             "leader_epoch": _NO_EPOCH,
             "replica_nodes": replicas,
             "isr_nodes": replicas,
-            # Java's client fails on null in their place.
+            # Empty arrays: Java's client fails on null.
             "eligible_leader_replicas": (),
             "last_known_elr": (),
         },
@@ -313,9 +314,9 @@ def _namespace_entry(topic_class: type, name: str, leader: int) -> Any:
 
 
 def _cut(placed: list[tuple[str, Any]], limit: int) -> tuple[list[Any], tuple[str, int] | None]:
-    """The entries that fit a page, in their order, and the topic and partition that come next.
+    """The entries that fit a page, in their order, and the next topic and partition.
 
-    Two spellings of one topic are in the same place, and cut alike.
+    Two spellings of a topic have the same place, and are cut alike.
     """
     shown: list[Any] = []
     for _, same in groupby(sorted(placed, key=itemgetter(0)), key=itemgetter(0)):
@@ -333,8 +334,9 @@ def _cut(placed: list[tuple[str, Any]], limit: int) -> tuple[list[Any], tuple[st
 def _adjusted(
     request: Any, is_rejected: Callable[[str], bool], first_spelling: Callable[[str], str]
 ) -> Any:
-    """A request that lost topics: the broker wants the cursor's topic among the rest. If that one
-    is denied by now, begin anew: a client may see a topic twice, but misses none."""
+    """A request that lost topics. The broker requires the cursor's topic among the rest; if this
+    topic was denied, the pages begin anew, so that a client may see a topic twice but misses no
+    topic."""
     cursor = request.cursor
     if cursor is None:
         return request

@@ -1,16 +1,17 @@
 """Metadata (API 3): topics by name or id, and the brokers at the gateway's addresses.
 
-Names are rewritten and need DESCRIBE; denied topics get an error each. "All" topics are cut to
-those that the view lists (:mod:`gateway.apis.topics.all_topics`). Namespaces that a request names,
-or that its listener lists, are answered here, among the topics. Brokers without an address here are
-left out.
+Names are rewritten and need DESCRIBE; each denied topic gets an error. "All" topics are cut to the
+topics that the view lists (:mod:`gateway.apis.topics.all_topics`). The gateway answers the
+namespaces that a request names, or that its listener lists, among the topics. Brokers without an
+address at this listener are left out.
 
-A broker that creates topics by Metadata would create one of a namespace without the configs that it
-inherits, one under a policy without judging it (KIP-108), and one whose name a new namespace takes
-at that moment inside of it. A topic may also be deleted before the broker comes to the request,
-which can wait for minutes behind another one of its connection. So a request that names any such
-topic, existing or not, is forwarded with auto-creation forbidden (v0 to v3 as v4), and the gateway
-creates what the broker would have created (``gateway.changes.topics``).
+A broker that creates topics by Metadata would create a namespace's topic without the configs that
+the topic inherits, would create a topic under a policy without judging it (KIP-108), and could
+create a topic in a new namespace that takes the topic's name at that moment. A topic may also be
+deleted before the broker reaches the request, which can wait for minutes behind another request of
+its connection. So if a request names any such topic, existing or not, it is forwarded with
+auto-creation forbidden (v0 to v3 as v4), and the gateway creates the topics that the broker would
+have created (``gateway.changes.topics``).
 """
 
 from __future__ import annotations
@@ -56,14 +57,14 @@ _NO: Final = b"\x00"
 
 
 class CreatedHere(Kept):
-    """Marks an exchange whose client allows auto-creation, which the broker is forbidden."""
+    """Marks an exchange whose client allows auto-creation, which is forbidden to the broker."""
 
 
 def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Expand "all", answer namespaces, reject denied names, and keep the broker from creating
-    topics that the gateway creates."""
+    """Expand "all", answer namespaces, reject denied names, and forbid the broker to create topics
+    that the gateway creates."""
     spans = generic.request_spans(exchange.plan, buf, start, end)
     version, body = exchange.plan.version, buf[start:end]
     allowed = version < metadata.FORBIDS_AUTO_CREATION or any(
@@ -91,7 +92,7 @@ def request(
 
 
 def _without_names(state: ConnectionState, exchange: Exchange, body: bytes) -> Outcome:
-    """Forward a request that names nothing: for all topics listed, or for the brokers alone."""
+    """Forward a request without names: for all listed topics, or for the brokers alone."""
     version = exchange.plan.version
     if metadata.wants_all(version, body):
         return all_topics.request(state, exchange, body)
@@ -102,7 +103,7 @@ def _without_names(state: ConnectionState, exchange: Exchange, body: bytes) -> O
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Note the topic ids, drop brokers without an address, restore the rest."""
+    """Note the topic ids, drop brokers without an address, restore the names."""
     plan, kept = exchange.plan, exchange.kept
     if isinstance(kept, AllTopics):
         return all_topics.response(state, exchange, buf, start, end, kept)
@@ -118,8 +119,8 @@ def response(
 def _answer_namespaces(
     state: ConnectionState, exchange: Exchange, body: bytes, names: list[bytes]
 ) -> Outcome | None:
-    """Answer for namespaces, and forward the other topics as if only they were named; None if no
-    existing namespace is named."""
+    """Answer namespaces, and forward the other topics as if only they were named; None if the
+    request names no existing namespace."""
     plan = exchange.plan
     found = namespace_listing.named(state.access, names)
     if found is None:
@@ -134,7 +135,7 @@ def _answer_namespaces(
     left = generic.without_topics(state, exchange, body, taken)
     assert isinstance(left, bytes)  # Metadata is always forwarded
     if plan.version == 0 and taken.keys() >= set(names):
-        # What is left is a placeholder, which names nothing that could be denied.
+        # Only a placeholder is left, a name that cannot be denied.
         return _forward(state, exchange, left)
     return generic.redecide(state, exchange, left, request)
 
@@ -145,21 +146,21 @@ def _forward(state: ConnectionState, exchange: Exchange, body: bytes) -> Outcome
 
 
 def _is_forbidden_to_broker(state: ConnectionState, names: Sequence[bytes]) -> bool:
-    """Whether the broker may create nothing for a request that allows auto-creation."""
+    """Whether the broker must create nothing for a request that allows auto-creation."""
     if not names:
         return False
-    # Policies that enforce may reject any topic of the default namespace; warnings reject none.
+    # Enforced policies may reject any topic of the default namespace; warnings reject no topic.
     policies = state.worker.judge.policies
     enforced = policies.judges and any(p.block.mode == "enforce" for p in policies.of(""))
-    # Of two topics one cannot be forbidden alone.
+    # Auto-creation is forbidden for every topic: a request cannot forbid it for some.
     return enforced or any(_may_be_of_namespace(state, name) for name in eased(names))
 
 
 def _may_be_of_namespace(state: ConnectionState, spelled: bytes) -> bool:
-    """Whether a name leads to a topic of a namespace, or to one that is stored like one."""
+    """Whether a name leads to a topic of a namespace, or to a topic that is stored like one."""
     found = state.view.resolve(spelled)
     if isinstance(found, Denied):
-        return False  # it is not forwarded at all
+        return False  # the name is not forwarded
     flat, snapshot = found.flat.decode(), state.view.snapshot
     return flat in snapshot.topics or may_be_captured(flat) or bool(snapshot.owner(flat).namespace)
 
@@ -167,8 +168,8 @@ def _may_be_of_namespace(state: ConnectionState, spelled: bytes) -> bool:
 def _forbid_creation(
     exchange: Exchange, buf: bytes, start: int, end: int, spans: Sequence[Span]
 ) -> bytes:
-    """The request with auto-creation forbidden; a version without the field becomes the first one
-    that has it."""
+    """The request with auto-creation forbidden. A version without the field becomes the first
+    version with the field."""
     exchange.kept = CreatedHere()
     version = exchange.plan.version
     if version >= metadata.FORBIDS_AUTO_CREATION:
@@ -182,8 +183,8 @@ def _forbid_creation(
 def _reject_uncreated(
     state: ConnectionState, exchange: Exchange, renamer: RequestRenamer, *, allowed: bool
 ) -> Refresh | None:
-    """Reject topics that do not exist and that the broker must not create; first refresh the
-    topics. Begins the creation of those that the gateway creates."""
+    """Reject topics that do not exist and that the broker must not create; if the topics are not
+    fresh, refresh them first. Begins the creation of the topics that the gateway creates."""
     index = state.worker.cluster.index
     rejected: dict[bytes, Denied] = {}
     created: dict[LogicalName, str] = {}
@@ -213,7 +214,7 @@ def _reject_uncreated(
 
 
 def _of_link(state: ConnectionState, spelled: bytes) -> Denied | None:
-    """The answer for a link whose topic does not exist: nothing creates a topic by a link."""
+    """The answer for a link whose topic does not exist: no request creates a topic by a link."""
     found = state.view.resolve(spelled)
     if isinstance(found, Denied) or not found.link:
         return None
@@ -224,7 +225,7 @@ def _of_link(state: ConnectionState, spelled: bytes) -> Denied | None:
 def _creation_denial(
     state: ConnectionState, exchange: Exchange, flat: bytes, spelled: str, *, allowed: bool
 ) -> Denied | None:
-    """The answer for a topic that does not exist; None to leave it to the broker, which creates it
+    """The answer for a topic that does not exist; None: the broker answers, and creates the topic
     if the request allows that."""
     denied = check_creation(state.view, spelled)
     if denied is not None:
@@ -238,7 +239,7 @@ def _creation_denial(
         if not resource.namespace:
             return None
         message = f"Topic '{spelled}' does not exist."
-        # A request that allows no creation only looks whether the topic exists, as Kafka Streams
+        # A request without auto-creation only checks whether the topic exists, as Kafka Streams
         # does before it creates its repartition topics.
         if not (ours or allowed):
             return Denied(UNKNOWN_TOPIC_OR_PARTITION, message, MISSING)
@@ -260,7 +261,7 @@ API = Api(
         TopicShape(
             Topics("topics"),
             Topics("topics"),
-            # The response has the brokers too, without which a client cannot go on.
+            # The response also has the brokers, which every client needs.
             always_asked=True,
             asked_for_none=lambda version, body: metadata.ask_by_name(version, body, ()),
             prepared=metadata.without_placeholder,
@@ -272,7 +273,7 @@ API = Api(
         "name",
         "topic_authorized_operations",
     ),
-    # Its own error (v13) is for what no topic's error can say.
+    # The error of the whole response (v13) is an error that no topic can have.
     items_too=lambda version, code: True,
     division=metadata_in_tree.DIVISION,
     brokers=metadata_in_tree.BROKERS,

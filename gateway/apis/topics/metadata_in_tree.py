@@ -1,7 +1,7 @@
-"""Metadata in a tree: the brokers of all clusters, topics of one that cannot be reached, and
-requests to brokers that serve another version.
+"""Metadata in a tree: the brokers of all clusters, the topics of a cluster that cannot be reached,
+and requests to brokers that serve another version.
 
-Brokers are replaced without reading topics, which stay the bytes that they are.
+Brokers are replaced without parsing the topics, whose bytes stay unchanged.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _REQUEST: Final = "MetadataRequest"
 _RESPONSE: Final = "MetadataResponse"
 
 _FIRST_WITH_NULL: Final = 1
-"""The first version that requests all topics by null; v0 does by an empty array."""
+"""The first version in which null requests all topics; in v0 an empty array does."""
 
 
 def replaced(
@@ -50,7 +50,7 @@ def replaced(
 
 
 def extended(version: int, body: bytes, brokers: Iterable[Broker]) -> bytes:
-    """The response with these brokers behind its own. Raises ProtocolError."""
+    """The response with these brokers after its own. Raises ProtocolError."""
     response = _without_topics(version, body)
     more = made_brokers(type(response), "node_id", brokers)
     head = messages.write(replace(response, brokers=(*response.brokers, *more)))
@@ -58,7 +58,7 @@ def extended(version: int, body: bytes, brokers: Iterable[Broker]) -> bytes:
 
 
 def node_ids(version: int, body: bytes) -> set[int]:
-    """The ids of the brokers. Raises ProtocolError."""
+    """The ids of the brokers in a response. Raises ProtocolError."""
     return {each.node_id for each in _without_topics(version, body).brokers}
 
 
@@ -66,8 +66,8 @@ BROKERS: Final = BrokerList(replaced, extended, node_ids)
 
 
 def when_down(version: int, part_body: bytes, recall: Recall) -> bytes:
-    """The response without brokers, by what is remembered; a request for all topics gets all of
-    these. Raises ProtocolError."""
+    """The response without brokers, with the remembered topics; a request for all topics gets every
+    remembered topic. Raises ProtocolError."""
     wanted = messages.parse(_REQUEST, version, part_body).topics
     topics: Iterable[Mapping[str, object]]
     if wanted is None or (version < _FIRST_WITH_NULL and not wanted):
@@ -82,7 +82,7 @@ def when_down(version: int, part_body: bytes, recall: Recall) -> bytes:
 DIVISION: Final = Division(
     item=of_topic,
     all_if_empty_below=_FIRST_WITH_NULL,
-    # Its own error (v13) is for what no topic's error can say.
+    # The error of the whole response (v13) is an error that no topic can have.
     drops_error=True,
     codes=OF_LOOKUPS,
     when_down=when_down,
@@ -107,7 +107,7 @@ def _without_topics(version: int, body: bytes) -> Any:
 
 
 def _topics_at(version: int, body: bytes) -> int:
-    """The position at which the array of topics begins, which is not walked. The body has been."""
+    """The position of the array of topics. The array is not walked here; the body has been."""
     spec = message_spec(_RESPONSE, version).body
     position = 0
     for field in takewhile(lambda each: each.name != "topics", spec.fields):

@@ -1,10 +1,10 @@
 """Metadata messages: requests by explicit names, responses with namespaces and without brokers that
-have no address here, and versions 0 to 3 as v4.
+have no address at this listener, and versions 0 to 3 as v4.
 
-v4 is the first version whose request can forbid auto-creation. A v0 request asks for all topics by
-naming none; those of v1 to v3 lack that field alone. Responses of v3 and v4 are the same bytes, and
-older ones lack fields: v2 the throttle time, v1 the cluster id too, v0 also racks, the controller,
-and which topics are internal.
+v4 is the first version whose request can forbid auto-creation. A v0 request without names requests
+all topics; requests of v1 to v3 only lack that field. Responses of v3 and v4 have the same bytes,
+and older responses lack fields: v2 the throttle time, v1 also the cluster id, v0 also racks, the
+controller, and whether a topic is internal.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from protocol.splice import Edit, splice
 from protocol.walkers import Span, Walker, struct_walker, walker
 
 FORBIDS_AUTO_CREATION: Final = 4
-"""The first version whose request can forbid auto-creation; older ones are sent as this one."""
+"""The first version whose request can forbid auto-creation; older requests are sent in it."""
 
 NO_LEADER = -1
 NO_EPOCH = -1
@@ -43,24 +43,24 @@ HAS_TOPIC_IDS: Final = 10
 """The first version whose responses have topic ids."""
 
 Entry = tuple[int, int, int, int, bytes]
-"""A topic of a response: where its entry begins, its name begins and ends, its entry ends, and its
-flat name."""
+"""A topic of a response: the positions where its entry begins, its name begins and ends, and its
+entry ends; and its flat name."""
 
 Shown = tuple[bytes, bytes | None]
-"""The name that a client knows a topic by, and the topic id; None: the broker's."""
+"""The client's name for a topic, and the topic id; None: the broker's id."""
 _ERROR_BYTES = 2
 
 
 def wants_all(version: int, body: bytes) -> bool:
-    """Whether a MetadataRequest asks for all topics: v0 by an empty array, v1+ by null."""
+    """Whether a MetadataRequest is for all topics: an empty array in v0, null in v1+."""
     topics = messages.parse("MetadataRequest", version, body).topics
     return topics == () if version == 0 else topics is None
 
 
 def ask_by_name(version: int, body: bytes, names: Iterable[str]) -> bytes:
-    """The same MetadataRequest for these topics, without auto-creation where v4+ can say so.
+    """The same MetadataRequest for these topics; v4+ forbids auto-creation.
 
-    Without a name the response holds no topic (``without_placeholder`` sees to that in v0).
+    Without names the response holds no topic (in v0 by ``without_placeholder``).
     """
     request = messages.parse("MetadataRequest", version, body)
     topic_class = element_class(type(request), "topics")
@@ -71,7 +71,7 @@ def ask_by_name(version: int, body: bytes, names: Iterable[str]) -> bytes:
 
 
 def without_placeholder(version: int, body: bytes) -> bytes:
-    """A MetadataResponse without the name that a v0 request holds where it must name no topic."""
+    """A MetadataResponse without the placeholder of a v0 request that must name no topic."""
     if version != 0:
         return body
     response = messages.parse("MetadataResponse", version, body)
@@ -80,8 +80,8 @@ def without_placeholder(version: int, body: bytes) -> bytes:
 
 
 def mark_namespaces(version: int, body: bytes, names: Collection[str]) -> bytes:
-    """A MetadataResponse in which these names are namespaces: internal topics, in versions that
-    have the field, with one partition, which the first of the brokers leads."""
+    """A MetadataResponse in which these names are namespaces: internal topics (in versions with
+    that field) with a partition that the first of the brokers leads."""
     response = messages.parse("MetadataResponse", version, body)
     topic_class = element_class(type(response), "topics")
     values = _namespace(topic_class, [int(broker.node_id) for broker in response.brokers])
@@ -95,8 +95,8 @@ def add_namespaces(version: int, body: bytes, names: Collection[str]) -> bytes:
     """A MetadataResponse with an entry for each of these namespaces, before its topics, as in
     :func:`mark_namespaces`.
 
-    Made of bytes, because a listing may be long: it is only walked, and the entries differ by their
-    names alone.
+    The response may be long, so it is only walked, and the entries are made of bytes: they differ
+    only by their names.
     """
     spans: list[Span] = []
     walker("MetadataResponse", version, _BROKERS_AND_COUNTS)(body, 0, len(body), spans)
@@ -114,8 +114,8 @@ def add_namespaces(version: int, body: bytes, names: Collection[str]) -> bytes:
 
 
 def _namespace(topic_class: type, nodes: Collection[int]) -> Mapping[str, object]:
-    """What is told of a namespace, beside its name, where these are the brokers. Without a broker
-    there is no leader, and so no partition."""
+    """The fields of a namespace's entry, without its name, if ``nodes`` are the brokers. Without a
+    broker there is no leader, and so no partition."""
     first = min(nodes, default=NO_LEADER)
     if first == NO_LEADER:
         return {"is_internal": True}
@@ -130,12 +130,12 @@ def _namespace(topic_class: type, nodes: Collection[int]) -> Mapping[str, object
 
 
 def entries(version: int, buf: bytes, spans: Sequence[Span], end: int) -> list[Entry]:
-    """The topics of a MetadataResponse that ends at ``end``, of whose names these are the spans.
-    Raises ProtocolError."""
+    """The topics of a MetadataResponse that ends at ``end``; ``spans`` include their names. Raises
+    ProtocolError."""
     names = [span for span in eased(spans) if span[0] == Kind.TOPIC_NAME]
     if not names:
         return []
-    # An entry begins with its error code, right before its name.
+    # An entry begins with its error code, directly before its name.
     begins = [start - _ERROR_BYTES for _, start, _, _ in eased(names)]
     behind = [*begins[1:], _topic_walker(version)(buf, begins[-1], end, [])]
     if any(flat is None for _, _, _, flat in eased(names)):
@@ -147,15 +147,15 @@ def entries(version: int, buf: bytes, spans: Sequence[Span], end: int) -> list[E
 
 
 def first_of_topics(spans: Sequence[Span]) -> int:
-    """The number of spans of a MetadataResponse that stand before its topics."""
+    """The number of spans of a MetadataResponse before its topics."""
     return next((at for at, span in enumerate(spans) if span[0] == Kind.TOPIC_NAME), len(spans))
 
 
 def cut_edits(
     version: int, buf: bytes, entries: Sequence[Entry], shown: Sequence[Sequence[Shown]]
 ) -> list[Edit]:
-    """The edits of a MetadataResponse that leave those of its topics that are ``shown``, once by
-    each name. Raises ProtocolError."""
+    """The edits of a MetadataResponse that leave the ``shown`` topics, once under each name. Raises
+    ProtocolError."""
     if not entries:
         return []
     edits = [_count_edit(version, buf, entries, sum(map(len, shown)))]
@@ -171,7 +171,7 @@ def cut_edits(
 
 
 def _named(version: int, start: int, stop: int, shown: Shown) -> list[Edit]:
-    """The edits of a topic's name and id, which stands behind it."""
+    """The edits of a topic's name, and of its id, which follows the name."""
     name, topic_id = shown
     string = compact_string if version >= FIRST_FLEXIBLE else legacy_string
     edits = [(start, stop, string(name))]
@@ -181,7 +181,7 @@ def _named(version: int, start: int, stop: int, shown: Shown) -> list[Edit]:
 
 
 def _count_edit(version: int, buf: bytes, entries: Sequence[Entry], count: int) -> Edit:
-    """The edit of the number of topics, which stands right before them."""
+    """The edit of the number of topics, which directly precedes the topics."""
     before, after = (_count(version, number) for number in (len(entries), count))
     stop = entries[0][0]
     if buf[stop - len(before) : stop] != before:
@@ -195,7 +195,7 @@ def _count(version: int, number: int) -> bytes:
 
 @cache
 def _topic_walker(version: int) -> Walker:
-    """Finds the end of a topic's entry."""
+    """A walker that finds the end of a topic's entry."""
     fields = message_spec("MetadataResponse", version).fields
     struct = next(field.struct for field in fields if field.name == "topics")
     assert struct is not None
@@ -203,11 +203,11 @@ def _topic_walker(version: int) -> Walker:
 
 
 def drop_brokers(version: int, body: bytes, hidden_node_ids: Collection[int]) -> bytes:
-    """A MetadataResponse without brokers that have no address here.
+    """A MetadataResponse without brokers that have no address at this listener.
 
-    The partitions they lead have no leader, as those of a broker without the client's listener
+    Their partitions have no leader, like the partitions of a broker without the client's listener
     (KRaftMetadataCache): LISTENER_NOT_FOUND from v6, LEADER_NOT_AVAILABLE before. Replica lists
-    keep them, except in v0, where a client takes every replica for a broker that it knows.
+    keep the brokers, except in v0, where a client takes every replica for a broker that it knows.
     """
     response = messages.parse("MetadataResponse", version, body)
     changes: dict[str, Any] = {
@@ -222,7 +222,7 @@ def drop_brokers(version: int, body: bytes, hidden_node_ids: Collection[int]) ->
 
 
 def request_to_v4(version: int, body: bytes) -> bytes:
-    """A v0 to v3 MetadataRequest as v4, by which the broker creates nothing. Raises
+    """A v0 to v3 MetadataRequest as v4, for which the broker creates nothing. Raises
     ProtocolError."""
     request = as_version(
         messages.message_class("MetadataRequest", FORBIDS_AUTO_CREATION),
@@ -235,8 +235,8 @@ def request_to_v4(version: int, body: bytes) -> bytes:
 def response_from_v4(version: int, body: bytes) -> bytes:
     """A v4 MetadataResponse as v0 to v3. Raises ProtocolError.
 
-    v0 leaves replicas out whose brokers it does not list (KRaftMetadataCache); later versions
-    keep them.
+    v0 leaves out replicas whose brokers it does not list (KRaftMetadataCache); later versions keep
+    them.
     """
     response = messages.parse("MetadataResponse", FORBIDS_AUTO_CREATION, body)
     cls = messages.message_class("MetadataResponse", version)
@@ -271,8 +271,8 @@ def _without_leader(version: int, partition: Any, hidden: Collection[int]) -> An
 
 
 def as_version(cls: type, entity: Any) -> Any:
-    """A message, or a part of one, as ``cls``, the class of another version; what that version does
-    not have is left out."""
+    """A message, or a part of a message, as ``cls``, the class of another version, without the
+    fields that the other version lacks."""
     values: dict[str, object] = {}
     for name in (field.name for field in fields(entity) if has_field(cls, field.name)):
         value = getattr(entity, name)

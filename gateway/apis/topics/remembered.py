@@ -1,8 +1,9 @@
 """Topics of a volume that cannot be reached, as Metadata and DescribeTopicPartitions answer them.
 
-What a client has seen stays in its metadata: a topic that had been seen is answered without error,
-by its partitions without leader. (An error takes the topic out of Java's metadata: its producers
-forget the partitions, and a group leader rebalances.) A topic never seen is LEADER_NOT_AVAILABLE.
+A topic that the gateway has seen stays in the client's metadata: it is answered without an error,
+with its partitions without leaders. (An error would remove the topic from the metadata of Java's
+clients: producers would forget the partitions, and a group leader would rebalance.) A topic that
+the gateway has never seen is LEADER_NOT_AVAILABLE.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from protocol.pausing import eased
 
 
 def recalled(topics: Collection[Any], recall: Recall) -> Mapping[str, Remembered]:
-    """What is remembered of the topics that a request names, by name or by id."""
+    """The remembered topics among the topics that a request names by name or by id."""
     by_id = [each for each in eased(topics) if getattr(each, TOPIC_ID, None) is not None]
     names = [each.name for each in eased(topics) if getattr(each, TOPIC_ID, None) is None]
     return recall(names, [each.topic_id.bytes for each in eased(by_id)])
@@ -31,8 +32,8 @@ def entry_of(
     remembered: Mapping[str, Remembered],
     start: int = 0,
 ) -> dict[str, object]:
-    """The answer for one topic of a request, from the partition at ``start`` on; ``names`` are
-    those of remembered ids."""
+    """The answer for a requested topic, from the partition at ``start`` on; ``names`` maps
+    remembered ids to names."""
     topic_id: UUID | None = getattr(topic, TOPIC_ID, None)
     name = topic.name if topic_id is None else names.get(topic_id.bytes, topic.name)
     seen = None if name is None else remembered.get(name)
@@ -42,7 +43,7 @@ def entry_of(
 
 
 def seen_entry(name: str, seen: Remembered, start: int = 0) -> dict[str, object]:
-    """The answer for a topic that is remembered."""
+    """The answer for a remembered topic."""
     raw_id, count = seen
     partitions = [
         {
@@ -50,7 +51,7 @@ def seen_entry(name: str, seen: Remembered, start: int = 0) -> dict[str, object]
             "partition_index": index,
             "leader_id": NO_LEADER,
             "leader_epoch": NO_LEADER,
-            # Java's client fails on null in their place.
+            # Empty arrays: Java's client fails on null.
             "eligible_leader_replicas": (),
             "last_known_elr": (),
         }

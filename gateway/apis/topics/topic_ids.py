@@ -1,4 +1,4 @@
-"""Topic ids in responses that pass."""
+"""Topic ids in forwarded responses."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from protocol.walkers import Span
 
 
 def learn_ids(state: ConnectionState, spans: Sequence[Span]) -> None:
-    """Note the id behind each (flat) topic name of a response; an id stands after its name."""
+    """Note the id of each topic (flat name) in a response; an id follows its name."""
     index = state.worker.cluster.index
     flat: bytes | None = None
     for kind, _, _, value in eased(spans):

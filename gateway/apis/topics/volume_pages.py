@@ -1,15 +1,15 @@
-"""DescribeTopicPartitions (KIP-966) for topics of several volumes: pages that go through them all.
+"""DescribeTopicPartitions (KIP-966) for topics of several volumes: pages across all volumes.
 
-A broker sorts the topics that a request names, shows partitions up to a limit, and says with a
-cursor (topic and partition) where the next page begins; topics before the cursor are not shown
-(DescribeTopicPartitionsRequestHandler, KRaftMetadataCache.describeTopicResponse). Here the order is
-that of mount paths, and within a volume that of the names in its cluster, which is its brokers'.
-So a page begins in the cursor's volume and leaves those before it out, all volumes behind it are
-asked for as much as one page holds, and what is more than that is cut off: any cursor says by its
-name alone where to go on, and no topic is shown twice or left out.
+A broker sorts the topics that a request names, returns partitions up to a limit, and returns a
+cursor (topic and partition) where the next page begins; topics before the request's cursor are left
+out (DescribeTopicPartitionsRequestHandler, KRaftMetadataCache.describeTopicResponse). The gateway
+sorts by mount paths, and within a volume by the names in its cluster, like the volume's brokers. So
+a page begins in the cursor's volume and leaves out the volumes before it. Every volume after it is
+queried for a whole page, and partitions beyond the page are cut off. A cursor's name alone defines
+where the next page begins, so no topic is returned twice or left out.
 
-A name that no topic can have, or that the client may not describe, stands in no order: its error
-is on every page that its volume is on. Its place would tell whether there is such a namespace.
+A name that no topic can have, or that the client may not describe, has no place in the order: its
+error is on every page of its volume, because its place would reveal whether there is a namespace.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _REQUEST: Final = "DescribeTopicPartitionsRequest"
 _RESPONSE: Final = "DescribeTopicPartitionsResponse"
 
 MAX_PARTITIONS: Final = 2_000
-"""Partitions of a page at most (Kafka's default of max.request.partition.size.limit)."""
+"""The most partitions on a page (Kafka's default of max.request.partition.size.limit)."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A topic of a request, and its place in the order of all, or None if it has none in its
-    volume."""
+    """A topic of a request, and its place in the order of all topics; ``flat`` is None for a topic
+    without a place in its volume."""
 
     topic: Any
     volume: str
@@ -48,11 +48,12 @@ class _Place:
 
 
 def divide(version: int, body: bytes, request: Any, names: Names) -> Parts | None:
-    """As ``volume_parts.divide``; ``request`` is the ``body``, read.
+    """Divide a request like ``volume_parts.divide``; ``request`` is the parsed ``body``.
 
-    A cursor whose topic is not requested is left to its volume's broker, which rejects that
-    volume's topics; where it has none left, the page begins with the next volume, and behind the
-    last one with the first. A cursor with a partition below 0 goes to all, and all reject it.
+    If the cursor's topic is not requested, the broker of its volume gets the cursor and rejects the
+    topics of that volume. If no topic of that volume is left, the page begins with the next volume,
+    and after the last volume with the first. A cursor with a partition below 0 goes to all volumes,
+    whose brokers all reject it.
     """
     places = [_place(topic, names) for topic in paced(request.topics)]
     cursor = request.cursor
@@ -60,7 +61,7 @@ def divide(version: int, body: bytes, request: Any, names: Names) -> Parts | Non
     volumes = sorted({place.volume for place in places})
     merger = partial(merge, names, page_limit(request))
     if volumes in ([], [names.own]) and (start is None or start.volume == names.own):
-        return None  # "all" is also the listener's volume's
+        return None  # "all" also belongs to the listener's volume
     if not volumes:
         return None
     if len(volumes) == 1 and (start is None or start.volume == volumes[0]):
@@ -80,7 +81,7 @@ def divide(version: int, body: bytes, request: Any, names: Names) -> Parts | Non
 
 
 def merge(names: Names, limit: int, parts: Parts, answers: Mapping[str, bytes]) -> bytes:
-    """The page that the answers of all parts make; a single one that fits is returned as it is."""
+    """The page made of all parts' responses; a single response that fits is returned unchanged."""
     found = {each: messages.parse(_RESPONSE, parts.version, answers[each]) for each in parts.bodies}
     if len(found) == 1:
         volume, only = next(iter(found.items()))
@@ -98,13 +99,13 @@ def merge(names: Names, limit: int, parts: Parts, answers: Mapping[str, bytes]) 
 
 
 def page_limit(request: Any) -> int:
-    """The partitions of a page at most, as a broker reads the request."""
+    """The most partitions on a page, as a broker would read the request."""
     limit: int = request.response_partition_limit
     return max(1, min(limit, MAX_PARTITIONS))
 
 
 def when_down(version: int, part_body: bytes, recall: Recall) -> bytes:
-    """The response by what is remembered. It goes on at the request's cursor, and may be longer
+    """The response made of remembered topics. It begins at the request's cursor, and may be longer
     than a page: ``merge`` cuts it. Raises ProtocolError."""
     request = messages.parse(_REQUEST, version, part_body)
     remembered, cursor = recalled(request.topics, recall), request.cursor
@@ -117,8 +118,8 @@ def when_down(version: int, part_body: bytes, recall: Recall) -> bytes:
 
 
 def check(request: Any, response: Any, wanted: Requested) -> None:
-    """Raises NotBelieved for a page of another gateway that has what was not requested, or what
-    cannot be."""
+    """Raise NotBelieved if a page of another gateway holds items that were not requested, or that
+    cannot exist."""
     cursor = response.next_cursor
     if request.topics:
         names = {each.name for each in eased(request.topics)}
@@ -136,7 +137,7 @@ def check(request: Any, response: Any, wanted: Requested) -> None:
     if cursor is not None and cursor == request.cursor:
         raise NotBelieved("goes on where it began")
     partitions = sum(len(topic.partitions) for topic in eased(response.topics))
-    # Each spelling of one topic has all that fits.
+    # Each spelling of a topic may have a page's partitions.
     if partitions > page_limit(request) * max(len(response.topics), 1):
         raise NotBelieved(f"has {partitions} partitions on one page")
 
@@ -145,7 +146,7 @@ DIVISION: Final = Division(pages=divide, codes=OF_LOOKUPS, when_down=when_down, 
 
 
 def _place(topic: Any, names: Names) -> _Place:
-    """The place of a topic, or of a cursor."""
+    """The place of a topic or of a cursor."""
     name = (topic.topic_name if hasattr(topic, "topic_name") else topic.name).encode()
     return _Place(topic, names.topic(name), names.flat(name))
 
@@ -155,17 +156,17 @@ def _item(place: _Place) -> Item:
 
 
 def _is_before(place: _Place, start: _Place) -> bool:
-    """Whether a topic was on a page before the one that begins at ``start``."""
+    """Whether a topic was on a page before the page that begins at ``start``."""
     if place.volume != start.volume or place.flat is None or start.flat is None:
         return place.volume < start.volume
     return place.flat < start.flat
 
 
 def _cut(names: Names, response: Any, limit: int) -> tuple[list[Any], Any | None, int]:
-    """One volume's entries that fit a page, where the next one begins (None: in another volume),
-    and how many partitions there is room for then.
+    """The entries of one volume that fit a page, the cursor of the next page (None: it begins in
+    another volume), and the number of partitions for which there is room left.
 
-    Two spellings of one topic are in the same place, and are cut alike.
+    Two spellings of a topic have the same place, and are cut alike.
     """
     cursor_class = element_class(type(response), "next_cursor")
     placed, shown = _sorted(names, response.topics)
@@ -183,7 +184,7 @@ def _cut(names: Names, response: Any, limit: int) -> tuple[list[Any], Any | None
 
 
 def _sorted(names: Names, topics: Iterable[Any]) -> tuple[list[tuple[bytes, Any]], list[Any]]:
-    """The entries with their places, in order, and those that have none."""
+    """The entries with a place, in order, with their places; and the entries without a place."""
     placed, others = [], []
     for entry in paced(topics):
         flat = None if entry.name is None else names.flat(entry.name.encode())
@@ -195,6 +196,6 @@ def _sorted(names: Names, topics: Iterable[Any]) -> tuple[list[tuple[bytes, Any]
 
 
 def _beginning(cursor_class: type, entry: Any, at: int) -> Any:
-    """The cursor to an entry's partition, by its position."""
+    """The cursor to the partition at position ``at`` of an entry."""
     index = entry.partitions[at].partition_index if entry.partitions else 0
     return make(cursor_class, {"topic_name": entry.name, "partition_index": index})

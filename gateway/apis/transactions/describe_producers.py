@@ -1,7 +1,7 @@
 """DescribeProducers (API 61, KIP-664): the producers of partitions, and their transactions.
 
-Topic names are rewritten and need READ; denied topics get an error for each partition. A namespace
-is answered here: nobody produces to it.
+Topic names are rewritten and need READ; each partition of a denied topic gets an error. The gateway
+answers a namespace itself: it has no producers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ _NO_LEADER: Final = Denied(
 
 
 def at_gateway_node(exchange: Exchange, body: bytes) -> Outcome:
-    """A client asks the leader of a partition; a gateway leads none."""
+    """The response of a gateway's node: clients query the leader of a partition, and a gateway
+    leads no partition."""
     return generic.answer_error(exchange, body, _NO_LEADER)
 
 

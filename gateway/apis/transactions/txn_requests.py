@@ -1,13 +1,13 @@
 """AddPartitionsToTxn, AddOffsetsToTxn, EndTxn and TxnOffsetCommit (APIs 24, 25, 26 and 28): the
 steps of a transaction.
 
-Transactional ids, groups and topics are rewritten. Every step needs WRITE on the transactional id;
-partitions need WRITE on their topic, offsets READ on the group and, in TxnOffsetCommit, on the
-topic. One denied topic of AddPartitionsToTxn means that none is added (OPERATION_NOT_ATTEMPTED).
+Transactional ids, groups and topics are rewritten. Every request needs WRITE on the transactional
+id; partitions need WRITE on their topic, offsets READ on the group and, in TxnOffsetCommit, on the
+topic. If a topic of AddPartitionsToTxn is denied, no topic is added (OPERATION_NOT_ATTEMPTED).
 
-In a tree a transaction keeps to one volume: partitions elsewhere are TOPIC_AUTHORIZATION_FAILED,
-and so, as GROUP_AUTHORIZATION_FAILED, is a group of another volume than the transactional id's.
-What is read elsewhere may be committed: its offsets are kept under shadows.
+In a tree a transaction keeps to one volume: a partition elsewhere is TOPIC_AUTHORIZATION_FAILED,
+and a group outside the transactional id's volume is GROUP_AUTHORIZATION_FAILED. Offsets of topics
+in other volumes can be committed: they are kept under shadows.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ from gateway.rules.rename import GROUP_ID, TRANSACTIONAL_ID, Rejections
 def offsets_request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
-    """Reject a group of another volume than the transactional id's: no cluster could commit both
-    at once. Clients end such a transaction; NOT_COORDINATOR they would retry for ever."""
+    """Reject a group outside the transactional id's volume: no cluster could commit both at
+    once. The error ends the client's transaction; NOT_COORDINATOR would be retried forever."""
     tree = state.tree
     if tree is not None:
         spans = generic.request_spans(exchange.plan, buf, start, end)
