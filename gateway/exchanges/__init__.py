@@ -1,1 +1,1 @@
-"""One request and its response on their way, and what a connection holds between them."""
+"""Requests and responses in progress, and the state that a connection holds between them."""

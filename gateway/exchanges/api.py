@@ -18,20 +18,20 @@ from gateway.exchanges.tree import Tree
 from gateway.rules.declaration import Declaration
 
 TreeHandler = Callable[[Tree, str, Plan, bytes], Outcome | None]
-"""(tree, mount path of the node's volume, plan, request body) -> how the request is answered in a
-tree; None: as one without a tree, by the node's broker."""
+"""(tree, mount path of the node's volume, plan, request body) -> the outcome in a tree; None: the
+node's broker answers the request, as without a tree."""
 
 NodeHandler = Callable[[Exchange, bytes], Outcome]
-"""(exchange, request body) -> the answer of a node that is a gateway."""
+"""(exchange, request body) -> the answer of a gateway's node."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Api(Declaration):
-    """One API as ``gateway.apis`` declares it; ``gateway.apis.generic`` handles it if it has no
-    handler of its own.
+    """One API as ``gateway.apis`` declares it; without a handler of its own, the handlers of
+    ``gateway.apis.generic`` apply.
 
     ``in_tree`` handles requests of an API without a ``division`` that any node of a tree can
-    answer. ``at_gateway_node`` handles requests by which a client means the broker that it sends
+    answer. ``at_gateway_node`` handles requests that a client means for the broker that it sends
     them to, at a node that stands for a gateway.
     """
 
@@ -45,8 +45,8 @@ class Api(Declaration):
 APIS: Final[dict[int, Api]] = {}
 """Every API that the gateway serves, by key; ``gateway.apis`` fills it.
 
-Any other is not advertised in ApiVersions and is answered UNSUPPORTED_VERSION, or the connection is
-closed where Kafka has no answer for it.
+A request of any other API is answered UNSUPPORTED_VERSION, or its connection is closed if Kafka has
+no response for that; ApiVersions does not list such an API.
 """
 
 

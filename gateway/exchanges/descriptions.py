@@ -1,4 +1,4 @@
-"""What brokers have of KIP-848 groups, asked for over clients' own connections."""
+"""Brokers' descriptions of KIP-848 groups, requested over clients' own connections."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ DESCRIBE_VERSION: Final = 0
 
 
 class Descriptions:
-    """What brokers have of groups. The members of a group that wait share a description that was
-    asked for when all of them had come: none of them can have changed elsewhere since."""
+    """Brokers' descriptions of groups. Members of a group that wait share a description that was
+    requested after all of them had arrived, so no member can have changed elsewhere since."""
 
     def __init__(self) -> None:
         self._asked: dict[str, asyncio.Future[Any]] = {}
 
     async def of(self, group_id: str, ask: Ask) -> Any:
-        """The description of a group (its flat id), asked for after this call. Raises what ``ask``
-        raises."""
+        """The description of a group (its flat id), requested after this call. Raises whatever
+        ``ask`` raises."""
         earlier = self._asked.get(group_id)
         if earlier is not None:
             await asyncio.wait([earlier])

@@ -20,10 +20,10 @@ from protocol.splice import Edit
 
 
 class Plan(Format):
-    """A format with its handlers: what the session does with one API at one version, which it looks
-    up by API key and version. ``find`` gives the plan of a key and a version, if there is one.
-    ``on_change`` tells whether a request in flight may go on after a change of the catalog; None:
-    if it would be forwarded once more (:mod:`gateway.session.rechecking`).
+    """A format with its handlers: the session's handling of one API at one version, by API key and
+    version. ``find`` returns the plan of a key and a version, if there is one. ``on_change``
+    returns whether a request in flight may go on after a change of the catalog; None: it may if it
+    would be forwarded once more (:mod:`gateway.session.rechecking`).
     """
 
     __slots__ = ("_find", "on_change", "on_request", "on_response")
@@ -51,9 +51,9 @@ class Plan(Format):
 
 
 class Part:
-    """One partition of a Produce request: topic and ``index``, what its batch holds (None: unknown,
-    or the broker rejected it), and how many ``bytes`` count on ``flow`` and not on that of the
-    topic named first."""
+    """One partition of a Produce request: topic and ``index``, the contents of its batch (None:
+    unknown, or the broker rejected the batch), and the ``bytes`` that count on ``flow``, not on
+    the flow of the first topic."""
 
     __slots__ = ("bytes", "facts", "flat", "flow", "index")
 
@@ -68,9 +68,9 @@ class Part:
 
 
 class Stream:
-    """A response that passes in pieces: :class:`gateway.exchanges.fetch_stream.FetchStream`. If it
-    ``has_more``, what has arrived holds more than is walked in one go: the caller feeds the rest,
-    in slices."""
+    """A response that passes in pieces: :class:`gateway.exchanges.fetch_stream.FetchStream`.
+    ``has_more``: more has arrived than is walked in one go, and the caller feeds the rest in
+    slices."""
 
     __slots__ = ("has_more",)
 
@@ -83,44 +83,59 @@ class Stream:
         raise NotImplementedError
 
     def feed(self, buf: bytes, position: int, out: list[Buffer]) -> int:
-        """Walk and pass on what has arrived; returns where to go on when more has."""
+        """Walk and pass on the bytes that have arrived. Returns the position to go on from."""
         raise NotImplementedError
 
     def flows(self) -> list[Flow]:
-        """The flows that it may still count on."""
+        """The flows on which the stream may still count."""
         raise NotImplementedError
 
 
 class Exchange:
-    """A request in flight. Its response is matched by order and checked by correlation id.
+    """A request in flight. Its response is matched by order and checked by correlation id. Times
+    are of the monotonic clock, in seconds.
 
-    ``plan`` is the API and version on the wire to the broker, ``client_plan`` what the client sent.
-    ``spelled`` maps the flat names that the request named to the client's own spelling;
-    ``spelled_ids`` maps the broker's topic ids to those that it used. A Fetch names topics in one
-    way only, so either stands in ``spelled`` there. ``answer`` is a whole frame that the gateway
-    made itself; ``silent`` requests have no response (acks=0). A Produce request that was
-    ``upgraded`` is forwarded with acks=all; the response to a ``swallowed`` one, which was acks=0,
-    is not for the client. A response that ``streams`` may pass in pieces; ``stream`` walks it then,
-    and puts the topics of ``extra`` (count, bytes) before the broker's; each restored name makes it
-    ``name_change`` bytes longer. A ``refreshed`` request is decided again after a refresh, or a
-    preparation; one that is ``checked`` while it is in flight, and its denials were told before. A
-    ``long`` request was decided in slices, and its response is restored in slices too, however
-    short it is. It may be decided several times before a decision counts: what is denied meanwhile
-    (its name, why, and whether it is a topic's or an id's) stands in ``undecided``, and is reported
-    then. ``flow`` is that of the topic named first, ``others`` are those of the rest. ``facts`` is
-    what a Produce request's one batch holds, ``parts`` stand for it if there are several: both are
-    counted once the broker has accepted them. ``transactional_id`` is a Produce request's, as its
-    client wrote it, if it needs a right on it. ``ids`` are the group and transactional ids that
-    were forwarded, as the broker knows them. ``frame`` (buffer, body start, body end) and
-    ``outcome`` are what was decided of which bytes, for APIs that decide it once more when the
-    catalog changes (:class:`Plan`). Times are of the monotonic clock, in seconds; ``size`` is the
-    request frame's, in bytes. From ``sent`` to ``answered`` a broker had the request, or the
-    gateway did its :class:`Work`; both are the same if neither was so. The rest since ``arrived``
-    is the gateway's; ``arrived`` is set later by what the gateway's own answer waits for responses
-    that are to come before it.
+    The request:
+
+    - ``plan``: the API and version on the wire to the broker; ``client_plan``: the client's.
+    - ``size``: bytes of the request frame.
+    - ``spelled``: flat name -> the client's spelling. ``spelled_ids``: the broker's topic id -> the
+      client's. A Fetch names topics in one way only, so there ``spelled`` holds either.
+    - ``ids``: the forwarded group and transactional ids, as the broker knows them.
+    - ``transactional_id``: the id in a Produce request, as the client wrote it, if the request is
+      authorized by it.
+    - ``upgraded``: a Produce request that is forwarded with acks=all.
+
+    Its decision:
+
+    - ``refreshed``: it is decided again, after a refresh or a preparation.
+    - ``checked``: it is decided again while it is in flight; its denials were reported before.
+    - ``long``: it was decided in slices; its response is restored in slices, too, even if short.
+    - ``undecided``: denials (name, denial, whether it is a topic's name or an id) of decisions that
+      do not count yet, because the request may be decided several times. They are reported later.
+    - ``frame`` (buffer, body start, body end) and ``outcome``: the last decision and its bytes, for
+      APIs that decide again if the catalog changes (:class:`Plan`).
+
+    Its response:
+
+    - ``answer``: a whole frame that the gateway made.
+    - ``silent``: there is no response (acks=0).
+    - ``swallowed``: the client sent acks=0 and must not get the response.
+    - ``streams``: the response may pass in pieces; then ``stream`` walks it, puts the topics of
+      ``extra`` (count, bytes) before the broker's, and makes it ``name_change`` bytes longer with
+      each restored name.
+
+    Its counts:
+
+    - ``flow``: the flow of the first topic; ``others``: the flows of the other topics.
+    - ``facts``: the contents of a Produce request's only batch; ``parts``: of several batches. They
+      are counted after the broker has accepted them.
+    - ``sent`` to ``answered``: the time at the broker, or of the gateway's :class:`Work`; both are
+      equal if there was neither. The rest of the time since ``arrived`` is the gateway's. If the
+      gateway's own answer waits for earlier responses, ``arrived`` is moved later by that wait.
     """
 
-    # What most exchanges never set stays here, in the class: one is made for every request.
+    # Values that most exchanges never set stay in the class, because every request has an exchange.
     response_size = 0
     sent = 0.0
     answered = 0.0
@@ -157,20 +172,20 @@ class Exchange:
         self.size = size
 
     def then(self, finish: Callable[[bytes], bytes]) -> None:
-        """Do ``finish`` to the restored response body, before all that was asked for earlier.
+        """Apply ``finish`` to the restored response body, before the functions of earlier calls.
 
-        So errors kept for denied items are merged before an older version's form is made.
+        So errors that are kept for denied items are merged before the body gets an older version.
         """
         if self._after is None:
             self._after = []
         self._after.append(finish)
 
     def then_at_last(self, finish: Callable[[bytes], bytes]) -> None:
-        """Do ``finish`` after all that was, or will be, asked for by :meth:`then`."""
+        """Apply ``finish`` after all functions of :meth:`then`, including later calls."""
         self._after = [finish, *(self._after or ())]
 
     def flows(self) -> list[Flow]:
-        """The flows that this request may still count on."""
+        """The flows on which this request may still count."""
         found = [] if self.flow is None else [self.flow]
         found += self.others or ()
         found += [part.flow for part in self.parts or ()]
@@ -180,7 +195,7 @@ class Exchange:
 
     @property
     def has_finish(self) -> bool:
-        """Whether the response body has to be made whole for :meth:`finish`."""
+        """Whether :meth:`finish` needs the whole response body."""
         return self._after is not None
 
     def finish(self, body: bytes) -> bytes:
@@ -190,15 +205,15 @@ class Exchange:
         return body
 
     def finish_early(self, body: bytes) -> bytes:
-        """The same; :meth:`finish` then leaves the body as it is."""
+        """:meth:`finish`, earlier; the later call of :meth:`finish` then changes nothing."""
         body = self.finish(body)
         self._after = None
         return body
 
 
 class Unanswerable(ProtocolError):
-    """A legal request that the gateway cannot answer now: the connection ends, and the client
-    connects again. The text says why."""
+    """The gateway cannot answer a legal request now. The connection is closed, and the client
+    connects again. The text is the reason."""
 
 
 class Refresh(Enum):
@@ -209,8 +224,8 @@ class Refresh(Enum):
 
 
 class Prepare:
-    """Something that must be done before a request can be decided: ``run`` does what it can, and
-    raises nothing. The request is decided again then, as after a refresh."""
+    """Work that must be done before a request can be decided: ``run`` does it as far as possible,
+    and raises nothing. The request is then decided again, as after a refresh."""
 
     __slots__ = ("run",)
 
@@ -219,8 +234,8 @@ class Prepare:
 
 
 class Forward:
-    """Send ``body`` (flat names, whole) in place of the client's, at ``plan``'s version; or the
-    ``pieces`` of one that is too long to be joined."""
+    """Forward ``body`` (flat names, whole) in place of the client's body, at ``plan``'s version; or
+    the ``pieces`` of a body that is too long to be joined."""
 
     __slots__ = ("body", "pieces", "plan")
 
@@ -238,10 +253,10 @@ class Answer:
 
 
 class Work:
-    """A request that the gateway carries out itself, over connections of its own.
+    """A request that the gateway carries out itself, over its own connections.
 
-    ``run`` gives the response body (the client's names) before ``finish``. Requests behind it
-    wait, as they do for a slow broker.
+    ``run`` returns the response body (the client's names) before ``finish``. Later requests wait,
+    as they wait for a slow broker.
     """
 
     __slots__ = ("run",)
@@ -251,17 +266,18 @@ class Work:
 
 
 class Turn:
-    """Other connections have their turn before the next request of this one is decided: it has sent
-    so many at once that deciding them has taken its time."""
+    """Other connections have their turn before this connection's next request is decided, because
+    it has sent so many requests at once that their decisions have used up its time."""
 
 
 TURN: Final = Turn()
 
 
 class Interlude:
-    """Requests of the gateway's own to the broker, between two requests of the client.
+    """The gateway's own requests to the broker, between two requests of the client.
 
-    ``run`` sends them, with :meth:`gateway.session.session.Session.ask`; the client's wait.
+    ``run`` sends them, with :meth:`gateway.session.session.Session.ask`; the client's requests
+    wait.
     """
 
     __slots__ = ("run",)
@@ -271,16 +287,16 @@ class Interlude:
 
 
 Outcome = list[Edit] | Forward | Answer | Refresh | Prepare | Work
-"""The decision of a request handler: edits to splice (none: forward unchanged), or one of the
-rest."""
+"""The decision of a request handler: edits to splice (an empty list: forward unchanged), or another
+outcome."""
 
 RequestHandler = Callable[[ConnectionState, Exchange, bytes, int, int], Outcome]
 """(connection, exchange, buffer, body start, body end) -> outcome. May raise ProtocolError."""
 
 ChangeHandler = Callable[[ConnectionState, Exchange], bool]
-"""(connection, exchange in flight) -> whether all that it was forwarded with is still allowed, and
-means the same. A handler that sees to what is not any more itself returns True."""
+"""(connection, exchange in flight) -> whether everything that was forwarded is still allowed and
+has the same meaning. A handler that deals with the rest itself returns True."""
 
 ResponseHandler = Callable[[ConnectionState, Exchange, bytes, int, int], list[Edit] | bytes | None]
 """The same for a response: edits of the buffer, or the whole new body (logical names). None: the
-response is to a request of the gateway's own, and the client gets nothing."""
+response is to the gateway's own request, and the client gets nothing."""

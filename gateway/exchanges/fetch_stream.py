@@ -1,10 +1,10 @@
-"""A Fetch response that passes in pieces: heads are walked as they arrive, and of records only the
-headers of their batches, which hold their number.
+"""A Fetch response that passes in pieces: its heads are walked as they arrive, and of its records
+only the batch headers, which hold the number of records.
 
-The walker goes unit by unit (the head of the response, of each topic, of each partition, and what
-follows the records) and writes on what it has passed, so nothing larger than one unit is held.
-Names are restored in place. The frame's size stands first: its change is known from the topic
-count, because all names change by the same length (else the handler collects the response).
+The walker goes unit by unit (the head of the response, of each topic, of each partition, and the
+fields after the records) and writes each unit on, so it holds no more than one unit. Names are
+restored in place. The frame begins with its size, whose change follows from the topic count because
+all names change by the same length (otherwise the handler collects the response).
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ RECORDS: Final = int(Kind.RECORDS)
 NOT_ASKED: Final = "Fetch response names a topic that was not requested"
 
 LAST_BY_NAME: Final = 12
-"""The last version of Fetch that names topics; later ones have topic ids (KIP-516)."""
+"""The last version of Fetch that names topics; later versions have topic ids (KIP-516)."""
 
 UNIT_LIMIT: Final = 1024 * 1024
-"""The most bytes of the head of a topic or partition (with its aborted transactions)."""
+"""The most bytes in the head of a topic or partition (with its aborted transactions)."""
 
 AT_ONCE: Final = 1024
-"""Units, four of a topic with one partition, that are walked in one go: 2 ms."""
+"""Units that are walked in one go, which takes 2 ms. A topic with one partition has four units."""
 
 BETWEEN: Final = 64
 """Units between two pause points of a walk in slices."""
@@ -61,10 +61,10 @@ class Stage(IntEnum):
 
 
 class FetchStream(Stream):
-    """Walks one Fetch response. ``left`` is what of its frame has not been passed on.
+    """Walks one Fetch response. ``left``: bytes of the frame that have not been passed on.
 
-    The topics that the gateway answers itself (the exchange's ``extra``) are put before the
-    broker's own.
+    The topics that the gateway answers itself (the exchange's ``extra``) come before the broker's
+    topics.
     """
 
     __slots__ = (
@@ -98,10 +98,10 @@ class FetchStream(Stream):
         self.left = 0
 
     def start(self, buf: bytes, frame: int, size: int, out: list[Buffer]) -> int:
-        """Pass on what has arrived of a response whose frame starts at ``frame``.
+        """Pass on the bytes that have arrived of a response whose frame starts at ``frame``.
 
-        Returns where to go on, and ``frame`` itself while its first unit has not arrived.
-        ``size`` is the frame's, without its own four bytes.
+        Returns the position to go on from, which is ``frame`` until the first unit has arrived.
+        ``size`` is the frame's size, without its own four bytes.
         """
         end = frame + 4 + size
         limit = min(end, len(buf))
@@ -139,10 +139,11 @@ class FetchStream(Stream):
         return self.feed(buf, at, out)
 
     def feed(self, buf: bytes, position: int, out: list[Buffer]) -> int:
-        """Walk and pass on what has arrived; returns where to go on when more has. In slices there
-        are pause points, else many units are left for a call in slices (``has_more``).
+        """Walk and pass on the bytes that have arrived; returns the position to go on from. In
+        slices there are pause points; otherwise many units are left for a call in slices
+        (``has_more``).
 
-        Raises ProtocolError when the response is not what its version says.
+        Raises ProtocolError if the response is not of its version.
         """
         at = passed = position
         limit = len(buf)
@@ -183,7 +184,7 @@ class FetchStream(Stream):
         return at
 
     def _count(self) -> None:
-        """Count the topics, now that all has passed; many in slices alone."""
+        """Count the topics after all have passed; if they are many, only in slices."""
         if len(self._fetched) > FEW and not may_pause():
             self.has_more = True
             return
@@ -202,7 +203,7 @@ class FetchStream(Stream):
         return self._stage is Stage.DONE and not self._fetched
 
     def flows(self) -> list[Flow]:
-        """The flows that it may still count on."""
+        """The flows on which the stream may still count."""
         return [topic.flow for topic in self._fetched]
 
     def _walk(self, buf: bytes, at: int, end: int, spans: list[Span]) -> int:
@@ -219,7 +220,7 @@ class FetchStream(Stream):
         return segments.tail(buf, at, end, spans)
 
     def _advance(self, spans: list[Span]) -> None:
-        """Record the unit and move on to the next one."""
+        """Record the unit and go on to the next unit."""
         stage = self._stage
         if stage is Stage.PARTITION_HEAD:
             self._partition(spans)
@@ -243,10 +244,10 @@ class FetchStream(Stream):
         self._stage = Stage.TOPIC_HEAD if self._topics else Stage.TAIL
 
     def _pass_records(self, buf: bytes, at: int, stop: int) -> int:
-        """Look at the headers of the batches from ``at`` on, as far as records have arrived.
+        """Walk the headers of the batches from ``at`` on, as far as records have arrived.
 
-        Returns ``stop``, or where a header begins that has not arrived as a whole. A batch that
-        the broker cut off is not counted, as clients do not read it.
+        Returns ``stop``, or the position of a header that has not wholly arrived. A batch that the
+        broker cut off is not counted, because clients do not read it.
         """
         topic = self._topic
         assert topic is not None
@@ -259,7 +260,7 @@ class FetchStream(Stream):
         return stop
 
     def _name_topic(self, buf: bytes, passed: int, spans: list[Span], out: list[Buffer]) -> int:
-        """Restore a topic's name; returns how far the buffer has been written by now."""
+        """Restore a topic's name; returns the end of the bytes that have been written."""
         exchange, state = self._exchange, self._state
         kind, start, stop, value = spans[0]
         by_id = kind == TOPIC_ID

@@ -1,4 +1,4 @@
-"""Fetch responses: their topics are counted, and their size with other names is computed."""
+"""Fetch responses: counts of their topics, and their size with restored names."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from protocol.walkers import Span
 
 
 class FetchedTopic:
-    """The counts of one topic of a response, added to its flow once all of it has passed."""
+    """The counts of one topic of a response; they are added to its flow after it has passed."""
 
     __slots__ = ("batches", "bytes", "flow", "partitions", "records")
 
@@ -27,7 +27,7 @@ class FetchedTopic:
 
 
 def fetched_flow(state: ConnectionState, exchange: Exchange, flat: bytes) -> Flow:
-    """The flow of a topic that a Fetch response holds; the request counts on its lead alone."""
+    """The flow of a topic in a Fetch response; the request itself counts only on its lead."""
     flow = state.flow(exchange.plan.api_key, exchange.plan.version, flat)
     if flow is not exchange.flow:
         flow.followed += 1
@@ -48,8 +48,8 @@ def count_partition(exchange: Exchange, flow: Flow, buf: bytes, start: int, size
 
 
 def count_fetched(exchange: Exchange, topic: FetchedTopic) -> None:
-    """Count a topic of a response that has passed. The request itself is counted with its first
-    topic, and so are all bytes that are no other topic's records."""
+    """Count a topic of a response that has passed. The request counts with its first topic, and so
+    do all bytes that are no other topic's records."""
     flow = topic.flow
     flow.partitions += topic.partitions
     flow.records_out += topic.records
@@ -61,7 +61,7 @@ def count_fetched(exchange: Exchange, topic: FetchedTopic) -> None:
 
 
 def size_change(spelled: Mapping[bytes, bytes] | None, flexible: bool) -> int | None:
-    """By how many bytes each restored name changes the response; None if they differ."""
+    """The bytes by which each restored name changes the response; None if they differ."""
     if not spelled:
         return 0
     change: int | None = None
@@ -77,7 +77,7 @@ def size_change(spelled: Mapping[bytes, bytes] | None, flexible: bool) -> int | 
 
 
 def error_topics(plan: Format, body: bytes) -> tuple[int, bytes]:
-    """The topic entries of a response body of the gateway's own: their count and their bytes."""
+    """The topic entries of a response body that the gateway made: their count and their bytes."""
     segments = plan.response_segments
     assert segments is not None
     spans: list[Span] = []

@@ -1,4 +1,4 @@
-"""Formats: how one API at one version stands on the wire, and the walkers for it, made once."""
+"""Formats: the wire format of one API at one version, with its walkers, each made once."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ FETCH_RESPONSE_KINDS: Final = frozenset(
 )
 
 NUMBERED_FETCH_KINDS: Final = FETCH_RESPONSE_KINDS | {Kind.NODE_ID}
-"""Those of Fetch responses in a tree, whose clients get virtual node ids."""
+"""The kinds of Fetch responses in a tree, whose clients get virtual node ids."""
 
 
 def response_kinds(api: Declaration) -> frozenset[Kind]:
-    """The kinds of fields that are walked for in the responses of an API."""
+    """The kinds of fields that walkers look for in an API's responses."""
     return FETCH_RESPONSE_KINDS if api.records is Records.RESPONSE else RESPONSE_KINDS
 
 
 WALKED_AT_ONCE: Final = 32 * 1024
-"""Bytes of a message that are walked in one go, if it is not decided in one: 5 ms."""
+"""Bytes of a message that are walked in one go, if it is not decided in one go: 5 ms."""
 
 
 class Format:
@@ -90,7 +90,7 @@ class Format:
         self.flexible = message_spec(request, version).flexible
         self.request_header_flexible = request_header_version(api_key, version) >= 2
         self.response_header_version = response_header_version(api_key, version)
-        # A broker reads a tagged field that it knows by its content, whatever its size says.
+        # A broker parses a known tagged field by its content, whatever the field's size says.
         self.request_walk: Walker = walker(request, version, REQUEST_KINDS, whole=True)
         kinds = response_kinds(api)
         self._response_kinds = kinds
@@ -116,7 +116,7 @@ class Format:
         return walker(f"{self.name}Response", self.version, self._response_kinds, paced=True)
 
     def numbered_response_walk(self, size: int) -> Walker:
-        """The walker of a Fetch response of so many bytes in a tree."""
+        """The walker of a Fetch response of this size in a tree."""
         name = f"{self.name}Response"
         if size > self.response_walked_at_once:
             return walker(name, self.version, NUMBERED_FETCH_KINDS, paced=True)

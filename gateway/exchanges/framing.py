@@ -1,4 +1,4 @@
-"""Bytes that wait for more, and frames that leave with some of their bytes replaced."""
+"""Incomplete frames that wait for more bytes, and frames in which some bytes are replaced."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ SMALL: Final = 16 * 1024
 """Slices up to this many bytes are copied; longer ones are passed on as views."""
 
 LONG: Final = 1024 * 1024
-"""Longer frames are collected in memory that need not be copied once it is whole: copying 100 MiB
-takes 50 ms."""
+"""Longer frames are collected in memory that need not be copied when it is complete, because
+copying 100 MiB takes 50 ms."""
 
 JOINED: Final = 256 * 1024
 """Bytes that are joined in one go."""
 
 ALL: Final = 1 << 62
-"""``wanted`` of a caller that takes the held bytes itself, without waiting for more."""
+"""``wanted`` of a caller that takes the held bytes itself, without waiting for more bytes."""
 
 
 class Watcher(Protocol):
-    """Whoever counts what is held: a connection, which is a layer above and cannot be imported."""
+    """Counts the held bytes: a connection, which is in a higher layer and cannot be imported."""
 
     def holds_more(self, change: int) -> object:
-        """So many bytes more, or less, are held of a request that is incomplete."""
+        """An incomplete request holds so many bytes more (or less, if negative)."""
         ...
 
 
 class Held:
     """The bytes of a frame that has not wholly arrived.
 
-    ``wanted`` is how many bytes make it worth another look, counted from the first held one.
-    Growing costs no more than the bytes added, however small the pieces. ``watcher`` hears of the
-    bytes that are held more, or less, of a frame that needs more than :data:`SMALL`, and of frames
-    that wait to be decided once they are more than that; it is an object, because a bound method
-    would take 64 bytes of each connection.
+    ``wanted`` is the number of bytes, from the first held byte, for which another look is worth it.
+    The cost of growing is the added bytes', however small the pieces. ``watcher`` is called with
+    changes in the number of held bytes, if the frame needs more than :data:`SMALL`, or holds more
+    than that while it waits to be decided. It is an object because a bound method would take 64
+    bytes of each connection.
     """
 
     __slots__ = ("_bytes", "_counted", "wanted", "watcher")
@@ -59,7 +59,7 @@ class Held:
         return held.tell() if isinstance(held, BytesIO) else len(held)
 
     def join(self, data: bytes) -> bytes | None:
-        """The held bytes and ``data`` behind them, to be read now; None to wait for more."""
+        """The held bytes with ``data`` after them, to be read now; None to wait for more."""
         held = self._bytes
         if not held and len(data) >= self.wanted:
             return data
@@ -86,19 +86,19 @@ class Held:
         return None
 
     def keep(self, rest: bytes, wanted: int) -> None:
-        """Hold ``rest`` until ``wanted`` bytes are there."""
+        """Hold ``rest`` until ``wanted`` bytes have arrived."""
         self._bytes = rest
         self.wanted = wanted if rest else 0
         if wanted > SMALL and (wanted < ALL or len(rest) > SMALL):
             self._count(len(rest))
 
     def take(self) -> bytes:
-        """All that is held; nothing is, afterwards."""
+        """Take all held bytes out."""
         held = self._bytes
         self._bytes, self.wanted = b"", 0
         if self._counted:
             self._count(-self._counted)
-        # The value of a BytesIO is its own memory, no copy.
+        # The value of a BytesIO is its own memory, not a copy.
         return held.getvalue() if isinstance(held, BytesIO) else bytes(held)
 
     def _count(self, change: int) -> None:
@@ -108,14 +108,14 @@ class Held:
 
 
 def slice_of(buf: bytes, start: int, stop: int) -> Buffer:
-    """buf[start:stop], without a copy if it is long or the whole of it."""
+    """buf[start:stop], without a copy if it is long or all of ``buf``."""
     if stop - start == len(buf):
         return buf
     return buf[start:stop] if stop - start <= SMALL else memoryview(buf)[start:stop]
 
 
 def rest_of(buf: bytes, position: int) -> bytes:
-    """``buf[position:]``, without a copy of the whole of it, which compiled code would make."""
+    """``buf[position:]``, without the copy of all of ``buf`` that compiled code would make."""
     return buf[position:] if position else buf
 
 
@@ -124,8 +124,8 @@ def write_frame(
 ) -> int:
     """Write the frame at ``start`` with its edits, as far as it has arrived (``limit``).
 
-    The frame ends at ``end``, maybe later than ``limit``; its size field is made to fit. Returns
-    by how many bytes it has become longer.
+    The frame ends at ``end``, which may be after ``limit``; its size field is adjusted. Returns the
+    number of bytes by which the frame became longer.
     """
     if not edits:
         out.append(slice_of(buf, start, limit))
@@ -149,8 +149,8 @@ def write_frame(
 
 
 def pieces_of(buf: bytes, start: int, end: int, edits: Sequence[Edit]) -> list[Buffer]:
-    """``buf[start:end]`` with many edits made, in pieces: what is long is not copied, and the rest
-    is joined a little at a time."""
+    """``buf[start:end]`` with many edits, in pieces: long parts are not copied, and the rest is
+    joined a little at a time."""
     pieces: list[Buffer] = []
     short: list[Buffer] = []
     held, at = 0, start
@@ -174,5 +174,5 @@ def pieces_of(buf: bytes, start: int, end: int, edits: Sequence[Edit]) -> list[B
 
 
 def bad_size(what: str, size: int, least: int, most: int) -> str:
-    """Why a frame's size is rejected."""
+    """The reason why a frame's size is rejected."""
     return f"a {what} of {size} bytes is not between {least} and {most} bytes"

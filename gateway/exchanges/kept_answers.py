@@ -1,7 +1,7 @@
-"""Responses that are made once and given again, while what they were made of is the same.
+"""Responses that are made once, and reused while everything that they were made from is the same.
 
-A listing of all topics takes some 4 us for each topic, with ACLs some 30, and the clients of an
-application request the same one again and again. A kept response costs a comparison of bytes.
+A listing of all topics takes some 4 us for each topic, some 30 us with ACLs, and the clients of an
+application request the same listing again and again. A kept response costs a comparison of bytes.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Hashable
 from typing import Any, Final
 
 MOST_BYTES: Final = 16 * 1024 * 1024
-"""Bytes that one worker keeps; of more, the responses that were used least recently go."""
+"""Bytes that a worker keeps; beyond that, the least recently used responses are dropped."""
 
 
 class KeptAnswers:
-    """What one worker made of a broker's newest response, for each of those who got it."""
+    """The responses that a worker made from a broker's newest response, for each kind of client."""
 
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         self._most = most_bytes
@@ -26,25 +26,25 @@ class KeptAnswers:
 
     @property
     def size(self) -> int:
-        """Bytes that are kept."""
+        """The kept bytes."""
         return self._bytes
 
     def find(self, kind: Hashable, broker_bytes: bytes, who: Hashable) -> Any:
-        """What was made of these bytes, which are a response of this kind, or None if nothing
-        yet."""
+        """The response made for ``who`` from these broker bytes, a response of this kind; None if
+        there is no such response yet."""
         if self._newest.get(kind) != broker_bytes:
             return None
         kept = self._kept.pop((kind, who), None)
         if kept is None:
             return None
-        self._kept[kind, who] = kept  # as the last of the dict: it was used last
+        self._kept[kind, who] = kept  # as the last in the dict: the most recently used
         return kept[0]
 
     def keep(
         self, kind: Hashable, broker_bytes: bytes, who: Hashable, response: Any, size: int
     ) -> None:
-        """Keep what was made of these bytes, ``size`` bytes of it. What was made of others of this
-        kind goes, and so do the responses that were used least recently, if there is no room."""
+        """Keep a response of ``size`` bytes that was made from these broker bytes. Responses of
+        this kind from other bytes are dropped, and also the least recently used, if there is no room."""
         if len(broker_bytes) + size > self._most:
             return
         if self._newest.get(kind) != broker_bytes:
@@ -61,7 +61,7 @@ class KeptAnswers:
             self._drop(next(iter(self._kept)))
 
     def _drop(self, key: tuple[Hashable, Hashable]) -> None:
-        """Forget a response, and the broker's bytes with the last one that was made of them."""
+        """Forget a response, and the broker's bytes with the last response made from them."""
         kept = self._kept.pop(key, None)
         if kept is None:
             return

@@ -1,4 +1,4 @@
-"""Counting finished exchanges on the flows they belong to. Integers only; see gateway.flows."""
+"""Counts of finished exchanges on their flows. Integers only; see gateway.flows."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _MICROSECONDS: Final = 1_000_000.0
 def count_exchanges(done: Iterable[Exchange], now: float) -> None:
     """Count each exchange whose response has been written by ``now`` (monotonic seconds).
 
-    The broker's time is from the request's leaving to the response's (last) arrival, or that of the
-    work which the gateway did at brokers and in the catalog; the gateway's is all the rest. A
-    request that nothing of this was done for (an answer of the gateway's own, acks=0) has no
-    broker's time, and stands in one histogram only.
+    The broker's time is from the sending of the request to the (last) arrival of the response, or
+    the time of the gateway's work at brokers and in the catalog; the rest is the gateway's time. A
+    request without either (the gateway's own answer, acks=0) has no broker's time, and is counted
+    in one histogram only.
     """
     for exchange in done:
         flow = exchange.flow
@@ -30,7 +30,7 @@ def count_exchanges(done: Iterable[Exchange], now: float) -> None:
         flow.bytes_out += exchange.response_size
         broker = exchange.answered - exchange.sent
         own = now - exchange.arrived - broker
-        # Squares, in us: those of squares have a bit length that rises by four for twice the time.
+        # Squares, in us: the bit length of a square rises by four for twice the time.
         broker *= _MICROSECONDS
         broker *= broker
         own *= _MICROSECONDS
@@ -44,7 +44,7 @@ def count_exchanges(done: Iterable[Exchange], now: float) -> None:
         facts = exchange.facts
         if facts is not None:
             _count_batch(flow, facts)
-            continue  # one batch: it names one topic, and has no parts
+            continue  # a single batch: it names one topic, and has no parts
         if exchange.others is not None:
             for other in exchange.others:
                 other.followed += 1
@@ -67,8 +67,8 @@ def _count_batch(flow: Flow, facts: BatchFacts) -> None:
 
 
 def _count_late(flow: Flow, broker: float, own: float) -> None:
-    """Count a request one of whose times, squared, is beyond the end of its histogram. The broker's
-    (0: it has none) may be counted already: it comes first."""
+    """Count a request if a squared time is beyond the end of its histogram. The broker's time (0:
+    there is none) may be counted already, because it comes first."""
     index = int(broker * broker).bit_length()
     if broker and index >= len(flow.broker_us):
         _count_at(flow.broker_us, index)
@@ -76,7 +76,7 @@ def _count_late(flow: Flow, broker: float, own: float) -> None:
 
 
 def _count_at(buckets: list[int], index: int) -> None:
-    """Count one in a histogram, which grows to the index."""
+    """Count one at the index of a histogram, which grows if it is too short."""
     index = min(index, _LAST)
     buckets.extend([0] * (index + 1 - len(buckets)))
     buckets[index] += 1

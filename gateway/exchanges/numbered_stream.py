@@ -1,6 +1,6 @@
 """Fetch responses of a tree: the walk of ``fetch_stream``, with virtual node ids.
 
-A partition names the replica to read from before its records (KIP-392), and its leader behind them
+A partition names its preferred read replica before its records (KIP-392), and its leader after them
 (KIP-951).
 """
 
@@ -17,7 +17,7 @@ from protocol.walkers import Span
 
 
 class NumberedStream(FetchStream):
-    """Walks one Fetch response of the cluster whose number the worker's state has."""
+    """Walks one Fetch response of the cluster with the worker state's number."""
 
     __slots__ = ("_nodes", "_number")
 
