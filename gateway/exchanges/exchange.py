@@ -135,7 +135,7 @@ class Exchange:
       gateway's own answer waits for earlier responses, ``arrived`` is moved later by that wait.
     """
 
-    # Values that most exchanges never set stay in the class, because every request has an exchange.
+    # Values that most exchanges never set stay in the class: every request has an exchange.
     response_size = 0
     sent = 0.0
     answered = 0.0

@@ -247,7 +247,7 @@ class FetchStream(Stream):
         """Walk the headers of the batches from ``at`` on, as far as records have arrived.
 
         Returns ``stop``, or the position of a header that has not wholly arrived. A batch that the
-        broker cut off is not counted, because clients do not read it.
+        broker cut off is not counted: clients do not read it.
         """
         topic = self._topic
         assert topic is not None

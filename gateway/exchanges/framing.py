@@ -18,7 +18,7 @@ SMALL: Final = 16 * 1024
 """Slices up to this many bytes are copied; longer ones are passed on as views."""
 
 LONG: Final = 1024 * 1024
-"""Longer frames are collected in memory that need not be copied when it is complete, because
+"""Longer frames are collected in memory that need not be copied when it is complete:
 copying 100 MiB takes 50 ms."""
 
 JOINED: Final = 256 * 1024

@@ -44,7 +44,7 @@ class KeptAnswers:
         self, kind: Hashable, broker_bytes: bytes, who: Hashable, response: Any, size: int
     ) -> None:
         """Keep a response of ``size`` bytes that was made from these broker bytes. Responses of
-        this kind from other bytes are dropped, and also the least recently used, if there is no room."""
+        this kind from other bytes are dropped, and the least recently used if there is no room."""
         if len(broker_bytes) + size > self._most:
             return
         if self._newest.get(kind) != broker_bytes:

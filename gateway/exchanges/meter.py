@@ -68,7 +68,7 @@ def _count_batch(flow: Flow, facts: BatchFacts) -> None:
 
 def _count_late(flow: Flow, broker: float, own: float) -> None:
     """Count a request if a squared time is beyond the end of its histogram. The broker's time (0:
-    there is none) may be counted already, because it comes first."""
+    there is none) may be counted already: it comes first."""
     index = int(broker * broker).bit_length()
     if broker and index >= len(flow.broker_us):
         _count_at(flow.broker_us, index)

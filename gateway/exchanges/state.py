@@ -22,32 +22,32 @@ from protocol.splice import Edit
 from protocol.text import text_of
 
 MAX_FLOWS: Final = 1_000
-"""Flows per connection between two collections; further topics are counted under no topic."""
+"""Flows per connection between two collections; more topics are counted on the flow of no topic."""
 
 _NAMESPACE: Final = b"\x00"
-"""What the key of a namespace's own flow begins with; no topic has it in its name."""
+"""The first byte in the key of a namespace's own flow; no topic's name holds it."""
 
 EARLIER_FLOWS: Final = 100
-"""Flows put aside per connection between two collections, when its client id changes."""
+"""Flows put aside per connection between two collections, because its client id changes."""
 
 DENIED_REMEMBERED: Final = 100
-"""Denied names that a connection remembers to log each once; with more it starts afresh."""
+"""Denied names that a connection remembers, to log each once; if there are more, it forgets all."""
 
 PRODUCED_REMEMBERED: Final = 10_000
-"""Topics per connection whose name is remembered when they are produced to."""
+"""Topics per connection whose name in a Produce request is remembered."""
 
 SESSIONS_PER_CONNECTION: Final = 16
-"""Java's client keeps one per broker connection; a client that opens more loses the oldest."""
+"""Java's client keeps one session per broker connection; a client that opens more loses the
+oldest."""
 
 
 class FetchSession:
     """A fetch session that a broker gave this connection (KIP-227).
 
-    ``spelled`` maps the flat names ever added to it to the client's spelling, and in a session
-    ``by_id`` the broker's topic ids to those that the client uses: an incremental response names
-    partitions that its own request did not.
-    ``lead`` is the flat name that its requests are counted under when they name none. ``stale``:
-    the catalog has changed since its names were looked up.
+    ``spelled`` maps the flat names of all topics ever in the session to the client's spelling, or,
+    if ``by_id``, the broker's topic ids to the client's: an incremental response names partitions
+    that its own request did not name. ``lead`` is the flat name under which requests without names
+    are counted. ``stale``: the catalog has changed since the names were resolved.
     """
 
     __slots__ = ("by_id", "lead", "spelled", "stale")
@@ -60,24 +60,28 @@ class FetchSession:
 
 
 class ConnectionState:
-    """One client connection's side of the rules. Containers are made when first needed, so that
-    an idle connection stays small.
+    """The state of a client connection. Containers are made when first needed, so that an idle
+    connection stays small.
 
-    ``access`` is what its ``identity`` may do in its ``view``, from ``host`` (an IP address).
-    ``fetch_sessions`` holds the sessions given to this connection, by id. ``spelled`` maps the
-    topics that this client subscribed to to its spelling, for later assignments. ``produced`` maps
-    flat names of topics to the name or topic id that it produced under, and the broker's id.
-    ``reauth`` is a re-authentication under way (KIP-368). ``ask_broker`` sends a request of the
-    gateway's own while the client's wait, or None if no broker connection is this client's own.
-    ``heard`` are the members of KIP-848 groups that it has heard of. ``tree`` are the other
-    volumes, or None if there is none, or the client does not leave its own. ``marked_ids_only``:
-    idempotent producers must have ids with a cluster's number in them (in a tree, where the node is
-    not of the listener's volume). ``protocol_types`` maps a group id (the client's) and a member id
-    to the protocol type and the protocol that the broker let that member join with, if it is not
-    "consumer". ``node_id`` is the broker that it is connected to, or for; None: any, of a bootstrap
-    port. ``on_gateway_node``: the client connected to the node that stands for the gateway, so to
-    no broker in particular. ``sought`` has when it was told of coordinators, by key type and key
-    (gateway/apis/groups/sought_again.py).
+    - ``access``: the rights of the client's ``identity`` in its ``view``, from ``host`` (an IP
+      address).
+    - ``fetch_sessions``: id -> session given to this connection.
+    - ``spelled``: topic that the client subscribed to -> its spelling, for later assignments.
+    - ``produced``: flat name -> the name or topic id that the client produced under, and the
+      broker's id.
+    - ``reauth``: a re-authentication in progress (KIP-368).
+    - ``ask_broker``: sends a request of the gateway's own while the client's wait; None: no broker
+      connection belongs to this client alone.
+    - ``heard``: members of KIP-848 groups that the connection has heard of.
+    - ``tree``: the other volumes; None without a tree, and for a client confined to its volume.
+    - ``marked_ids_only``: idempotent producers must have ids with a cluster's number (in a tree,
+      if the node is outside the listener's volume).
+    - ``protocol_types``: (the client's group id, member id) -> the protocol type and protocol with
+      which the broker let the member join, if the type is not "consumer".
+    - ``node_id``: the broker that the client is connected to, or for; None: any broker (bootstrap).
+    - ``on_gateway_node``: the client connected to the gateway's own node, so to no certain broker.
+    - ``sought``: (key type, key) -> the time at which the client got the coordinator
+      (gateway/apis/groups/sought_again.py).
     """
 
     __slots__ = (
@@ -135,17 +139,17 @@ class ConnectionState:
         self.reauth: Reauthentication | PassThroughReauthentication | None = None
 
     def stand_for(self, client: ConnectionState) -> None:
-        """Be another connection's client, in another volume than its node's."""
+        """Stand for another connection's client, in a volume other than its node's volume."""
         self.identity, self.host = client.identity, client.host
         self._client_id = client._client_id
 
     @property
     def client_id(self) -> bytes | None:
-        """The client id of the latest request, as flows are counted by it."""
+        """The client id of the latest request, under which flows are counted."""
         return self._client_id
 
     def note_client_id(self, client_id: bytes | None) -> None:
-        """Count from here on under this client id."""
+        """Count under this client id from now on."""
         if client_id == self._client_id or not self._may_become():
             return
         self._client_id = client_id
@@ -153,25 +157,25 @@ class ConnectionState:
         self._become(replace(self.source, client_id=shown))
 
     def note_software(self, name: str, version: str) -> None:
-        """Count from here on under this client software (KIP-511)."""
+        """Count under this client software from now on (KIP-511)."""
         if self._may_become():
             self._become(replace(self.source, software_name=name, software_version=version))
 
     def _may_become(self) -> bool:
-        """Whether there is room for another source: a client that changes its name all the time is
+        """Whether there is room for another source. A client that changes its id all the time is
         counted under the last of ``EARLIER_FLOWS``."""
         return len(self.earlier or ()) < EARLIER_FLOWS
 
     def _become(self, source: FlowSource) -> None:
-        """Count for another source; the flows so far are put aside, because a flow belongs to
-        one."""
+        """Count for another source. The flows so far are put aside: a flow belongs to a
+        single source."""
         self.source = source
         if self.flows:
             self.earlier = [*(self.earlier or ()), *self.flows.values()]
             self.flows = None
 
     def flow(self, api_key: int, version: int, flat: bytes) -> Flow:
-        """The flow that counts one topic (``b""``: none) through one API; made at first use."""
+        """The flow that counts a topic (``b""``: no topic) through an API; made at first use."""
         flows = self.flows
         if flows is None:
             flows = self.flows = {}
@@ -184,9 +188,9 @@ class ConnectionState:
         return found
 
     def flow_of(self, api_key: int, version: int, namespace: str | None) -> Flow:
-        """The flow that counts what concerns a namespace, and no topic that the broker is asked
-        for: what the gateway denied or did itself. None, or a namespace that the catalog does not
-        have: the flow of no topic, because what clients make up is no label."""
+        """The flow that counts requests about a namespace in which no topic is forwarded, because
+        the gateway denied or did them. None, or a namespace that the catalog does not have: the
+        flow of no topic, because a client's invented name must not become a label."""
         if namespace is None or (namespace and namespace not in self.view.snapshot.namespaces):
             return self.flow(api_key, version, b"")
         flows = self.flows
@@ -211,9 +215,9 @@ class ConnectionState:
     ) -> bytes | None:
         """The flat name behind a client's topic id at these bytes of a request.
 
-        Adds the broker's own id and the client's to ``asked``, and to ``edits`` the replacement.
-        None: the view may not see it, ``operation`` is denied, or it was requested under another id
-        before.
+        Adds the broker's own id and the client's to ``asked``, and the replacement to ``edits``.
+        None: the view may not see the topic, ``operation`` is denied, or the request has the topic
+        under another id already.
         """
         view, index = self.view, self.worker.cluster.index
         flat = view.flat_of_id(topic_id, index)
@@ -221,7 +225,7 @@ class ConnectionState:
         if flat is None or asked.setdefault(own, topic_id) != topic_id:
             return None
         if self.access.authorizes:
-            # Only a virtual id can be a link's.
+            # Only a virtual id can belong to a link.
             why = (
                 self.access.flat(operation, flat)
                 if own == topic_id
@@ -236,9 +240,9 @@ class ConnectionState:
     def produced_as(self, flat: bytes, called: bytes) -> bytes:
         """The name or id under which the client first produced to a topic here, else ``called``.
 
-        A producer numbers its batches for each name it knows (KIP-98): a broker would take those
-        under a second name of the same topic for repetitions, and acknowledge without writing. A
-        topic that was deleted and made again is another one.
+        A producer numbers its batches per name (KIP-98): a broker would take batches under a second
+        name of the same topic for repetitions, and acknowledge them without writing them. A topic
+        that was deleted and made again is another topic.
         """
         produced, own = self.produced, self.worker.cluster.index.id_of(flat)
         if produced is None or len(produced) >= PRODUCED_REMEMBERED:
@@ -250,18 +254,18 @@ class ConnectionState:
         return held[0]
 
     def identify(self, identity: Identity, access: Access) -> None:
-        """The client is this principal from here on."""
+        """The client is this principal from now on."""
         self.identity = identity
         if identity.principal != self.source.principal:
             self._become(replace(self.source, principal=identity.principal))
         self.see(access)
 
     def see(self, access: Access) -> None:
-        """Go on with another access, hence another view: the catalog has changed.
+        """Go on with another access, hence another view, because the catalog has changed.
 
-        A fetch session in which a name or an id leads to another topic now, or to one that may not
-        be read any more, is closed with the next Fetch, which looks them up: all names of all
-        connections together are too many for one turn.
+        A fetch session is closed with the next Fetch if one of its names or ids now leads to
+        another topic, or to a topic that the client may no longer read. The next Fetch resolves the
+        names, because the names of all connections together are too many for one turn.
         """
         self.access = access
         self.view = access.view
@@ -271,9 +275,9 @@ class ConnectionState:
     def still_reaches(
         self, operation: int, spelled: Iterable[tuple[bytes, bytes]], *, by_id: bool
     ) -> bool:
-        """Whether each name that a client requested still leads to the flat name before it, or
-        ``by_id`` to the broker's topic id, and ``operation`` (READ or WRITE) is allowed on all. May
-        take several slices."""
+        """Whether each name that a client requested still leads to the flat name before it (or,
+        ``by_id``, to the broker's topic id before it), and ``operation`` (READ or WRITE) is allowed
+        on all of them. May take several slices."""
         view, index = self.view, self.worker.cluster.index
         resolve = self.access.to_read if operation == READ else self.access.to_write
         for led_to, asked in eased([*spelled]):
@@ -290,8 +294,8 @@ class ConnectionState:
         return True
 
     def without_freezes(self) -> ConnectionState:
-        """What decides as this would if nothing were frozen. What it notes of the client is not
-        kept; that it may take several slices does not concern what is decided meanwhile."""
+        """A state that decides like this state if nothing were frozen. Its notes of the client are
+        not kept, and its use over several slices does not affect decisions made meanwhile."""
         access = self.access.thawed()
         other = ConnectionState(self.worker, access, self.addresses, self.source)
         other.stand_for(self)
@@ -322,14 +326,14 @@ class ConnectionState:
         return None if self.fetch_sessions is None else self.fetch_sessions.get(session_id)
 
     def fetch_session_closed(self, session_id: int) -> None:
-        """Forget a session; its id does not reach the broker again."""
+        """Forget a session; its id is not forwarded to the broker again."""
         if self.fetch_sessions is not None:
             self.fetch_sessions.pop(session_id, None)
 
     def fetch_session_opened(
         self, session_id: int, spelled: dict[bytes, bytes], lead: bytes, *, by_id: bool
     ) -> None:
-        """Remember a session that a broker gave this connection (0: it gave none)."""
+        """Remember a session that a broker gave this connection (0: no session)."""
         sessions = self.fetch_sessions
         if not session_id or (sessions is not None and session_id in sessions):
             return
@@ -340,10 +344,10 @@ class ConnectionState:
         sessions[session_id] = FetchSession(spelled, lead, by_id)
 
     def take_flows(self, held: Iterable[Flow] = ()) -> Collection[Flow]:
-        """The flows since the last call; the connection starts afresh.
+        """The flows since the last call; the connection begins new flows.
 
-        Those that are ``held`` by requests in flight stay here, without their counts: what is
-        counted on them later is collected later.
+        Flows that are ``held`` by requests in flight stay here, without their counts: later counts
+        are collected later.
         """
         flows, self.flows = self.flows or {}, None
         earlier, self.earlier = self.earlier or [], None
@@ -351,7 +355,7 @@ class ConnectionState:
         if not kept:
             return [flow for flow in (*earlier, *flows.values()) if not flow.empty]
         self.earlier = [flow for flow in earlier if flow in kept]
-        # Not None even if empty: a connection that has earlier flows is looked at again, too.
+        # Not None even if empty: a connection with earlier flows is collected again, too.
         self.flows = {key: flow for key, flow in flows.items() if flow in kept}
         taken = [flow.moved() if flow in kept else flow for flow in (*earlier, *flows.values())]
         return [flow for flow in taken if not flow.empty]

@@ -14,7 +14,7 @@ from gateway.rules.tree_brokers import Broker
 
 
 class TreeBroker(NamedTuple):
-    """One broker of the tree at the gateway's address; ``node_id`` is the virtual one."""
+    """A broker of the tree at the gateway's address; ``node_id`` is the virtual id."""
 
     node_id: int
     host: str
@@ -23,8 +23,8 @@ class TreeBroker(NamedTuple):
 
 
 class TreeFacts(NamedTuple):
-    """The brokers in every response of a listener, whatever was requested of whichever node: those
-    of its reach, with the cluster id and the controller of its own volume."""
+    """The brokers in every response of a listener, whatever the request and the node: all brokers
+    in the listener's reach, with the cluster id and the controller of the listener's volume."""
 
     brokers: Sequence[Broker]
     cluster_id: str | None
@@ -32,12 +32,12 @@ class TreeFacts(NamedTuple):
 
 
 class VolumeUnreachable(Exception):
-    """A volume's cluster does not answer, or not in time; the text is a sentence for the client."""
+    """A volume's cluster does not respond in time; the text is a sentence for the client."""
 
 
 class NotReferred(VolumeUnreachable):
-    """The gateways of the tree say that a request is for no volume, or not for this client.
-    ``outcome`` is how the question was answered."""
+    """The gateways of the tree report that a request is for no volume, or not for this client.
+    ``outcome`` is their outcome of the query."""
 
     def __init__(self, text: str, outcome: Outcome) -> None:
         super().__init__(text)
@@ -60,34 +60,35 @@ class Tree(Names, Protocol):
         ...
 
     def far(self, shadows: Shadows, *, final: bool) -> Far:
-        """The topics of the volumes that are not the node's, for one request of a group's member.
-        ``final``: nothing more is prepared for it."""
+        """The topics outside the node's volume, for one request of a group's member. ``final``:
+        nothing more is prepared for this request."""
         ...
 
     def take_flows(self) -> list[Flow]:
-        """The counts in other volumes for this client since the last call."""
+        """The counts for this client in other volumes since the last call."""
         ...
 
     async def ask(
         self, path: str, api_key: int, version: int, body: bytes, *, alone: bool = True
     ) -> bytes:
         """The response body to a part of a request, for this client, in the volume at ``path``.
-        ``alone``: no other volume's answer waits for this one. Raises VolumeUnreachable.
+        ``alone``: no other volume's response waits for this one. Raises VolumeUnreachable.
         """
         ...
 
     async def at_once(self, parts: Iterable[Coroutine[Any, Any, bytes]]) -> list[bytes]:
-        """The results of coroutines that are under way together; long ones let others be served."""
+        """The results of coroutines that run together; long ones let other clients be served."""
         ...
 
     async def meet(self, path: str, node_ids: Collection[int]) -> None:
-        """Look up the brokers of a volume if those in an answer (virtual ids) are not the known
-        ones."""
+        """Look up the brokers of a volume if the brokers in a response (virtual ids) are not the
+        known ones."""
         ...
 
     def remembered(
         self, path: str, names: Iterable[str] | None, ids: Iterable[bytes]
     ) -> Mapping[str, tuple[bytes | None, int]]:
-        """Of these topics, those that a volume had when it was last seen and that the client may
-        describe: topic id and partition count, by the client's name. ``names`` None: all listed."""
+        """The topics that a volume had when it was last seen and that the client may describe, from
+        these names and ids: client's name -> topic id and partition count. ``names`` None: all
+        listed topics."""
         ...

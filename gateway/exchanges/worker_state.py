@@ -32,11 +32,11 @@ async def _at_once(_: str, work: Callable[[], None]) -> None:
 
 
 MAX_DENIALS: Final = 10_000
-"""Denial events kept between two collections (a second apart); more are counted as dropped."""
+"""Denial events kept between two collections, a second apart; more are counted as dropped."""
 
 LOGGED_DENIALS: Final = 100
-"""Denials logged between two collections, a second apart; all are counted and written to the
-traffic log."""
+"""Denials logged between two collections, a second apart. All denials are counted, and written to
+the traffic log."""
 
 
 class ClusterFacts(Protocol):
@@ -44,25 +44,25 @@ class ClusterFacts(Protocol):
 
     @property
     def index(self) -> TopicIndex:
-        """Its topics."""
+        """The topics of the cluster."""
         ...
 
     @property
     def api_versions(self) -> Mapping[int, tuple[int, int]]:
-        """The (lowest, highest) version that all its brokers serve, by API key."""
+        """API key -> the (lowest, highest) version that all brokers of the cluster serve."""
         ...
 
     def versions_of(self, node_id: int | None) -> Mapping[int, tuple[int, int]]:
-        """The same of one broker; of all if it is not known, or may be any (None)."""
+        """The same for a single broker; for all brokers if the broker is unknown or None."""
         ...
 
     @property
     def brokers(self) -> Mapping[int, tuple[str, int]]:
-        """Its brokers' hosts and ports, by node id."""
+        """Node id -> the broker's host and port."""
         ...
 
     def hear(self, node_id: int, host: str, port: int) -> None:
-        """A broker's answer to a client names this broker."""
+        """Note a broker that is named in a broker's response to a client."""
         ...
 
 
@@ -70,8 +70,8 @@ class Changes(Protocol):
     """The requests of admin clients that the gateway carries out itself (gateway/changes).
 
     Each takes a whole request body in the client's names, at the client's version (CreateTopics
-    from v2 on), and gives the whole response body. The client is authorized by the state of the
-    catalog that the change is made on.
+    from v2 on), and returns the whole response body. The client is authorized by the state of the
+    catalog to which the change is applied.
     """
 
     async def create_topics(self, access: Access, version: int, body: bytes) -> Answered: ...
@@ -85,31 +85,31 @@ class Changes(Protocol):
     async def carry_out(
         self, change: RequestChange, access: Access, version: int, body: bytes
     ) -> Answered:
-        """Do what an API's own slice executes."""
+        """Carry out a change of an API's own slice."""
         ...
 
 
 class AutoCreation(Protocol):
-    """Auto-creation of topics that Metadata names (gateway/changes/topics/auto_creation.py)."""
+    """Auto-creation of the topics in Metadata (gateway/changes/topics/auto_creation.py)."""
 
     def allows(self, name: LogicalName) -> bool:
         """Whether a Metadata request creates a topic of this name."""
         ...
 
     def begin(self, access: Access, actor: Actor, names: Mapping[LogicalName, str]) -> None:
-        """Create topics, in the background: names, with the client's spellings."""
+        """Create topics in the background; ``names`` maps them to the client's spellings."""
         ...
 
 
 class NoAutoCreation:
-    """Creates nothing."""
+    """Creates no topic."""
 
     def allows(self, name: LogicalName) -> bool:
-        """No name is."""
+        """False for every name."""
         return False
 
     def begin(self, access: Access, actor: Actor, names: Mapping[LogicalName, str]) -> None:
-        """Nothing is begun, because nothing is allowed."""
+        """Does nothing: no name is allowed."""
 
 
 NO_AUTO_CREATION: Final = NoAutoCreation()
@@ -117,27 +117,25 @@ NO_AUTO_CREATION: Final = NoAutoCreation()
 
 @dataclass(slots=True)
 class WorkerState:
-    """Shared by all connections of one worker process.
-
-    ``verify`` has work for a client's address done in a thread.
-    ``sasl`` is what listeners with SASL accept, by name, and ``pass_through`` those of them where
-    brokers decide. ``failure_delay`` is how many seconds an authentication that failed is
-    answered late. ``judge`` asks the policies. ``auto_creation`` creates what brokers must not.
-    ``number`` is the cluster's in the tree, ``mount`` its path; 0: there is no tree. ``place`` is
-    the cluster as flows and events name it. ``lane_accesses`` are the accesses of clients of other
-    volumes' nodes that were used here since the last collection. ``gateway_nodes`` are the gateways
-    that listeners list among the brokers. ``turn_seconds`` is how long one connection decides
-    requests before others have their turn. ``validity`` is the catalog's.
-    """
+    """The state that all connections of a worker process share."""
 
     catalog: Catalog
     cluster: ClusterFacts
     changes: Changes
     max_request_bytes: int
+
     sasl: Mapping[str, Accepts] = field(default_factory=dict)
+    """Listener -> the SASL logins that it accepts."""
+
     pass_through: Mapping[str, PassThrough] = field(default_factory=dict)
+    """Those of the listeners with SASL at which brokers decide."""
+
     failure_delay: float = 0.0
+    """Seconds by which the response to a failed authentication is delayed."""
+
     verify: Callable[[str, Callable[[], None]], Awaitable[None]] = _at_once
+    """(client's address, work) runs the work in a thread."""
+
     listings: Listings = field(default_factory=Listings)
     kept_answers: KeptAnswers = field(default_factory=KeptAnswers)
     regexes: RegexSubscriptions = field(default_factory=RegexSubscriptions)
@@ -146,25 +144,43 @@ class WorkerState:
     denials_dropped: int = 0
     audit: Audit = NO_AUDIT
     authorization_denials: dict[Labels, int] = field(default_factory=dict)
+
     judge: Judge = NO_JUDGE
+    """Applies the policies."""
+
     auto_creation: AutoCreation = NO_AUTO_CREATION
+    """Creates the topics that brokers must not create."""
+
     number: int = 0
+    """The cluster's number in the tree; 0: there is no tree."""
+
     mount: str = ""
+    """The cluster's path in the tree."""
+
     place: Place = NO_PLACE
+    """The cluster, as flows and events name it."""
+
     lane_accesses: set[Access] = field(default_factory=set)
+    """The accesses of other volumes' clients that were used here since the last collection."""
+
     gateway_nodes: GatewayNodes = NO_GATEWAY_NODES
+    """The gateways that listeners list among the brokers."""
+
     turn_seconds: float = SLICE_SECONDS
+    """Seconds for which a connection decides requests before other connections have their turn."""
+
     validity: Validity = field(default_factory=Validity)
+    """Whether the catalog's state is recent enough to decide by."""
 
     def take_lane_accesses(self) -> set[Access]:
-        """Those since the last call."""
+        """The lane accesses since the last call."""
         accesses, self.lane_accesses = self.lane_accesses, set()
         return accesses
 
     def denied(self, denial: Denial) -> bool:
         """Audit a denial and keep it for the next collection, or count it as dropped.
 
-        Returns whether it is among the first since the last collection, which may be logged.
+        Returns whether the denial is among the first since the last collection, which are logged.
         """
         self.audit.denied(denial)
         if denial.because:
