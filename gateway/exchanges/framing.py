@@ -15,7 +15,7 @@ Buffer = bytes | memoryview
 SIZE: Final = Struct(">i")
 
 SMALL: Final = 16 * 1024
-"""Slices up to this many bytes are copied; longer ones are passed on as views."""
+"""Slices up to this many bytes are copied; longer slices are passed on as views."""
 
 LONG: Final = 1024 * 1024
 """Longer frames are collected in memory that need not be copied when it is complete:

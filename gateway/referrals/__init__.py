@@ -1,1 +1,1 @@
-"""Lookups that travel between the gateways of a tree: questions, ways, and what is remembered."""
+"""Lookups between the gateways of a tree: queries, their routes, and the remembered responses."""

@@ -1,6 +1,7 @@
-"""Whether an answer is believed: a gateway may answer for its own mounts, with its own brokers.
+"""Checks whether an answer is believed: a gateway may answer for its own mounts, with its own
+brokers.
 
-Pure, but for the numbers that :class:`gateway.referrals.numbers.Numbers` records.
+Pure, except for the numbers that :class:`gateway.referrals.numbers.Numbers` records.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _CORRELATION_BYTES: Final = 4
 
 
 class Inner(NamedTuple):
-    """What the head of the Kafka request in a question says; ``correlation`` is the id's bytes."""
+    """The head of the Kafka request in a question; ``correlation`` is the id's bytes."""
 
     api_key: int
     version: int
@@ -38,13 +39,13 @@ class Inner(NamedTuple):
     header_version: int
 
     def correlated(self, response: bytes) -> bytes:
-        """A response to another request of the same content, as the response to this one."""
+        """A response to another request with the same content, as the response to this request."""
         return self.correlation + response[_CORRELATION_BYTES:]
 
 
 def inner_of(question: Question) -> Inner | None:
-    """The head of the request in a question, or None if it has none. Raises ProtocolError if the
-    request ends there, or if its API and version are not known."""
+    """The head of the request in a question; None for a question without a request. Raises
+    ProtocolError if the request ends there, or if its API and version are not known."""
     if question.kind is not Kind.REQUEST:
         return None
     if len(question.request) < _HEAD.size:
@@ -54,8 +55,8 @@ def inner_of(question: Question) -> Inner | None:
 
 
 class Lie(NamedTuple):
-    """Why an answer is not believed: a sentence. ``holder`` is the mount that has the number which
-    another one lays claim to, or None if that is not why."""
+    """The reason why an answer is not believed: a sentence. ``holder`` is the mount that already
+    has the number that another mount claims; None for any other reason."""
 
     text: str
     holder: str | None = None
@@ -69,9 +70,9 @@ def lie_of(
     routes: Routes,
     numbers: Numbers,
 ) -> Lie | None:
-    """Why a peer's answer is not believed, or None if it is.
+    """The reason why a peer's answer is not believed; None: it is believed.
 
-    The number of a mount that is seen for the first time is recorded, once all else is right.
+    If a mount is seen for the first time, its number is recorded after all other checks.
     """
     if answer.outcome is not Outcome.ANSWERED:
         return None
@@ -101,8 +102,8 @@ def _wrong_number(who: str, mount: str, number: int, numbers: Numbers) -> Lie:
 
 
 def passed_back(peer: str, answer: Answer) -> Answer:
-    """A peer's answer as this gateway passes it back: with room for one more hop, a text that is
-    safe to show, and a response only if there is one."""
+    """A peer's answer as this gateway passes it back: with room for another hop, with a text that
+    is safe to show, and with a response only if there is one."""
     hops = answer.hops[: MAX_HOPS - 1]
     text = shown_text(answer.text, MAX_TEXT)
     if answer.outcome is Outcome.ANSWERED:
@@ -115,14 +116,14 @@ def _holds(mount: str, path: str) -> bool:
 
 
 def _is_of_names(inner: Inner, request: bytes, response: bytes) -> bool:
-    """Whether every topic and group in a response was named in its request; what was requested by
-    id, or as "all", has names of its own, which the gateway of the client looks at."""
+    """Whether the request names every topic and group in the response. Items that were requested by
+    id, or as "all", have names of their own, which the client's gateway checks."""
     api = api_name(inner.api_key)
     try:
         *_, start = read_request_header(request, 0, len(request))
         asked = _names(f"{api}Request", inner.version, request, start)
     except ProtocolError:
-        return True  # the owner rejects it
+        return True  # the owner rejects the request
     if not asked or any(kind == FieldKind.TOPIC_ID and any(value) for kind, value in asked):
         return True
     start = response_body_pos(response, 0, len(response), inner.header_version)

@@ -1,7 +1,7 @@
 """A gateway's place in the tree as JSON: the answer to a question of kind DESCRIBE.
 
-It names no address and no principal. The reader ignores keys that it does not know, so that later
-gateways may say more. Pure.
+It names no address and no principal. The reader ignores unknown keys, so that later gateways may
+add keys. Pure.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gateway.config.reach import reached
 from gateway.foreign_text import shown_text
 
 MAX_ITEMS: Final = 100_000
-"""Of a list in a description; no gateway has as many."""
+"""Items of a list in a description; no gateway has as many."""
 
 _MOUNT: Final[tuple[tuple[str, type[Any]], ...]] = (
     ("mount", str),
@@ -26,16 +26,16 @@ _MOUNT: Final[tuple[tuple[str, type[Any]], ...]] = (
 _PEER: Final = ("name", "certificate")
 
 MAX_CHARACTERS: Final = 4_096
-"""Of a text in a description; certificates' subjects are the longest."""
+"""Characters of a text in a description; the subjects of certificates are the longest."""
 
 
 class UnreadableDescription(Exception):
-    """The bytes are no description; the text says why and fits after ``the description ``."""
+    """The bytes are no description. The text is the reason and fits after ``the description ``."""
 
 
 @dataclass(frozen=True, slots=True)
 class DescribedListener:
-    """A listener: ``volume`` and ``reach`` are mount paths, ``mechanisms`` those of SASL."""
+    """A listener: ``volume`` and ``reach`` are mount paths, ``mechanisms`` its SASL mechanisms."""
 
     name: str
     volume: str
@@ -56,8 +56,8 @@ class DescribedMount:
 
 @dataclass(frozen=True, slots=True)
 class DescribedPeer:
-    """A parent, or with a ``mount`` a child. ``name`` is what the gateway calls it, ``certificate``
-    the subject of its certificate."""
+    """A parent, or with a ``mount`` a child. ``name`` is the gateway's name for the peer,
+    ``certificate`` the subject of the peer's certificate."""
 
     name: str
     certificate: str
@@ -66,8 +66,8 @@ class DescribedPeer:
 
 @dataclass(frozen=True, slots=True)
 class GatewayDescription:
-    """One gateway: its id, its own mounts, its neighbours, and the listeners that clients of other
-    gateways may be led to, in the configuration's order."""
+    """A gateway: its id, its own mounts, its neighbours, and the listeners to which clients of
+    other gateways may be led, in the configuration's order."""
 
     gateway: str
     mounts: tuple[DescribedMount, ...]
@@ -77,7 +77,7 @@ class GatewayDescription:
 
     @property
     def numbers(self) -> dict[str, int]:
-        """The paths of its own mounts, with their numbers."""
+        """The path of each of the gateway's own mounts -> its number."""
         return {one.mount: one.number for one in self.mounts}
 
     @classmethod
@@ -140,7 +140,7 @@ class GatewayDescription:
 
 
 def _passes_through(listener: Listener) -> bool:
-    """Whether brokers authenticate the clients, of whom this gateway then knows no rights."""
+    """Whether brokers authenticate the clients, so that this gateway does not know their rights."""
     return listener.sasl is not None and listener.sasl.pass_through
 
 

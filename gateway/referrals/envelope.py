@@ -2,13 +2,13 @@
 
 Kafka's own fields are a request or response with its header, the client's principal (an int16
 version and DefaultPrincipalData, as ``DefaultKafkaPrincipalBuilder`` writes it) and its IP address.
-What Kafka has no field for is in tag 10000 of the body, always its only one. There a byte 0, the
+All other fields are in tag 10000 of the body, which is always its only tag. There a byte 0, the
 version, precedes these fields; numbers are unsigned varints, strings and arrays compact (KIP-482):
 
 - request: kind, the asker's volume, target, ids of the path, hops, milliseconds that are left;
 - response: outcome, text, mount, number, hops: each an id, microseconds and 0 or 1 for cached.
 
-What one side must not send the other side does not read: both raise ProtocolError.
+The writer and the reader have the same limits; both raise ProtocolError.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ from protocol.primitives import (
 )
 
 API_KEY: Final = 58
-"""Envelope."""
+"""The API key of Envelope."""
 
 VERSION: Final = 0
-"""Of the API and of DefaultPrincipalData."""
+"""The version of the API and of DefaultPrincipalData."""
 
 TAG: Final = 10_000
-"""Far above the tags that Kafka numbers from 0."""
+"""A number far above the tags that Kafka numbers from 0."""
 
 ERROR_CODES: Final = {
     Outcome.ANSWERED: 0,
@@ -63,7 +63,7 @@ ERROR_CODES: Final = {
     Outcome.UNREACHABLE: REQUEST_TIMED_OUT,
     Outcome.REJECTED: INVALID_REQUEST,
 }
-"""Error codes of the envelope, by outcome."""
+"""Outcome -> error code of the envelope."""
 
 _REQUEST: Final = "EnvelopeRequest"
 _RESPONSE: Final = "EnvelopeResponse"
@@ -76,7 +76,7 @@ _IP_ADDRESS_BYTES: Final = (4, 16)
 
 
 def request_body(question: Question) -> bytes:
-    """The body of an EnvelopeRequest. Raises ProtocolError for a question that no gateway reads."""
+    """The body of an EnvelopeRequest. Raises ProtocolError if no gateway reads the question."""
     values = {
         "request_data": question.request,
         "request_principal": _principal_bytes(question.principal),
@@ -117,8 +117,8 @@ def read_request(body: bytes) -> Question:
 
 
 def response_body(answer: Answer) -> bytes:
-    """The body of an EnvelopeResponse; a text that is too long is cut, characters that UTF-8 lacks
-    are question marks. Raises ProtocolError for an answer that no gateway reads."""
+    """The body of an EnvelopeResponse. A text that is too long is cut, and characters that UTF-8
+    lacks become question marks. Raises ProtocolError if no gateway reads the answer."""
     values = {"response_data": answer.response or None, "error_code": ERROR_CODES[answer.outcome]}
     text = answer.text[:MAX_TEXT].encode(errors="replace")
     content = (
@@ -133,8 +133,8 @@ def response_body(answer: Answer) -> bytes:
 
 
 def read_response(body: bytes) -> Answer:
-    """The answer in the body of an EnvelopeResponse. Raises ProtocolError, also where error code
-    and outcome contradict each other."""
+    """The answer in the body of an EnvelopeResponse. Raises ProtocolError, also if the error code
+    contradicts the outcome."""
     pos = _bytes_end(body, 0) + _ERROR_CODE_BYTES
     without_tag, content = _cut(body, pos)
     fields = messages.parse(_RESPONSE, VERSION, without_tag)
@@ -153,7 +153,7 @@ def read_response(body: bytes) -> Answer:
 
 
 def _cut(body: bytes, pos: int) -> tuple[bytes, Content]:
-    """A body, whose tagged fields begin at ``pos``, without them, and the content of the tag."""
+    """A body without its tagged fields, which begin at ``pos``, and the content of the tag."""
     end = len(body)
     count, at = read_uvarint(body, pos, end)
     if count != 1:

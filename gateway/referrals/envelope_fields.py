@@ -1,7 +1,7 @@
 """Fields of the tag in envelopes between gateways: numbers, texts, paths, ids and hops as bytes.
 
-Numbers are unsigned varints, strings and arrays compact (KIP-482). What one side must not send the
-other side does not read: writers and readers have the same limits, and raise ProtocolError.
+Numbers are unsigned varints, strings and arrays compact (KIP-482). Writers and readers have the
+same limits, and raise ProtocolError.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from protocol.errors import ProtocolError, TruncatedError
 from protocol.primitives import MAX_INT32, compact, compact_string, read_uvarint, write_uvarint
 
 CONTENT_VERSION: Final = 0
-"""Of what is in the tag; its first byte."""
+"""The version of the tag's content, in its first byte."""
 
 MAX_ID: Final = 64
 """Characters of a gateway's id."""
@@ -27,14 +27,14 @@ MAX_PATH: Final = 1_000
 _MOST_UTF8_BYTES: Final = 4
 
 _SHOWN: Final = 100
-"""Characters of a wrong path that an error shows."""
+"""Characters of a wrong path in an error."""
 
 _Enum = TypeVar("_Enum", bound=IntEnum)
 _T = TypeVar("_T")
 
 
 class Content:
-    """Reads the fields in the tag, one after the other; all methods raise ProtocolError.
+    """Reads the fields in the tag, in order. All methods raise ProtocolError.
 
     ``what`` names a field in the error.
     """
@@ -94,40 +94,40 @@ class Content:
         return tuple(element() for _ in range(count))
 
     def expect_end(self) -> None:
-        """Raise ProtocolError if there is more."""
+        """Raise ProtocolError if more bytes follow."""
         if self._pos != self._end:
             reject(f"has {self._end - self._pos} bytes after the last field of its tag")
 
 
 def hop_bytes(hop: Hop) -> bytes:
-    """An element of the hops."""
+    """An element of the hops, as bytes."""
     return id_bytes(hop.gateway_id) + number_bytes(clamped(hop.micros)) + number_bytes(hop.cached)
 
 
 def path_bytes(path: str, what: str) -> bytes:
-    """A path of the tree, or empty for its root."""
+    """A path of the tree, as bytes; empty for the root."""
     checked(len(path), MAX_PATH, f"the length of {what}")
     return compact_string(_checked_path(path, what).encode())
 
 
 def id_bytes(gateway_id: str) -> bytes:
-    """The id of a gateway."""
+    """The id of a gateway, as bytes."""
     checked(len(gateway_id), MAX_ID, "the length of a gateway's id")
     return compact_string(_checked_id(gateway_id).encode())
 
 
 def count_bytes(count: int, what: str) -> bytes:
-    """The length of an array, which its elements follow."""
+    """The length of an array, as bytes; the elements follow."""
     return number_bytes(checked(count, MAX_HOPS, f"the length of {what}") + 1)
 
 
 def number_bytes(value: int) -> bytes:
-    """A number that is not negative."""
+    """A number that is not negative, as bytes."""
     return write_uvarint(int(value))
 
 
 def clamped(value: float) -> int:
-    """The nearest number that fits."""
+    """The nearest number that fits into the field."""
     return round(min(max(0.0, value), MAX_INT32))
 
 
@@ -148,7 +148,7 @@ def _checked_path(path: str, what: str) -> str:
 
 
 def _checked_id(gateway_id: str) -> str:
-    # Not printable are line ends and terminals' controls, and halves of surrogate pairs.
+    # Line ends, terminal controls and halves of surrogate pairs are not printable.
     if not gateway_id or not gateway_id.isprintable():
         reject(f"has {gateway_id!r} as a gateway's id")
     return gateway_id

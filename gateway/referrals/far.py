@@ -1,8 +1,8 @@
-"""What a worker knows of the volumes behind other gateways, by what their owners answered last.
+"""A worker's knowledge of the volumes behind other gateways, from their owners' latest responses.
 
-Brokers are at the addresses that their gateway's listener for the asker's volume has, so there is
-one :class:`FarVolume` for each pair of a listener's volume and a far one. What is known is kept
-while the owner does not answer, so that clients keep their metadata. Topics are kept by principal,
+The brokers have the addresses of their gateway's listener for the asker's volume, so there is a
+:class:`FarVolume` for each pair of a listener's volume and a far volume. The knowledge is kept
+while the owner does not respond, so that clients keep their metadata. Topics are kept by principal,
 and rights by principal and host, because owners decide by both.
 """
 
@@ -16,35 +16,35 @@ from typing import Any, Final, NamedTuple, TypeVar
 from gateway.names import InvalidName, LogicalName, encode
 
 MAX_TOPICS: Final = 20_000
-"""Topics of one volume that are remembered, each once for each principal that has seen it."""
+"""Remembered topics of a volume, counted once for each principal that has seen the topic."""
 
 MAX_RIGHTS: Final = 20_000
-"""Topics of one volume whose rights are remembered, each once for each principal and host."""
+"""Topics of a volume whose rights are remembered, counted once for each principal and host."""
 
 MAX_PRINCIPALS: Final = 10_000
-"""Principals of which it is remembered whether they may see a volume at all."""
+"""Principals of which the gateway remembers whether they may see a volume."""
 
 SOUGHT_SECONDS: Final = 10.0
-"""Seconds for which a principal's question about a topic id is not repeated."""
+"""Seconds for which a principal's query for a topic id is not repeated."""
 
 MAX_SOUGHT: Final = 10_000
-"""Topic ids, each once for each principal, of which it is known when they were asked for."""
+"""Topic ids, counted once for each principal, whose latest query is remembered."""
 
 NOT_REQUESTED: Final = -(2**31)
-"""Authorized operations where they were not requested (Kafka's Integer.MIN_VALUE)."""
+"""The value of authorized operations that were not requested (Kafka's Integer.MIN_VALUE)."""
 
 _DESCRIBE: Final = 1 << 8
 """The bit of DESCRIBE (AclOperation) among authorized operations."""
 
 _ANYBODY: Final = ""
-"""No principal has this name."""
+"""A name that no principal has."""
 
 _K = TypeVar("_K")
 _V = TypeVar("_V")
 
 
 class FarBroker(NamedTuple):
-    """A broker at its gateway's address; ``node_id`` is the virtual one."""
+    """A broker at its gateway's address; ``node_id`` is the virtual id."""
 
     node_id: int
     host: str
@@ -53,9 +53,9 @@ class FarBroker(NamedTuple):
 
 
 class FarTopic(NamedTuple):
-    """A topic as a principal last saw it: the 16 bytes of its id (None if the version had none),
-    its partition count, and as bits the operations that the principal was last authorized to, from
-    whichever host (None: never reported)."""
+    """A topic as a principal last saw it: the 16 bytes of its id (None: the version had no id), its
+    partition count, and the operations (bits) to which the principal was last authorized, from any
+    host (None: never reported)."""
 
     topic_id: bytes | None
     partitions: int
@@ -63,19 +63,19 @@ class FarTopic(NamedTuple):
 
 
 class Rights(NamedTuple):
-    """The operations on a topic that a principal is authorized to from a host, as bits, and the
-    seconds since its owner reported them."""
+    """The operations (bits) on a topic to which a principal is authorized from a host, and the
+    seconds since the owner reported them."""
 
     operations: int
     age: float
 
 
 class FarVolume:
-    """One volume behind other gateways, as clients of the listeners of one volume see it.
+    """A volume behind other gateways, as the clients of one volume's listeners see it.
 
     ``number`` is 0, ``cluster_id`` None and ``brokers`` empty until they are known. ``served`` is
-    the ApiVersionsResponse of its cluster. ``reachable``: whether the last question was answered.
-    ``version`` grows with every change of what is kept on disk.
+    the ApiVersionsResponse of the cluster. ``reachable``: whether the latest query was answered.
+    ``version`` grows with every change of the state that is kept on disk.
     """
 
     def __init__(self, path: str, clock: Callable[[], float] = time.monotonic) -> None:
@@ -100,11 +100,12 @@ class FarVolume:
     # -- looking up --------------------------------------------------------------------------------
 
     def topic(self, principal: str, name: LogicalName) -> FarTopic | None:
-        """A topic as a principal last saw it, or None if it has not, or is denied the volume."""
+        """A topic as a principal last saw it; None if it never saw the topic, or is denied the
+        volume."""
         return None if principal in self._denied else self._topics.get((principal, name))
 
     def topics(self) -> Iterator[tuple[str, LogicalName, FarTopic]]:
-        """Every topic that is remembered, with the principal that saw it."""
+        """Every remembered topic, with the principal that saw it."""
         return (
             (principal, name, topic)
             for (principal, name), topic in self._topics.items()
@@ -112,26 +113,26 @@ class FarVolume:
         )
 
     def name_of(self, topic_id: bytes, principal: str = _ANYBODY) -> LogicalName | None:
-        """The name of the topic that has an id, as a principal last saw it; where it has not, as
-        any other one did."""
+        """The name of the topic with an id, as a principal last saw it; if the principal never saw
+        the topic, as any other principal did."""
         own = self._names.get((principal, topic_id))
         return own or self._names.get((_ANYBODY, topic_id))
 
     def rights(self, principal: str, host: str, name: LogicalName) -> Rights | None:
-        """What a principal may do with a topic from a host, or None if not reported yet."""
+        """A principal's operations on a topic from a host; None if they were not reported yet."""
         found = self._rights.get((principal, host, name))
         if found is None or principal in self._denied:
             return None
         return Rights(found[0], self._clock() - found[1])
 
     def missing_age(self, principal: str, host: str, name: LogicalName) -> float | None:
-        """The seconds since the owner said that there is no such topic, as it says to a principal
-        that might describe it, or None if it has not."""
+        """The seconds since the owner reported that a topic does not exist, as it reports to a
+        principal that might describe the topic; None if it has not."""
         found = self._missing.get((principal, host, name))
         return None if found is None or principal in self._denied else self._clock() - found
 
     def describes(self, principal: str, host: str, name: LogicalName) -> FarTopic | None:
-        """A topic that a principal has seen, unless its owner has since denied it DESCRIBE."""
+        """A topic that a principal has seen, unless the owner has denied it DESCRIBE since."""
         topic, rights = self.topic(principal, name), self.rights(principal, host, name)
         if topic is None:
             return None
@@ -139,8 +140,8 @@ class FarVolume:
         return topic if operations is None or operations & _DESCRIBE else None
 
     def is_due(self, principal: str, topic_id: bytes) -> bool:
-        """Whether a principal's question about a topic id was not asked for some seconds; it is
-        asked now."""
+        """Whether a principal's query for a topic id has not been sent for some seconds. The call
+        counts as a query."""
         now = self._clock()
         before = self._sought.get((principal, topic_id))
         if before is not None and now - before < SOUGHT_SECONDS:
@@ -157,12 +158,12 @@ class FarVolume:
         return [principal for principal in self._shown if self.shows(principal)]
 
     def is_denied(self, principal: str) -> bool:
-        """Whether a gateway on the way did not accept a principal when it was last asked."""
+        """Whether a gateway on the way did not accept a principal at the latest query."""
         return principal in self._denied
 
     def shown_age(self, principal: str) -> float | None:
         """The seconds since the owner decided whether a principal is shown its brokers, or was
-        asked to; None: never."""
+        queried for that; None: never."""
         found = self._shown.get(principal)
         return None if found is None else self._clock() - found[1]
 
@@ -176,7 +177,8 @@ class FarVolume:
         cluster_id: str | None,
         controller_id: int,
     ) -> None:
-        """Note the cluster in an answer to a principal, which may see none without brokers."""
+        """Note the cluster in an answer to a principal; without brokers the principal sees
+        nothing."""
         self.note_shown(principal, shown=bool(brokers))
         if not brokers:
             return
@@ -187,16 +189,16 @@ class FarVolume:
             self.version += 1
 
     def note_shown(self, principal: str, *, shown: bool, at: float | None = None) -> None:
-        """Note whether the owner shows a principal its brokers; ``at`` is a time of the clock, now
-        if it is None."""
+        """Note whether the owner shows a principal its brokers; ``at`` is a time of the clock
+        (None: now)."""
         at = self._clock() if at is None else at
         if shown != self._shown.get(principal, (False, 0.0))[0]:
             self.version += 1
         _put(self._shown, principal, (shown, at), MAX_PRINCIPALS)
 
     def note_denied(self, principal: str) -> None:
-        """Note that a gateway on the way does not accept a principal: it sees nothing from now on,
-        not even what it has seen before."""
+        """Note that a gateway on the way does not accept a principal. From now on the principal
+        sees nothing, not even topics that it has seen before."""
         if principal not in self._denied:
             self.version += 1
         self.note_shown(principal, shown=False)
@@ -218,8 +220,8 @@ class FarVolume:
         *,
         host: str | None = None,
     ) -> None:
-        """Note a topic that a principal was shown; ``operations`` (bits, or None if not reported)
-        are those from ``host``, or from one that is not known any more (None)."""
+        """Note a topic that a principal was shown. ``operations`` (bits; None: not reported) are
+        allowed from ``host`` (None: the host is no longer known)."""
         before = self._topics.pop((principal, name), None)
         if host is not None:
             self._missing.pop((principal, host, name), None)
@@ -237,8 +239,8 @@ class FarVolume:
             self._note_name(principal, topic_id, name)
 
     def deny_topic(self, principal: str, host: str, name: LogicalName) -> None:
-        """Note that the owner does not authorize a principal to DESCRIBE a topic, whether or not
-        that exists."""
+        """Note that the owner does not authorize a principal to DESCRIBE a topic, even a topic that
+        does not exist."""
         _put(self._rights, (principal, host, name), (0, self._clock()), MAX_RIGHTS)
         self._missing.pop((principal, host, name), None)
         seen = self._topics.get((principal, name))
@@ -252,14 +254,14 @@ class FarVolume:
             self.version += 1
 
     def note_missing(self, principal: str, host: str, name: LogicalName) -> None:
-        """Note that the owner has no such topic: what it reported of rights holds no longer."""
+        """Note that the owner has no such topic, so that its earlier reports of rights are void."""
         self._rights.pop((principal, host, name), None)
         _put(self._missing, (principal, host, name), self._clock(), MAX_RIGHTS)
         self.forget_topic(principal, name)
 
     def forget_id(self, principal: str, topic_id: bytes) -> None:
-        """Note that the owner knows no topic of this id for a principal. A topic that was made anew
-        under the same name has another id, and stays."""
+        """Note that the owner knows no topic of this id for a principal. If the topic was made anew
+        under the same name, it has another id, and stays."""
         name = self._names.pop((principal, topic_id), None)
         topic = None if name is None else self._topics.get((principal, name))
         if name is not None and topic is not None and topic.topic_id == topic_id:
@@ -272,7 +274,7 @@ class FarVolume:
         if operations is not None:
             _put(self._rights, key, (operations, self._clock()), MAX_RIGHTS)
         elif key in self._rights and not self._rights[key][0] & _DESCRIBE:
-            del self._rights[key]  # the topic was described: it is authorized to more by now
+            del self._rights[key]  # the topic was described, so the principal has more rights now
 
     def _note_name(self, principal: str, topic_id: bytes, name: LogicalName) -> None:
         before = self._names.get((principal, topic_id))
@@ -294,7 +296,7 @@ def _is_one_topic(one: LogicalName, other: LogicalName) -> bool:
 
 
 def _put(found: OrderedDict[_K, _V], key: _K, value: _V, most: int) -> None:
-    """Set a value, as the newest of at most so many."""
+    """Set a value as the newest; the oldest values beyond ``most`` are dropped."""
     found[key] = value
     found.move_to_end(key)
     if len(found) > most:

@@ -1,7 +1,7 @@
-"""The files of what is known of the volumes behind other gateways, kept over a restart.
+"""The files that keep a gateway's knowledge of far volumes over a restart.
 
-Each worker writes one, and reads those of all workers of the gateway. Nothing is decided by a file
-alone while the owner answers; one that cannot be read is logged and left out as a whole.
+Each worker writes a file, and reads the files of all workers of the gateway. While the owner
+responds, no file alone decides anything. A file that cannot be read is logged and ignored.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 
 FORMAT: Final = 1
 SAVE_SECONDS: Final = 1.0
-"""Seconds between two looks whether there is something new to write."""
+"""Seconds between two checks whether there is anything new to write."""
 
 MAX_BYTES: Final = 256 * 1024 * 1024
 """Bytes of the largest file that is read back: more than a million topics."""
@@ -61,7 +61,7 @@ class _KeptVolume(NamedTuple):
 
 
 class FarVolumes:
-    """The volumes behind other gateways that a worker has met, by the volume of the listener and
+    """The volumes behind other gateways that a worker has met, by the listener's volume and by
     their own path."""
 
     def __init__(
@@ -70,7 +70,7 @@ class FarVolumes:
         worker: str = "w0",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``directory`` None: nothing is kept."""
+        """``directory`` None: no file is written or read."""
         self._directory = directory
         self._file = None if directory is None else directory / f"tree-{worker}.json"
         self._clock = clock
@@ -81,13 +81,13 @@ class FarVolumes:
 
     @property
     def numbers(self) -> Mapping[str, int]:
-        """The numbers that are recorded for mounts."""
+        """Mount -> its recorded number."""
         return self._numbers
 
     @numbers.setter
     def numbers(self, numbers: Mapping[str, int]) -> None:
-        """Brokers that do not have their volume's number in their node ids are forgotten: clients
-        would take them for those of another volume."""
+        """Set the numbers. Brokers without their volume's number in their node ids are forgotten,
+        because clients would take them for brokers of another volume."""
         self._numbers = numbers
         for volume in self._volumes.values():
             volume.number = numbers.get(volume.path, 0)
@@ -95,7 +95,7 @@ class FarVolumes:
                 volume.brokers, volume.controller_id = (), -1
 
     def of(self, listener_volume: str, path: str) -> FarVolume:
-        """The volume at ``path`` as clients of the listeners of ``listener_volume`` see it."""
+        """The volume at ``path``, as clients of the listeners of ``listener_volume`` see it."""
         key = listener_volume, path
         found = self._volumes.get(key)
         if found is None:
@@ -104,8 +104,8 @@ class FarVolumes:
         return found
 
     def load(self) -> None:
-        """Read what the workers of this gateway have written; of two files that differ, the one
-        that was written last counts."""
+        """Read the files of this gateway's workers; if two files differ, the file that was written
+        last counts."""
         if self._directory is None:
             return
         numbers: dict[str, int] = {}
@@ -123,13 +123,13 @@ class FarVolumes:
         self._saved = self._version()
 
     async def keep(self) -> None:
-        """Write what is new, again and again; a task that is cancelled at the end."""
+        """Write changes again and again, in a task that is cancelled at the end."""
         while True:
             await asyncio.sleep(SAVE_SECONDS)
             await self.save()
 
     async def save(self) -> None:
-        """Write what is known, if it has changed since it was written last."""
+        """Write the volumes, if they have changed since the last write."""
         version = self._version()
         if self._file is None or version == self._saved:
             return
@@ -141,8 +141,8 @@ class FarVolumes:
             self._saved = version
 
     def _write(self, file: Path, content: dict[str, object]) -> None:
-        """Write a file as a whole: readers see the old one or the new one. A task that is cancelled
-        goes on to write in its thread, and the next one waits."""
+        """Write a whole file: readers see the old file or the new file. If the task is cancelled,
+        its thread goes on writing, and the next write waits."""
         text = json.dumps(content)
         with self._writing:
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -193,7 +193,8 @@ def _topics(volume: FarVolume) -> Iterator[list[object]]:
 
 
 def _read(content: Any) -> tuple[dict[str, int], list[_KeptVolume]]:
-    """The numbers and volumes of a file. Raises one of ``_UNREADABLE`` for what no worker wrote."""
+    """The numbers and volumes in a file. Raises one of ``_UNREADABLE`` for content of another
+    writer."""
     if content["format"] != FORMAT:
         raise ValueError(f"its format is {content['format']}, not {FORMAT}")
     numbers = {str(path): int(number) for path, number in content["numbers"].items()}

@@ -1,4 +1,4 @@
-"""Answers of peers that are not believed: each is counted, and logged now and then."""
+"""Answers of peers that are not believed: each is counted, and some are logged."""
 
 from __future__ import annotations
 
@@ -18,20 +18,21 @@ LOOKUPS: Final = "tree_lookups"
 """The family that counts the outcomes of lookups, by peer and outcome."""
 
 CONFLICTS: Final = "tree_number_conflicts"
-"""The family that counts answers for mounts whose number another one has: by number and mounts."""
+"""The family that counts answers for a mount whose number another mount has, by number and
+mounts."""
 
 LIED: Final = "lied"
 CONFLICT: Final = "number_conflict"
 
 LOG_SECONDS: Final = 60.0
-"""Seconds for which answers of one peer that are not believed, all for one reason, are one line."""
+"""Seconds for which a peer's disbelieved answers with the same reason are a single line."""
 
 MAX_LOGGED: Final = 1_000
-"""Peers and reasons of which it is known when they were logged last."""
+"""Peers and reasons whose latest log line is remembered."""
 
 
 class Lies:
-    """What one worker has not believed. ``counts`` None: nothing is counted."""
+    """The answers that a worker has not believed. ``counts`` None: nothing is counted."""
 
     def __init__(self, counts: Counts | None, clock: Callable[[], float] = time.monotonic) -> None:
         """``clock`` returns seconds from any fixed point."""
@@ -40,7 +41,8 @@ class Lies:
         self._log_at: dict[tuple[str, str | None], float] = {}
 
     def note(self, peer: str, answer: Answer, lie: Lie) -> None:
-        """Count an answer that is not believed, and log it unless one of the kind just was."""
+        """Count an answer that is not believed, and log it unless a similar answer was just
+        logged."""
         self._count(peer, answer, lie)
         now, kind = self._clock(), (peer, lie.holder)
         if now < self._log_at.get(kind, now):

@@ -1,4 +1,4 @@
-"""Locations: whose the paths are that were looked for, remembered for some seconds."""
+"""Locations: the owners of paths that were looked up, remembered for some seconds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 
 
 class Location(NamedTuple):
-    """Where a path is: the mount that has it, that mount's number, and the peer to ask."""
+    """The owner of a path: its mount, the mount's number, and the peer to query."""
 
     mount: str
     number: int
@@ -16,17 +16,17 @@ class Location(NamedTuple):
 
 
 NOBODY: Final = Location("", 0, "")
-"""Nobody has the path. A mount has a number, 1 at least."""
+"""The location of a path without an owner. A mount's number is 1 at least."""
 
 _Entries = dict[str, tuple[float, Location]]
-"""Path -> (when it expires, location), the oldest first."""
+"""Path -> (time of expiry, location), the oldest first."""
 
 
 class Locations:
-    """The locations of paths, and the paths that nobody has.
+    """The locations of paths, and the paths without an owner.
 
-    Of each there are at most ``limit``; then the oldest is forgotten. They are apart, so that
-    clients that try many names of no mount do not make the gateway forget where the mounts are.
+    There are at most ``limit`` of each; then the oldest is forgotten. The two are kept apart, so
+    that clients that try many names of no mount do not make the gateway forget the mounts.
     """
 
     def __init__(
@@ -37,8 +37,8 @@ class Locations:
         clock: Callable[[], float] = time.monotonic,
         limit: int = 10_000,
     ) -> None:
-        """``expiry_seconds``: how long a location is remembered, ``unknown_seconds``: how long that
-        nobody has a path. ``limit`` is 1 or more."""
+        """``expiry_seconds``: how long a location is remembered; ``unknown_seconds``: how long a
+        path without an owner is remembered. ``limit`` is 1 or more."""
         self._expiry_seconds = expiry_seconds
         self._unknown_seconds = unknown_seconds
         self._clock = clock
@@ -50,8 +50,8 @@ class Locations:
         return len(self._known) + len(self._unknown)
 
     def find(self, path: str) -> Location | None:
-        """The location of a path, :data:`NOBODY` if nobody has it, or None if not known, or
-        expired."""
+        """The location of a path, :data:`NOBODY` for a path without an owner; None if the location
+        is not known, or has expired."""
         entry = self._known.get(path) or self._unknown.get(path)
         if entry is None:
             return None
@@ -61,12 +61,12 @@ class Locations:
         return None
 
     def note(self, path: str, location: Location) -> None:
-        """Remember where a path is, from now on."""
+        """Remember the location of a path from now on."""
         self.forget(path)
         self._put(self._known, path, location, self._expiry_seconds)
 
     def note_nobody(self, path: str) -> None:
-        """Remember that nobody has a path, from now on."""
+        """Remember from now on that a path has no owner."""
         self.forget(path)
         self._put(self._unknown, path, NOBODY, self._unknown_seconds)
 

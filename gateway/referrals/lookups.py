@@ -1,8 +1,8 @@
-"""Lookups: questions that other gateways have to answer, asked of the peers that may know.
+"""Lookups: questions that only other gateways can answer, sent to the peers that may know.
 
-A question that changes nothing is asked of several peers, and the first answer that can be
-believed counts; one that changes something goes to one peer, once. Which peer has a path is
-remembered, and so is that nobody has it. Identical lookups share one answer.
+A question that changes nothing is sent to several peers, and the first answer that is believed
+counts. A question that changes something is sent to a single peer, once. The gateway remembers
+which peer has a path, and which paths have no owner. Identical lookups share an answer.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from gateway.slices import Slices, Turns, in_slices
 from protocol.errors import ProtocolError
 
 MAX_OWN: Final = 1_000
-"""Questions of this gateway's own clients that are under way at once."""
+"""Questions of this gateway's own clients that may be in progress at once."""
 
 MAX_OF_PEER: Final = 64
-"""Those of one peer: far fewer than a link lets wait, so that a peer which floods this gateway with
-questions leaves room for its own clients' and for those of other peers."""
+"""Questions of one peer that may be in progress at once: far fewer than a link lets wait, so that a
+peer that floods this gateway leaves room for its own clients and for other peers."""
 
 LONG: Final = 32 * 1024
-"""Bytes of a response that is looked at in slices."""
+"""Bytes of a response that is checked in slices."""
 
 _GONE: Final = (Outcome.UNREACHABLE, Outcome.NO_SUCH_MOUNT)
 _MAYBE_DONE: Final = (
@@ -44,12 +44,12 @@ _MAYBE_DONE: Final = (
 
 _Key = tuple[Question, str | None]
 _Found = tuple[Answer, bool]
-"""An answer, and whether it was remembered where to ask, or that nobody has to be asked."""
+"""An answer, and whether the gateway remembered the peer to ask, or that the path has no owner."""
 
 
 class _Lookup(NamedTuple):
-    """A question with what is known of it: the head of its request, the peers that may answer it,
-    which of them is remembered to have the path, where it came from, and until when (the loop's
+    """A question with its state: the head of its request, the peers that may answer it, the peer
+    that is remembered to have the path, the peer that it came from, and its deadline (the loop's
     time)."""
 
     question: Question
@@ -61,7 +61,7 @@ class _Lookup(NamedTuple):
 
 
 class Lookups:
-    """Asks peers on behalf of this gateway's clients and of other peers. It belongs to one loop."""
+    """Asks peers on behalf of this gateway's clients and of other peers. Belongs to one loop."""
 
     def __init__(
         self,
@@ -76,10 +76,10 @@ class Lookups:
         turns: Turns | None = None,
     ) -> None:
         """``links`` has every peer of ``routes`` by its name. ``counts`` gets the family
-        "tree_lookups" with labels peer and outcome ("lied": not believed; "number_conflict": nor
-        is this, as two mounts have one number), and "tree_number_conflicts" with that number and
-        both mounts. Long answers are looked at in ``turns``, if
-        there are any: a tool has nobody else to serve."""
+        "tree_lookups" with labels peer and outcome ("lied": not believed; "number_conflict": not
+        believed, because two mounts have the same number), and "tree_number_conflicts" with that
+        number and both mounts. Long answers are checked in ``turns``; a tool has none, because it
+        serves no other clients."""
         self._id = gateway_id
         self._routes = routes
         self._links = links
@@ -99,16 +99,16 @@ class Lookups:
 
     @property
     def shared(self) -> int:
-        """Lookups under way that questions wait for; there may be several for one."""
+        """Lookups in progress that questions wait for; several questions may share a lookup."""
         return len(self._shared)
 
     async def ask(
         self, question: Question, *, came_from: str | None = None, changes: bool = False
     ) -> Answer:
-        """The answer to a question about a path that is not this gateway's own, within its seconds.
+        """The answer to a question about another gateway's path, within the question's seconds.
 
-        ``question`` is as it came, from the peer ``came_from`` or from a client (None). With
-        ``changes`` it is asked once, of one peer. What peers do raises nothing.
+        ``question`` is as it arrived, from the peer ``came_from`` or from a client (None). With
+        ``changes`` it is sent to a single peer, once. Failures of peers raise nothing.
         """
         began = monotonic()  # the loop's time stands still in a turn, and is one in milliseconds
         deadline = asyncio.get_running_loop().time() + question.seconds
@@ -172,7 +172,7 @@ class Lookups:
         return self._locations.find(_nobody_key(question))
 
     def _note(self, lookup: _Lookup, peer: str, answer: Answer) -> None:
-        """Remember, or forget, what the answer of a peer says."""
+        """Remember, or forget, the location that a peer's answer reports."""
         target = lookup.question.target
         if answer.outcome is Outcome.ANSWERED:
             self._locations.note(target, Location(answer.mount, answer.number, peer))
@@ -182,7 +182,7 @@ class Lookups:
     # -- asking ------------------------------------------------------------------------------------
 
     async def _ask_shared(self, lookup: _Lookup) -> _Found:
-        """All who ask the same wait for one race, each as long as its own time allows."""
+        """Equal questions wait for a single race, each no longer than its own time allows."""
         question, inner = lookup.question, lookup.inner
         key = _key(question, lookup.came_from)
         shared = self._shared.get(key)
@@ -205,8 +205,8 @@ class Lookups:
         async def ask(peer: str) -> Answer:
             return await self._ask_peer(lookup, peer, changes=False)
 
-        # All at once for an own client. If gateways on the way did so as well, questions would
-        # double at each of them that has two parents.
+        # All at once for an own client. If gateways on the way did so, too, questions would double
+        # at each gateway with two parents.
         at_once = lookup.first is None and lookup.came_from is None
         peers = sorted(lookup.ways.peers, key=in_order)
         race = Race(peers, ask, at_once=at_once, ends=lookup.deadline - MARGIN / 2)
@@ -226,7 +226,7 @@ class Lookups:
         return best(list(failures.values())), False
 
     async def _ask_one(self, lookup: _Lookup) -> _Found:
-        """One peer, once: the one that has the path, else one that responds."""
+        """Ask a single peer, once: the peer that has the path, else a peer that responds."""
         peers = lookup.ways.peers
         peer = lookup.first or next((each for each in peers if self._links[each].up), peers[0])
         try:
@@ -239,7 +239,7 @@ class Lookups:
         return answer, lookup.first is not None
 
     async def _ask_peer(self, lookup: _Lookup, peer: str, *, changes: bool) -> Answer:
-        """What one peer answers, if it is believed; else UNREACHABLE."""
+        """A peer's answer if it is believed; else UNREACHABLE."""
         maybe_done = f" {_MAYBE_DONE}" if changes else ""
         try:
             answer = await self._ask_link(lookup, self._links[peer], changes)
@@ -262,14 +262,14 @@ class Lookups:
         return await in_slices(self._turns, Slices(look))
 
     def disbelieve(self, path: str, text: str) -> None:
-        """Note that the last answer for a path is not believed by who asked, and why."""
+        """Note that the asker does not believe the last answer for a path, with the reason."""
         location = self._locations.find(path)
         if location is not None and location is not NOBODY:
             self._lies.note(location.peer, Answer(Outcome.ANSWERED), Lie(text))
 
     async def _ask_link(self, lookup: _Lookup, link: Link, changes: bool) -> Answer:
-        """A lookup whose connection is lost is asked again, once: of several gateways that are one
-        peer another may take it."""
+        """Ask a link. If the connection is lost, ask once more, because a peer may be several
+        gateways, and another may answer."""
         try:
             return await link.ask(self._passed_on(lookup))
         except PeerUnreachable as error:
@@ -279,7 +279,7 @@ class Lookups:
         return await link.ask(self._passed_on(lookup))
 
     def _passed_on(self, lookup: _Lookup) -> Question:
-        """The question as the next gateway gets it, with a little less time than there is left."""
+        """The question as the next gateway gets it, with a little less time than is left."""
         question = lookup.question
         left = lookup.deadline - asyncio.get_running_loop().time() - MARGIN
         return question.passed_on(self._id, max(left, 0.001), question.principal)
@@ -294,16 +294,16 @@ class Lookups:
 
 
 def _key(question: Question, came_from: str | None) -> _Key:
-    """What two questions have in common that may share an answer: all but the time that is left and
-    the correlation id of the request."""
+    """The key of questions that may share an answer: everything but the time that is left and the
+    request's correlation id."""
     request = question.request
     same = replace(question, seconds=0.0, request=request[:4] + request[8:])
     return same, came_from
 
 
 def _nobody_key(question: Question) -> str:
-    """Under what it is remembered that nobody has the target: for a request it has to be a mount,
-    so that it says nothing of who has it as a path. (No path begins with a colon.)"""
+    """The key under which it is remembered that a target has no owner. A request's target must be a
+    mount, so a request's key says nothing about the path. (No path begins with a colon.)"""
     return question.target if question.kind is Kind.REQUEST else f":{question.target}"
 
 

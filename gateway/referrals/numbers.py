@@ -1,7 +1,7 @@
 """Numbers of the clusters behind other gateways: recorded once, and expected from then on.
 
-A number stands in the node ids of its cluster (:mod:`gateway.node_ids`). Clients would take the
-broker of one cluster for that of another if two clusters had the same number.
+A number stands in the node ids of its cluster (:mod:`gateway.node_ids`). If two clusters had the
+same number, clients would take a broker of one cluster for a broker of the other.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ _AT_ONCE: Final = 32 * 1024
 
 
 class Numbers:
-    """The numbers of mounts: those of the configuration, and those recorded of others.
+    """The numbers of mounts: the configured numbers, and the recorded numbers of other mounts.
 
-    A number belongs to the mount that had it first. Another one that answers with it is not
-    believed, and is noted as ``contested``: one of the two is wrong, and which one only operators
-    know. Once the first one answers with a number that nobody has, the contested one is free.
+    A number belongs to the mount that had it first. If another mount answers with the number, it is
+    not believed, and the number is noted as ``contested``: one of the two mounts is wrong, and only
+    operators know which. If the first mount then answers with a number that no mount has, the
+    contested number is free.
     """
 
     def __init__(
@@ -40,11 +41,11 @@ class Numbers:
         settled: Mapping[str, int] = MappingProxyType({}),
         recorded: Collection[str] | None = None,
     ) -> None:
-        """``own`` are this gateway's, ``settled`` those that the configuration gives other mounts
-        (``tree.numbers``). ``known`` are those recorded earlier; those that contradict the
-        configuration, or others before them, are left out. ``recorded`` are the mounts whose
-        numbers are recorded at all: those that clients here can reach (None: every one).
-        ``on_change`` is called when a mount has got another number."""
+        """``own`` has this gateway's numbers, ``settled`` the configured numbers of other mounts
+        (``tree.numbers``), ``known`` the numbers recorded earlier: a known number that contradicts
+        the configuration, or an earlier known number, is left out. ``recorded`` has the mounts
+        whose numbers are recorded, which are the mounts that clients here can reach (None: all
+        mounts). ``on_change`` is called when a mount has got another number."""
         self._own = dict(own)
         self._fixed = {**settled, **own}
         self._holders = {number: mount for mount, number in self._fixed.items()}
@@ -58,22 +59,22 @@ class Numbers:
 
     @property
     def known(self) -> Mapping[str, int]:
-        """Those of other gateways' mounts: the configuration's, then the recorded ones, the first
-        recorded first."""
+        """The numbers of other gateways' mounts: first the configured numbers, then the recorded
+        numbers in the order of recording."""
         return MappingProxyType(self._known)
 
     def of(self, mount: str) -> int | None:
-        """The number of a mount, or None if it is not known."""
+        """The number of a mount; None if it is not known."""
         return self._own.get(mount) or self._known.get(mount)
 
     def holder(self, number: int) -> str | None:
-        """The mount that has a number, or None if none has."""
+        """The mount that has a number; None if no mount has it."""
         return self._holders.get(number)
 
     def believes(self, mount: str, number: int) -> bool:
-        """Whether a mount has the number. At first sight it is recorded; it is not believed if the
-        mount has another one that nobody else lays claim to, if another mount has it, or if no
-        mount can have it."""
+        """Whether a mount has the number, which is recorded at first sight. Not believed if the
+        mount has another number that no other mount claims, if another mount has the number, or if
+        no mount can have it."""
         before = self.of(mount)
         if before == number:
             return True
@@ -99,7 +100,7 @@ class Numbers:
 def bears_number(api_name: str, version: int, body: bytes, number: int) -> bool:
     """Whether every node id in a response body bears the number; -1 stands for no broker.
 
-    ``api_name`` is Kafka's (``Metadata``). A body that is not this API's in this version does not.
+    ``api_name`` is Kafka's (``Metadata``). False for a body that is not of this API and version.
     """
     try:
         walk = walker(
@@ -119,7 +120,7 @@ class _OtherNumberError(Exception):
 
 
 class _Bearing(list[Span]):
-    """Looks at the spans of a walk, and keeps none of them, however many there are."""
+    """Checks the spans of a walk and keeps none of them, so it stays small."""
 
     def __init__(self, number: int) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
-"""Questions to one peer: its connections, and whether it responds at all.
+"""Questions to one peer: its connections, and whether it responds.
 
-A peer that does not respond is known not to: nobody waits for it then, and a probe in the
-background finds it again. Connections are made on demand and kept, and each carries one question
-at a time; of both connections and waiting questions there are so many and no more.
+If a peer does not respond, the link notes that: questions then fail at once, and a probe in the
+background finds the peer again. Connections are made on demand and kept, and each carries one
+question at a time. The numbers of connections and of waiting questions are limited.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ from protocol.errors import ProtocolError
 log = logging.getLogger(__name__)
 
 PROBE_EVERY: Final = 1.0
-"""Seconds from one attempt to find the peer to the next."""
+"""Seconds from one attempt to find the peer to the next attempt."""
 
 PROBE_SECONDS: Final = 5.0
-"""For one such attempt, and for the response to a ping."""
+"""Seconds for such an attempt, and for the response to a ping."""
 
 PING_EVERY: Final = 10.0
-"""Seconds for which a connection that carries nothing is believed to be one still."""
+"""Seconds for which an idle connection is assumed to be alive."""
 
 PATIENCE: Final = 0.25
-"""Seconds without a sign of the peer until it counts as down. Less says nothing: a question may
-come from another gateway with a millisecond left, and must not end those of others."""
+"""Seconds without a sign of the peer until it counts as down. A shorter time proves nothing: a
+question from another gateway may have a millisecond left, and must not end other questions."""
 
 DOUBT_SECONDS: Final = 0.5
-"""For the response to a ping after a question was not answered in time."""
+"""Seconds for the response to a ping after a question was not answered in time."""
 
 
 class PeerUnreachable(Exception):
@@ -51,8 +51,8 @@ class PeerUnreachable(Exception):
 
 @dataclass(slots=True)
 class _Asked:
-    """A question that has its turn, until ``deadline`` (the loop's time). ``abandoned``: nobody
-    waits for the answer any more."""
+    """A question that has its turn, until ``deadline`` (the loop's time). ``abandoned``: the caller
+    no longer waits for the answer."""
 
     question: Question
     deadline: float
@@ -60,19 +60,20 @@ class _Asked:
 
 
 class PeerLink:
-    """The way to one peer, which may be several gateways: the first address that works is asked.
+    """The connections to one peer, which may be several gateways: the first address that works is
+    used.
 
-    All of it belongs to one event loop.
+    Belongs to one event loop.
     """
 
     def __init__(
         self, peer: Peer, security: BrokerSecurity, *, most: int = 8, queue: int = 256
     ) -> None:
-        """``most`` questions are under way at once, ``queue`` more wait for their turn."""
+        """``most`` questions are in progress at once, ``queue`` more wait for their turn."""
         self.name = peer.name
         self._peer = peer
         self._security = security
-        self._addresses = list(peer.addresses)  # the one that worked last comes first
+        self._addresses = list(peer.addresses)  # the address that worked last comes first
         self._turns = asyncio.Semaphore(most)
         self._queue = queue
         self._waiting = 0
@@ -86,15 +87,15 @@ class PeerLink:
 
     @property
     def up(self) -> bool:
-        """Whether the peer responds, as far as is known; it does if it was never tried."""
+        """Whether the peer responds, as far as is known; true if it was never tried."""
         return self._up
 
     async def ask(self, question: Question) -> Answer:
-        """The peer's answer. Raises PeerUnreachable within the question's seconds, at once if the
-        peer is known not to respond or too many questions wait.
+        """The peer's answer. Raises PeerUnreachable within the question's seconds, and at once if
+        the peer is known not to respond or too many questions wait.
 
-        Where the caller is cancelled, a question that was sent still gets its time: an answer
-        that comes late keeps the connection, and one that does not says that the peer is down.
+        If the caller is cancelled, a question that was sent keeps its time: a late answer keeps the
+        connection, and a missing answer means that the peer is down.
         """
         deadline = asyncio.get_running_loop().time() + question.seconds
         await self._take_turn(deadline)
@@ -111,8 +112,8 @@ class PeerLink:
             raise
 
     async def watch(self) -> None:
-        """Keep one connection open, to notice at once when the peer ends it, and look for the peer
-        once a second while it does not respond. Runs until it is cancelled."""
+        """Keep a connection open, to notice at once when the peer closes it; while the peer does
+        not respond, look for the peer once a second. Runs until it is cancelled."""
         loop = asyncio.get_running_loop()
         while True:
             began = loop.time()
@@ -130,7 +131,7 @@ class PeerLink:
             await asyncio.sleep(max(0.0, began + PROBE_EVERY - loop.time()))
 
     def close(self) -> None:
-        """Close all connections; questions under way fail, and later ones too."""
+        """Close all connections; questions in progress fail, and so do later questions."""
         self._up = False
         self._reason = "closed"
         self._close_idle()
@@ -205,8 +206,9 @@ class PeerLink:
         return None
 
     async def _connect(self, deadline: float) -> BrokerConnection:
-        """A new connection, to the first address that takes one: each gets its share of the time.
-        Raises PeerUnreachable, and the peer counts as down then, unless time was too short."""
+        """A new connection to the first address that accepts; each address gets its share of the
+        time. Raises PeerUnreachable; the peer then counts as down, unless the time was too
+        short."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         reasons = []
@@ -236,8 +238,8 @@ class PeerLink:
         self._up = True
 
     def _doubt(self, reason: str) -> None:
-        """A question was not answered: the peer is down, or has much to do for that one. Where a
-        connection is kept, a ping on it tells the one from the other."""
+        """Find out why a question was not answered: the peer is down, or the question takes long.
+        If a connection is kept, a ping on it decides that."""
         if self._held is None:
             self._note_down(reason)
         else:
@@ -245,7 +247,7 @@ class PeerLink:
             self._doubted.set()
 
     async def _until_ended(self, connection: BrokerConnection) -> None:
-        """Returns when the other end has closed an idle connection, or does not respond on it."""
+        """Return when the peer has closed an idle connection, or does not respond on it."""
         while True:
             ended = asyncio.create_task(connection.ended())
             doubting = asyncio.create_task(self._doubted.wait())
@@ -275,7 +277,7 @@ class PeerLink:
         self._close_idle()
 
     def _close_idle(self) -> None:
-        """Close what carries no question; the watch looks for the peer anew then."""
+        """Close the idle connections; the watch then looks for the peer anew."""
         while self._idle:
             self._idle.pop().close()
         if self._held is not None:

@@ -1,7 +1,7 @@
-"""One question to a peer over one connection: who is at the other end, and the two frames.
+"""A question to a peer over one connection: the check of the peer's certificate, and the frames.
 
-Connections between gateways are those to brokers (:mod:`gateway.brokers.connection`), over TLS in
-which both sides show a certificate. The question is an Envelope request
+Connections between gateways are like those to brokers (:mod:`gateway.brokers.connection`), over TLS
+in which both sides present a certificate. The question is an Envelope request
 (:mod:`gateway.referrals.envelope`).
 """
 
@@ -27,10 +27,10 @@ from protocol.primitives import legacy_string
 ENVELOPE: Final = "EnvelopeRequest"
 
 MAX_ANSWER_BYTES: Final = 16 * 1024 * 1024
-"""Of one answer: Metadata of some 50,000 topics."""
+"""Bytes of one answer: Metadata of some 50,000 topics."""
 
 MAX_SECONDS: Final = 300.0
-"""For a step on a connection; callers have bounds of their own, which are shorter."""
+"""Seconds for a step on a connection; callers have bounds of their own, which are shorter."""
 
 _HEADER: Final = Struct(">hhi")
 _NO_TAGS: Final = b"\x00"
@@ -38,8 +38,8 @@ _ids: Final = count(1)
 
 
 async def connect(peer: Peer, address: Address, security: BrokerSecurity) -> BrokerConnection:
-    """A connection to the peer at one of its addresses. Raises BrokerError if it cannot be made, if
-    the certificate there is not the peer's, or if Envelope is not spoken there."""
+    """A connection to the peer at one of its addresses. Raises BrokerError if the connection fails,
+    if the certificate there is not the peer's, or if the other end does not serve Envelope."""
     connection = await BrokerConnection.connect(
         *address, timeout=MAX_SECONDS, security=security, max_response_bytes=MAX_ANSWER_BYTES
     )
@@ -53,8 +53,8 @@ async def connect(peer: Peer, address: Address, security: BrokerSecurity) -> Bro
 
 
 def question_frame(question: Question) -> tuple[int, bytes]:
-    """The correlation id and the request frame of a question. Raises ProtocolError for one that no
-    gateway reads."""
+    """The correlation id and the request frame of a question. Raises ProtocolError if no gateway
+    reads the question."""
     correlation_id = next(_ids) & MAX_CORRELATION_ID
     header = _HEADER.pack(envelope.API_KEY, envelope.VERSION, correlation_id)
     body = envelope.request_body(question)
@@ -62,8 +62,8 @@ def question_frame(question: Question) -> tuple[int, bytes]:
 
 
 async def exchange(connection: BrokerConnection, correlation_id: int, request: bytes) -> Answer:
-    """Send a question's frame and return the answer. Raises BrokerError, and the connection is
-    closed then."""
+    """Send a question's frame and return the answer. Raises BrokerError; the connection is then
+    closed."""
     response = await connection.forward(request, "a question")
     try:
         body = response_body(ENVELOPE, envelope.VERSION, correlation_id, response[SIZE_BYTES:])

@@ -1,8 +1,8 @@
 """Questions that gateways of a tree ask each other, and their answers.
 
-A question is about a path of the tree: whose it is, or a Kafka request for the volume that holds
-it. It passes from gateway to gateway until it is at the one that has the mount, its owner. Pure;
-:mod:`gateway.referrals.envelope` has the bytes.
+A question is about a path of the tree: it asks for the path's owner, or it holds a Kafka request
+for the volume that holds the path. It passes from gateway to gateway until it reaches the gateway
+with the mount, its owner. Pure; :mod:`gateway.referrals.envelope` has the bytes.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from enum import IntEnum
 from typing import Final
 
 MAX_HOPS: Final = 64
-"""Gateways that a question may pass, whatever it says itself."""
+"""The most gateways that a question may pass, whatever the question says itself."""
 
 MAX_TEXT: Final = 1_000
-"""Characters of a sentence in an answer; more are cut."""
+"""Characters of a sentence in an answer; a longer sentence is cut."""
 
 
 class Kind(IntEnum):
-    """What is asked: the answer to a Kafka request, whose a path is, or what the owner of a path
-    knows of the tree (JSON)."""
+    """The subject of a question: the response to a Kafka request, the owner of a path, or the
+    owner's knowledge of the tree (JSON)."""
 
     REQUEST = 0
     LOCATE = 1
@@ -28,12 +28,12 @@ class Kind(IntEnum):
 
 
 class Outcome(IntEnum):
-    """How a question was answered.
+    """The outcome of a question.
 
-    ``ANSWERED``: by the owner. ``NO_SUCH_MOUNT``: no cluster is mounted at the path or above it.
+    ``ANSWERED``: the owner answered. ``NO_SUCH_MOUNT``: no cluster is mounted at the path or above.
     ``DENIED``: a gateway does not let its peer speak for the principal. ``UNREACHABLE``: a gateway
     on the way, or the owner's cluster, does not respond in time. ``REJECTED``: the question itself
-    is at fault (a loop, too many hops, no listener for the asker's volume); the text says how.
+    is at fault (a loop, too many hops, no listener for the asker's volume); the text is the reason.
     """
 
     ANSWERED = 0
@@ -45,13 +45,13 @@ class Outcome(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One question, as one gateway asks it of the next.
+    """A question, as one gateway sends it to the next.
 
-    ``volume`` is the mount that relative names of the asker's client are in, ``target`` the path
-    that is looked for (``la:tracking``). ``path`` has the ids of the gateways that it has passed,
-    the asker's first; ``hops`` are those that it may still pass. ``seconds`` are left for it.
-    ``principal`` and ``host`` (an IP address, or empty) are the client's. ``request`` is Kafka's
-    request without its size: header and body, in the client's names.
+    ``volume`` is the mount of the relative names of the asker's client, ``target`` the path of the
+    lookup (``la:tracking``). ``path`` has the ids of the gateways that the question has passed, the
+    asker's first; ``hops`` is the number of gateways that it may still pass. ``seconds`` are left
+    for the answer. ``principal`` and ``host`` (an IP address, or empty) are the client's.
+    ``request`` is Kafka's request without its size: header and body, in the client's names.
     """
 
     kind: Kind
@@ -65,7 +65,7 @@ class Question:
     request: bytes = b""
 
     def passed_on(self, gateway_id: str, seconds: float, principal: str) -> Question:
-        """The question as the gateway of this id asks it of the next one."""
+        """The question as the gateway with this id sends it to the next gateway."""
         return replace(
             self,
             path=(*self.path, gateway_id),
@@ -77,8 +77,8 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """A gateway that a question has reached: its id, and the microseconds from when it had the
-    question to when it had the answer. ``cached``: it knew the way, and asked along it alone."""
+    """A gateway that a question has reached: its id, and the microseconds from the question's
+    arrival to the answer's. ``cached``: the gateway knew the route, and asked only along it."""
 
     gateway_id: str
     micros: int
@@ -87,9 +87,9 @@ class Hop:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The answer to a question. ``text`` is a sentence for the client, empty if all is well.
+    """The answer to a question. ``text`` is a sentence for the client; empty without an error.
 
-    ``mount`` and ``number`` are those of the owner's volume; ``hops`` are the gateways that the
+    ``mount`` and ``number`` belong to the owner's volume; ``hops`` are the gateways that the
     question has passed, the nearest first. ``response`` is Kafka's response without its size:
     header and body; for DESCRIBE a JSON text.
     """

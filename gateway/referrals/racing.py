@@ -1,4 +1,4 @@
-"""A race: one question asked of several peers, of which the first good answer counts."""
+"""A race: a question is sent to several peers, and the first good answer counts."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Final, NamedTuple, Protocol
 from gateway.referrals.questions import Answer, Outcome, Question
 
 MARGIN: Final = 0.01
-"""Seconds of a question that a gateway keeps for itself: to get the answer back in time."""
+"""Seconds of a question that a gateway keeps for itself, to pass the answer back in time."""
 
 HEAD_START: Final = 1 / 3
-"""The part of the time that one peer has to itself, where others may be asked if it fails."""
+"""The part of the time that the first peer has to itself before the other peers are asked."""
 
 _WORST_LAST: Final = (
     Outcome.DENIED,
@@ -23,7 +23,7 @@ _WORST_LAST: Final = (
 
 
 class Link(Protocol):
-    """The way to one peer. ``up``: whether it responds, as far as is known."""
+    """The connections to one peer. ``up``: whether the peer responds, as far as is known."""
 
     @property
     def name(self) -> str: ...
@@ -44,8 +44,8 @@ class Winner(NamedTuple):
 
 
 class Race:
-    """One question asked of several peers. ``failures`` are the other answers than ANSWERED, by
-    peer; ``late`` are those who had not answered in the end."""
+    """A question sent to several peers. ``failures`` has the answers other than ANSWERED, by peer;
+    ``late`` has the peers that had not answered at the end."""
 
     def __init__(
         self,
@@ -55,8 +55,8 @@ class Race:
         at_once: bool,
         ends: float,
     ) -> None:
-        """``peers`` are one or more. Unless ``at_once`` the first one has a head start: the others
-        are asked when it fails, or takes long. ``ends`` is the loop's time."""
+        """``peers`` has at least one peer. Unless ``at_once``, the first peer has a head start: the
+        others are asked if it fails or takes long. ``ends`` is the loop's time."""
         self._peers = peers
         self._ask = ask
         self._at_once = at_once
@@ -66,8 +66,8 @@ class Race:
         self.late: tuple[str, ...] = ()
 
     async def run(self) -> Winner | None:
-        """The first peer with ANSWERED, as soon as it has; those that are not done are cancelled.
-        None: no peer has, or not in time."""
+        """The first peer with ANSWERED, as soon as it has answered; the other peers' queries are
+        cancelled. None: no peer has answered so in time."""
         now = asyncio.get_running_loop().time()
         try:
             if self._at_once:
@@ -89,8 +89,7 @@ class Race:
             self._running[asyncio.ensure_future(self._ask(peer))] = peer
 
     async def _winner(self, until: float) -> Winner | None:
-        """The first that answers among those that were started, or None if none of them, or not
-        until then."""
+        """The first started peer that answers; None: no started peer has answered by ``until``."""
         loop = asyncio.get_running_loop()
         while self._running:
             left = max(until - loop.time(), 0.0)
@@ -99,7 +98,7 @@ class Race:
             )
             if not done:
                 return None
-            # In the order of asking, should several have answered at once.
+            # In the order of asking, in case several have answered at once.
             for running in [each for each in self._running if each in done]:
                 peer, answer = self._running.pop(running), running.result()
                 if answer.outcome is Outcome.ANSWERED:
@@ -109,6 +108,6 @@ class Race:
 
 
 def best(failures: Sequence[Answer]) -> Answer:
-    """The failure that says most of why there is no answer: a denial, else a question at fault,
-    else that there is no such mount, else that somebody does not respond."""
+    """The failure that explains best why there is no answer: a denial, else a faulty question, else
+    a missing mount, else a gateway that does not respond."""
     return min(failures, key=lambda failure: _WORST_LAST.index(failure.outcome))

@@ -1,7 +1,7 @@
-"""Routes: which way a question goes, by this gateway's mounts, its children and its parents.
+"""Routes: the way of a question, by this gateway's mounts, its children and its parents.
 
-The longest mount that is a prefix of a path has it. Below an own mount the question is answered
-here, below a child's it goes down, all else goes up.
+The longest mount that is a prefix of a path owns the path. A question below an own mount is
+answered here, a question below a child's mount goes down, and any other question goes up.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from gateway.names import DELIMITER
 
 
 class Here(NamedTuple):
-    """The path is this gateway's; ``mount`` is the own mount that has it."""
+    """The path is this gateway's; ``mount`` is the own mount that owns the path."""
 
     mount: str
 
 
 class Ways(NamedTuple):
-    """Peers that may know a path, by their names, in the configuration's order, or empty if nobody
-    has it."""
+    """The names of peers that may know a path, in the configuration's order; empty for a path
+    without an owner."""
 
     peers: tuple[str, ...]
 
@@ -30,12 +30,12 @@ _NOBODY = Ways(())
 
 
 class Routes:
-    """The ways of one gateway's questions: its own, and those of its peers."""
+    """The ways of one gateway's questions: its own, and its peers'."""
 
     def __init__(
         self, own: Iterable[str], children: Iterable[tuple[str, str]], parents: Iterable[str]
     ) -> None:
-        """``own`` are mounts, ``children`` (name, mount), ``parents`` names."""
+        """``own`` has mounts, ``children`` (name, mount), ``parents`` names."""
         down: dict[str, list[str]] = {}
         for name, mount in children:
             down.setdefault(mount, []).append(name)
@@ -47,7 +47,7 @@ class Routes:
 
     @classmethod
     def of_config(cls, config: Config) -> Routes:
-        """The routes that a configuration gives; without a tree they lead nowhere."""
+        """The routes of a configuration; without a tree they lead nowhere."""
         own = [cluster.mount for cluster in config.clusters if cluster.mount is not None]
         if config.tree is None:
             return cls(own, (), ())
@@ -55,8 +55,8 @@ class Routes:
         return cls(own, children, [parent.name for parent in config.tree.parents])
 
     def of(self, path: str, came_from: str | None = None) -> Here | Ways:
-        """The way of a question about a path. ``came_from`` is the peer that asks it: it never goes
-        back there, and never up if that is a parent."""
+        """The way of a question about a path. ``came_from`` is the peer that sent the question: the
+        question never goes back there, and if the peer is a parent it never goes up."""
         way = self._known(path)
         if way is None:
             way = _NOBODY if came_from in self._up.peers else self._up
@@ -65,8 +65,8 @@ class Routes:
         return Ways(tuple(name for name in way.peers if name != came_from))
 
     def may_answer(self, peer: str, mount: str) -> bool:
-        """Whether a peer may say what is mounted here: questions about the mount go to it. So a
-        child answers for its mount and what is below it, and no peer for an own mount."""
+        """Whether a peer may answer for a mount: it may if questions about the mount go to it. So a
+        child answers for its mount and the mounts below, and no peer answers for an own mount."""
         way = self.of(mount)
         return isinstance(way, Ways) and peer in way.peers
 

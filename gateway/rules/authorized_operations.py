@@ -1,4 +1,4 @@
-"""The authorized operations in responses (KIP-430), cut to what the client's ACLs allow.
+"""The authorized operations in responses (KIP-430), cut to the operations that ACLs allow.
 
 The broker reports the operations of the gateway's own principal there. The functions work on whole
 message bodies, in which names are the client's.

@@ -76,7 +76,7 @@ def node_edits(spans: Sequence[Span], number: int) -> list[Edit]:
 
 
 def real_edits(spans: Sequence[Span], number: int) -> list[Edit]:
-    """Edits that put a cluster's own node ids in place of virtual ones, in a client's request.
+    """Edits that put a cluster's own node ids in place of virtual node ids, in a client's request.
 
     An id with another cluster's number does not change. An id without a number becomes larger than
     any broker's id, so the cluster responds that it has no such broker.

@@ -57,8 +57,8 @@ _UNTRUSTED: Final = Verdict(False, "the volume does not trust the client's liste
 
 class AuthorizedAccess(Access):
     """Caches the verdicts of an authorizer. Names longer than any topic's are not cached, so that
-    no client can fill the memory with them. A principal without a name is one that a volume of a
-    tree does not trust: it is denied everything, even operations that ``User:*`` is allowed."""
+    no client can fill the memory with them. A volume of a tree does not trust a principal
+    without a name: it is denied everything, even operations that ``User:*`` is allowed."""
 
     authorizes = True
 

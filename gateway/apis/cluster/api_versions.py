@@ -39,7 +39,7 @@ def request(
 def response(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> list[Edit] | bytes:
-    """Cut the broker's APIs and versions to the ones that the gateway serves."""
+    """Cut the broker's APIs and versions to the versions that the gateway serves."""
     return api_versions.cut(exchange.plan.version, buf[start:end], APIS)
 
 

@@ -52,7 +52,7 @@ def request(
     state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
 ) -> Outcome:
     """Forward the subscription without names that cannot exist, because Kafka lets a consumer name
-    such topics, and the owned partitions without those of deleted topics."""
+    such topics, and the owned partitions without partitions of deleted topics."""
     plan, worker = exchange.plan, state.worker
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
     spans = generic.request_spans(plan, buf, start, end)

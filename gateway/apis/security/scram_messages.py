@@ -186,7 +186,7 @@ def keys(mechanism: Mechanism, salted_password: bytes) -> tuple[bytes, bytes]:
 
 
 def _wrong(mechanism: Mechanism, upsertion: Any) -> str:
-    """The reason why a credential is not acceptable, a sentence; empty for an acceptable one."""
+    """The reason why a credential is not acceptable, a sentence; empty for a valid one."""
     if upsertion.iterations < MIN_ITERATIONS:
         return f"{mechanism.name} needs at least {MIN_ITERATIONS:,} iterations."
     if upsertion.iterations > MAX_ITERATIONS:
