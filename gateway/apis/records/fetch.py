@@ -270,7 +270,7 @@ def _smaller(spans: list[Span]) -> list[tuple[int, int, bytes]]:
 
 def _session_gone(state: ConnectionState, exchange: Exchange, body: bytes) -> Answer:
     plan = exchange.plan
-    if exchange.flow is None:  # else the flow was set for a denied topic
+    if exchange.flow is None:  # else it is the flow of a denied topic, or of a named topic
         exchange.flow = state.flow(plan.api_key, plan.version, b"")
     count_errors(exchange, [FETCH_SESSION_ID_NOT_FOUND])
     return Answer(error_response(API, plan.version, body, FETCH_SESSION_ID_NOT_FOUND))
