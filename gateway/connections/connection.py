@@ -509,6 +509,8 @@ class Connection(BaseConnection):
                 await in_slices(self._hub.turns, restoring.slices)
                 self.session.restored()
                 self._flush()
+                if self.session.restoring is not None:
+                    await self._hub.turns.next()  # it has had its first slice
         except ProtocolError as error:
             self._reject(error, client=self.session.reading_client)
         self._restoring = None

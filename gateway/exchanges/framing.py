@@ -7,7 +7,7 @@ from io import BytesIO
 from struct import Struct
 from typing import Final, Protocol
 
-from protocol.pausing import paced
+from protocol.pausing import FEW, eased, paced
 from protocol.splice import Edit
 
 Buffer = bytes | memoryview
@@ -137,9 +137,12 @@ def write_frame(
         out.append(SIZE.pack(end - at + longer) + buf[at:begin] + new + buf[stop:limit])
         return longer
     change = 0
-    for begin, stop, new in edits:
+    for begin, stop, new in eased(edits):
         change += len(new) - stop + begin
     out.append(SIZE.pack(end - at + change))
+    if len(edits) > FEW:
+        out += pieces_of(buf, at, limit, edits)
+        return change
     for begin, stop, new in edits:
         out.append(slice_of(buf, at, begin))
         out.append(new)

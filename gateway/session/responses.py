@@ -8,6 +8,7 @@ from struct import Struct
 from time import monotonic
 from typing import Final
 
+from gateway.apis.generic import ManyItems
 from gateway.exchanges.exchange import Exchange, Stream
 from gateway.exchanges.fetch_stream import FetchStream
 from gateway.exchanges.framing import ALL, SIZE, Buffer, Held, bad_size, rest_of, write_frame
@@ -18,6 +19,7 @@ from gateway.session.in_flight import InFlight
 from gateway.slices import Slices
 from protocol.errors import ProtocolError
 from protocol.headers import response_body_pos, response_header
+from protocol.pausing import FEW, joined
 from protocol.splice import splice
 
 _monotonic: Final = monotonic
@@ -109,19 +111,21 @@ class Responses:
             return at, limit - at + 1
         if end > limit:
             return position, end - position
-        to_client = self._in_flight.to_client
-        if size > exchange.plan.small_response or exchange.long:
-            pieces: list[Buffer] = []
-            work = partial(self._response, exchange, buf, position, end, pieces)
-            return self._in_slices(work, position, pieces, arrived), ALL
-        return self._response(exchange, buf, position, end, to_client), 0
+        if size <= exchange.plan.small_response and not exchange.long:
+            try:
+                return self._response(exchange, buf, position, end, self._in_flight.to_client), 0
+            except ManyItems:
+                pass  # it is short, and has many topics
+        pieces: list[Buffer] = []
+        work = partial(self._response, exchange, buf, position, end, pieces)
+        return self._in_slices(work, position, pieces, arrived), ALL
 
     def _feed_rest(self, stream: Stream, buf: bytes, at: int, arrived: float) -> int:
         """Pass on the rest of what has arrived of a Fetch, from ``at`` on, in slices, because it
         may have 100,000 topics. Returns where to go on."""
         stream.has_more = False
         pieces: list[Buffer] = []
-        return self._in_slices(partial(stream.feed, buf, at, pieces), at, pieces, arrived)
+        return self._in_slices(partial(_fed, stream, buf, at, pieces), at, pieces, arrived)
 
     def _in_slices(
         self, work: Callable[[], int], position: int, pieces: list[Buffer], arrived: float
@@ -152,7 +156,8 @@ class Responses:
     def _response(
         self, exchange: Exchange, buf: bytes, position: int, end: int, to_client: list[Buffer]
     ) -> int:
-        """Pass on a whole response; returns its end."""
+        """Pass on a whole response; returns its end. Raises ManyItems if it is to be restored in
+        slices."""
         plan = exchange.plan
         start = response_body_pos(buf, position + 4, end, plan.response_header_version)
         result = plan.on_response(self._state, exchange, buf, start, end)
@@ -168,6 +173,16 @@ class Responses:
         exchange.response_size += len(payload) + 4 - (end - position)
         to_client.append(SIZE.pack(len(payload)) + payload)
         return end
+
+
+def _fed(stream: Stream, buf: bytes, at: int, pieces: list[Buffer]) -> int:
+    """Feed a stream, in slices; returns where to go on. Many pieces are joined, because TLS makes a
+    record of each."""
+    at = stream.feed(buf, at, pieces)
+    if len(pieces) > FEW:
+        whole = joined(pieces)
+        pieces[:] = (whole,)
+    return at
 
 
 def response_payload(exchange: Exchange, body: bytes) -> bytes:

@@ -11,7 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gateway.exchanges.fetch_stream import AT_ONCE
+from gateway.flows import Flow
+from protocol import messages
 from protocol.errors import ProtocolError
+from protocol.pausing import FEW
 from tests.pauses import pause_everywhere
 from tests.session import fetching
 from tests.session.long_requests import TimedPair, best
@@ -131,6 +134,61 @@ def test_a_response_that_is_not_what_its_version_says() -> None:
     pair, rest = in_the_middle(BY_NAME)
     with pytest.raises(ProtocolError):
         pair.answered(bytes([0xFF]) * len(rest))
+
+
+@pytest.mark.usefixtures("pausing")
+def test_its_counts_are_collected_once_it_has_passed() -> None:
+    pair, rest = in_the_middle(BY_NAME)
+    restoring = pair.session.restoring
+    assert restoring is not None
+    flows: list[Flow] = []
+    while not restoring.slices.step():
+        flows += pair.session.take_flows()
+    assert not any(flow.partitions for flow in flows)
+    pair.session.restored()
+    pair.answered(rest)
+    flows += pair.session.take_flows()
+    assert sum(flow.partitions for flow in flows) == MANY
+    assert sum(flow.bytes_out for flow in flows) == len(answer(BY_NAME, MANY, flat=False))
+
+
+@pytest.mark.usefixtures("pausing")
+def test_a_change_of_the_catalog_meanwhile() -> None:
+    """What has begun to arrive was read before the change, and goes on."""
+    pair, rest = in_the_middle(BY_NAME)
+    begun = pair.to_client()
+    pair.catalog_changed()
+    assert not pair.reset
+    pair.answered(rest)
+    assert begun + pair.to_client() == answer(BY_NAME, MANY, flat=False)
+
+
+def test_few_topics_take_no_slices(monkeypatch: pytest.MonkeyPatch) -> None:
+    pair = fetching_pair(BY_NAME, FEW)
+    monkeypatch.setattr("gateway.slices.Slices.step", None)
+    whole = answer(BY_NAME, FEW)
+    half = len(whole) // 2
+    for piece in (whole[:half], whole[half:]):
+        pair.answered(piece)
+    assert pair.to_client() == answer(BY_NAME, FEW, flat=False)
+
+
+@pytest.mark.alone
+def test_a_whole_response_of_many_short_topics() -> None:
+    """Neither its size nor the size of its request says that it is long."""
+    cls = messages.message_class("FetchResponse", 5)
+    (topic,) = fetching.response(5, {"t": []}).responses
+    whole = response_frame("Fetch", 5, messages.build(cls, responses=(topic,) * 37_000))
+    assert len(whole) <= LONGEST_READ
+
+    def sent() -> TimedPair:
+        pair = TimedPair(topics=["t"])
+        pair.send(request_frame("Fetch", 5, fetching.request(5, {":t": [0]})))
+        pair.longest = 0.0
+        pair.answered(whole)
+        return pair
+
+    assert best(sent, LONGEST_SECONDS).longest < LONGEST_SECONDS
 
 
 @pytest.mark.alone
