@@ -74,6 +74,11 @@ _SUBCOMMANDS: Final = (
         "gateway.commands.explain",
     ),
     _Subcommand(
+        "trace",
+        "show requests as they pass: what is decided of each, by which rule, and how long it takes",
+        "gateway.commands.trace",
+    ),
+    _Subcommand(
         "tree",
         "draw clusters, directories and namespaces, with their topics, sizes and state",
         "gateway.commands.tree",

@@ -21,6 +21,7 @@ MODULES: Final = {
     "gateway.flows": "the counts of every request",
     "gateway.catalog.validity": "read whenever bytes arrive",
     "gateway.exchanges.meter": "adds to them",
+    "gateway.exchanges.watch": "looked at whenever responses have been written",
     "gateway.exchanges.framing": "cuts the stream and writes the frames",
     "gateway.exchanges.exchange": "one for each request",
     "gateway.exchanges.formats": "what plans are made of",

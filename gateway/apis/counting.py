@@ -12,6 +12,7 @@ from gateway.catalog.freezes import FROZEN
 from gateway.decision import Denied
 from gateway.exchanges.exchange import Exchange, Part
 from gateway.exchanges.state import ConnectionState
+from gateway.exchanges.watch import WATCH
 from gateway.flows import NO_TOPIC, Denial, Flow
 from gateway.log_details import details
 from gateway.names import DELIMITER
@@ -117,6 +118,9 @@ def _report(
     flow = state.flow_of(plan.api_key, plan.version, namespace)
     if exchange.flow is None or exchange.flow.namespace == NO_TOPIC:
         exchange.flow = flow
+    watch = WATCH.denied
+    if watch is not None:
+        watch(exchange, resource, denied)
     if told:
         return
     flow.errors[denied.code] = flow.errors.get(denied.code, 0) + 1

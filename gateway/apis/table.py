@@ -22,6 +22,7 @@ from gateway.error_codes import UNSUPPORTED_VERSION
 from gateway.exchanges.api import APIS, Api, declare
 from gateway.exchanges.exchange import Exchange, Plan
 from gateway.exchanges.state import ConnectionState
+from gateway.exchanges.watch import WATCH
 from gateway.rules.api_versions import unsupported_version
 from protocol import messages
 from protocol.errors import ProtocolError
@@ -77,6 +78,9 @@ def _make(api_key: int, version: int) -> Plan | None:
     on_response = gateway_nodes.response_of(api, version, on_response)
     plan = Plan(api, version, on_request, on_response, plan_of, api.on_change)
     PLANS[plan.key] = plan
+    watch = WATCH.made
+    if watch is not None:
+        watch(plan)
     return plan
 
 

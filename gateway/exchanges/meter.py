@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Final
 
 from gateway.exchanges.exchange import Exchange
+from gateway.exchanges.watch import WATCH
 from gateway.flows import LATENCY_BUCKETS, Flow
 from protocol.records import BatchFacts
 
@@ -13,7 +13,7 @@ _LAST: Final = LATENCY_BUCKETS - 1
 _MICROSECONDS: Final = 1_000_000.0
 
 
-def count_exchanges(done: Iterable[Exchange], now: float) -> None:
+def count_exchanges(done: list[Exchange], now: float) -> None:
     """Count each exchange whose response has been written by ``now`` (monotonic seconds).
 
     The broker's time is from the sending of the request to the (last) arrival of the response, or
@@ -21,6 +21,9 @@ def count_exchanges(done: Iterable[Exchange], now: float) -> None:
     request without either (the gateway's own answer, acks=0) has no broker's time, and is counted
     in one histogram only.
     """
+    watch = WATCH.done
+    if watch is not None:
+        watch(done, now)
     for exchange in done:
         flow = exchange.flow
         if flow is None:

@@ -42,6 +42,7 @@ from gateway.policies.instance import PolicyError
 from gateway.processes.held_catalogs import HeldCatalogs
 from gateway.processes.logs import set_up_logging
 from gateway.processes.observing import PIECE, Observing
+from gateway.processes.operator_socket import OperatorSocket
 from gateway.processes.server import MountedTwice, Server
 from gateway.processes.worker_channel import WorkerChannel, receive_config
 from gateway.processes.worker_messages import (
@@ -51,6 +52,7 @@ from gateway.processes.worker_messages import (
     WorkerReport,
 )
 from gateway.processes.worker_policies import OrderTaker
+from gateway.session.tracing import Tracing
 from gateway.sinks.record_writer import SinkError
 from gateway.tls.contexts import TlsError
 from gateway.tls.principal_mapping import InvalidRules
@@ -216,12 +218,12 @@ async def serve(
         made = _made(config, worker_id, link, stopping, new_catalogs)
         if made is None:
             return exit_codes.CONFIG
-        worker, held = made
-        await held.start()
+        worker, operators = made
+        await operators.start()
         try:
             return await worker.run(config.drain_seconds)
         finally:
-            await held.stop()
+            await operators.stop()
     finally:
         await link.close()
 
@@ -232,8 +234,8 @@ def _made(
     link: WorkerChannel,
     stopping: asyncio.Event,
     new_catalogs: Collection[str],
-) -> tuple[Worker, HeldCatalogs] | None:
-    """A worker that has asked nobody anything yet, and what hands its catalogs out; None: the
+) -> tuple[Worker, OperatorSocket] | None:
+    """A worker that has asked nobody anything yet, and its socket for operators; None: the
     configuration allows none, which the supervisor is told, since the next one would end
     likewise."""
     try:
@@ -259,8 +261,10 @@ def _made(
     server.clients.ask_others = lambda wanted: link.send(
         MakeRoom(wanted.cluster, wanted.node_id, *wanted.tenant, wanted.mine)
     )
-    held = HeldCatalogs(config, worker_id, {one.cluster.name: one.catalog for one in server.served})
-    return Worker(server, traffic_log, link, stopping, observing), held
+    catalogs = {one.cluster.name: one.catalog for one in server.served}
+    held = HeldCatalogs(config.gateway_id, catalogs)
+    operators = OperatorSocket(config.metrics.port, worker_id, held, Tracing(worker_id))
+    return Worker(server, traffic_log, link, stopping, observing), operators
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

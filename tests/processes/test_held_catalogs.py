@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
 from typing import cast
 
@@ -12,7 +12,6 @@ import pytest
 from gateway.catalog.log.held import (
     Head,
     NotHeld,
-    address,
     entity_lines,
     head_line,
     read_held,
@@ -22,8 +21,11 @@ from gateway.catalog.source import OwnedCatalog
 from gateway.commands.catalog import from_memory
 from gateway.commands.errors import Unavailable
 from gateway.config.models import Config
-from gateway.processes import held_catalogs
+from gateway.operators import address
+from gateway.processes import operator_socket
 from gateway.processes.held_catalogs import HeldCatalogs
+from gateway.processes.operator_socket import OperatorSocket
+from gateway.session.tracing import Tracing
 from tests.commands.catalog_samples import sample
 from tests.config import config_samples
 
@@ -43,9 +45,16 @@ class Bench:
         self.config = config
         self.known = Known(Snapshot()), Known(Snapshot())
         self.workers = [
-            HeldCatalogs(config, number, {"main": cast(OwnedCatalog, known)})
+            worker_socket(config, number, {"main": cast(OwnedCatalog, known)})
             for number, known in enumerate(self.known)
         ]
+
+
+def worker_socket(
+    config: Config, worker_id: int, catalogs: Mapping[str, OwnedCatalog]
+) -> OperatorSocket:
+    held = HeldCatalogs(config.gateway_id, catalogs)
+    return OperatorSocket(config.metrics.port, worker_id, held, Tracing(worker_id))
 
 
 @pytest.fixture
@@ -83,7 +92,7 @@ async def test_workers_that_know_nothing(bench: Bench) -> None:
 
 async def test_another_user_gets_nothing(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    monkeypatch.setattr(held_catalogs, "_ROOT", -1)
+    monkeypatch.setattr(operator_socket, "_ROOT", -1)
     await bench.workers[0].start()
     bench.known[0].snapshot = sample()
     with pytest.raises(Unavailable):
@@ -92,7 +101,7 @@ async def test_another_user_gets_nothing(bench: Bench, monkeypatch: pytest.Monke
 
 async def test_a_second_listener_stops_nothing(bench: Bench) -> None:
     await bench.workers[0].start()
-    again = HeldCatalogs(bench.config, 0, {})
+    again = worker_socket(bench.config, 0, {})
     await again.start()  # with a warning
     await again.stop()
     bench.known[0].snapshot = sample()

@@ -1,8 +1,7 @@
 """A catalog as a process that has it in memory hands it to an operator's tool, in lines of JSON.
 
-Each worker listens at an address of its own that is a name, not a file (Linux's abstract Unix
-sockets): a container may have no directory that can be written to. The tool sends the name of a
-cluster and a newline. The response is a head, then an entity a line, as in the catalog's topic.
+The tool sends the name of a cluster and a newline to the worker's address (``gateway.operators``).
+The response is a head, then an entity a line, as in the catalog's topic.
 """
 
 from __future__ import annotations
@@ -32,11 +31,6 @@ class Head(NamedTuple):
     version: int
     entities: int
     seconds: float | None
-
-
-def address(metrics_port: int, worker_id: int) -> str:
-    """The address of a worker. No two gateways of one machine have the same port for metrics."""
-    return f"\0kafka-gateway/{metrics_port}/{worker_id}"
 
 
 def head_line(head: Head) -> bytes:

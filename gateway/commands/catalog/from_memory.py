@@ -7,11 +7,12 @@ import sys
 from collections.abc import AsyncIterator
 from typing import Final
 
-from gateway.catalog.log.held import LINE_LIMIT, Head, NotHeld, address, read_held
+from gateway.catalog.log.held import LINE_LIMIT, Head, NotHeld, read_held
 from gateway.catalog.log.records import UnreadableCatalog
 from gateway.catalog.snapshot import Snapshot
 from gateway.commands.errors import CommandError, Unavailable
 from gateway.config.models import Config
+from gateway.operators import address
 
 _SECONDS: Final = 60.0
 

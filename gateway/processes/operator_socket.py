@@ -1,0 +1,139 @@
+"""Serves operators' tools on a worker's own machine: its catalogs in memory, and its traces.
+
+The first line that a tool sends is the name of a cluster (``catalog export --from-memory``) or a
+JSON object (``trace``). Only the worker's own user, and root, are served, because users'
+credentials are in a catalog, and other tenants' names in a trace.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import socket
+import struct
+import sys
+from contextlib import suppress
+from typing import Final
+
+from gateway.operators import address
+from gateway.processes.held_catalogs import HeldCatalogs
+from gateway.session.tracing import TooManyTraces, Trace, Tracing
+from gateway.traced import TracedRequest, Wanted, refusal_line
+
+log = logging.getLogger(__name__)
+
+SECONDS: Final = 60.0
+"""For a tool to send its line, and to read a whole catalog."""
+
+MOST_UNREAD: Final = 1024 * 1024
+"""Bytes of a trace that its tool has not read, at which further requests are left out of it."""
+
+_ROOT: Final = 0
+_CREDENTIALS: Final = struct.Struct("3i")
+"""Linux's struct ucred: process, user, group."""
+
+
+class OperatorSocket:
+    """The socket of one worker."""
+
+    def __init__(
+        self, metrics_port: int, worker_id: int, catalogs: HeldCatalogs, tracing: Tracing
+    ) -> None:
+        self._address = address(metrics_port, worker_id)
+        self._catalogs = catalogs
+        self._tracing = tracing
+        self._server: asyncio.Server | None = None
+        self._traces: set[asyncio.Task[None]] = set()
+
+    async def start(self) -> None:
+        """Listen, if the system has addresses of that kind."""
+        if sys.platform != "linux":
+            return
+        listening = socket.socket(socket.AF_UNIX)
+        try:
+            listening.bind(self._address)
+            self._server = await asyncio.start_unix_server(self._serve, sock=listening)
+        except OSError as error:
+            listening.close()
+            log.warning(
+                "trace and catalog export --from-memory will not find this worker: %s", error
+            )
+
+    async def stop(self) -> None:
+        """Listen no more, and end all traces."""
+        if self._server is not None:
+            self._server.close()
+            self._server = None
+        for trace in self._traces:
+            trace.cancel()
+        if self._traces:
+            await asyncio.wait(self._traces)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            if _may_read(writer):
+                with suppress(OSError, ValueError, TimeoutError):
+                    async with asyncio.timeout(SECONDS):
+                        line = (await reader.readline()).decode().removesuffix("\n")
+                        if not line.startswith("{"):
+                            await self._catalogs.hand_over(line, writer)
+                            return
+                    await self._trace(line, reader, writer)
+        finally:
+            writer.close()
+
+    async def _trace(
+        self, line: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
+        """Write what is traced, until there is enough of it or the tool leaves."""
+        written = _Written(writer)
+        try:
+            trace = self._tracing.begin(Wanted.of_line(json.loads(line)), written.take)
+        except (ValueError, AttributeError, RecursionError, TooManyTraces) as error:
+            writer.write(refusal_line(str(error)))
+            return
+        written.trace = trace
+        task = asyncio.current_task()
+        assert task is not None
+        self._traces.add(task)
+        left = asyncio.create_task(_until_left(reader))
+        enough = asyncio.create_task(written.enough.wait())
+        try:
+            await asyncio.wait([left, enough], return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            self._tracing.end(trace)
+            self._traces.discard(task)
+            left.cancel()
+            enough.cancel()
+        await writer.drain()
+
+
+async def _until_left(reader: asyncio.StreamReader) -> None:
+    """Wait until the tool leaves; it sends nothing more."""
+    with suppress(OSError):
+        await reader.read(1)
+
+
+class _Written:
+    """What is written of a trace."""
+
+    def __init__(self, writer: asyncio.StreamWriter) -> None:
+        self._writer = writer
+        self.enough = asyncio.Event()
+        self.trace: Trace | None = None
+
+    def take(self, request: TracedRequest) -> None:
+        """Write a request, unless the tool reads too slowly: that costs clients nothing."""
+        if self._writer.transport.get_write_buffer_size() < MOST_UNREAD:
+            self._writer.write(request.line())
+        if self.trace is not None and not self.trace.left:
+            self.enough.set()
+
+
+def _may_read(writer: asyncio.StreamWriter) -> bool:
+    peer = writer.get_extra_info("socket")
+    found = peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    _, user, _ = _CREDENTIALS.unpack(found)
+    return user in (_ROOT, os.geteuid())

@@ -1,0 +1,361 @@
+"""Traces requests for operators: the decision on each of their items, and what passed where.
+
+While nobody traces, no request meets this module: every plan has its own handlers, and ``WATCH`` is
+empty. A trace that begins puts a handler around those of all plans, and the last one that ends
+takes it away again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from itertools import islice
+from typing import Final, NamedTuple, TypeVar
+
+from gateway.apis import generic
+from gateway.apis.counting import ERROR_CODE
+from gateway.apis.generic import ManyItems, TrailingBytes
+from gateway.apis.table import APIS, PLANS
+from gateway.decision import Denied
+from gateway.exchanges import exchange as exchanges
+from gateway.exchanges.exchange import Exchange, Plan, RequestHandler, ResponseHandler
+from gateway.exchanges.formats import WALKED_AT_ONCE
+from gateway.exchanges.state import ConnectionState
+from gateway.exchanges.watch import WATCH
+from gateway.flows import FlowSource
+from gateway.topic_ids import ID_LENGTH
+from gateway.traced import MOST_ITEMS, Item, Outcome, TracedRequest, Wanted
+from protocol.entities import Kind
+from protocol.errors import NotUtf8, ProtocolError
+from protocol.primitives import read_uvarint
+from protocol.schema import API_NAMES, error_name
+from protocol.splice import Edit
+from protocol.text import text_of
+from protocol.walkers import Span
+
+MOST_TRACES: Final = 4
+"""Traces that run in one worker at a time."""
+
+MOST_OPEN: Final = 1_000
+"""Requests without a response whose decisions are kept; of more the oldest are forgotten."""
+
+_MOST_SPELLED: Final = 1_000
+"""Names of a request that are looked at for what the broker gets."""
+
+_KINDS: Final[Mapping[int, str]] = {
+    int(Kind.TOPIC_NAME): "topic",
+    int(Kind.TOPIC_ID): "topic id",
+    int(Kind.GROUP_ID): "group",
+    int(Kind.TRANSACTIONAL_ID): "transactional id",
+    int(Kind.COORDINATOR_KEY): "coordinator",
+    int(Kind.RESOURCE_NAME): "resource",
+}
+_TOPIC_ID: Final = int(Kind.TOPIC_ID)
+
+_Key = TypeVar("_Key")
+_Value = TypeVar("_Value")
+
+Emit = Callable[[TracedRequest], None]
+
+
+class TooManyTraces(Exception):
+    """So many traces run in this worker that no other one begins."""
+
+
+class Trace:
+    """One operator's trace, which ``emit`` takes; ``left`` requests are still wanted."""
+
+    def __init__(self, wanted: Wanted, emit: Emit) -> None:
+        self.wanted = wanted
+        self.emit = emit
+        self.left = wanted.count
+
+    def takes(self, source: FlowSource, api: str) -> bool:
+        """Whether it wants a client's request of an API."""
+        return self.left > 0 and self.wanted.takes(
+            source.listener, source.principal, source.client_id, api
+        )
+
+
+class _Open(NamedTuple):
+    """A request that is under way. The exchange is kept so that its identity stays its own."""
+
+    exchange: Exchange
+    request: TracedRequest
+    denials: list[tuple[bytes, Denied]]
+
+
+class Tracing:
+    """The traces of one worker. ``now`` is the time in seconds since 1970."""
+
+    def __init__(self, worker_id: int, now: Callable[[], float] = time.time) -> None:
+        self._worker_id = worker_id
+        self._now = now
+        self._traces: list[Trace] = []
+        self._handlers: dict[int, tuple[Plan, RequestHandler, ResponseHandler]] = {}
+        self._open: dict[int, _Open] = {}  # by the identity of their exchanges
+        # Decided again after a refresh, as other exchanges: by connection and correlation id.
+        self._refreshed: dict[tuple[int, int], TracedRequest] = {}
+
+    def begin(self, wanted: Wanted, emit: Emit) -> Trace:
+        """Begin a trace. Raises TooManyTraces."""
+        if len(self._traces) >= MOST_TRACES:
+            raise TooManyTraces(f"{MOST_TRACES} traces run in it already")
+        trace = Trace(wanted, emit)
+        self._traces.append(trace)
+        if len(self._traces) == 1:
+            WATCH.made, WATCH.denied, WATCH.done = self._surround, self._denied, self._done
+            for plan in list(PLANS.values()):
+                self._surround(plan)
+        return trace
+
+    def end(self, trace: Trace) -> None:
+        """End a trace; does nothing if it has ended."""
+        if trace not in self._traces:
+            return
+        self._traces.remove(trace)
+        if not self._traces:
+            WATCH.made = WATCH.denied = WATCH.done = None
+            for plan, on_request, on_response in self._handlers.values():
+                plan.on_request, plan.on_response = on_request, on_response
+            self._handlers.clear()
+            self._open.clear()
+            self._refreshed.clear()
+
+    # -- around the handlers of a plan --------------------------------------------------------
+
+    def _surround(self, plan: Plan) -> None:
+        handlers = plan, plan.on_request, plan.on_response
+        self._handlers[plan.key] = handlers
+        plan.on_request = self._around_request(handlers[1])
+        plan.on_response = self._around_response(handlers[2])
+
+    def _around_request(self, handler: RequestHandler) -> RequestHandler:
+        def on_request(
+            state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+        ) -> exchanges.Outcome:
+            request = None if exchange.checked else self._opened(state, exchange)
+            if request is None:
+                return handler(state, exchange, buf, start, end)
+            try:
+                outcome = handler(state, exchange, buf, start, end)
+            except (ManyItems, NotUtf8, TrailingBytes):
+                self._open.pop(id(exchange), None)  # the session decides it again
+                raise
+            except ProtocolError as error:
+                self._open.pop(id(exchange), None)
+                request.outcomes.append(Outcome.CLOSE)
+                request.reason = str(error)
+                self._emit(request)
+                raise
+            self._decided(state, exchange, request, outcome, (buf, start, end))
+            return outcome
+
+        return on_request
+
+    def _around_response(self, handler: ResponseHandler) -> ResponseHandler:
+        def on_response(
+            state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+        ) -> list[Edit] | bytes | None:
+            if (opened := self._open.get(id(exchange))) is not None:
+                request = opened.request
+                request.broker_bytes = end - start
+                if end - start <= WALKED_AT_ONCE:
+                    request.errors = _errors(exchange.plan, buf, start, end)
+            return handler(state, exchange, buf, start, end)
+
+        return on_response
+
+    def _opened(self, state: ConnectionState, exchange: Exchange) -> TracedRequest | None:
+        """The record of a request that is about to be decided; None if no trace wants it."""
+        plan = exchange.client_plan
+        request = self._refreshed.pop((id(state), exchange.correlation_id), None)
+        if request is None:
+            if not self._is_wanted(state.source, plan.name):
+                return None
+            request = self._new(state.source, exchange, plan.name, plan.version)
+        _keep(self._open, id(exchange), _Open(exchange, request, []))
+        return request
+
+    def _is_wanted(self, source: FlowSource, api: str) -> bool:
+        return any(trace.takes(source, api) for trace in self._traces)
+
+    def _new(self, source: FlowSource, exchange: Exchange, api: str, version: int) -> TracedRequest:
+        return TracedRequest(
+            time_ms=int(self._now() * 1000),
+            worker=self._worker_id,
+            listener=source.listener,
+            principal=source.principal,
+            client_id=source.client_id,
+            client_address=source.client_address,
+            api=api,
+            version=version,
+            correlation_id=exchange.correlation_id,
+            request_bytes=exchange.size,
+            handler=_file_of(exchange.client_plan),
+        )
+
+    def _decided(
+        self,
+        state: ConnectionState,
+        exchange: Exchange,
+        request: TracedRequest,
+        outcome: exchanges.Outcome,
+        frame: tuple[bytes, int, int],
+    ) -> None:
+        """Note a handler's outcome, and the items that it was about."""
+        plan = exchange.client_plan
+        edits: list[Edit] = []
+        if isinstance(outcome, list):
+            edits = outcome
+            request.outcomes.append(Outcome.FORWARD)
+            request.broker_version = plan.version
+        elif isinstance(outcome, exchanges.Forward):
+            request.outcomes.append(Outcome.REBUILD)
+            request.broker_version = outcome.plan.version
+        elif isinstance(outcome, exchanges.Answer):
+            request.outcomes.append(Outcome.ANSWER)
+        elif isinstance(outcome, exchanges.Work):
+            request.outcomes.append(Outcome.WORK)
+        else:
+            request.outcomes.append(Outcome.REFRESH)
+            self._open.pop(id(exchange), None)
+            _keep(self._refreshed, (id(state), exchange.correlation_id), request)
+        request.edits = len(edits)
+        spans = generic.request_spans(plan, *frame)
+        names = _names(exchange)
+        request.items, request.more_items = _items(spans, edits, names, flexible=plan.flexible)
+
+    # -- watched ------------------------------------------------------------------------------
+
+    def _denied(self, exchange: Exchange, resource: bytes, denied: Denied) -> None:
+        if (opened := self._open.get(id(exchange))) is not None:
+            opened.denials.append((resource, denied))
+
+    def _done(self, done: list[Exchange], now: float) -> None:
+        for exchange in done:
+            opened = self._open.pop(id(exchange), None)
+            request = self._streamed(exchange) if opened is None else opened.request
+            if request is None:
+                continue
+            for resource, denied in () if opened is None else opened.denials:
+                _add_denial(request, resource, denied)
+            if exchange.stream is not None and Outcome.STREAM not in request.outcomes:
+                request.outcomes.append(Outcome.STREAM)
+            request.response_bytes = exchange.response_size
+            request.broker_seconds = exchange.answered - exchange.sent
+            request.gateway_seconds = now - exchange.arrived - request.broker_seconds
+            self._emit(request)
+
+    def _streamed(self, exchange: Exchange) -> TracedRequest | None:
+        """The record of a request that no handler has seen whole: its records passed while they
+        arrived, or the gateway does not serve its version. None if no trace wants it."""
+        flow = exchange.flow
+        if flow is None:
+            return None
+        api = API_NAMES.get(flow.api_key, str(flow.api_key))
+        if not self._is_wanted(flow.source, api):
+            return None
+        request = self._new(flow.source, exchange, api, flow.version)
+        if flow.api_key != exchange.plan.api_key or flow.version < 0:
+            request.handler = _file_of(None)
+            request.outcomes.append(Outcome.ANSWER)
+            return request
+        request.outcomes.append(Outcome.STREAM)
+        request.broker_version = exchange.plan.version
+        for spelled, kind in ((exchange.spelled, "topic"), (exchange.spelled_ids, "topic id")):
+            for at_broker, name in islice((spelled or {}).items(), MOST_ITEMS):
+                request.items.append(Item(kind, _shown(name, kind), _shown(at_broker, kind)))
+        return request
+
+    def _emit(self, request: TracedRequest) -> None:
+        source = request.listener, request.principal, request.client_id, request.api
+        for trace in self._traces:
+            if trace.left > 0 and trace.wanted.takes(*source):
+                trace.left -= 1
+                trace.emit(request)
+
+
+def _keep(kept: dict[_Key, _Value], key: _Key, value: _Value) -> None:
+    """Keep a value; the oldest ones are forgotten, because connections end without a response."""
+    kept[key] = value
+    while len(kept) > MOST_OPEN:
+        del kept[next(iter(kept))]
+
+
+def _names(exchange: Exchange) -> dict[bytes, bytes]:
+    """The names and topic ids that a request forwards: the client's -> the broker's."""
+    names: dict[bytes, bytes] = {}
+    for spelled in (exchange.spelled, exchange.spelled_ids):
+        for at_broker, name in islice((spelled or {}).items(), _MOST_SPELLED):
+            names[name] = at_broker
+    return names
+
+
+def _items(
+    spans: Iterable[Span], edits: Iterable[Edit], names: Mapping[bytes, bytes], *, flexible: bool
+) -> tuple[list[Item], int]:
+    """The items of a request, each once, and the number of those beyond ``MOST_ITEMS``."""
+    replaced = {start: new for start, _, new in islice(edits, _MOST_SPELLED)}
+    found: dict[tuple[int, bytes], Item] = {}
+    more = 0
+    for code, start, _, value in spans:
+        kind = _KINDS.get(code)
+        if kind is None or not isinstance(value, bytes) or (code, value) in found:
+            continue
+        if len(found) >= MOST_ITEMS:
+            more += 1
+            continue
+        at_broker = names.get(value)
+        if start in replaced:
+            new = replaced[start]
+            at_broker = new if code == _TOPIC_ID else _without_length(new, flexible=flexible)
+        shown = None if at_broker is None else _shown(at_broker, kind)
+        found[code, value] = Item(kind, _shown(value, kind), shown)
+    return [*found.values()], more
+
+
+def _without_length(text: bytes, *, flexible: bool) -> bytes:
+    """A text as it stands on the wire, without the length before it."""
+    return text[read_uvarint(text, 0, len(text))[1] if flexible else 2 :]
+
+
+def _add_denial(request: TracedRequest, resource: bytes, denied: Denied) -> None:
+    """Note a denial with the item that it is about, or as an item of its own."""
+    for item in request.items:
+        if item.name == _shown(resource, item.kind):
+            break
+    else:
+        if len(request.items) >= MOST_ITEMS:
+            request.more_items += 1
+            return
+        is_id = len(resource) == ID_LENGTH and not text_of(resource).isprintable()
+        kind = "topic id" if is_id else "topic"
+        item = Item(kind, _shown(resource, kind))
+        request.items.append(item)
+    item.at_broker = None
+    item.error, item.rule = error_name(denied.code), denied.rule
+    item.message, item.because = denied.message, denied.because
+
+
+def _errors(plan: Plan, buf: bytes, start: int, end: int) -> dict[str, int]:
+    """Kafka's names of the error codes in a response, and how often each is there."""
+    try:
+        spans = generic.response_spans(plan, buf, start, end)
+    except ProtocolError:
+        return {}  # its handler reads it in another way
+    codes = Counter(value for kind, _, _, value in spans if kind == ERROR_CODE and value)
+    return {error_name(code): count for code, count in codes.items()}
+
+
+def _shown(name: bytes, kind: str) -> str:
+    return name.hex() if kind == "topic id" else text_of(name)
+
+
+def _file_of(plan: Plan | None) -> str:
+    """The file of the function that decides the requests of a plan; None: of those without one."""
+    if plan is None:
+        return "gateway/apis/table.py"
+    handler = APIS[plan.api_key].request or generic.request
+    return f"{handler.__module__.replace('.', '/')}.py"

@@ -1,0 +1,310 @@
+"""Traces of requests: what each was decided, what the broker got, and nothing once they end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from gateway.apis.table import PLANS
+from gateway.exchanges.watch import WATCH
+from gateway.session.tracing import MOST_OPEN, MOST_TRACES, TooManyTraces, Tracing
+from gateway.traced import MOST_ITEMS, Item, Outcome, TracedRequest, Wanted
+from protocol import messages
+from tests.session import fetching
+from tests.session.allowing import Allowing
+from tests.session.pair import Pair, raw_frame, request_frame, response_frame, topic_id
+from tests.session.producing import batch, produce, produced
+
+ORDERS = "team-a:orders"
+OWN = "team-a..orders"
+HEAD_AND_MORE = 400
+"""Bytes of a Produce request with its head, and some of its records."""
+
+
+@contextmanager
+def traced(
+    wanted: Wanted | None = None, tracing: Tracing | None = None
+) -> Iterator[list[TracedRequest]]:
+    """What a trace has of the requests that pass meanwhile."""
+    tracing = tracing or Tracing(3, lambda: 1.5)
+    seen: list[TracedRequest] = []
+    trace = tracing.begin(wanted or Wanted(), seen.append)
+    try:
+        yield seen
+    finally:
+        tracing.end(trace)
+
+
+def written(pair: Pair, topics: tuple[str, ...] = (ORDERS,), correlation_id: int = 7) -> None:
+    """A Produce request passes, whole, and its response."""
+    records = {topic: [batch(1)] for topic in topics}
+    pair.send(request_frame("Produce", 9, produce(records, 9), correlation_id))
+    answered = {topic.replace(":", ".."): [0] for topic in topics}
+    pair.answered(response_frame("Produce", 9, produced(answered, 9), correlation_id))
+
+
+def test_a_request_and_its_response() -> None:
+    pair = Pair()
+    with traced() as seen:
+        written(pair)
+    (one,) = seen
+    assert (one.worker, one.time_ms, one.listener, one.principal) == (
+        *(3, 1500),
+        *("test", "User:ANONYMOUS"),
+    )
+    assert (one.api, one.version, one.broker_version, one.correlation_id) == ("Produce", 9, 9, 7)
+    assert one.client_id == "test-client"
+    assert one.outcomes == [Outcome.FORWARD]
+    assert one.items == [Item("topic", ORDERS, OWN)]
+    assert one.edits == 1
+    assert one.handler == "gateway/apis/records/produce.py"
+    assert one.errors == {}
+    assert one.request_bytes == len(request_frame("Produce", 9, produce({ORDERS: [batch(1)]}, 9)))
+    response = response_frame("Produce", 9, produced({ORDERS: [0]}, 9))
+    assert one.response_bytes == len(response)
+    assert one.broker_bytes == len(response_frame("Produce", 9, produced({OWN: [0]}, 9))) - 9
+    assert one.broker_seconds > 0
+    assert one.gateway_seconds > 0
+
+
+@pytest.mark.parametrize("by_id", [False, True])
+def test_denied_items_with_their_rule(by_id: bool) -> None:
+    """Of two topics one may be written: the request is rebuilt without the other one."""
+    other = "team-b..x"
+    pair = Pair(topics=[OWN, other], authorizer=Allowing([f"WRITE TOPIC {ORDERS}"]))
+    version = 13 if by_id else 9
+    topics = ("1", "2") if by_id else (ORDERS, "team-b:x")
+    request = produce({topic: [batch(1)] for topic in topics}, version)
+    with traced() as seen:
+        pair.send(request_frame("Produce", version, request))
+        answer = {"1" if by_id else OWN: [0]}
+        pair.answered(response_frame("Produce", version, produced(answer, version)))
+    (one,) = seen
+    assert one.outcomes == [Outcome.REBUILD]
+    allowed, denied = one.items
+    names = [topic_id(1).hex, topic_id(2).hex] if by_id else [ORDERS, "team-b:x"]
+    assert [allowed.name, denied.name] == names
+    assert (allowed.at_broker, allowed.error) == (topic_id(1).hex if by_id else OWN, "")
+    assert denied.at_broker is None
+    assert (denied.error, denied.rule) == ("TOPIC_AUTHORIZATION_FAILED", "acl")
+
+
+def test_what_the_gateway_answers_itself() -> None:
+    pair = Pair(authorizer=Allowing([]))
+    with traced() as seen:
+        pair.send(request_frame("Produce", 9, produce({ORDERS: [batch(1)]}, 9)))
+    (one,) = seen
+    assert one.outcomes == [Outcome.ANSWER]
+    assert [item.error for item in one.items] == ["TOPIC_AUTHORIZATION_FAILED"]
+    assert one.broker_version is None
+    assert one.broker_bytes is None
+    assert one.response_bytes == len(pair.to_client())
+    assert one.broker_seconds == 0
+
+
+def test_errors_of_the_broker() -> None:
+    pair = Pair()
+    with traced() as seen:
+        pair.send(request_frame("Produce", 9, produce({ORDERS: [batch(1)] * 3}, 9)))
+        pair.answered(response_frame("Produce", 9, produced({OWN: [6, 0, 6]}, 9)))
+    assert seen[0].errors == {"NOT_LEADER_OR_FOLLOWER": 2}
+
+
+def test_a_request_whose_records_pass_while_they_arrive() -> None:
+    pair = Pair()
+    frame = request_frame("Produce", 9, produce({ORDERS: [batch(1) + bytes(1000)]}, 9))
+    with traced() as seen:
+        pair.send(frame[:HEAD_AND_MORE])
+        pair.send(frame[HEAD_AND_MORE:])
+        assert not seen
+        pair.answered(response_frame("Produce", 9, produced({OWN: [0]}, 9)))
+    (one,) = seen
+    assert one.outcomes == [Outcome.STREAM]
+    assert one.items == [Item("topic", ORDERS, OWN)]
+    assert one.request_bytes == len(frame)
+    assert (one.api, one.version, one.principal) == ("Produce", 9, "User:ANONYMOUS")
+
+
+def test_a_response_that_passes_in_pieces() -> None:
+    pair = Pair()
+    response = response_frame("Fetch", 11, fetching.response(11, {OWN: [bytes(5000)]}))
+    with traced() as seen:
+        pair.send(request_frame("Fetch", 11, fetching.request(11, {ORDERS: [0]})))
+        pair.answered(response[:HEAD_AND_MORE])
+        pair.answered(response[HEAD_AND_MORE:])
+    (one,) = seen
+    assert one.outcomes == [Outcome.FORWARD, Outcome.STREAM]
+    assert one.items == [Item("topic", ORDERS, OWN)]
+    assert one.response_bytes == len(pair.to_client())
+
+
+def test_decided_again_after_a_refresh() -> None:
+    """A namespace that is not known is looked for first."""
+    pair = Pair()
+    metadata = messages.message_class("MetadataRequest", 9)
+    topic = messages.element_class(metadata, "topics")
+    named = messages.make(metadata, {"topics": (messages.make(topic, {"name": "nowhere:t"}),)})
+    with traced() as seen:
+        pair.send(request_frame("Metadata", 9, named))
+        pair.let_answer()
+    (one,) = seen
+    assert one.outcomes == [Outcome.REFRESH, Outcome.REBUILD]
+    (item,) = one.items
+    assert (item.name, item.error, item.rule) == (
+        *("nowhere:t", "UNKNOWN_TOPIC_OR_PARTITION"),
+        "namespace",
+    )
+
+
+def test_what_the_gateway_carries_out() -> None:
+    pair = Pair(topics=[OWN])
+    delete = messages.build(messages.message_class("DeleteTopicsRequest", 5), topic_names=(ORDERS,))
+    with traced() as seen:
+        pair.send(request_frame("DeleteTopics", 5, delete))
+    (one,) = seen
+    assert one.outcomes == [Outcome.REFRESH, Outcome.WORK]
+    assert one.items == [Item("topic", ORDERS)]
+    assert one.handler == "gateway/apis/topics/delete_topics.py"
+    assert one.broker_seconds > 0
+
+
+def test_versions_that_are_not_served() -> None:
+    pair = Pair()
+    with traced() as seen:
+        pair.send(raw_frame(18, 99, b""))
+    (one,) = seen
+    assert (one.api, one.version, one.outcomes) == ("ApiVersions", -1, [Outcome.ANSWER])
+    assert one.handler == "gateway/apis/table.py"
+
+
+@pytest.mark.parametrize(
+    ("wanted", "matches"),
+    [
+        (Wanted(), True),
+        (Wanted(listener="test", principal="User:ANONYMOUS", api="Produce"), True),
+        (Wanted(client_id="test-client"), True),
+        (Wanted(client_id="test"), False),
+        (Wanted(listener="other"), False),
+        (Wanted(principal="User:alice"), False),
+        (Wanted(api="Fetch"), False),
+    ],
+)
+def test_only_what_is_wanted(wanted: Wanted, matches: bool) -> None:
+    pair = Pair()
+    with traced(wanted) as seen:
+        written(pair)
+        frame = request_frame("Produce", 9, produce({ORDERS: [batch(1) + bytes(1000)]}, 9))
+        pair.send(frame[:HEAD_AND_MORE])
+        pair.send(frame[HEAD_AND_MORE:])
+        pair.answered(response_frame("Produce", 9, produced({OWN: [0]}, 9)))
+    assert len(seen) == 2 * matches
+
+
+def test_as_many_as_are_wanted() -> None:
+    pair = Pair()
+    with traced(Wanted(count=2)) as seen:
+        for number in range(5):
+            written(pair, correlation_id=number)
+    assert [one.correlation_id for one in seen] == [0, 1]
+
+
+def test_two_traces_at_a_time() -> None:
+    pair, tracing = Pair(), Tracing(0)
+    with traced(tracing=tracing) as all_of_it:
+        with traced(Wanted(api="Fetch"), tracing) as fetches:
+            written(pair)
+        written(pair)
+    assert (len(all_of_it), len(fetches)) == (2, 0)
+
+
+def test_no_more_traces_than_these() -> None:
+    tracing = Tracing(0)
+    traces = [tracing.begin(Wanted(), lambda _: None) for _ in range(MOST_TRACES)]
+    try:
+        with pytest.raises(TooManyTraces):
+            tracing.begin(Wanted(), lambda _: None)
+    finally:
+        for trace in traces:
+            tracing.end(trace)
+            tracing.end(trace)  # does nothing
+
+
+def test_nothing_is_left_of_a_trace() -> None:
+    """The handlers are those from before, of plans that were made meanwhile, too."""
+    pair = Pair()
+    written(pair)
+    before = {key: (plan.on_request, plan.on_response) for key, plan in PLANS.items()}
+    forgotten = next(key for key in PLANS if key >> 16 == 3)
+    del PLANS[forgotten], before[forgotten]
+    with traced() as seen:
+        written(pair)
+        assert PLANS[9].on_request is not before[9][0]
+        entity = messages.build(
+            messages.message_class("MetadataRequest", forgotten & 0xFFFF), topics=()
+        )
+        pair.send(request_frame("Metadata", forgotten & 0xFFFF, entity))
+        pair.let_answer()
+    assert [one.api for one in seen] == ["Produce", "Metadata"]
+    assert (WATCH.made, WATCH.denied, WATCH.done) == (None, None, None)
+    for key, handlers in before.items():
+        assert (PLANS[key].on_request, PLANS[key].on_response) == handlers
+    with traced() as seen:
+        pass
+    written(pair)
+    assert not seen
+
+
+def test_bytes_are_the_same_with_a_trace() -> None:
+    """Requests of all outcomes pass as they do without one."""
+
+    def passed() -> tuple[bytes, bytes]:
+        pair = Pair(authorizer=Allowing([f"WRITE TOPIC {ORDERS}"]))
+        for topics in ((ORDERS,), (ORDERS, "team-b:x"), ("team-b:x",)):
+            pair.send(request_frame("Produce", 9, produce({t: [batch(1)] for t in topics}, 9)))
+            if ORDERS in topics:
+                pair.answered(response_frame("Produce", 9, produced({OWN: [0]}, 9)))
+        return pair.to_broker(), pair.to_client()
+
+    without = passed()
+    with traced() as seen:
+        assert passed() == without
+    assert [one.outcomes[-1] for one in seen] == [
+        Outcome.FORWARD,
+        Outcome.REBUILD,
+        Outcome.ANSWER,
+    ]
+
+
+def test_requests_without_an_answer_are_forgotten() -> None:
+    """Connections end meanwhile, and a trace may go on for hours."""
+    tracing = Tracing(0)
+    with traced(Wanted(count=2 * MOST_OPEN), tracing) as seen:
+        for _ in range(MOST_OPEN + 10):
+            Pair().send(request_frame("Produce", 9, produce({ORDERS: [batch(1)]}, 9)))
+        assert len(tracing._open) == MOST_OPEN
+    assert not seen
+    assert not tracing._open
+
+
+def test_many_items() -> None:
+    pair = Pair()
+    topics = {f"team-a:t{number}": [batch(1)] for number in range(MOST_ITEMS + 30)}
+    with traced() as seen:
+        pair.send(request_frame("Produce", 9, produce(topics, 9)))
+        answer = {name.replace(":", ".."): [0] for name in topics}
+        pair.answered(response_frame("Produce", 9, produced(answer, 9)))
+    (one,) = seen
+    assert (len(one.items), one.more_items) == (MOST_ITEMS, 30)
+    assert one.items[1] == Item("topic", "team-a:t1", "team-a..t1")
+    assert one.edits == MOST_ITEMS + 30
+
+
+def test_the_end_of_a_connection() -> None:
+    pair = Pair()
+    frame = raw_frame(0, 9, b"\x00\xff\xff\x00\x00\x00\x00\xff")
+    with traced() as seen, pytest.raises(Exception):  # noqa: B017
+        pair.send(frame)
+    assert [one.outcomes for one in seen] == [[Outcome.CLOSE]]
+    assert seen[0].reason
