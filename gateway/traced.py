@@ -96,11 +96,14 @@ class Item:
     """``topic``, ``topic id``, ``group``, ``transactional id``, ``coordinator`` or ``resource``."""
 
     name: str
-    """As the client wrote it; a topic id in hexadecimal digits."""
+    """As the client wrote it; a topic id as Kafka's tools show it."""
 
     at_broker: str | None = None
     """As the broker gets it, or None if the broker does not get it, or not under a name that the
     trace could read."""
+
+    topic: str = ""
+    """The flat name of the topic that a topic id stands for, if the client may see it."""
 
     error: str = ""
     """Kafka's name of the error code, if the item is denied."""

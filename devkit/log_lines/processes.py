@@ -89,7 +89,7 @@ LINES: Final = (
     ),
     LogLine(
         "warning",
-        "catalog export --from-memory will not find this worker: %s",
+        "trace and catalog export --from-memory will not find this worker: %s",
         "see which other process has the same `metrics.port`",
     ),
     LogLine(

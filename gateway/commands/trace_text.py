@@ -11,19 +11,19 @@ from gateway.foreign_text import printable
 from gateway.traced import Outcome
 
 RULES: Final[Mapping[str, str]] = {
-    "access": "gateway/changes/base/resources.py",
+    "access": "gateway/rules/access.py",
     "acl": "gateway/views/authorized_access.py",
-    "auto_creation": "gateway/changes/topics/auto_creation.py",
-    "collision": "gateway/changes/topics/creation.py",
+    "auto_creation": "gateway/apis/topics/metadata.py",
+    "collision": "gateway/rules/access.py",
     "link": "gateway/views/access.py",
-    "names": "gateway/views/names_of_view.py",
+    "names": "gateway/views/view.py",
     "namespace": "gateway/views/view.py",
     "policies": "gateway/policies/judge.py",
     "producer_guarantee": "gateway/apis/records/producer_guarantee.py",
-    "replica": "gateway/apis/counting.py",
+    "replica": "gateway/apis/records/fetch.py",
     "reserved": "gateway/views/names_of_view.py",
     "stale": "gateway/views/closed_view.py",
-    "topic_id": "gateway/changes/topics/deletion.py",
+    "topic_id": "gateway/rules/rename.py",
     "volume": "gateway/views/view.py",
 }
 """The file in which each rule is decided, for the most part; docs/operations.md says what they are.
@@ -85,9 +85,10 @@ def _item_text(item: Mapping[str, Any]) -> str:
         by = f"rule {item['rule']}" + (f" ({place})" if place else "")
         why = item["because"] or item["message"]
         return f"{item['name']}: {item['error']}, {by}: {why}"
+    stands_for = f" ({item['topic']})" if item["topic"] else ""
     if item["at_broker"] is None or item["at_broker"] == item["name"]:
-        return str(item["name"])
-    return f"{item['name']} -> {item['at_broker']}"
+        return f"{item['name']}{stands_for}"
+    return f"{item['name']} -> {item['at_broker']}{stands_for}"
 
 
 def _decision_text(request: Mapping[str, Any]) -> str:

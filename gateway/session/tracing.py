@@ -8,6 +8,7 @@ takes it away again.
 from __future__ import annotations
 
 import time
+from base64 import urlsafe_b64encode
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
@@ -52,6 +53,7 @@ _KINDS: Final[Mapping[int, str]] = {
     int(Kind.RESOURCE_NAME): "resource",
 }
 _TOPIC_ID: Final = int(Kind.TOPIC_ID)
+_NO_ID: Final = bytes(ID_LENGTH)
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
@@ -96,7 +98,7 @@ class Tracing:
         self._handlers: dict[int, tuple[Plan, RequestHandler, ResponseHandler]] = {}
         self._open: dict[int, _Open] = {}  # by the identity of their exchanges
         # Decided again after a refresh, as other exchanges: by connection and correlation id.
-        self._refreshed: dict[tuple[int, int], TracedRequest] = {}
+        self._refreshed: dict[tuple[int, int], tuple[ConnectionState, TracedRequest]] = {}
 
     def begin(self, wanted: Wanted, emit: Emit) -> Trace:
         """Begin a trace. Raises TooManyTraces."""
@@ -170,11 +172,13 @@ class Tracing:
     def _opened(self, state: ConnectionState, exchange: Exchange) -> TracedRequest | None:
         """The record of a request that is about to be decided; None if no trace wants it."""
         plan = exchange.client_plan
-        request = self._refreshed.pop((id(state), exchange.correlation_id), None)
-        if request is None:
-            if not self._is_wanted(state.source, plan.name):
-                return None
+        refreshed = self._refreshed.pop((id(state), exchange.correlation_id), None)
+        if refreshed is not None:
+            request = refreshed[1]
+        elif self._is_wanted(state.source, plan.name):
             request = self._new(state.source, exchange, plan.name, plan.version)
+        else:
+            return None
         _keep(self._open, id(exchange), _Open(exchange, request, []))
         return request
 
@@ -221,11 +225,11 @@ class Tracing:
         else:
             request.outcomes.append(Outcome.REFRESH)
             self._open.pop(id(exchange), None)
-            _keep(self._refreshed, (id(state), exchange.correlation_id), request)
+            _keep(self._refreshed, (id(state), exchange.correlation_id), (state, request))
         request.edits = len(edits)
         spans = generic.request_spans(plan, *frame)
         names = _names(exchange)
-        request.items, request.more_items = _items(spans, edits, names, flexible=plan.flexible)
+        request.items, request.more_items = _items(state, spans, edits, names, plan.flexible)
 
     # -- watched ------------------------------------------------------------------------------
 
@@ -294,7 +298,11 @@ def _names(exchange: Exchange) -> dict[bytes, bytes]:
 
 
 def _items(
-    spans: Iterable[Span], edits: Iterable[Edit], names: Mapping[bytes, bytes], *, flexible: bool
+    state: ConnectionState,
+    spans: Iterable[Span],
+    edits: Iterable[Edit],
+    names: Mapping[bytes, bytes],
+    flexible: bool,
 ) -> tuple[list[Item], int]:
     """The items of a request, each once, and the number of those beyond ``MOST_ITEMS``."""
     replaced = {start: new for start, _, new in islice(edits, _MOST_SPELLED)}
@@ -304,6 +312,8 @@ def _items(
         kind = _KINDS.get(code)
         if kind is None or not isinstance(value, bytes) or (code, value) in found:
             continue
+        if code == _TOPIC_ID and value == _NO_ID:
+            continue  # the topic is named
         if len(found) >= MOST_ITEMS:
             more += 1
             continue
@@ -312,7 +322,9 @@ def _items(
             new = replaced[start]
             at_broker = new if code == _TOPIC_ID else _without_length(new, flexible=flexible)
         shown = None if at_broker is None else _shown(at_broker, kind)
-        found[code, value] = Item(kind, _shown(value, kind), shown)
+        item = found[code, value] = Item(kind, _shown(value, kind), shown)
+        if code == _TOPIC_ID:
+            item.topic = text_of(state.view.flat_of_id(value, state.worker.cluster.index) or b"")
     return [*found.values()], more
 
 
@@ -350,7 +362,10 @@ def _errors(plan: Plan, buf: bytes, start: int, end: int) -> dict[str, int]:
 
 
 def _shown(name: bytes, kind: str) -> str:
-    return name.hex() if kind == "topic id" else text_of(name)
+    """A name as text, a topic id as Kafka's tools show it (``org.apache.kafka.common.Uuid``)."""
+    if kind == "topic id":
+        return urlsafe_b64encode(name).decode().rstrip("=")
+    return text_of(name)
 
 
 def _file_of(plan: Plan | None) -> str:

@@ -157,7 +157,7 @@ async def test_init(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_all_commands_are_run() -> None:
-    others = ("catalog", "explain", "tree", "fleet", "leave", "init", "version")
+    others = ("catalog", "explain", "trace", "tree", "fleet", "leave", "init", "version")
     known = steps(*CLIENTS, *others)
     assert len(known) == sum(line.startswith("$ ") for line in PAGE.splitlines())
     assert {step.words[0] for step in known} == {*CLIENTS, *others}
@@ -171,11 +171,12 @@ def test_all_commands_are_run() -> None:
         ("acls", 2),
         ("adopt", 3),
         ("explain", 4),
-        ("tree", 5),
-        ("fleet", 6),
-        ("leave", 7),
-        ("init", 8),
-        ("version", 9),
+        ("trace", 5),
+        ("tree", 6),
+        ("fleet", 7),
+        ("leave", 8),
+        ("init", 9),
+        ("version", 10),
     ],
     ids=lambda value: value,
 )

@@ -14,7 +14,7 @@ from gateway.traced import MOST_ITEMS, Item, Outcome, TracedRequest, Wanted
 from protocol import messages
 from tests.session import fetching
 from tests.session.allowing import Allowing
-from tests.session.pair import Pair, raw_frame, request_frame, response_frame, topic_id
+from tests.session.pair import Pair, raw_frame, request_frame, response_frame
 from tests.session.producing import batch, produce, produced
 
 ORDERS = "team-a:orders"
@@ -39,7 +39,7 @@ def traced(
 
 def written(pair: Pair, topics: tuple[str, ...] = (ORDERS,), correlation_id: int = 7) -> None:
     """A Produce request passes, whole, and its response."""
-    records = {topic: [batch(1)] for topic in topics}
+    records: dict[str, list[bytes | None]] = {topic: [batch(1)] for topic in topics}
     pair.send(request_frame("Produce", 9, produce(records, 9), correlation_id))
     answered = {topic.replace(":", ".."): [0] for topic in topics}
     pair.answered(response_frame("Produce", 9, produced(answered, 9), correlation_id))
@@ -84,9 +84,11 @@ def test_denied_items_with_their_rule(by_id: bool) -> None:
     (one,) = seen
     assert one.outcomes == [Outcome.REBUILD]
     allowed, denied = one.items
-    names = [topic_id(1).hex, topic_id(2).hex] if by_id else [ORDERS, "team-b:x"]
-    assert [allowed.name, denied.name] == names
-    assert (allowed.at_broker, allowed.error) == (topic_id(1).hex if by_id else OWN, "")
+    # As Kafka's Uuid.toString has them.
+    ids = ["AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg"]
+    assert [allowed.name, denied.name] == (ids if by_id else [ORDERS, "team-b:x"])
+    assert (allowed.at_broker, allowed.error) == (ids[0] if by_id else OWN, "")
+    assert (allowed.topic, denied.topic) == ((OWN, other) if by_id else ("", ""))
     assert denied.at_broker is None
     assert (denied.error, denied.rule) == ("TOPIC_AUTHORIZATION_FAILED", "acl")
 
@@ -290,7 +292,9 @@ def test_requests_without_an_answer_are_forgotten() -> None:
 
 def test_many_items() -> None:
     pair = Pair()
-    topics = {f"team-a:t{number}": [batch(1)] for number in range(MOST_ITEMS + 30)}
+    topics: dict[str, list[bytes | None]] = {
+        f"team-a:t{number}": [batch(1)] for number in range(MOST_ITEMS + 30)
+    }
     with traced() as seen:
         pair.send(request_frame("Produce", 9, produce(topics, 9)))
         answer = {name.replace(":", ".."): [0] for name in topics}
