@@ -1,5 +1,4 @@
-"""The configuration's models for a tree of several gateways: parents, children, and how they
-connect.
+"""The configuration's models for a tree of several gateways: parents, children, connections.
 
 A gateway knows its own mounts, its direct parents and its children, and no other gateways
 (hierarchical-topics proposal, Notes).

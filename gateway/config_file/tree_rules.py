@@ -1,5 +1,4 @@
-"""Rules of the tree: mounts and numbers of clusters, principals that they trust, and listeners'
-reach.
+"""Rules of the tree: clusters' mounts and numbers, the principals they trust, listeners' reach.
 
 A mounted cluster is a volume. A listener belongs to a volume, and may reach others.
 """

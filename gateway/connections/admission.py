@@ -1,5 +1,4 @@
-"""Admits clients, gives each connection its identity, and closes it when that is no longer
-valid."""
+"""Admits clients, gives connections their identity, and closes them when it is no longer valid."""
 
 from __future__ import annotations
 

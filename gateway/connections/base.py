@@ -1,5 +1,4 @@
-"""The base of client connections: of clients that log in, and of clients that have been
-admitted."""
+"""The base of client connections, whether they log in or have been admitted."""
 
 from __future__ import annotations
 

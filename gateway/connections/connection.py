@@ -269,7 +269,7 @@ class Connection(BaseConnection):
         """Close the client's side after the broker has closed its own; the client reconnects."""
         reauth = self.session.state.reauth
         if reauth is not None and reauth.failed is not None:
-            # a broker closes at once if it rejects a login; the client gets the rejection later
+            # A broker closes at once if it rejects a login; the client gets the rejection later.
             return
         if isinstance(exc, Refused):
             self.close(f"{NO_ROOM}: {exc}", quietly=True)
@@ -415,7 +415,7 @@ class Connection(BaseConnection):
             return
         self._hub.note_close(self, reason, quietly=quietly, error=error)
         self._client_full = False  # a side that lingers is read on
-        # the client should read the responses before it
+        # The client should read the responses before it.
         ends_in_turn = reason in (DRAINED, SESSION_EXPIRED)
         if not ends_in_turn or not half_close(transport, self.connection_lost, self._paused):
             close(transport)

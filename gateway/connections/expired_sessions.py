@@ -25,9 +25,11 @@ connection."""
 
 
 class ExpiredSessions:
-    """The connections of a worker whose login expires, in times of the monotonic clock.
+    """The connections of a worker whose login expires. Times are of the monotonic clock.
+
     ``revoke`` closes a connection at once, so that its broker drops the requests that it has not
-    begun with."""
+    begun with.
+    """
 
     def __init__(self, revoke: Callable[[Connection, str], None]) -> None:
         self._revoke = revoke
@@ -72,8 +74,8 @@ class ExpiredSessions:
         if before is None:
             self._busy[connection] = first
         elif first is not before and first.arrived < session.ends:
-            # The client sent it ahead: a broker would have read it only now, after its last
-            # response.
+            # The client sent it ahead: a broker would have read it only now, after its response to
+            # the request before.
             self._revoke(connection, SESSION_EXPIRED)
 
     def _end_idle(self, connection: Connection, now: float) -> None:

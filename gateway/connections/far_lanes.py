@@ -202,7 +202,8 @@ class FarLanes:
 
     async def ask(self, path: str, api_key: int, version: int, body: bytes) -> bytes:
         """Request a part of a request from the volume at ``path``, and return the response body.
-        Raises VolumeUnreachable, and NotReferred if that gateway rejects or denies it."""
+        Raises VolumeUnreachable, or its subclass NotReferred if that gateway rejects or denies
+        it."""
         others = self._others
         assert others is not None
         effect = APIS[api_key].effect

@@ -1,4 +1,4 @@
-"""Metadata of volumes behind other gateways: requests for it, and its use of the responses."""
+"""Metadata of volumes behind other gateways: requests for it, and the use of its responses."""
 
 from __future__ import annotations
 

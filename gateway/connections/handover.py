@@ -1,9 +1,8 @@
-"""Where clients go on while a gateway drains: at another gateway of the fleet, whose addresses this
-gateway reports instead of its own.
+"""Directs clients to another gateway of the fleet while this gateway drains.
 
 The brokers are the same, so Metadata, FindCoordinator and all other responses with addresses can
-have the other gateway's. A client that loses a connection requests the broker's address again, and
-connects there.
+have the other gateway's addresses. A client that loses a connection requests the broker's address
+again, and connects there.
 """
 
 from __future__ import annotations
@@ -76,7 +75,7 @@ class Handover:
                 continue
             try:
                 own.hand_over(PeerBrokers(address, member.node_ids))
-            # the catalog entry was written by another version, or by hand
+            # The catalog entry was written by another version, or by hand.
             except ValueError as error:
                 log.error(
                     "the addresses of gateway %s cannot be used: %s", member.gateway_id, error

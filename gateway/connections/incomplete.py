@@ -1,10 +1,10 @@
-"""The memory for requests of a listener that have not arrived whole, or wait to be decided: a
-budget for all of its connections, and a budget for each address.
+"""The memory for a listener's requests that have not arrived whole, or wait to be decided.
 
-A client may announce a request of ``socket.request.max.bytes`` and never send its end, on as many
-connections as it has. If a budget is exceeded, the connection that holds the most is closed.
-Requests of up to 16 KiB are not counted (``exchanges/framing.py``): they cost no more than the
-connection itself, and ``max.connections`` bounds those.
+There is a budget for all connections of the listener, and a budget for each address. A client may
+announce a request of ``socket.request.max.bytes`` and never send its end, on as many connections as
+it has. If a budget is exceeded, the connection that holds the most is closed. Requests of up to 16
+KiB are not counted (``exchanges/framing.py``): they cost no more than the connection itself, and
+``max.connections`` bounds connections.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The port to which other gateways of the tree send questions, in a worker.
+"""The port of a worker to which other gateways of the tree send questions.
 
 It is a listener as for clients, with the same handshakes, limits and reloading of files, but it
 stands for no broker, and only certificates of configured peers are accepted.

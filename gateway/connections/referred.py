@@ -83,7 +83,7 @@ class Referred:
             if isinstance(way, Here):
                 answer = await self._answer_here(peer, question, way.mount)
             elif question.kind is Kind.DESCRIBE and not question.hops:
-                # it may pass no further gateway, so it is for this gateway
+                # It may pass no further gateway, so it is for this gateway.
                 answer = self._described(self._first)
             else:
                 return await self._lookups.ask(

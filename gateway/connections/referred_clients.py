@@ -65,9 +65,9 @@ class ReferredClients:
         version: int,
         body: bytes,
     ) -> bytes:
-        """Request a body for a client from its volume, and return the response body. Its time limit
-        is that of a part for which no other waits. Raises VolumeUnreachable, and ProtocolError for
-        a request that cannot be read."""
+        """Send a client's request to its volume, and return the response body. Its time limit is
+        that of a part among others (:meth:`Lanes.ask` without ``alone``). Raises VolumeUnreachable,
+        and ProtocolError for a request that cannot be read."""
         answering = self._answering(client, client_id)
         answering.under_way += 1
         path = client.volume.path

@@ -1,8 +1,8 @@
 """New connections that a broker does not accept, logged while older connections work.
 
-Operators get a line when it begins, a line a minute with the counts, and a line when it ends,
-however many clients try. A sweep once a second reads all of that from the counts of the room at the
-broker.
+Operators get a line when the refusals begin, a line a minute with the counts, and a line when they
+end, however many clients try. A sweep once a second reads all of that from the counts of the room
+at the broker.
 """
 
 from __future__ import annotations

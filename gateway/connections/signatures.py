@@ -1,9 +1,8 @@
-"""Signatures of tokens, which are verified in threads, because a signature by RSA or elliptic
-curves takes up to milliseconds, and a client may send useless tokens on as many connections as it
-has.
+"""Verifies signatures of tokens in threads.
 
-Addresses take turns, so an address that sends many tokens delays each other address by a single
-token at a time.
+A signature by RSA or elliptic curves takes up to milliseconds, and a client may send useless tokens
+on as many connections as it has. Addresses take turns, so an address that sends many tokens delays
+each other address by a single token at a time.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""Requests of a worker's clients that brokers may be at work on: changes may have to wait for
-them."""
+"""Requests of a worker's clients that brokers may be at work on, for which changes may wait."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class Holding:
         silent = self._in_flight.silent
         if silent is None or silent.asked or self._stream_left:
             return False
-        # a login at the broker is under way, and no request may come between its own
+        # A login at the broker is under way, and no request may come between its own.
         if isinstance(self.waiting, Interlude):
             return False
         self.ask(*proof())

@@ -157,13 +157,13 @@ class Requests(Holding):
             reauth = self.state.reauth
             if reauth is not None and reauth.failed is not None:
                 self._in_flight.count()
-                # the connection ends with this response: no request behind it is carried out
+                # The connection ends with this response: no request behind it is carried out.
                 return
             if reauth is not None and reauth.identity is not None:
                 self.ends = end_of(reauth.identity)  # for requests that are held behind it
         elif isinstance(done, (Refresh, Prepare)):
             self._unusual |= REFRESHED
-        # the waiting request goes on, and no request behind it is begun
+        # The waiting request goes on, and no request behind it is begun.
         if self._finishing and held:
             held = held[: 4 + SIZE.unpack_from(held)[0] if self._unusual & REFRESHED else position]
         if self._interlude is not None:
