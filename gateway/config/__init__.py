@@ -1,1 +1,1 @@
-"""The configuration's keys: models, secrets, and how mistakes are told."""
+"""The configuration's keys: models, secrets, and how mistakes are reported."""

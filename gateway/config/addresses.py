@@ -1,4 +1,4 @@
-"""Addresses of hosts and ports, and how they are written."""
+"""Addresses of hosts and ports, and their text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Address(NamedTuple):
 
 
 def parse_address(text: object) -> Address:
-    """``host:port`` or ``[v6]:port``. Raises ValueError with one sentence."""
+    """Parse ``host:port`` or ``[v6]:port``. Raises ValueError with one sentence."""
     if isinstance(text, str):
         host, colon, port = text.rpartition(":")
         bare = host.removeprefix("[").removesuffix("]")

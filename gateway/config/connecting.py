@@ -1,7 +1,7 @@
-"""The security of a connection, as what connects sees it: protocol, TLS files, login, secrets.
+"""The security of a connection, for code that connects: protocol, TLS files, login, secrets.
 
-The configuration's models (``config/security.py``) have this shape. So have the plain values here,
-for commands that connect without a configuration: they do not load pydantic.
+The configuration's models (``config/security.py``) have this shape. The plain values here have it,
+too, for commands that connect without a configuration, because these do not load pydantic.
 """
 
 from __future__ import annotations
@@ -12,23 +12,23 @@ from typing import Protocol
 
 
 class SecretError(Exception):
-    """A secret cannot be read; the text names where it should be and never holds any of it."""
+    """A secret cannot be read. The text names its place, and never holds any of it."""
 
 
 class SecretSource(Protocol):
-    """The place of a secret; ``file`` is None if it is in no file."""
+    """The place of a secret; ``file`` is None if it is not in a file."""
 
     @property
     def file(self) -> Path | None: ...
 
     def read(self) -> str:
-        """The secret as it is now. Raises SecretError."""
+        """The current secret. Raises SecretError."""
         ...
 
 
 class TlsSettings(Protocol):
-    """The files of a client's TLS (PEM). ``ca`` None: the system's authorities; ``certificate`` and
-    ``key`` are the client's own."""
+    """The files of a client's TLS (PEM). If there is no ``ca``, the system's authorities are
+    trusted; ``certificate`` and ``key`` are the client's own."""
 
     @property
     def ca(self) -> Path | None: ...
@@ -54,7 +54,7 @@ class SaslSettings(Protocol):
 
 
 class SecuritySettings(Protocol):
-    """The security of connections; ``protocol`` as Kafka's ``security.protocol``."""
+    """The security of connections; ``protocol`` is Kafka's ``security.protocol``."""
 
     @property
     def protocol(self) -> str: ...

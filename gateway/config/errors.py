@@ -13,29 +13,33 @@ Key: TypeAlias = tuple[str | int, ...]
 """The path of a value: names of keys and indices of list items, outermost first."""
 
 MAX_PROBLEMS = 200
-"""Problems that are told of one file: nobody reads more, and to find the words takes time."""
+"""Problems of a file that are reported at most: nobody reads more, and finding the words takes
+time."""
 
 _MAX_SHOWN = 60
 _MAX_LINE = 2_000
-"""Characters of a line: a value that is named may have a million."""
+"""Characters of a line: a value that is shown may have a million."""
 
 
 _MAX_NAME = 100
 _MAX_KNOWN = 200
-"""Characters of a name, and names, that are compared to find what was meant: 20 us each."""
+"""Characters of a name, and the number of names, that are compared to find the name that was meant;
+each comparison takes 20 us."""
 
 
 class Problem(NamedTuple):
-    """One mistake. ``text`` is ``what is wrong; what to do``, ``line`` 0 if it is not known."""
+    """A mistake in a configuration."""
 
     key: Key
+    # ``WHAT IS WRONG; WHAT TO DO``
     text: str
+    # 0 if the line is not known.
     line: int = 0
 
 
 class ConfigError(Exception):
-    """A file that is rejected. Its text has a line for each problem, in the file's order.
-    ``log_format`` is what the file says of the format that such lines are logged in."""
+    """A file is rejected. The text has a line for each problem, in the file's order. ``log_format``
+    is the format in which the file wants such lines to be logged."""
 
     def __init__(
         self, path: Path, problems: Sequence[Problem], *, log_format: str = "text"
@@ -58,7 +62,7 @@ class ConfigError(Exception):
 
 
 def key_text(key: Key) -> str:
-    """A key as people write it: ``listeners[0].port``."""
+    """A key as it is written in messages: ``listeners[0].port``."""
     text = ""
     for part in key:
         if isinstance(part, int):
@@ -69,7 +73,7 @@ def key_text(key: Key) -> str:
 
 
 def shown(value: object) -> str:
-    """A value as it stands in YAML, cut if it is long."""
+    """A value as it is written in YAML, cut if it is long."""
     if value is None:
         return "nothing"
     if isinstance(value, bool):
@@ -83,7 +87,7 @@ def shown(value: object) -> str:
 
 
 def nearest(name: str, known: Sequence[str]) -> str | None:
-    """The known key that ``name`` was most likely meant to be."""
+    """The known key that ``name`` was most likely meant to be, or None."""
     if len(name) > _MAX_NAME:
         return None
     plain = {_plain(key): key for key in known[:_MAX_KNOWN] if len(key) <= _MAX_NAME}

@@ -1,4 +1,4 @@
-"""What pydantic finds wrong with a configuration, in the words of this project."""
+"""Problems that pydantic finds in a configuration, in the words of this project."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from pydantic_core import ErrorDetails
 from gateway.config.errors import MAX_PROBLEMS, Key, Problem, key_text, nearest, shown
 
 _ANY_NAME: Final = "*"
-"""In the keys of a model: a name that people choose, such as that of a namespace."""
+"""Stands in the keys of a model for a name that operators choose, such as a namespace's."""
 
-_OF_A_NAME = "[key]"  # what pydantic puts behind a name that is rejected itself
+_OF_A_NAME = "[key]"  # pydantic puts this behind a name that is rejected itself
 
 
 _REMOVED: Final[dict[Key, str]] = {
@@ -24,29 +24,32 @@ _REMOVED: Final[dict[Key, str]] = {
     ),
     ("listeners", "mirror_separator"): "was removed with mirrors; take it out",
 }
-"""Keys that a configuration had once, without indices of lists, and what to do instead."""
+"""Keys that configurations had in earlier versions, without indices of lists, and the step to
+take."""
 
 
 def problems_of(error: ValidationError, model: type[BaseModel]) -> list[Problem]:
-    """What pydantic found, in the words of this project: no more than anybody reads."""
+    """The problems that pydantic found, in the words of this project, up to
+    :data:`MAX_PROBLEMS`."""
     known = dict(_keys_of(model, ()))
     told = (details for details in error.errors(include_url=False) if not _follows(details))
     return [
         Problem(_written(details["loc"]), _sentence(details, known))
-        # One more than are told, so that it is told that there are more.
+        # Another one is kept, so that the report says that there are more.
         for details in islice(told, MAX_PROBLEMS + 1)
     ]
 
 
 def _written(key: Key) -> Key:
-    """The key as it stands in the file."""
+    """The key as it is written in the file."""
     return key[:-1] if key and key[-1] == _OF_A_NAME else key
 
 
 def _follows(details: ErrorDetails) -> bool:
-    """Whether the problem only follows from another one, which is reported anyway.
+    """Whether the problem only follows from another problem, which is reported anyway.
 
-    A default may depend on a value that was rejected, and a list count only what was not rejected.
+    A default may depend on a value that was rejected, and the size of a list counts only items that
+    were not rejected.
     """
     kind = details["type"]
     return kind == "default_factory_not_called" or (kind == "too_short" and bool(details["input"]))
@@ -73,7 +76,7 @@ _SENTENCES: dict[str, Callable[[str, dict[str, Any]], str]] = {
     "path_type": lambda value, _: f"must be a path, not {value}; put it in quotes",
     "tuple_type": lambda value, _: f"must be a list, not {value}; write it like [a, b]",
     "dict_type": lambda value, _: f"must be keys and values, not {value}; indent them below it",
-    # Of a secret that was written into the file nothing is shown.
+    # If a secret was written into the file, its value is not shown.
     "model_type": lambda value, ctx: (
         "must be the file or env that holds the secret, not the secret; write it like {env: NAME}"
         if ctx.get("class_name") == "Secret"
@@ -110,7 +113,7 @@ def _unknown_key(key: Key, known: dict[Key, list[str]]) -> str:
 
 
 def _keys_at(path: Key, known: dict[Key, list[str]]) -> list[str]:
-    """The keys that the mapping at a place may have."""
+    """The keys that the mapping at ``path`` may have."""
     for where, names in known.items():
         pairs = zip(where, path, strict=False)
         if len(where) == len(path) and all(part in (_ANY_NAME, at) for part, at in pairs):
@@ -127,7 +130,7 @@ def _keys_of(model: type[BaseModel], path: Key) -> Iterator[tuple[Key, list[str]
 
 
 def _models_in(annotation: object, below: Key) -> Iterator[tuple[type[BaseModel], Key]]:
-    """The models of a field, and what stands between it and their keys."""
+    """The models of a field, each with the keys between the field and the model's keys."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         yield annotation, below
     inside = (*below, _ANY_NAME) if get_origin(annotation) is dict else below

@@ -57,7 +57,7 @@ _NOT_IN_NAMES = re.compile(r"[^a-zA-Z0-9._-]")
 
 
 def default_gateway_id() -> str:
-    """The host's name, as far as it can be an id."""
+    """The host's name, with characters replaced that an id may not have."""
     return _NOT_IN_NAMES.sub("-", socket.gethostname())[:64] or "gateway"
 
 
@@ -70,73 +70,61 @@ def _default_broker_base_port(listener: dict[str, Any]) -> int:
 
 
 class CatalogSettings(StrictModel):
-    """Settings of the catalog, which this gateway shares with others.
+    """Settings of the catalog, which this gateway shares with other gateways."""
 
-    ``max_staleness``: seconds for which the last read is valid. ``replication_factor``: of its
-    topic, when this gateway creates it; -1 is the brokers' default. ``security``: of connections
-    for it, and for the topics of the audit log and the traffic log; None: that of the cluster.
-    ``key_file``: the keys that its records are signed with.
-    """
-
+    # Seconds for which the last state that was read is valid.
     max_staleness: Annotated[float, Field(ge=1, le=86_400)] = 60.0
+    # Of the catalog's topic, if this gateway creates it; -1 is the brokers' default.
     replication_factor: Annotated[int, AfterValidator(replication_factor_of)] = BROKERS_DEFAULT
+    # For connections to the catalog's topic, and to the topics of the audit log and the traffic
+    # log. If unset, the cluster's security.
     security: ClusterSecurity | None = None
+    # The keys that the catalog's records are signed with.
     key_file: Directory | None = None
 
 
 class Trust(StrictModel):
-    """Principals of a listener of another volume that count in this one.
-
-    ``principals`` maps them to those that they are here, and no other one counts; None: all count
-    as what they are there.
-    """
+    """Principals of a listener of another volume that count in this volume."""
 
     listener: Name
+    # Maps the listener's principals to principals here; others do not count. If unset, all count
+    # under their own names.
     principals: dict[Principal, Principal] | None = None
 
 
 class Cluster(StrictModel):
-    """One backing cluster. ``node_ids`` has a place, hence a port, for every broker it may get.
-
-    ``allow_namespace_like_topics``: topics outside of namespaces may have names that decode to a
-    namespace, such as ``team-b..orders``.
-    ``mount`` is its path in the tree (``la:tracking``; ``""``: the root) and ``number`` what its
-    virtual node ids and producer ids begin with, unique in the tree and never used again; without
-    them there is no tree, and one cluster. With them ``catalog``, ``policies`` and ``namespaces``
-    are its own, and ``trust`` says whom of other volumes' listeners it knows.
-    ``max_connections_per_broker`` is how many connections the gateway has for its clients to each
-    broker, over all workers (None: as many as the broker accepts), and ``max_connections_share``
-    the part of them that one principal may have.
-    """
+    """A backing cluster."""
 
     name: Name
     bootstrap_servers: Annotated[tuple[BootstrapServer, ...], Field(min_length=1)]
+    # Has a place, and so a port, for every broker that the cluster may get.
     node_ids: NodeIds
     security: ClusterSecurity = ClusterSecurity()
+    # Connections of the gateway's clients to each broker, over all workers. If unset, as many as
+    # the broker accepts.
     max_connections_per_broker: Annotated[int, Field(ge=1, le=UNLIMITED)] | None = None
+    # The part of them that a single principal may have.
     max_connections_share: Annotated[float, Field(gt=0, le=1)] = 0.5
+    # Whether topics outside of namespaces may have names that decode to a namespace, such as
+    # ``team-b..orders``.
     allow_namespace_like_topics: bool = False
+    # The cluster's path in the tree (``la:tracking``; ``""`` is the root). If unset, there is no
+    # tree, and a single cluster.
     mount: Mount | None = None
+    # The first part of the cluster's virtual node ids and producer ids: unique in the tree, and
+    # never used again.
     number: TreeNumber | None = None
+    # In a tree, ``catalog``, ``policies`` and ``namespaces`` are the cluster's own.
     catalog: CatalogSettings | None = None
     policies: PolicySettings | None = None
     namespaces: tuple[Namespace, ...] | None = None
+    # Principals of other volumes' listeners that count here.
     trust: tuple[Trust, ...] = ()
 
 
 class Listener(StrictModel):
-    """A listener: a bootstrap port, a port per broker, how names look there and what is listed.
-
-    ``list_namespaces``: listings hold namespaces, too. ``list_subtree``: they reach the namespaces
-    below the listener's own; None: only without a home. ``broker_names`` (SNI): every broker has
-    a name at the bootstrap port instead of a port, with its node id for ``{node_id}``.
-    ``gateway_port``, or with broker names ``gateway_name``, is where clients of other gateways of
-    the cluster find this one: it is listed among the brokers there, and here. The limits
-    of connections are Kafka's, for each worker.
-    In a tree ``volume`` is the mount of the cluster that relative names are in, ``reach`` are the
-    mounts whose brokers its clients see (None: all), in the order of their ports, and
-    ``list_tree`` makes listings hold the mounts.
-    """
+    """A listener: a bootstrap port, a port for each broker, and the spelling and listing of names
+    there. The limits on connections are Kafka's, for each worker."""
 
     name: Name
     bind: Host = "127.0.0.1"
@@ -146,15 +134,26 @@ class Listener(StrictModel):
     spelling: Literal["colon", "legal", "slash"] = "colon"
     home: Namespace | None = None
     escape: bool = False
+    # Whether listings contain namespaces.
     list_namespaces: bool = False
+    # Whether listings contain the namespaces below the listener's own. If unset, only if it has no
+    # home.
     list_subtree: bool | None = None
+    # In a tree: the mount of the cluster that relative names are in.
     volume: Mount | None = None
+    # In a tree: the mounts whose brokers the listener's clients see, in the order of their ports.
+    # If unset, all mounts.
     reach: Annotated[tuple[Mount, ...], Field(min_length=1, max_length=MAX_CLUSTERS)] | None = None
+    # In a tree: whether listings contain the mounts.
     list_tree: bool = False
     security_protocol: SecurityProtocol = "PLAINTEXT"
     tls: ListenerTls | None = None
     sasl: ListenerSasl | None = None
+    # SNI: each broker has a host name at the bootstrap port instead of a port, with its node id for
+    # ``{node_id}``.
     broker_names: str | None = None
+    # Where clients of the cluster's other gateways find this gateway, which lists itself, and is
+    # listed there, among the brokers. With broker names, ``gateway_name`` instead.
     gateway_port: Port | None = None
     gateway_name: str | None = None
     max_connections: Annotated[int, Field(ge=1, le=UNLIMITED)] = Field(
@@ -172,27 +171,26 @@ class Listener(StrictModel):
 
 
 class PageAuthSettings(StrictModel):
-    """How whoever looks at the page authenticates: ``passwords`` is a file of users with hashes of
-    their passwords, ``token`` a bearer token; one of both is enough."""
+    """How users of the page authenticate. Either key is enough."""
 
+    # A file of users with hashes of their passwords.
     passwords: File | None = None
+    # A bearer token.
     token: Secret | None = None
 
 
 class MetricsSettings(StrictModel):
-    """The HTTP port of /metrics, /livez, /readyz and the page, and a bound for its label values.
-
-    ``max_connections`` are those that are open at a time; fewer where the process has too few
-    descriptors. ``page``: whether there is a page at ``/``; None: on loopback, and where there is
-    ``auth``. ``fleet_url`` is where the ports of the whole fleet are found: the page links to those
-    of other gateways, and sums up what they do.
-    """
+    """The HTTP port of /metrics, /livez, /readyz and the page, and a bound for its label values."""
 
     host: Host = "127.0.0.1"
     port: Port = 9404
+    # Open connections at a time; fewer if the process has too few descriptors.
     max_connections: Annotated[int, Field(ge=1, le=10_000)] = 128
     max_namespaces: Annotated[int, Field(ge=1, le=1_000_000)] = 1_000
+    # Whether there is a page at ``/``. If unset, only on loopback, or with ``auth``.
     page: bool | None = None
+    # The URL of each gateway of the fleet: the page links to the other gateways, and adds up their
+    # traffic.
     fleet_url: FleetUrl | None = None
     auth: PageAuthSettings | None = None
 
@@ -203,9 +201,9 @@ class MetricsSettings(StrictModel):
 
 
 class TrafficLogSettings(StrictModel):
-    """The sinks of flow records: files, and a topic of the cluster, by its name there; or one.
+    """The sinks of flow records: files, a topic of the cluster (by its name there), or both.
 
-    Sizes are bytes before compression, counts are per worker.
+    Sizes are bytes before compression, and counts are for each worker.
     """
 
     enabled: bool = True
@@ -218,13 +216,13 @@ class TrafficLogSettings(StrictModel):
 
 
 class LogSettings(StrictModel):
-    """What is written to standard error."""
+    """The lines written to standard error."""
 
     format: Literal["text", "json"] = "text"
 
 
 class Config(StrictModel):
-    """The configuration of one gateway, shared by its worker processes."""
+    """The configuration of a gateway, shared by its worker processes."""
 
     gateway_id: Name = Field(default_factory=default_gateway_id)
     clusters: Annotated[tuple[Cluster, ...], Field(min_length=1, max_length=MAX_CLUSTERS)]
@@ -250,7 +248,8 @@ class Config(StrictModel):
     _whole: "Config | None" = PrivateAttr(default=None)
 
     def of_volume(self, cluster: Cluster) -> "Config":
-        """The same configuration with one of its clusters alone, and what is that cluster's own."""
+        """The same configuration with one of its clusters only, and the keys that are that
+        cluster's own."""
         config = self.model_copy(
             update={
                 "clusters": (cluster,),
@@ -270,21 +269,22 @@ class Config(StrictModel):
 
     @property
     def cluster_key(self) -> Key:
-        """Where the first cluster stands in the file, ``("clusters", 1)``."""
+        """The key of the first cluster in the file, such as ``("clusters", 1)``."""
         return ("clusters", self._place)
 
     @property
     def security_key(self) -> str:
-        """Where the file says how the first cluster is connected to, for error texts."""
+        """The key of the first cluster's security in the file, for error texts."""
         return f"clusters[{self._place}].security"
 
     def key_of(self, name: Literal["catalog", "policies", "namespaces"]) -> Key:
-        """Where the file has what is the first cluster's own in a tree: below it, or at the top."""
+        """The key of a setting that is the first cluster's own in a tree: below the cluster, or at
+        the top."""
         own = getattr(self.clusters[0], name) is not None
         return (*self.cluster_key, name) if own else (name,)
 
     def to_json(self) -> str:
-        """One line of JSON, in which workers get the configuration."""
+        """The configuration as a line of JSON, in which workers get it."""
         return self.model_dump_json(by_alias=True)
 
     @classmethod

@@ -33,7 +33,7 @@ UNLIMITED = -1
 
 MAX_NAME_PATTERN = 1_000
 MAX_COMPILED_BYTES = 1 << 20
-"""A compiled ``name_pattern`` that would take more is rejected."""
+"""A ``name_pattern`` is rejected if it would take more bytes than this when compiled."""
 
 CATALOG_LIMITS = (
     "max_namespaces_in_tree",
@@ -41,7 +41,7 @@ CATALOG_LIMITS = (
     "max_links_in_tree",
     "max_aliases_in_tree",
 )
-"""The limits on what the catalog holds besides topics."""
+"""The limits on entries of the catalog that are not topics."""
 
 _NAMESPACE_PATTERN = "^[a-zA-Z0-9.-]+(:[a-zA-Z0-9.-]+)*$"
 
@@ -51,7 +51,8 @@ Count = Annotated[int, Field(ge=0, le=10_000_000)]
 
 
 def namespace_of(value: str) -> str:
-    """A tier path that leaves room for a topic. Raises ValueError with one sentence."""
+    """Check that a tier path leaves room for a topic's name. Raises ValueError with one
+    sentence."""
     namespace_path(value)
     if len(flat_prefix(value)) >= MAX_FLAT_LENGTH:
         raise ValueError(
@@ -62,7 +63,7 @@ def namespace_of(value: str) -> str:
 
 @lru_cache(maxsize=1_000)
 def compiled_pattern(pattern: str) -> Any:
-    """A ``name_pattern`` of RE2. Raises ValueError with one sentence."""
+    """Compile a ``name_pattern`` of RE2. Raises ValueError with one sentence."""
     options = re2.Options()
     options.log_errors = False
     options.max_mem = MAX_COMPILED_BYTES
@@ -90,7 +91,7 @@ def _idempotence(value: object) -> object:
 
 
 def _required(value: object) -> object:
-    """A list of keys is a map to "any value"."""
+    """Turn a list of keys into a map of each key to "any value"."""
     if not isinstance(value, list | tuple):
         return value
     for key in value:
@@ -115,7 +116,7 @@ def _unset(description: str, **options: Any) -> Any:
 
 
 class Range(StrictModel):
-    """Numbers from ``min`` to ``max``, both of them included; None: no limit."""
+    """Numbers from ``min`` to ``max``, both included. There is no limit where an end is unset."""
 
     model_config = ConfigDict(json_schema_extra={"minProperties": 1})
 
@@ -134,15 +135,16 @@ class Range(StrictModel):
         return self
 
     def allows(self, value: float) -> bool:
-        """Whether ``value`` is within; ``math.inf`` is above every ``max``."""
+        """Whether ``value`` is in the range; ``math.inf`` is above every ``max``."""
         low = -math.inf if self.min is None else self.min
         high = math.inf if self.max is None else self.max
         return low <= value <= high
 
 
 class ConfigRules(StrictModel):
-    """Rules on topic configs: ``required`` maps a key to the value it has to have (None:
-    any); ``allowed`` (None: all) and ``forbidden`` are keys that clients may and may not set."""
+    """Rules on topic configs: ``required`` maps a key to the value that it must have, if not any;
+    ``allowed`` are the keys that clients may set, if not all, and ``forbidden`` are keys that they
+    may not set."""
 
     ranges: dict[str, Range] = Field(
         default_factory=dict, description="The range of any numeric config, by its key."
@@ -167,7 +169,7 @@ class ConfigRules(StrictModel):
 
 
 def _check_unlimited(key: str, allowed: Range) -> None:
-    """Raises ValueError for a range in which -1 would be a number of milliseconds or bytes."""
+    """Raise ValueError for a range in which -1 would be a number of milliseconds or bytes."""
     if key in UNLIMITED_KEYS and any(
         end is not None and end < 0 for end in (allowed.min, allowed.max)
     ):
@@ -187,7 +189,7 @@ class ProducerGuarantee(StrictModel):
 
 
 class PolicyBlock(StrictModel):
-    """The policies of one place in the tree. ``mode`` is that of its rules and its class."""
+    """The policies of a place in the tree. ``mode`` is the mode of its rules and its class."""
 
     class_name: Annotated[str, Field(min_length=1)] | None = _unset(
         "A class of your own: module:Class, or the name of an entry point.",
@@ -270,8 +272,9 @@ class PolicyBlock(StrictModel):
 
 
 class PolicySettings(StrictModel):
-    """``everywhere``: all namespaces, the default one too; ``default_namespace``: topics of the
-    default one alone; ``namespaces``: one and all below it."""
+    """Policies of the whole gateway: ``everywhere`` is for all namespaces, the default namespace
+    included, ``default_namespace`` for topics of the default namespace alone, and ``namespaces``
+    for a namespace and all below it."""
 
     everywhere: PolicyBlock = Field(
         default=PolicyBlock(), description="For every namespace, the default one too."

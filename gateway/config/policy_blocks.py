@@ -1,4 +1,4 @@
-"""Blocks of ``policies.namespaces`` as plain values, to be carried to another configuration."""
+"""Blocks of ``policies.namespaces`` as plain values, which another configuration can take over."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from gateway.names import parents
 
 
 def blocks_of(settings: PolicySettings, below: str = "") -> dict[str, dict[str, Any]]:
-    """By path, sorted: each block as a configuration has it, without keys that say nothing.
+    """The blocks by path, sorted: each as a configuration has it, without keys at their defaults.
 
-    With ``below`` those of that namespace, of what is below it, and of what is above it.
+    If ``below`` is a namespace, only its blocks, and the blocks of namespaces below and above it.
     """
     found = {}
     for path, block in sorted(settings.namespaces.items()):
@@ -26,8 +26,8 @@ def blocks_of(settings: PolicySettings, below: str = "") -> dict[str, dict[str, 
 
 
 def read_blocks(values: Mapping[str, object]) -> dict[str, dict[str, Any]] | list[Problem]:
-    """Blocks by path, checked, in the form of :func:`blocks_of`; else what is wrong with them, at
-    keys that begin with their paths."""
+    """Check blocks by path, and return them in the form of :func:`blocks_of`, or the problems in
+    them, at keys that begin with their paths."""
     try:
         return blocks_of(PolicySettings.model_validate({"namespaces": dict(values)}))
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""The modes of a block of policies, for what reads them without the configuration's models."""
+"""The modes of a block of policies, for code that must not load the configuration's models."""
 
 from __future__ import annotations
 

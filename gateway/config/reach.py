@@ -22,15 +22,16 @@ _Cluster = TypeVar("_Cluster", bound=_Mounted)
 
 
 def mount_of(cluster: Cluster) -> Mount | None:
-    """The mount of a cluster; None if there is no tree."""
+    """The mount of a cluster, or None if there is no tree."""
     if cluster.mount is None or cluster.number is None:
         return None
     return Mount(cluster.mount, cluster.number, cluster.name)
 
 
 def mounts_of(config: Config) -> Mounts | None:
-    """The mounts of a configuration, in its order, and behind them those of other gateways that it
-    names, which only listeners reach whose ``reach`` has them, or None if there is no tree."""
+    """The mounts of a configuration, in its order, followed by the mounts of other gateways that it
+    names, or None if there is no tree. Mounts of other gateways are reached only by listeners whose
+    ``reach`` has them."""
     mounts = [mount for each in config.clusters if (mount := mount_of(each)) is not None]
     if not mounts:
         return None
@@ -40,8 +41,8 @@ def mounts_of(config: Config) -> Mounts | None:
 
 
 def far_paths(config: Config) -> list[str]:
-    """The mounts of other gateways that a configuration names: children, and what its listeners
-    are of and reach."""
+    """The mounts of other gateways that a configuration names: its children's, and its listeners'
+    volumes and reach."""
     named = [child.mount for child in config.tree.children] if config.tree is not None else []
     for listener in config.listeners:
         named += [] if listener.volume is None else [listener.volume]
@@ -51,7 +52,8 @@ def far_paths(config: Config) -> list[str]:
 
 
 def volume_of(config: Config, listener: Listener) -> Cluster:
-    """The cluster that a listener's relative names are in: the first one if no volume is given."""
+    """The cluster that a listener's relative names are in: the first cluster if no volume is
+    given."""
     clusters = config.clusters
     return next((one for one in clusters if one.mount == listener.volume), clusters[0])
 
@@ -59,8 +61,9 @@ def volume_of(config: Config, listener: Listener) -> Cluster:
 def reached(clusters: Iterable[_Cluster], listener: Listener) -> tuple[_Cluster, ...]:
     """The clusters whose brokers have a port on the listener, in the order of the ports.
 
-    They are its volume's, if that is not in its ``reach``, and those of the reach; without one all
-    clusters, in the order of the configuration. Mounts of other gateways have no ports here.
+    These are the listener's own volume, if its ``reach`` lacks it, and the clusters of its reach.
+    Without a reach, all clusters, in the order of the configuration. Mounts of other gateways have
+    no ports here.
     """
     clusters = tuple(clusters)
     by_mount = {each.mount: each for each in clusters if each.mount is not None}
@@ -78,12 +81,13 @@ def listener_ranges(config: Config, listener: Listener) -> list[tuple[Cluster, N
 
 
 class BrokerPlace(NamedTuple):
-    """A place that a listener has for a broker. ``client_id`` is the node id that clients see,
-    ``port`` the place's own, or the bootstrap port where brokers have names."""
+    """A place that a listener has for a broker."""
 
     cluster: Cluster
     node_id: int
+    # The node id that clients see.
     client_id: int
+    # The place's own port, or the bootstrap port if brokers have host names.
     port: int
 
 
@@ -98,9 +102,9 @@ def broker_places(config: Config, listener: Listener) -> Iterator[BrokerPlace]:
 
 
 def reach_addresses(config: Config, listener: Listener) -> ReachAddresses:
-    """The addresses that a listener advertises, of every volume in its reach.
+    """The addresses that a listener advertises for every volume in its reach.
 
-    Raises ValueError with one sentence for what is no address, or too many ports.
+    Raises ValueError with one sentence for an invalid address, or too many ports.
     """
     volumes = [
         Volume(cluster.mount or "", cluster.number or 0, ranges)
@@ -111,8 +115,8 @@ def reach_addresses(config: Config, listener: Listener) -> ReachAddresses:
 
 
 def addresses_of(listener: Listener, volumes: Sequence[Volume], own: str = "") -> ReachAddresses:
-    """The addresses that a listener advertises for these volumes, in the order of its ports;
-    ``own`` is the mount of the listener's volume, which may be of another gateway."""
+    """The addresses that a listener advertises for these volumes, in the order of its ports.
+    ``own`` is the mount of the listener's volume, which may belong to another gateway."""
     by_name = listener.broker_names is not None
     return ReachAddresses(
         listener.advertised_host,
@@ -125,7 +129,8 @@ def addresses_of(listener: Listener, volumes: Sequence[Volume], own: str = "") -
 
 
 def gateway_address(listener: Listener) -> Address | None:
-    """The address of the node that stands for the gateway at a listener, or None if it has none."""
+    """The address of the node that stands for the gateway at a listener, or None if there is no
+    such node."""
     if listener.broker_names is not None:
         name = listener.gateway_name
         return None if name is None else Address(name, listener.port)
@@ -135,8 +140,9 @@ def gateway_address(listener: Listener) -> Address | None:
 
 
 def broker_addresses(config: Config, cluster: Cluster) -> dict[str, str]:
-    """Where the listeners that have a node for the gateway begin with a cluster's brokers, as
-    :class:`gateway.catalog.entities.Member` has it; without those that do not reach it."""
+    """The first address for a cluster's brokers, by listener, as in
+    :class:`gateway.catalog.entities.Member`. Only listeners that have a node for the gateway, and
+    that reach the cluster, are included."""
     found = {}
     for listener in config.listeners:
         if gateway_address(listener) is None:
@@ -149,6 +155,7 @@ def broker_addresses(config: Config, cluster: Cluster) -> dict[str, str]:
 
 
 def gateway_addresses(config: Config) -> dict[str, str]:
-    """The addresses of the gateway's nodes as text, by listener; without those that have none."""
+    """The addresses of the gateway's nodes as text, by listener; listeners without such a node are
+    left out."""
     found = {listener.name: gateway_address(listener) for listener in config.listeners}
     return {name: str(address) for name, address in found.items() if address is not None}

@@ -1,7 +1,7 @@
-"""The configuration's models for security: TLS, SASL, authorization, audit; secrets.
+"""The configuration's models for security: TLS, SASL, authorization, audit, secrets.
 
-A secret is never in the configuration file itself: it is in another file or in the environment, is
-read when it is used, and is never printed.
+A secret is never in the configuration file: it is in another file or in the environment, is read
+when it is used, and is never printed.
 """
 
 # No `from __future__ import annotations`: pydantic reads the annotations at run time.
@@ -31,16 +31,16 @@ STANDARD_AUTHORIZER = "gateway.acls.standard.StandardAuthorizer"
 
 AUDIT_TOPIC = f"{RESERVED_PREFIX}_audit"
 TRAFFIC_TOPIC = f"{RESERVED_PREFIX}_traffic"
-"""Topics for the gateway's own records, which no client reaches through a gateway."""
+"""Topics for the gateway's own records. No client reaches them through a gateway."""
 
 
 MAX_SECRET_BYTES = 64 * 1024
-"""Bytes of the largest file that a secret is the first line of."""
+"""The most bytes of a file whose first line is a secret."""
 
 
 class StrictModel(BaseModel):
-    """A part of the configuration. ``yes`` is no number and ``5`` no name, so that YAML's guesses
-    surface."""
+    """A part of the configuration. ``yes`` is not accepted as a number, nor ``5`` as a name, so
+    that YAML's guesses are reported."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
 
@@ -51,7 +51,7 @@ def _principal(value: str) -> str:
 
 
 def namespace_path(value: str) -> str:
-    """A tier path. Raises ValueError with one sentence."""
+    """Check a tier path. Raises ValueError with one sentence."""
     try:
         check_namespace(value)
     except ValueError as error:
@@ -95,7 +95,7 @@ class Secret(StrictModel):
         return self
 
     def read(self) -> str:
-        """The secret, read anew each time, so that it can be changed. Raises SecretError."""
+        """The secret. It is read each time, so that it can be changed. Raises SecretError."""
         if self.env is not None:
             value = os.environ.get(self.env)
             if not value:
@@ -114,56 +114,54 @@ class Secret(StrictModel):
 
 
 class ListenerTls(StrictModel):
-    """TLS of a listener with SSL or SASL_SSL: its certificate, and those of clients.
+    """TLS of a listener with SSL or SASL_SSL: its certificate, and how it trusts clients'
+    certificates."""
 
-    ``certificate`` is a PEM chain, ``key`` its PEM key. ``client_ca``: PEM of the authorities
-    whose client certificates are trusted. ``principal_mapping_rules`` are Kafka's
-    ``ssl.principal.mapping.rules``.
-    """
-
+    # A chain of certificates (PEM), and its key below (PEM).
     certificate: File
     key: File
     key_password: Secret | None = None
     client_auth: Literal["none", "requested", "required"] = "none"
+    # The authorities whose client certificates are trusted (PEM).
     client_ca: File | None = None
+    # Kafka's ``ssl.principal.mapping.rules``.
     principal_mapping_rules: tuple[str, ...] = ("DEFAULT",)
 
 
 class OAuthBearer(StrictModel):
-    """Verification of bearer tokens (JWT, RFC 7519). ``jwks`` is a file or an http(s) URL; it and
-    ``audience`` are needed, but where tokens pass through to brokers, which check them.
+    """Verification of bearer tokens (JWT, RFC 7519). ``jwks`` and ``audience`` are required unless
+    tokens pass through to brokers, which check them."""
 
-    ``clock_skew_seconds`` is allowed between our clock and the issuer's. ``required_claims`` must
-    be there, with that value, or one of a list's. URLs are read again every ``refresh_seconds``.
-    """
-
+    # A file, or an http(s) URL, which is read again every ``refresh_seconds``.
     jwks: Annotated[str, Field(min_length=1)] | None = None
     audience: tuple[str, ...] = ()
     issuer: str | None = None
     principal_claim: Annotated[str, Field(min_length=1)] = "sub"
+    # Claims that a token must have, with this value, or this value in a list.
     required_claims: dict[str, str] = Field(default_factory=dict)
+    # The difference that is allowed between our clock and the issuer's.
     clock_skew_seconds: Annotated[float, Field(ge=0, le=300)] = 30.0
     refresh_seconds: Annotated[float, Field(ge=1, le=86_400)] = 300.0
 
 
 class ListenerSasl(StrictModel):
-    """The mechanisms that a listener with SASL accepts, and where their credentials are.
-
-    ``users`` are PLAIN's, name to secret; SCRAM's are in the catalog. ``max_reauth_seconds``
-    (``connections.max.reauth.ms``, KIP-368): how long a session lasts; 0: as long as its
-    connection, or its token. ``pass_through``: the client's own exchange goes to the broker.
-    """
+    """The mechanisms that a listener with SASL accepts, and where their credentials are."""
 
     mechanisms: Annotated[tuple[Mechanism, ...], Field(min_length=1)]
+    # Users of PLAIN, by name; users of SCRAM are in the catalog.
     users: dict[str, Secret] = Field(default_factory=dict)
     oauthbearer: OAuthBearer | None = None
+    # Seconds that a session lasts (``connections.max.reauth.ms``, KIP-368), or 0 for as long as its
+    # connection, or its token.
     max_reauth_seconds: Annotated[float, Field(ge=0, le=31_536_000)] = 0.0
+    # Whether the client's own SASL exchange is forwarded to the broker.
     pass_through: bool = False
 
 
 class ClientTls(StrictModel):
-    """TLS to the brokers. ``ca``: PEM of the authorities to trust; None: the system's.
-    ``certificate`` and ``key`` (PEM): the gateway's own, for brokers that request one."""
+    """TLS to the brokers. ``ca`` are the authorities to trust (PEM), if not the system's.
+    ``certificate`` and ``key`` (PEM) are the gateway's own, for brokers that request a
+    certificate."""
 
     ca: File | None = None
     certificate: File | None = None
@@ -189,26 +187,27 @@ class ClusterSecurity(StrictModel):
 
 
 class Unauthenticated(StrictModel):
-    """Limits of connections that have not authenticated yet, on listeners with TLS or SASL.
+    """Limits of connections that have not authenticated yet, on listeners with TLS or SASL."""
 
-    ``max_bytes`` each sends, ``max_seconds`` each takes, ``max_connections`` of a listener are in
-    that state at a time, for each worker, and so large a share of them is one address's at most;
-    ``failure_delay_seconds`` is ``connection.failed.authentication.delay.ms``.
-    """
-
+    # Bytes that each connection may send.
     max_bytes: Annotated[int, Field(ge=1_024, le=16 * 1024 * 1024)] = 64 * 1024
+    # Seconds that each connection may take.
     max_seconds: Annotated[float, Field(ge=0.1, le=600)] = 10.0
+    # Connections of a listener in that state at a time, for each worker.
     max_connections: Annotated[int, Field(ge=1, le=1_000_000)] = 1_000
+    # The part of them that a single address may have.
     max_share_per_ip: Annotated[float, Field(gt=0, le=1)] = 0.5
+    # Kafka's ``connection.failed.authentication.delay.ms``.
     failure_delay_seconds: Annotated[float, Field(ge=0, le=10)] = 0.1
 
 
 class IncompleteRequests(StrictModel):
     """Bytes of requests over 16 KiB that have not arrived whole, or wait to be decided, in each
-    worker: ``max_bytes`` of a listener, ``max_bytes_per_ip`` of one address at it. One request
-    always has room."""
+    worker. A single request always has room."""
 
+    # Of a listener.
     max_bytes: Annotated[int, Field(ge=1_048_576)] = 512 * 1024 * 1024
+    # Of an address at a listener.
     max_bytes_per_ip: Annotated[int, Field(ge=1_048_576)] = 256 * 1024 * 1024
 
 
@@ -227,10 +226,11 @@ class Authorization(StrictModel):
 
 
 class AuditSettings(StrictModel):
-    """Destinations of audit events: files (JSON Lines), and a topic of the cluster, by its name
-    there.
+    """Destinations of audit events: files (JSON Lines), and a topic of the cluster (by its name
+    there).
 
-    Sizes are bytes; ``max_queued_events`` wait for a slow disk or broker, for each worker.
+    Sizes are bytes. ``max_queued_events`` is how many events wait for a slow disk or broker, for
+    each worker.
     """
 
     directory: File | None = None

@@ -1,6 +1,6 @@
-"""The configuration's models for a tree of several gateways: parents, children, and how they meet.
+"""The configuration's models for a tree of several gateways: parents, children, connections.
 
-A gateway knows its own mounts, its direct parents and its children, and nothing more
+A gateway knows its own mounts, its direct parents and its children, and no other gateways
 (hierarchical-topics proposal, Notes).
 """
 
@@ -15,60 +15,60 @@ from gateway.config.values import BootstrapServer, Directory, Host, Mount, Name,
 from gateway.mounts import MAX_NUMBER
 
 ALL: Literal["all"] = "all"
-"""In place of a mapping of principals: all are believed, as what they are at the peer."""
+"""In place of a mapping of principals: the peer may speak for all principals, under their own
+names."""
 
 
 class Peer(StrictModel):
-    """Another gateway of the tree, or several that stand in for each other.
-
-    ``addresses`` are those of its peer listener. ``certificate`` is the subject of its certificate,
-    as Kafka writes distinguished names; None: ``CN=`` and its name. ``principals`` maps the
-    principals that it may speak for to those that they are here; it may speak for no other one.
-    """
+    """Another gateway of the tree, or several that stand in for each other."""
 
     name: Name
+    # Of the peer's own peer listener.
     addresses: Annotated[tuple[BootstrapServer, ...], Field(min_length=1)]
+    # The subject of its certificate, as Kafka writes distinguished names. If unset, ``CN=`` and its
+    # name.
     certificate: Annotated[str, Field(min_length=1)] | None = None
+    # Maps the principals that it may speak for to principals here; it may not speak for others.
     principals: dict[Principal, Principal] | Literal["all"] = Field(default_factory=dict)
 
     @property
     def subject(self) -> str:
-        """The subject of its certificate."""
+        """The subject of the peer's certificate."""
         return f"CN={self.name}" if self.certificate is None else self.certificate
 
 
 class Child(Peer):
-    """A gateway below one of this one's mounts. ``mount`` is where its cluster is in the tree."""
+    """A gateway below a mount of this gateway. ``mount`` is the path of its cluster in the tree."""
 
     mount: Mount
 
 
 class PeerListener(StrictModel):
-    """The port where other gateways of the tree ask this one; no client may use it."""
+    """The port to which other gateways of the tree send questions; no client may use it."""
 
     bind: Host = "127.0.0.1"
     port: Port
 
 
 class TreeSettings(StrictModel):
-    """This gateway's place among the gateways of a tree.
+    """This gateway's place among the gateways of a tree."""
 
-    ``tls`` is for both directions: its certificate names the gateway to its peers, its ``ca`` is
-    that of theirs. ``listener`` is where they ask; without one nobody does. ``directory`` keeps
-    what was last known of clusters behind other gateways over a restart.
-    ``expiry_seconds``: how long it is remembered who has a mount, ``unknown_seconds``: how long
-    that nobody has it. ``max_hops``: gateways that a question may pass. ``numbers`` are those of
-    mounts of other gateways: the word of no gateway counts for them, nor for these numbers.
-    """
-
+    # For both directions: the certificate names this gateway to its peers, and ``ca`` signs theirs.
     tls: ClientTls
+    # Where peers send questions. If unset, peers cannot.
     listener: PeerListener | None = None
     parents: tuple[Peer, ...] = ()
     children: tuple[Child, ...] = ()
+    # The numbers of other gateways' mounts. Answers of gateways do not count for these mounts, nor
+    # for these numbers.
     numbers: dict[Mount, Annotated[int, Field(ge=1, le=MAX_NUMBER)]] = Field(default_factory=dict)
+    # Keeps the last known state of clusters behind other gateways over a restart.
     directory: Directory | None = None
+    # Seconds for which the owner of a mount is remembered.
     expiry_seconds: Annotated[float, Field(ge=0.1, le=3_600)] = 30.0
+    # Seconds for which it is remembered that a mount has no owner.
     unknown_seconds: Annotated[float, Field(ge=0.1, le=3_600)] = 5.0
+    # Gateways that a question may pass.
     max_hops: Annotated[int, Field(ge=1, le=64)] = 16
 
     @model_validator(mode="after")
@@ -96,12 +96,12 @@ class TreeSettings(StrictModel):
 
     @property
     def security(self) -> ClusterSecurity:
-        """How peers are connected to."""
+        """The security of connections to peers."""
         return ClusterSecurity(protocol="SSL", tls=self.tls)
 
     @property
     def listener_tls(self) -> ListenerTls:
-        """How peers are let in."""
+        """The TLS with which peers are accepted."""
         tls = self.tls
         assert tls.certificate is not None and tls.key is not None
         return ListenerTls(

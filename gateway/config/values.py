@@ -1,6 +1,6 @@
 """Values in the configuration: addresses, ports, names, paths of the tree, and how they are read.
 
-Each type says in one sentence what is wrong with a value that it rejects, and what to write.
+If a type rejects a value, its error is a sentence with the mistake and its correction.
 """
 
 # No `from __future__ import annotations`: pydantic reads the annotations at run time.
@@ -25,7 +25,7 @@ BROKERS_DEFAULT = -1
 MAX_REPLICATION_FACTOR = 32_767
 
 GATEWAY_ID = "{gateway_id}"
-"""What stands in a URL of a fleet for the id of a gateway."""
+"""Stands in a fleet's URL for the id of a gateway."""
 
 UNLIMITED = 2_147_483_647
 """Kafka's default for the limits of connections."""
@@ -34,7 +34,7 @@ _NAME = re.compile(r"[a-zA-Z0-9._-]{1,64}\Z")
 
 
 def is_loopback(host: str) -> bool:
-    """Whether an address to bind, or a name, is this machine's alone."""
+    """Whether an address to bind, or a host name, is reachable only from this machine."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -42,7 +42,7 @@ def is_loopback(host: str) -> bool:
 
 
 def _node_id_text(value: object) -> object:
-    """YAML reads a lone node id as a number."""
+    """Turn a lone node id, which YAML reads as a number, into text."""
     return str(value) if type(value) is int else value
 
 
@@ -85,7 +85,7 @@ def replication_factor_of(value: int) -> int:
 
 
 def _mount(value: str) -> str:
-    """A mount's path, written ``la:tracking``, ``:la:tracking`` or ``/la/tracking``."""
+    """Normalize a mount's path, written ``la:tracking``, ``:la:tracking`` or ``/la/tracking``."""
     path = value.replace("/", DELIMITER) if DELIMITER not in value else value
     path = path.removeprefix(DELIMITER)
     for tier in path.split(DELIMITER) if path else ():
@@ -98,7 +98,7 @@ def _mount(value: str) -> str:
 
 
 def _fleet_url(value: str) -> str:
-    """An address with the place of a gateway's id in it, without user, query or fragment."""
+    """Check a URL with a place for a gateway's id, and without user, query or fragment."""
     address = urlsplit(value)
     if address.scheme not in ("http", "https") or not address.hostname:
         raise ValueError(

@@ -1,10 +1,10 @@
 """YAML read into nodes, bounded, for the configuration and for a catalog's export.
 
 A file of a few lines can stand for more values than any memory holds (aliases of aliases), be
-nested deeper than any stack, or hold text that nothing else can carry. All of that ends here, with
-the line and the key, before a value is made of a node. libyaml parses, if PyYAML has it, because
-that is twice as fast; nodes are made of its events in Python, because the recursion of PyYAML's
-binding has no bound, and 200,000 brackets end the process.
+nested deeper than any stack, or hold text that no message can carry. Such a file is rejected here,
+with the line and the key, before a value is made from a node. libyaml parses, if PyYAML has it,
+because that is twice as fast. Nodes are made from its events in Python, because the recursion of
+PyYAML's binding has no bound: 200,000 brackets end the process.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from gateway.files import Reader, UnreadableFile, read_input
 TAGS: Final = "tag:yaml.org,2002:"
 
 MAX_DEPTH: Final = 100
-"""Lists and mappings within each other; a real file has no ten."""
+"""Levels of lists and mappings; a real file has fewer than ten."""
 
 MAX_NUMBER: Final = 64
-"""Characters of a number, or a time. Python takes seconds for a number of a million digits."""
+"""Characters of a number, or a time, because Python takes seconds for a number of a million
+digits."""
 
 _SCALARS: Final = frozenset(
     f"{TAGS}{name}" for name in ("null", "bool", "int", "float", "str", "timestamp")
@@ -35,9 +36,9 @@ _SCALARS: Final = frozenset(
 _NUMBERS: Final = frozenset(f"{TAGS}{name}" for name in ("int", "float", "timestamp"))
 
 _UNUSABLE: Final = re.compile(r"[\0\ud800-\udfff]")
-"""What no path, no environment and no message can carry; an escape such as "\\0" makes it."""
+"""Characters that no path, variable or message can carry; an escape such as "\\0" makes them."""
 
-# Without libyaml the parser is the pure one: same events, and slower.
+# Without libyaml, PyYAML's own parser gives the same events, more slowly.
 _LIBYAML: Final = hasattr(yaml, "CSafeLoader")
 _PARSER: Final[Any] = yaml.CSafeLoader if _LIBYAML else yaml.SafeLoader
 
@@ -52,7 +53,7 @@ class Limits(NamedTuple):
 
 
 class UnreadableError(Exception):
-    """The file cannot be read as YAML at all."""
+    """A file cannot be read as YAML."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.text)
@@ -67,7 +68,7 @@ class _Extent(NamedTuple):
 
 
 class _Composer(Composer, _PARSER):  # type: ignore[misc]
-    """Makes nodes, and counts what aliases stand for as if it was written out."""
+    """Makes nodes, and counts the values that aliases stand for as if they were written out."""
 
     def __init__(self, text: str, limits: Limits) -> None:
         _PARSER.__init__(self, text)
@@ -84,7 +85,8 @@ class _Composer(Composer, _PARSER):  # type: ignore[misc]
         return tuple(self._path)
 
     def compose_node(self, parent: Node | None, index: Any) -> Node:
-        """A node of any kind, or the one that an alias stands for. Raises UnreadableError."""
+        """Make a node of any kind, or return the node that an alias stands for. Raises
+        UnreadableError."""
         if isinstance(parent, MappingNode) and index is None:
             return self._key_node(parent)
         if parent is not None:
@@ -157,7 +159,7 @@ def _part(index: object) -> str | int:
 
 
 def read_nodes(path: Path, limits: Limits, read: Reader = read_input) -> Node | None:
-    """The root of a file's nodes, or None if it is empty. Raises UnreadableError."""
+    """Read the root node of a file, or None if the file is empty. Raises UnreadableError."""
     try:
         text = read(path, limits.file_bytes).decode("utf-8-sig")
     except UnreadableFile as error:
@@ -169,7 +171,7 @@ def read_nodes(path: Path, limits: Limits, read: Reader = read_input) -> Node | 
 
 
 def parse_nodes(text: str, limits: Limits) -> Node | None:
-    """Like :func:`read_nodes`, of a text."""
+    """Parse a text, as :func:`read_nodes` does a file."""
     composer = None
     try:
         composer = _Composer(text, limits)
@@ -177,7 +179,7 @@ def parse_nodes(text: str, limits: Limits) -> Node | None:
     except yaml.YAMLError as error:
         key = () if composer is None else composer.key
         raise unreadable(*_told(error, text), key) from error
-    # A surrogate in the text itself, which no file can have.
+    # A text may hold a surrogate, which no file can have.
     except UnicodeEncodeError as error:
         line = text.count("\n", 0, error.start) + 1
         raise unreadable(line, "holds half of a surrogate pair; remove it") from error
@@ -185,8 +187,8 @@ def parse_nodes(text: str, limits: Limits) -> Node | None:
 
 
 def scalar(node: Node) -> Any:
-    """The value of a scalar: None, a bool, a number, text or a time. Raises ValueError, which has
-    the node's kind as its text, for what cannot be read as that."""
+    """The value of a scalar: None, a bool, a number, text or a time. Raises ValueError, with the
+    node's kind as its text, if it cannot be read as that kind."""
     kind = node.tag.removeprefix(TAGS)
     if node.tag not in _SCALARS or (node.tag in _NUMBERS and len(node.value) > MAX_NUMBER):
         raise ValueError(kind)
@@ -197,7 +199,7 @@ def scalar(node: Node) -> Any:
 
 
 def _told(error: yaml.YAMLError, text: str) -> tuple[int, str]:
-    """The line of a syntax error, and a sentence."""
+    """The line of a syntax error, and a sentence that describes it."""
     if isinstance(error, yaml.MarkedYAMLError) and error.problem_mark is not None:
         what = f"{error.problem or error.context}".replace("\n", " ")
         return error.problem_mark.line + 1, f"is not YAML: {what}; correct it here or just before"
@@ -209,5 +211,6 @@ def _told(error: yaml.YAMLError, text: str) -> tuple[int, str]:
 
 
 def unreadable(line: int, text: str, key: Key = ()) -> UnreadableError:
-    """The error of a file that cannot be read further; ``line`` 0: as a whole."""
+    """The error for a file that cannot be read further; ``line`` is 0 if it concerns the whole
+    file."""
     return UnreadableError(Problem(key, text, line))

@@ -1,1 +1,1 @@
-"""The configuration's file: read, and judged as a whole."""
+"""The configuration's file: read, and checked as a whole."""

@@ -1,7 +1,7 @@
-"""Whether ports can be bound on this machine: what ``check`` and ``init`` find out.
+"""Whether ports can be bound on this machine, for ``check`` and ``init``.
 
-Workers share their ports (SO_REUSEPORT), so a second gateway on the same ports would start
-without an error and take half of the connections. Binding without that option finds it.
+Workers share their ports (SO_REUSEPORT), so a second gateway on the same ports would start without
+an error and take half of the connections. Binding without that option detects such a gateway.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from contextlib import ExitStack
 from typing import Final
 
 IN_USE: Final = "address already in use"
-"""The reason for a port that something listens on."""
+"""The reason for a port on which another process listens."""
 
 
 def try_to_bind(host: str, port: int, bound: ExitStack) -> str | None:
-    """Bind one port, on each address of ``host``, until ``bound`` is closed; returns the reason if
-    it cannot be bound."""
+    """Bind a port, on each address of ``host``, until ``bound`` is closed. Returns the reason if it
+    cannot be bound."""
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError) as error:

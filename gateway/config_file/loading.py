@@ -1,4 +1,4 @@
-"""Reading a configuration file: its keys (gateway/config), lines, and the rules between keys."""
+"""Reads a configuration file: its keys (gateway/config), lines, and the rules between keys."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ _TREE: TypeAdapter[TreeSettings] = TypeAdapter(TreeSettings)
 
 
 class ConfigFile(NamedTuple):
-    """A configuration's file that has been read, once, because it may be a pipe."""
+    """A configuration's file after it was read: it is read only once, because it may be a pipe."""
 
     path: Path
     config: Config
     document: Document
 
     def error(self, problems: Sequence[Problem]) -> ConfigError:
-        """Problems that were found after it was read, with the lines of their keys."""
+        """The error for problems that were found after reading, with the lines of their keys."""
         return ConfigError(self.path, [_placed(problem, self.document) for problem in problems])
 
 
 def load_config(path: Path, read: Reader = read_input) -> Config:
-    """The configuration of :func:`load_file`."""
+    """Read and check a file, as :func:`load_file`, and return its configuration."""
     return load_file(path, read).config
 
 
@@ -87,12 +87,13 @@ def load_file(path: Path, read: Reader = read_input) -> ConfigFile:
 
 
 def _placed(problem: Problem, document: Document) -> Problem:
-    """The problem with the line of its key, or of what should hold that key."""
+    """The problem with the line of its key, or of the innermost key around it that the file has."""
     return problem if problem.line else problem._replace(line=document.line_of(problem.key))
 
 
 def _parts(values: dict[str, Any]) -> Parts:
-    """The valid parts of a file, so that a mistake in one part hides none in another."""
+    """The valid parts of a file. If a part has a mistake, the mistakes in other parts are still
+    found."""
     listeners = _items(values.get("listeners"))[:MAX_LISTENERS]
     clusters = _items(values.get("clusters"))[:MAX_CLUSTERS]
     read = ((index, _valid(TypeAdapter(Listener), item)) for index, item in enumerate(listeners))
@@ -131,7 +132,7 @@ def _cluster(value: object) -> ClusterParts:
 
 
 def _written(values: dict[str, Any]) -> frozenset[str]:
-    """The keys that have a value: one that is null is as good as none."""
+    """The keys that have a value; a null value counts as no value."""
     return frozenset(key for key, value in values.items() if value is not None)
 
 

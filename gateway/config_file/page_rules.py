@@ -1,4 +1,4 @@
-"""Rules for the page on the HTTP port: it is never open to other machines by accident."""
+"""Rules for the page on the HTTP port, which is never open to other machines by accident."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from gateway.config.values import is_loopback
 from gateway.page.passwords import PasswordsError, read_passwords
 
 MIN_TOKEN: Final = 16
-"""Characters of a bearer token: a shorter one can be guessed."""
+"""The fewest characters of a bearer token: a shorter token can be guessed."""
 
 
 def page_problems(metrics: MetricsSettings | None) -> Iterator[Problem]:
-    """Every mistake in ``metrics.page`` and ``metrics.auth``, and in the files of the latter."""
+    """Every mistake in ``metrics.page`` and ``metrics.auth``, and in the files that ``auth``
+    names."""
     if metrics is None:
         return
     if metrics.auth is not None:

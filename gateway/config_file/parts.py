@@ -22,8 +22,7 @@ from gateway.node_ids import NodeIdRanges
 
 @dataclass(frozen=True, slots=True)
 class ClusterParts:
-    """The valid keys of one cluster; None: not valid, or not written. ``written`` are the names of
-    all keys that it has in the file."""
+    """The valid keys of a cluster. Keys that are not valid, or not in the file, are None."""
 
     name: str | None = None
     ranges: NodeIdRanges | None = None
@@ -33,6 +32,7 @@ class ClusterParts:
     catalog: CatalogSettings | None = None
     namespaces: Sequence[str] | None = None
     trust: Mapping[int, Trust] | None = None
+    # The names of all keys that the cluster has in the file.
     written: frozenset[str] = frozenset()
 
     @classmethod
@@ -43,31 +43,31 @@ class ClusterParts:
 
     @property
     def in_tree(self) -> bool:
-        """True if the cluster is written to have a place in a tree."""
+        """Whether the cluster has a place in a tree, by its keys in the file."""
         return not self.written.isdisjoint({"mount", "number"})
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The parts of a configuration that are valid by themselves; None: not valid.
+    """The parts of a configuration that are valid by themselves; the others are left out."""
 
-    ``clusters`` and ``listeners`` are keyed by their place in the file, ``authorizes`` is whether
-    there is an ``authorization``, ``written`` are the names of the file's outermost keys,
-    ``listeners_written`` is how many listeners the file has. ``has_peers`` is whether there is a
-    ``tree``, valid or not, so that mounts of other gateways may be named.
-    """
-
+    # By their index in the file.
     clusters: Mapping[int, ClusterParts]
     namespaces: Sequence[str] | None
+    # By their index in the file.
     listeners: Mapping[int, Listener]
     metrics: MetricsSettings | None
     audit: AuditSettings | None = None
+    # Whether the file has ``authorization``.
     authorizes: bool = False
     traffic_log: TrafficLogSettings | None = None
     catalog: CatalogSettings | None = None
+    # The names of the file's outermost keys.
     written: frozenset[str] = frozenset()
+    # The number of listeners in the file, valid or not.
     listeners_written: int = 0
     tree: TreeSettings | None = None
+    # Whether the file has a ``tree``, valid or not, so that mounts of other gateways may be named.
     has_peers: bool = False
 
     @classmethod
@@ -84,18 +84,19 @@ class Parts:
 
     @property
     def is_tree(self) -> bool:
-        """True if clusters have places in a tree, as they need if there are several."""
+        """Whether clusters have places in a tree, as they must if there are several."""
         return len(self.clusters) > 1 or any(one.in_tree for one in self.clusters.values())
 
     @property
     def mounts(self) -> list[str] | None:
-        """Every mount, in the order of the clusters; None: one of them is missing or not valid."""
+        """Every mount, in the order of the clusters, or None if a mount is missing or not valid."""
         mounts = [one.mount for one in self.clusters.values()]
         known = [mount for mount in mounts if mount is not None]
         return known if len(known) == len(mounts) else None
 
     def volume_of(self, listener: Listener) -> int | None:
-        """The place of the cluster that the listener is of, or None if not known, or elsewhere."""
+        """The index of the cluster that is the listener's volume, as far as it is known and in this
+        file."""
         if not self.is_tree or (listener.volume is None and len(self.clusters) == 1):
             return next(iter(self.clusters), None)
         for index, cluster in self.clusters.items():
@@ -109,7 +110,8 @@ class Parts:
         return path is not None and mounts is not None and path not in mounts
 
     def far_of(self, listener: Listener) -> list[str]:
-        """The mounts of other gateways that a listener names, each once: its own volume first."""
+        """The mounts of other gateways that a listener names, without repetition: its own volume
+        first."""
         named = dict.fromkeys((listener.volume, *(listener.reach or ())))
         return [path for path in named if path is not None and self.is_far(path)]
 
@@ -118,7 +120,8 @@ class Parts:
         return reached(self.clusters.values(), listener)
 
     def ranges_of(self, listener: Listener) -> list[NodeIdRanges] | None:
-        """The node ids that have a port on the listener, by cluster; None: not all are known."""
+        """The node ids that have a port on the listener, by cluster, or None unless all are
+        known."""
         clusters = self.reach_of(listener)
         known = [one.ranges for one in clusters if one.ranges is not None]
         near = {*(listener.reach or ())}.difference(self.far_of(listener))

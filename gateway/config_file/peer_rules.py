@@ -1,7 +1,7 @@
 """Rules of ``tree``: the other gateways of a tree, and the listeners that reach their mounts.
 
-A mount of another gateway is "far" here: no cluster of the file has it, so its catalog and its
-namespaces are elsewhere.
+A mount of another gateway is called "far" here: no cluster of the file has it, so its catalog and
+its namespaces are elsewhere.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _OF_ITS_VOLUME: Final = ("home", "escape")
 """Keys of listeners about namespaces of the listener's volume."""
 
 _Found: TypeAlias = Iterator[tuple[Key, str]]
-"""The rest of a problem's key, below the one that is checked, and its text."""
+"""The rest of a problem's key, below the key that is checked, and the problem's text."""
 
 
 def peer_problems(parts: Parts) -> Iterator[Problem]:
@@ -49,7 +49,8 @@ def _peers(tree: TreeSettings) -> list[tuple[Key, Peer]]:
 
 
 def _names(tree: TreeSettings) -> _Found:
-    """A name stands for one gateway, and only a child may have several entries: one a mount."""
+    """A name stands for one gateway. Only a child may have several entries, an entry for each
+    mount."""
     first: dict[str, tuple[Key, Peer]] = {}
     for key, peer in _peers(tree):
         before, other = first.setdefault(peer.name, (key, peer))
@@ -71,7 +72,7 @@ def _but_mount(child: Child) -> dict[str, object]:
 
 
 def _subjects(tree: TreeSettings) -> _Found:
-    """A peer that asks is known by its certificate alone."""
+    """Peers are told apart by their certificates alone, so each needs its own."""
     first: dict[str, tuple[Key, str]] = {}
     for key, peer in _peers(tree):
         before, name = first.setdefault(peer.subject, (key, peer.name))
@@ -102,7 +103,8 @@ def _mounts(parts: Parts, tree: TreeSettings) -> _Found:
 
 
 def _numbers(parts: Parts, tree: TreeSettings) -> _Found:
-    """The numbers of this gateway's own clusters are in ``clusters``, and are no other one's."""
+    """The numbers of this gateway's own clusters are in ``clusters``, and no other mount may have
+    them."""
     own = {one.mount: index for index, one in parts.clusters.items() if one.mount is not None}
     taken = {one.number: index for index, one in parts.clusters.items() if one.number is not None}
     for mount, number in tree.numbers.items():
@@ -134,10 +136,11 @@ def _listener(parts: Parts, listener: Listener) -> _Found:
 
 
 def _no_way(parts: Parts, path: str) -> str | None:
-    """Why no peer leads to a far mount, and what to do; None: one may, or it is not known.
+    """The reason why no peer leads to a far mount, and the next step, or None if a peer may lead
+    there.
 
-    A question goes to the child with the longest mount that is a prefix, and up where neither a
-    child nor an own mount is one.
+    A question goes to the child with the longest mount that is a prefix of the path. If neither a
+    child's mount nor an own mount is a prefix, it goes to a parent.
     """
     if parts.tree is None:
         return None
@@ -177,5 +180,5 @@ def _of_far_volume(parts: Parts, listener: Listener, volume: str) -> _Found:
 
 
 def _shown(path: str) -> str:
-    """A path as it is written in the file; the root, which is empty, as ``:``."""
+    """A path as it is written in the file; the root, which is empty, is written ``:``."""
     return f"'{path or DELIMITER}'"

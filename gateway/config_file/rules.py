@@ -28,7 +28,8 @@ from gateway.names import is_reserved, parents
 
 @dataclass(frozen=True, slots=True)
 class PortClaim:
-    """Ports ``first`` to ``last`` on one bind address, their ``use`` and the key that sets them."""
+    """Ports ``first`` to ``last`` on a bind address, with their ``use`` and the key that sets
+    them."""
 
     host: str
     first: int
@@ -38,21 +39,21 @@ class PortClaim:
 
     @property
     def text(self) -> str:
-        """``the metrics port (9404)``."""
+        """The claim in words, such as ``the metrics port (9404)``."""
         ports = f"{self.first}" if self.first == self.last else f"{self.first}-{self.last}"
         return f"the {self.use} ({ports})"
 
     def meets(self, other: PortClaim) -> bool:
-        """Whether a port is in both, on addresses that cannot both be bound."""
+        """Whether the two claims share a port, on addresses that cannot both be bound."""
         return self.shares_ports(other) and hosts_overlap(self.host, other.host)
 
     def shares_ports(self, other: PortClaim) -> bool:
-        """Whether a port number is in both."""
+        """Whether the two claims share a port number."""
         return self.first <= other.last and other.first <= self.last
 
 
 def cross_problems(parts: Parts) -> list[Problem]:
-    """Every mistake that no single key shows."""
+    """Every mistake that no key shows by itself."""
     return [
         *tree_problems(parts),
         *peer_problems(parts),
@@ -75,7 +76,7 @@ def cross_problems(parts: Parts) -> list[Problem]:
 
 
 def port_claims(parts: Parts) -> list[PortClaim]:
-    """Every port that will be bound; the brokers' are not known where node ids are not valid."""
+    """Every port that will be bound, without the brokers' ports if node ids are not valid."""
     claims: list[PortClaim] = []
     for index, listener in parts.listeners.items():
         where: Key = ("listeners", index)
@@ -110,7 +111,7 @@ def is_wildcard(host: str) -> bool:
 
 
 def hosts_overlap(one: str, other: str) -> bool:
-    """Whether two bind addresses cannot share a port; host names are not resolved for this."""
+    """Whether two bind addresses cannot share a port. Host names are not resolved to find out."""
     left, right = _address(one), _address(other)
     if left is not None and right is not None and left.version != right.version:
         return False
@@ -139,9 +140,9 @@ def _homes(parts: Parts) -> Iterator[Problem]:
     tiers: dict[int, list[str]] = {}
     for index, listener in parts.listeners.items():
         if parts.is_far(listener.volume):
-            continue  # it has neither: peer_rules
+            continue  # it may have neither home nor escape: peer_rules
         namespaces = _namespaces_of(parts, listener)
-        # Once for each list of namespaces, of which most listeners have the same.
+        # Computed once for each list of namespaces: most listeners have the same.
         known = tiers.get(id(namespaces))
         if known is None:
             found = {tier for namespace in namespaces or () for tier in parents(namespace)}
@@ -163,14 +164,14 @@ def _is_in(text: str, in_order: Sequence[str]) -> bool:
 
 
 def _place(parts: Parts, listener: Listener) -> str:
-    """Where the namespaces of the listener's cluster are written."""
+    """Where the file has the namespaces of the listener's cluster."""
     if len(parts.clusters) == 1:
         return "there"
     return f"to clusters[{parts.volume_of(listener)}].namespaces"
 
 
 def _namespaces_of(parts: Parts, listener: Listener) -> Sequence[str] | None:
-    """The namespaces that the file makes where the listener's home is, or None if not known."""
+    """The namespaces that the file makes in the cluster of the listener's home, as far as known."""
     index = parts.volume_of(listener)
     cluster = None if index is None else parts.clusters[index]
     if cluster is not None and "namespaces" in cluster.written:
@@ -227,9 +228,10 @@ def _ports(parts: Parts) -> Iterator[Problem]:
 def _pairs(
     claims: Sequence[PortClaim], collide: Callable[[PortClaim, PortClaim], bool]
 ) -> list[tuple[PortClaim, PortClaim]]:
-    """Claims that share ports and collide, in their order: each claim with the first other one.
+    """Claims that share ports and collide, in their order: each with the first claim that it
+    collides with.
 
-    Few claims share ports, so they are compared in the order of those.
+    Few claims share ports, so claims are compared in the order of their ports.
     """
     found: list[tuple[int, int]] = []
     running: list[int] = []
@@ -244,7 +246,7 @@ def _pairs(
 
 
 def _advertised_twice(parts: Parts, claims: Sequence[PortClaim]) -> Iterator[Problem]:
-    """Listeners on different addresses may share ports, but not what they advertise."""
+    """Listeners on different addresses may share ports, but must not advertise the same address."""
     shown: list[tuple[str, PortClaim]] = []
     for claim in claims:
         for index, listener in parts.listeners.items():

@@ -1,4 +1,4 @@
-"""Rules between the keys for security of listeners, clusters and the catalog, and their files."""
+"""Rules between the security keys of listeners, clusters and the catalog, and for their files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gateway.tls.contexts import TlsError, client_context, server_context
 from gateway.tls.principal_mapping import InvalidRules, PrincipalMapping
 
 MAX_NAMES: Final = 65_535
-"""Brokers that may have a name on one listener: as many as could have ports."""
+"""Brokers that may have a host name on a listener: as many as could have ports."""
 
 _TLS: Final = ("SSL", "SASL_SSL")
 _SASL: Final = ("SASL_PLAINTEXT", "SASL_SSL")
@@ -32,11 +32,11 @@ _PAIR: Final = "give certificate and key"
 
 
 _Found: TypeAlias = Iterator[tuple[Key, str]]
-"""The rest of a problem's key, below the one that is checked, and its text."""
+"""The rest of a problem's key, below the key that is checked, and the problem's text."""
 
 
 def tls_problems(parts: Parts) -> Iterator[Problem]:
-    """Every mistake in the TLS settings of listeners, and in their files."""
+    """Every mistake in the TLS settings of listeners, and in the files that they name."""
     for index, listener in parts.listeners.items():
         for key, text in (*_tls(listener), *_broker_names(parts, listener)):
             yield Problem(("listeners", index, *key), text)
@@ -106,11 +106,11 @@ def _broker_names(parts: Parts, listener: Listener) -> _Found:
 
 
 def _check_names(pattern: str, bootstrap: str, ranges: NodeIdRanges, number: int) -> None:
-    """Raises ValueError if brokers of the cluster with this number cannot have names."""
+    """Raise ValueError if brokers of the cluster with this number cannot have host names."""
     if number == 0:
         BrokerNames(pattern, bootstrap, ranges)
         return
-    # The node ids in names are those that clients see; the cluster's own ones are nobody's names.
+    # Host names have the node ids that clients see; the cluster's own ids are in no host name.
     names = BrokerNames(pattern, "", ranges)
     longest = names.host(virtual_node_id(number, ranges.highest))
     if not is_host_name(longest):
@@ -212,7 +212,8 @@ def _jwks_file(jwks: str) -> _Found:
 
 
 def cluster_problems(parts: Parts) -> Iterator[Problem]:
-    """Every mistake in clusters' security, and with listeners that pass logins through."""
+    """Every mistake in clusters' security, and in listeners whose logins pass through to
+    brokers."""
     for place, cluster in parts.clusters.items():
         if cluster.security is not None:
             yield from _broker_security(("clusters", place, "security"), cluster.security)
@@ -230,8 +231,8 @@ def cluster_problems(parts: Parts) -> Iterator[Problem]:
 
 
 def catalog_problems(catalog: CatalogSettings | None, where: Key) -> Iterator[Problem]:
-    """Every mistake in a catalog's security and signing key. ``where`` is the key that it stands
-    below; None: not valid by itself, or not there."""
+    """Every mistake in a catalog's security and signing key, if there is a catalog that is valid by
+    itself. ``where`` is the key that it is below."""
     if catalog is None:
         return
     if catalog.security is not None:
@@ -275,7 +276,8 @@ def _broker_security(where: Key, security: ClusterSecurity) -> Iterator[Problem]
 
 
 def _read(secret: Secret) -> tuple[str, str]:
-    """A secret, and the text of the problem if it cannot be read."""
+    """A secret and an empty text, or an empty secret and the text of the problem if it cannot be
+    read."""
     try:
         return secret.read(), ""
     except SecretError as error:

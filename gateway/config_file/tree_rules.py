@@ -1,6 +1,6 @@
-"""Rules of the tree: mounts and numbers of clusters, whom they trust, and what listeners reach.
+"""Rules of the tree: clusters' mounts and numbers, the principals they trust, listeners' reach.
 
-A mounted cluster is a volume; a listener is of one, and may reach others.
+A mounted cluster is a volume. A listener belongs to a volume, and may reach others.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from gateway.mounts import MAX_MOUNTED_NODE_ID, MAX_NUMBER
 from gateway.node_ids import MAX_GATEWAYS
 
 _OF_A_TREE: Final = ("volume", "reach", "list_tree")
-"""Keys of listeners that mean nothing where clusters have no mounts."""
+"""Keys of listeners that mean nothing if clusters have no mounts."""
 
 _BELOW_GATEWAYS: Final = MAX_MOUNTED_NODE_ID - MAX_GATEWAYS - 1
 
 _OF_ONE: Final = ("namespaces", "policies")
-"""Keys that are a cluster's own if there are several."""
+"""Keys that each of several clusters has itself."""
 
 _OWN: Final = ("catalog", *_OF_ONE)
-"""Keys of a mounted cluster that an unmounted one has at the top of the file."""
+"""Keys of a mounted cluster that are at the top of the file for a cluster without a mount."""
 
 
 def tree_problems(parts: Parts) -> Iterator[Problem]:
-    """Every mistake in the clusters' places in the tree, and in what listeners have of it."""
+    """Every mistake in the clusters' places in the tree, and in the listeners' keys for it."""
     yield from _names(parts)
     for index, cluster in parts.clusters.items():
         where: Key = ("clusters", index)
@@ -59,7 +59,7 @@ def _names(parts: Parts) -> Iterator[Problem]:
 
 
 def _place(parts: Parts, where: Key, cluster: ClusterParts) -> Iterator[Problem]:
-    """The mistakes in ``mount`` and ``number``: in a tree a cluster has both, else neither."""
+    """The mistakes in ``mount`` and ``number``: in a tree a cluster has both, or else neither."""
     several = len(parts.clusters) > 1
     if not several and not cluster.in_tree:
         return
@@ -90,8 +90,8 @@ def _place(parts: Parts, where: Key, cluster: ClusterParts) -> Iterator[Problem]
 
 
 def _meets_gateways(parts: Parts, cluster: ClusterParts) -> bool:
-    """Whether 2^31 - 1 less a broker's virtual node id is the node id of a gateway: under such ids
-    Java's client keeps its connections to coordinators."""
+    """Whether 2^31 - 1 minus a broker's virtual node id is the node id of a gateway, because Java's
+    client uses such ids for its connections to coordinators."""
     in_fleet = any(one.gateway_port or one.gateway_name for one in parts.listeners.values())
     highest = 0 if cluster.ranges is None else cluster.ranges.highest
     return in_fleet and cluster.number == MAX_NUMBER and highest > _BELOW_GATEWAYS
@@ -128,7 +128,7 @@ def _trust(parts: Parts, index: int, cluster: ClusterParts) -> Iterator[Problem]
     if not parts.is_tree:
         return
     listeners = {listener.name: listener for listener in parts.listeners.values()}
-    # A listener that is not valid by itself may be the one that is meant.
+    # A listener that is not valid by itself may be the listener that is meant.
     complete = len(parts.listeners) == parts.listeners_written
     first: dict[str, int] = {}
     for place, trust in (cluster.trust or {}).items():

@@ -1,7 +1,7 @@
-"""YAML with line numbers: values for the models, and the line that each was written on.
+"""YAML with line numbers: values for the models, and the line of each value.
 
-Sequences become tuples. Duplicate keys, keys that are no text and values that YAML cannot read
-are problems of their own, so that one run finds them all.
+Sequences become tuples. Duplicate keys, keys that are not text and values that YAML cannot read are
+problems of their own, so that a single run finds them all.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from gateway.config.yaml_nodes import TAGS, Limits, parse_nodes, read_nodes, sca
 from gateway.files import Reader, read_input
 
 MAX_VALUES: Final = 100_000
-"""Aliases can make a small file huge; no real one comes near."""
+"""The most values of a file, because aliases can make a small file huge; no real file comes
+near."""
 
 LIMITS: Final = Limits(file_bytes=2 * 1024 * 1024, values=MAX_VALUES)
 
@@ -28,26 +29,27 @@ _TEXT: Final = f"{TAGS}str"
 
 @dataclass(slots=True)
 class Document:
-    """The content of a file. ``lines`` holds the line of each key or list item, from 1."""
+    """The content of a file. ``lines`` has the line of each key or list item, from 1."""
 
     value: dict[str, Any] = field(default_factory=dict)
     lines: dict[Key, int] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
 
     def line_of(self, key: Key) -> int:
-        """The line of a key, or of the innermost thing around it that was written; 1 at least."""
+        """The line of a key, or, if it is not in the file, of the innermost key around it; at least
+        1."""
         while key and key not in self.lines:
             key = key[:-1]
         return self.lines.get(key, 1)
 
 
 def read_document(path: Path, read: Reader = read_input) -> Document:
-    """Raises UnreadableError when there is nothing to look at further."""
+    """Read a file. Raises UnreadableError if the file has no mapping to check further."""
     return _document(read_nodes(path, LIMITS, read))
 
 
 def parse_document(text: str) -> Document:
-    """Like :func:`read_document`, of a text."""
+    """Parse a text, as :func:`read_document` does a file."""
     return _document(parse_nodes(text, LIMITS))
 
 
@@ -64,7 +66,7 @@ def _document(root: Node | None) -> Document:
 
 
 class _Reader:
-    """Turns nodes into values and notes where they stood."""
+    """Turns nodes into values, and notes their lines."""
 
     def __init__(self) -> None:
         self.document = Document()
@@ -96,7 +98,7 @@ class _Reader:
         return values
 
     def _merge(self, node: MappingNode, key: Key) -> None:
-        """Replace `<<: *alias` by what the alias holds; what the mapping itself says comes last."""
+        """Replace `<<: *alias` by the keys of the alias; the mapping's own keys override them."""
         try:
             self._merger.flatten_mapping(node)
         except yaml.constructor.ConstructorError:

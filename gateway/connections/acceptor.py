@@ -1,12 +1,12 @@
-"""Accepting clients, as many and as fast as Kafka's ConnectionQuotas allow, in one worker.
+"""Accepts the clients of a worker, as many and as fast as Kafka's ConnectionQuotas allow.
 
-The event loop's own servers accept whatever there is, end for good when the process has no
-descriptor left, and report it nowhere. So the gateway accepts by itself, and hands the sockets
-over.
+The event loop's own servers accept every client, stop for good when the process has no descriptor
+left, and report neither. So the gateway accepts clients itself, and hands their sockets to the
+event loop.
 
-As in Kafka, what is beyond ``max.connections`` or ``max.connection.creation.rate`` waits (in the
-listen backlog) until there is room, and what is beyond ``max.connections.per.ip`` is closed. A
-connection counts as long as its descriptor is open, whoever has it.
+As in Kafka, a client beyond ``max.connections`` or ``max.connection.creation.rate`` waits in the
+listen backlog until there is room, and a connection beyond ``max.connections.per.ip`` is closed. A
+connection counts until its descriptor is closed, whichever object holds it.
 """
 
 from __future__ import annotations
@@ -32,25 +32,31 @@ log = logging.getLogger(__name__)
 BACKLOG: Final = 1024
 
 ACCEPTED_A_TURN: Final = 64
-"""Clients accepted in one turn of the event loop: those who are in have their turns, too."""
+"""Clients accepted in one turn of the event loop, so that connected clients get their turns,
+too."""
 
 TIMER_SECONDS: Final = 0.001
-"""How much too early an event loop's timers may be (uvloop's count in milliseconds): whoever looks
-again at once would look many times."""
+"""Seconds by which an event loop's timer may fire too early (uvloop's timers count milliseconds).
+Without this margin, accepting would resume too early, and stop again, many times."""
 
 RETRY_SECONDS: Final = 0.25
-"""After the system could not accept: it has run out of something."""
+"""Seconds until the next attempt if ``accept`` failed because the system has run out of
+something."""
 
 LOG_SECONDS: Final = 10.0
-"""Between two lines of the log about one cause."""
+"""Seconds between two log lines about one cause."""
 
 DESCRIPTORS_A_CLIENT: Final = 2
-"""Its own socket and the one to its broker."""
+"""Descriptors that a client needs: its own socket and the one to its broker."""
 
 
 class ConnectionQuota:
-    """The quota of one port: ``most`` connections, ``per_ip`` of one address, ``rate`` new ones a
-    second. ``on_room`` are called when it was full and a connection has closed."""
+    """The connection quota of a listener in a worker, as Kafka's ConnectionQuotas.
+
+    ``most`` is the limit on open connections, ``per_ip`` on open connections from an address,
+    unless ``overrides`` has a limit for that address, and ``rate`` on new connections a second. The
+    callbacks ``on_room`` are called if a connection closes while the quota is full.
+    """
 
     def __init__(
         self,
@@ -84,11 +90,12 @@ class ConnectionQuota:
 
     @property
     def full(self) -> bool:
-        """True while ``max.connections`` are open."""
+        """Whether ``max.connections`` connections are open."""
         return self.count >= self._most
 
     def seconds_to_wait(self) -> float:
-        """Until the next one may come (``max.connection.creation.rate``); 0: now."""
+        """Seconds until the next connection may be accepted (``max.connection.creation.rate``), or
+        0."""
         now = self._now()
         earned = (now - self._counted_at) * self._rate
         self._counted_at = now
@@ -96,11 +103,12 @@ class ConnectionQuota:
         return 0.0 if self._allowance >= 1 else (1 - self._allowance) / self._rate
 
     def free(self) -> bool:
-        """Whether another connection may come now."""
+        """Whether another connection may be accepted now."""
         return not self.full and not self.seconds_to_wait()
 
     def take(self, host: str) -> bool:
-        """Count a connection from this address; False: it has ``max.connections.per.ip``."""
+        """Count a connection from an address, or return False if the address already has
+        ``max.connections.per.ip`` open. Both count for the creation rate."""
         self._allowance -= 1
         open_now = self._by_host.get(host, 0)
         if open_now >= self._overrides.get(host, self._per_ip):
@@ -110,7 +118,7 @@ class ConnectionQuota:
         return True
 
     def give_back(self, host: str) -> None:
-        """A connection that was counted has ended."""
+        """Stop counting a connection from an address whose descriptor has been closed."""
         was_full = self.full
         self.count -= 1
         left = self._by_host[host] - 1
@@ -124,11 +132,11 @@ class ConnectionQuota:
 
 
 class CountedSocket(socket.socket):
-    """A client's socket, which gives its place back when its descriptor is closed: here, or by the
-    event loop, which then detaches it.
+    """A client's socket, which leaves its quota when its descriptor is closed: here, or by the
+    event loop, which then detaches the socket.
 
-    uvloop holds a reference (``_io_refs``), and while it does ``close`` leaves the descriptor
-    alone: whoever hands a socket over may close it afterwards.
+    While uvloop holds a reference (``_io_refs``), ``close`` leaves the descriptor open, so the code
+    that hands a socket over may close it afterwards.
     """
 
     __slots__ = ("_host", "_quota")
@@ -145,7 +153,8 @@ class CountedSocket(socket.socket):
             self._give_back()
 
     def detach(self) -> int:
-        """Leave the descriptor, which the event loop closes, to it."""
+        """Leave the descriptor to the event loop, which closes it, and stop counting the
+        connection."""
         descriptor = super().detach()
         self._give_back()
         return descriptor
@@ -157,7 +166,7 @@ class CountedSocket(socket.socket):
 
 
 class Delays:
-    """Why clients of one listener wait: counted, by reason, and logged now and then."""
+    """Counts and logs the reasons for which a listener's clients wait to be accepted."""
 
     def __init__(self, listener: str, counts: Counts) -> None:
         self._listener = listener
@@ -165,8 +174,9 @@ class Delays:
         self._logged_at: dict[str, float] = {}
 
     def note(self, reason: str, level: int = logging.WARNING) -> None:
-        """Accepting stops for a while, or until there is room; what stands before the colon is the
-        kind."""
+        """Count that accepting stops for a while, or until there is room, and log it if it was not
+        logged in the last :data:`LOG_SECONDS`. The text of ``reason`` before the colon is the kind
+        that is counted."""
         kind = reason.partition(":")[0]
         self._counts.add("accept_delays", (self._listener, kind), 1)
         now = monotonic()
@@ -176,9 +186,12 @@ class Delays:
 
 
 class Acceptor:
-    """``take`` gets each client's socket and address. ``make_room`` closes a silent connection
-    of a full listener, if there is one; ``refused`` is called for clients that are closed
-    (``host:port``, why, and the gateway's defect that was the cause)."""
+    """Accepts the clients of a listening socket.
+
+    ``take`` gets each client's socket and address. ``make_room`` closes a silent connection of a
+    full listener. ``rejected`` is called for each client that is closed at once, with its
+    ``host:port``, the reason, and the exception if a defect of the gateway was the cause.
+    """
 
     def __init__(
         self,
@@ -203,19 +216,19 @@ class Acceptor:
         self.failing = False
 
     def start(self) -> None:
-        """Begin to accept."""
+        """Begin to accept clients."""
         self._quota.on_room.append(self._resume)
         self._resume()
 
     def stop(self) -> None:
-        """Accept no more, and close the port."""
+        """Stop accepting clients, and close the listening socket."""
         self._stopped = True
         self._pause()
         self._quota.on_room.remove(self._resume)
         self._listening.close()
 
     def _accept(self) -> None:
-        """A client waits; there may be more."""
+        """Accept clients that wait, up to :data:`ACCEPTED_A_TURN`, as far as the quota has room."""
         if self._quota.full:
             self._pause()
             self._delays.note("max.connections: all are open")
@@ -228,10 +241,11 @@ class Acceptor:
             return
         for _ in range(ACCEPTED_A_TURN):
             if not self._accept_one() or not self._quota.free():
-                return  # if there is another one, the event loop says so
+                return  # the event loop calls again if another client waits
 
     def _accept_one(self) -> bool:
-        """Accept one client. False: none waits any more, or the system is out of something."""
+        """Accept a client. Returns False if no client waits, or the system has run out of
+        something."""
         try:
             accepted, peer = self._listening.accept()
         except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -258,7 +272,7 @@ class Acceptor:
         return True
 
     def _pause(self, seconds: float | None = None) -> None:
-        """Accept no client, for so long or until there is room."""
+        """Stop accepting clients for ``seconds``, or for None until there is room."""
         if self._reading:
             self._reading = False
             self._loop.remove_reader(self._listening.fileno())
@@ -277,13 +291,15 @@ class Acceptor:
         self._reading = True
         self._loop.add_reader(self._listening.fileno(), self._accept)
         if self.failing:
-            # No client need wait: without a descriptor accepting fails before the system looks for
-            # clients. And while it is said to fail, a balancer sends none.
+            # Try at once: a load balancer sends no clients while ``failing`` is reported, and
+            # without a descriptor accept fails before the system looks for clients, so no client
+            # need wait for this.
             self._accept()
 
 
 async def listening_sockets(host: str, port: int, *, shared: bool = True) -> list[socket.socket]:
-    """A socket for each address of the host; ``shared`` with the other workers (SO_REUSEPORT).
+    """Open a listening socket for each address of the host. If ``shared``, the other workers can
+    bind the same port (SO_REUSEPORT).
 
     Raises OSError with the address that cannot be bound.
     """
@@ -302,7 +318,7 @@ async def listening_sockets(host: str, port: int, *, shared: bool = True) -> lis
 
 
 def descriptors_left(count: int = DESCRIPTORS_A_CLIENT) -> bool:
-    """Whether this process can open so many more descriptors."""
+    """Whether this process can open ``count`` more descriptors."""
     taken: list[int] = []
     try:
         taken += (os.open(os.devnull, os.O_RDONLY) for _ in range(count))

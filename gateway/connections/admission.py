@@ -1,4 +1,4 @@
-"""Admits clients, gives them their identity, and closes them when it is no longer valid."""
+"""Admits clients, gives connections their identity, and closes them when it is no longer valid."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from gateway.virtual_brokers import Target
 HOME_CHANGED: Final = "home namespace of its principal has changed"
 
 MOST_BODIES: Final = 256
-"""Bodies of ApiVersions responses that are kept: five for each version of Kafka in use."""
+"""Bodies of ApiVersions responses that are kept at most: five for each version of Kafka in use."""
 
 
 class AdmittingHub(Hub, LoginHub, LaneHub, Protocol):
@@ -42,11 +42,12 @@ class AdmittingHub(Hub, LoginHub, LaneHub, Protocol):
 
 
 class EarlyVersions:
-    """Bodies of ApiVersions responses before a login, made of what brokers responded earlier, and
-    kept until they respond otherwise.
+    """The ApiVersions responses that clients get before they log in, made from earlier responses of
+    brokers and cached until those change.
 
-    A client is told what the broker of its port serves. If that is not known, or on a bootstrap
-    port, where it may be any, it is told what all known ones serve.
+    A client gets the versions of the broker that its port stands for. If these are not known, or if
+    it is on a bootstrap port, behind which the broker may be any, it gets the versions that all
+    known brokers serve.
     """
 
     def __init__(self, volumes: Volumes) -> None:
@@ -54,21 +55,23 @@ class EarlyVersions:
         self._bodies: dict[tuple[int, ...], tuple[list[Any], bytes]] = {}
 
     def body(self, listener: Listener, target: Target, version: int) -> bytes:
-        """The response body of a version that the gateway reads, for a client that connects to
-        this target."""
+        """The response body in ``version``, which the gateway has to be able to read, for a client
+        that connects to this target."""
         served = self._served(listener, target)
         key = version, *map(id, served)
         if key not in self._bodies:
             if len(self._bodies) >= MOST_BODIES:
                 self._bodies.clear()
             node, *reach = served
-            # What the body is made of is kept with it, so that no other object gets its id.
+            # Kept beside the body, because the key has their ids: no other object gets such an id
+            # while they are alive.
             self._bodies[key] = served, api_versions.in_tree(version, node, reach, APIS, DIVIDED)
         return self._bodies[key][1]
 
     def _served(self, listener: Listener, target: Target) -> list[Any]:
-        """The ApiVersionsResponse of the target; behind it, in a tree, those of all clusters that
-        the listener's clients can reach. A cluster that was never reached tells those of others."""
+        """The ApiVersionsResponse of the target, and behind it, in a tree, of each cluster that the
+        listener's clients can reach. If the target's cluster was never reached, another cluster's
+        response stands in for it."""
         volumes = self._volumes
         node = volumes.of_target(listener.name, target).cluster.served_by(target.node_id)
         told = [each.cluster.served for each in volumes if each.cluster.served is not None]
@@ -80,7 +83,7 @@ class EarlyVersions:
 
 
 class Admission:
-    """Admits the clients of one worker to its volumes."""
+    """Admits the clients of a worker to its volumes."""
 
     def __init__(self, hub: AdmittingHub, config: Config, volumes: Volumes, counts: Counts) -> None:
         self._hub = hub
@@ -107,7 +110,8 @@ class Admission:
     # -- coming in ---------------------------------------------------------------------------------
 
     def accept(self, listener: Listener, target: Target) -> asyncio.Protocol:
-        """The client's side of a new connection to the port, or the name, of a target."""
+        """Make the protocol of a client that connects to the port, or the host name (SNI), of a
+        target."""
         if listener.sasl is None:
             return self._connection(listener, target, None)
         max_bytes = self.logins.limits.max_bytes
@@ -139,16 +143,17 @@ class Admission:
         )
 
     def identified(self, connection: Connection, identity: Identity) -> None:
-        """From here on a connection has this identity, and its access."""
+        """Give a connection this identity, and the access that belongs to it. If the identity has
+        become invalid during the login, close the connection."""
         state = connection.session.state
         state.identify(identity, self._access_of(connection, identity))
         self.logins.identified(connection, identity)
         gone = self.logins.why_not(connection.listener, identity)
-        if gone is not None:  # while it was logging in
+        if gone is not None:  # it became invalid during the login
             self.revoke(connection, gone)
 
     def _connection(self, listener: Listener, target: Target, login: Login | None) -> Connection:
-        """A connection of a client that has logged in, or need not."""
+        """Make the connection of a client that has logged in, or whose listener needs no login."""
         source = FlowSource(listener.name, ANONYMOUS.principal, "", "", "", "")
         volume = self._volumes.of_target(listener.name, target)
         access = self._volumes.access(volume, listener.name, ANONYMOUS, "")
@@ -178,9 +183,9 @@ class Admission:
     # -- staying -----------------------------------------------------------------------------------
 
     def review(self) -> None:
-        """Close every connection whose right to stay has ended; give the others their access of
-        now. What they have in flight is checked within one budget of all of them together, and the
-        rest of it in slices."""
+        """Close every connection whose identity is no longer valid, and give the others their
+        current access. Requests in flight are checked again, within a budget for all connections
+        together, and in slices if that is spent."""
         budget = Budget()
         for connection in list(self._hub.connections):
             guard(connection, partial(self._review, connection, budget))
@@ -202,18 +207,19 @@ class Admission:
             connection.see(access, budget)
 
     def revoke(self, connection: Connection, reason: str) -> None:
-        """Close a connection whose right to stay has ended."""
+        """Audit and close a connection whose identity is no longer valid."""
         self._audit.connection_revoked(connection.session.state.source, reason)
         connection.reset(reason)
 
     def session_expired(self, connection: Connection) -> None:
-        """Close a connection on which a request came after the end of its login. What came before
-        it has been answered, and a broker carries out what has no response."""
+        """Close a connection that has received a request after its login expired. Requests before
+        it have been answered, or have no response, and the broker goes on to carry these out."""
         self._audit.connection_revoked(connection.session.state.source, SESSION_EXPIRED)
         connection.close(SESSION_EXPIRED)
 
     def reauthenticated(self, connection: Connection) -> None:
-        """A re-authentication has gone on, and perhaps ended (KIP-368)."""
+        """If the connection's re-authentication is over (KIP-368), apply its result: the new
+        identity, or the end of the connection."""
         state = connection.session.state
         reauth = state.reauth
         if reauth is None or not reauth.over:

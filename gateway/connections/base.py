@@ -1,4 +1,4 @@
-"""The client connections of a worker: common to those that log in, and those that are in."""
+"""The base of client connections, whether they log in or have been admitted."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gateway.peers import address_text, host_text
 
 
 class BaseHub(Protocol):
-    """The worker that a connection is in (``clients.Clients``)."""
+    """The owner of a connection, such as a worker's ``clients.Clients``."""
 
     def note_close(
         self,
@@ -27,7 +27,7 @@ class BaseHub(Protocol):
         ...
 
     def spawn(self, owner: Guarded, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run the cold part of a connection; if it fails, ``owner`` is closed."""
+        """Run work of a connection in a task; if it fails, ``owner`` is closed."""
         ...
 
 
@@ -38,9 +38,10 @@ class Abortable(Protocol):
 
 
 class BaseConnection(asyncio.Protocol):
-    """The client's side. ``node_id`` is the broker it is for; None on a bootstrap port.
+    """The client's side of a connection. ``node_id`` is the broker that its port stands for, or
+    None on a bootstrap port.
 
-    ``client_address`` is ``host:port``, ``host`` the IP address as ACLs write it.
+    ``client_address`` is ``host:port``, and ``host`` is the IP address as ACLs write it.
     """
 
     __slots__ = (
@@ -65,7 +66,7 @@ class BaseConnection(asyncio.Protocol):
         self._task: asyncio.Task[None] | None = None
 
     def take_over(self, transport: asyncio.BaseTransport) -> asyncio.Transport:
-        """Keep the client's transport, and its address."""
+        """Store the client's transport, and its address."""
         self._transport = cast(asyncio.Transport, transport)
         peer = transport.get_extra_info("peername")
         self.client_address = address_text(peer)
@@ -73,12 +74,12 @@ class BaseConnection(asyncio.Protocol):
         return self._transport
 
     def close(self, reason: str, *, quietly: bool = False, error: Exception | None = None) -> None:
-        """Close both sides, with one log line that names client and reason; with the traceback of
-        ``error``, if that is why."""
+        """Close both sides, and log the client and the reason, with the traceback of ``error`` if
+        that is the cause."""
         raise NotImplementedError
 
     def fail(self, error: Exception) -> None:
-        """Close both sides at once: a callback, or a task, of this connection has failed."""
+        """Close both sides at once after a callback or a task of this connection has failed."""
         transport, broker = self._transport, self._broker
         close_failed(lambda reason: self.close(reason, error=error), error)
         self._transport = None
@@ -88,7 +89,7 @@ class BaseConnection(asyncio.Protocol):
             broker.abort()
 
     async def _connect(self, open_broker: Callable[[], Awaitable[None]]) -> None:
-        """The task that connects to the broker."""
+        """Connect to the broker; if that fails, close the connection."""
         try:
             await open_broker()
         except (OSError, ClusterUnreachable) as error:

@@ -1,11 +1,11 @@
-"""Room for clients' connections at one broker, shared between tenants.
+"""Room for clients' connections at a broker, shared between tenants.
 
-To a broker all clients of a gateway come from one address, so a limit of the broker for an address
-(``max.connections.per.ip``, KIP-402) would let one client lock all others out. So no tenant has
-more than a share of a limit that is known, and where the limit is reached the tenant with the most
-connections gives one up that is idle, as a broker itself closes the least recently used connection
-for one of its inter-broker listener. Clients connect again when they need to, as after the broker's
-``connections.max.idle.ms``.
+To a broker all clients of a gateway have the same address, so under the broker's limit for an
+address (``max.connections.per.ip``, KIP-402) a single client could lock all others out. So if a
+limit is known, no tenant gets more than a share of it, and if the limit is reached, the tenant with
+the most connections gives up an idle connection. A broker does the same: it closes its least
+recently used connection to accept an inter-broker connection. Clients connect again when they need
+to, as after the broker's ``connections.max.idle.ms``.
 
 A limit is known from the configuration, or because the broker has just closed a new connection
 without a byte while others stayed open.
@@ -23,38 +23,42 @@ from gateway.connections.closing import GAVE_WAY, guard
 from gateway.connections.tenants import NoRoom, RoomClient, Tenant
 
 LEARNED_SECONDS: Final = 60.0
-"""How long a limit is taken for true after the broker refused a connection."""
+"""Seconds for which a limit is assumed after a broker closed a new connection without a byte."""
 
 AT_ONCE_SECONDS: Final = 0.25
-"""A broker closes a connection beyond a number when it accepts it, one beyond an address's creation
-rate only after a throttle time (KIP-612), which says nothing of how many it takes."""
+"""Seconds in which a broker closes a connection beyond its maximum. It closes a connection beyond
+an address's creation rate only after a throttle time (KIP-612), and that does not show how many
+connections it accepts."""
 
 NEW_SECONDS: Final = 5.0
-"""A broker that closes a connection for a limit does so within its quota's window of a second."""
+"""Seconds for which a connection is new: a broker that closes a connection for a limit does so
+within its quota's window of a second."""
 
 ROOM_SECONDS: Final = 0.1
-"""For the broker to notice that a connection has been closed for another one."""
+"""Seconds for a broker to notice that a connection was closed to make room for another."""
 
 IDLE_SECONDS: Final = 2.0
-"""How long a connection that gives way has been idle at least: a client sends a request sooner on
-one that it has just used, and would lose it. A sweep notes once a second what is in use."""
+"""Seconds for which a connection must have been idle before it gives way. A client is likely to
+send a request sooner on a connection that it has just used, and would lose it. A sweep notes once a
+second which connections are in use."""
 
 LOOKED_AT: Final = 256
-"""Connections of a tenant that are looked at for one that is idle."""
+"""Connections that are looked at, at most, to find an idle connection of a tenant."""
 
 NONE_OF_MINE: Final = -1
 
 
 class Limits(NamedTuple):
-    """``most`` are the connections to a broker that a worker may have for its clients; None: as
-    many as the broker takes. ``share`` is the part of them that one tenant may have."""
+    """A worker's limits on its clients' connections to a broker."""
 
+    # Connections in all, or None for as many as the broker accepts.
     most: int | None = None
+    # The part of the limit that a tenant may have.
     share: float = 0.5
 
 
 class Place:
-    """One broker connection of a client, from before it is opened until it is closed."""
+    """A broker connection of a client, from before it is opened until it is closed."""
 
     __slots__ = ("_room", "answered", "client", "made_room", "since", "tenant", "used_at")
 
@@ -68,54 +72,56 @@ class Place:
 
     @property
     def is_new(self) -> bool:
-        """Whether the broker may close it for a limit of its own, not for having been idle."""
+        """Whether the connection is so new that the broker may still close it for a limit."""
         return self._room is not None and self._room.clock() < self.since + NEW_SECONDS
 
     def begins(self) -> None:
-        """The opening begins only now."""
+        """Note that the connection begins to be opened only now."""
         if self._room is not None:
             self.since = self._room.clock()
 
     def heard(self) -> None:
-        """The broker has sent something, so it has let the connection in."""
+        """Note that the broker has sent something, so that it has accepted the connection."""
         if not self.answered:
             self.answered = True
             if self._room is not None:
                 self._room.note_accepted(self)
 
     def refused(self) -> bool:
-        """The broker has closed the connection without a byte. True: another one is closed for it,
-        so that it is worth another try after :data:`ROOM_SECONDS`."""
+        """Note that the broker closed the connection without a byte. Returns whether an idle
+        connection was closed to make room, so that another attempt after :data:`ROOM_SECONDS` may
+        succeed."""
         return self._room is not None and not self.answered and self._room.note_refused(self)
 
     def used(self) -> None:
-        """The connection is in use: others are idle for longer."""
+        """Note that the connection is in use, so that it is the last of its tenant to give way."""
         if self._room is not None:
             self._room.used(self)
 
     def hand_over(self, client: RoomClient) -> None:
-        """A login is over: from here on the client is known."""
+        """Give the place to ``client``, whose principal is known now that the login is over."""
         room = self._room
         if room is not None:
             room.hand_over(self, client)
 
     def ended(self) -> None:
-        """The broker has ended the connection that it had let in."""
+        """Note that the broker ended the connection after it had accepted it."""
         if self.answered and self._room is not None:
             self._room.note_ended()
 
     def leave(self) -> None:
-        """The connection is closed; does nothing if it has left before."""
+        """Release the place of a connection that is closed; does nothing if it was released
+        before."""
         room, self._room = self._room, None
         if room is not None:
             room.remove(self)
 
 
 class BrokerRoom:
-    """The connections of one worker's clients to one broker. ``clock`` tells seconds.
+    """The connections of a worker's clients to a broker. ``clock`` returns seconds.
 
-    The counts only grow: of new connections that the broker has ``accepted`` and ``refused``, that
-    were ``rejected`` here, and of connections that ``gave_way``.
+    Four counts only grow: new connections that the broker ``accepted``, or closed without a byte
+    (``refused``), connections that were ``rejected`` here, and idle connections that ``gave_way``.
     """
 
     def __init__(
@@ -124,7 +130,8 @@ class BrokerRoom:
         clock: Callable[[], float] = monotonic,
         ask_others: Callable[[Tenant, int], None] = lambda tenant, mine: None,
     ) -> None:
-        """``ask_others`` lets other workers make room for a tenant with so many connections."""
+        """``ask_others`` requests room from the other workers for a tenant, with the number of its
+        connections here."""
         self.clock = clock
         self._ask_others = ask_others
         self.accepted = self.refused = self.rejected = self.gave_way = 0
@@ -134,19 +141,20 @@ class BrokerRoom:
         self._opening: dict[Place, None] = {}
         self._learned: int | None = None
         self._learned_until = 0.0
-        self._contended = False  # others want in where one tenant has the most
+        self._contended = False  # other tenants need room while a tenant has the most connections
 
     def __len__(self) -> int:
         return self._count
 
     @property
     def open(self) -> int:
-        """The connections that the broker has let in."""
+        """The number of connections that the broker has accepted."""
         return self._count - len(self._opening)
 
     @property
     def waits_since(self) -> float | None:
-        """Since when the broker has not answered the oldest connection that it has not let in."""
+        """When the oldest connection began that the broker should have answered and has not, or
+        None if there is no such connection."""
         for place in islice(self._opening, LOOKED_AT):
             if place.client.awaits_answer:
                 return place.since
@@ -154,7 +162,7 @@ class BrokerRoom:
 
     @property
     def limit(self) -> int | None:
-        """The connections that there can be, or None if not known."""
+        """The most connections that there can be, or None if no limit is known."""
         if self._learned is not None and self.clock() >= self._learned_until:
             self._forget()
         if self._learned is None or self._limits.most is None:
@@ -162,7 +170,7 @@ class BrokerRoom:
         return min(self._learned, self._limits.most)
 
     def enter(self, client: RoomClient) -> Place:
-        """A place for a connection that is about to be opened. Raises NoRoom."""
+        """Take a place for a connection that is about to be opened. Raises NoRoom."""
         limit, tenant, made_room = self.limit, client.tenant, False
         if limit is not None:
             mine = len(self._places.get(tenant, ()))
@@ -181,8 +189,9 @@ class BrokerRoom:
         return place
 
     def _has_share(self, mine: int, limit: int) -> bool:
-        """Of a limit that was learned a share counts only while others want in: a tenant that is
-        alone may try for itself what the broker takes."""
+        """Whether a tenant with ``mine`` connections has its share. The share of a learned limit
+        counts only if other tenants need room, because a tenant that is alone may try how many
+        connections the broker accepts."""
         if self._limits.most is not None and mine >= self._share_of(self._limits.most):
             return True
         return self._contended and mine >= self._share_of(limit)
@@ -191,19 +200,22 @@ class BrokerRoom:
         return max(1, int(limit * self._limits.share))
 
     def make_room(self) -> bool:
-        """Close an idle connection for one of the gateway's own."""
+        """Close an idle connection to make room for a connection of the gateway's own. Returns
+        whether an idle connection was found."""
         return self._make_room(None, NONE_OF_MINE)
 
     def make_room_for(self, tenant: Tenant, elsewhere: int) -> bool:
-        """Close an idle connection for a tenant at another worker, where it has some, too. The
-        broker has refused it with so many open from here."""
+        """Close an idle connection for a tenant of another worker, which has ``elsewhere``
+        connections there. The broker has closed a new connection of that tenant, so the number of
+        connections open from here is taken for the limit."""
         if self.open:
             self._learned, self._learned_until = self.open, self.clock() + LEARNED_SECONDS
         return self._make_room(tenant, elsewhere + len(self._places.get(tenant, ())))
 
     def _make_room(self, tenant: Tenant | None, mine: int) -> bool:
-        """Close the longest idle connection of the tenant with the most, if it still has more then
-        than one with ``mine`` has: it would be closed for the other in turn."""
+        """Close the longest idle connection of the tenant with the most connections. That tenant
+        has to keep more connections than the ``mine`` of the tenant that needs room, because the
+        two would otherwise close each other's connections in turn."""
         most = max(self._places, key=lambda each: len(self._places[each]), default=tenant)
         if most is None or most == tenant or len(self._places[most]) <= mine + 1:
             return False
@@ -212,7 +224,7 @@ class BrokerRoom:
         for place in islice(self._places[most], LOOKED_AT):
             client = place.client
             if place.used_at > long_ago:
-                return False  # the others have been used later
+                return False  # they are in order of use: the rest were used later
             if place.answered and client.idle:
                 place.leave()
                 guard(client, partial(client.give_way, GAVE_WAY))
@@ -223,7 +235,8 @@ class BrokerRoom:
     # -- called by places --------------------------------------------------------------------------
 
     def note_accepted(self, place: Place) -> None:
-        """The broker has let a connection in, so it takes as many as there are now."""
+        """Note that the broker accepted a connection, so that it accepts at least as many as are
+        open now."""
         del self._opening[place]
         self.accepted += 1
         self.used(place)
@@ -231,7 +244,8 @@ class BrokerRoom:
             self._forget()
 
     def note_refused(self, place: Place) -> bool:
-        """The broker has closed a connection without a byte. True: another one is closed for it."""
+        """Note that the broker closed a new connection without a byte. Returns whether an idle
+        connection was closed to make room for another attempt."""
         self.refused += 1
         now, mine = self.clock(), len(self._places[place.tenant]) - 1
         if now - place.since >= AT_ONCE_SECONDS:
@@ -245,8 +259,9 @@ class BrokerRoom:
         return False
 
     def note_ended(self) -> None:
-        """The broker ends what it had let in, as it does with all of it when it stops: then what it
-        refused just before is no limit."""
+        """Forget the learned limit when the broker ends a connection that it had accepted. A broker
+        that stops ends all of them, so the new connections that it closed just before do not show a
+        limit."""
         self._forget()
 
     def _forget(self) -> None:
@@ -254,12 +269,12 @@ class BrokerRoom:
         self._contended = False
 
     def add(self, place: Place) -> None:
-        """Count a place, as the one that was used last."""
+        """Count a place, as the most recently used place of its tenant."""
         self._places.setdefault(place.tenant, {})[place] = None
         self._count += 1
 
     def hand_over(self, place: Place, client: RoomClient) -> None:
-        """A place is another client's, perhaps another tenant's."""
+        """Move a place to another client, perhaps to another tenant."""
         was_opening = place in self._opening
         self.remove(place)
         place.client, place.tenant = client, client.tenant
@@ -268,14 +283,14 @@ class BrokerRoom:
         self.add(place)
 
     def used(self, place: Place) -> None:
-        """Others of its tenant are idle for longer."""
+        """Make a place the most recently used place of its tenant."""
         line = self._places[place.tenant]
         del line[place]
         line[place] = None
         place.used_at = self.clock()
 
     def remove(self, place: Place) -> None:
-        """Count a place no more."""
+        """Stop counting a place."""
         line = self._places[place.tenant]
         del line[place]
         if not line:

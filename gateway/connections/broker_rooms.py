@@ -1,4 +1,4 @@
-"""The rooms at all brokers of one cluster, as one worker sees them."""
+"""The rooms of a worker at all brokers of a cluster."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from gateway.connections.tenants import Tenant, Wanted
 from gateway.counts import Counts
 
 ASK_SECONDS: Final = 0.2
-"""Seconds between two times that other workers are asked for room at a broker: all of them give a
-connection up each time."""
+"""Seconds between two requests for room at a broker to the other workers: every worker gives up a
+connection for each request."""
 
 REFUSALS: Final = "broker_refusals"
 
 
 def limits_of(settings: Settings, workers: int) -> Limits:
-    """A worker's part of what the gateway may have."""
+    """The limits of a worker: its part of the connections that the gateway may have to a
+    broker."""
     most = settings.max_connections_per_broker
     return Limits(
         most=None if most is None else max(1, most // workers),
@@ -32,7 +33,7 @@ def limits_of(settings: Settings, workers: int) -> Limits:
 
 
 class BrokerRooms:
-    """The rooms at the brokers of one cluster, by node id, and what operators are told of them."""
+    """The rooms at the brokers of a cluster, by node id, with their metrics and log lines."""
 
     def __init__(
         self,
@@ -41,7 +42,7 @@ class BrokerRooms:
         clock: Callable[[], float] = monotonic,
         ask_others: Callable[[Wanted], None] = lambda wanted: None,
     ) -> None:
-        """``ask_others`` lets the other workers make room (:meth:`make_room_for`)."""
+        """``ask_others`` requests room from the other workers (:meth:`make_room_for`)."""
         self._ask_others = ask_others
         self._asked_at: dict[int, float] = {}
         self.cluster = cluster
@@ -52,7 +53,7 @@ class BrokerRooms:
         cluster.security.on_unanswered.append(self.make_room_at)
 
     def of(self, node_id: int) -> BrokerRoom:
-        """The room at a broker."""
+        """The room at a broker; it is made at first use."""
         room = self._rooms.get(node_id)
         if room is None:
             room = BrokerRoom(self._limits, self._clock, partial(self._ask, node_id))
@@ -61,8 +62,8 @@ class BrokerRooms:
         return room
 
     def make_room_at(self, address: Address) -> None:
-        """A connection of the gateway's own was closed there without a byte: it is tried again, and
-        finds room then."""
+        """Make room at a broker that closed a connection of the gateway's own without a byte. The
+        gateway then connects again, and finds room."""
         for node_id, listed in self.cluster.brokers.items():
             if listed == address and node_id in self._rooms:
                 self._rooms[node_id].make_room()
@@ -80,7 +81,7 @@ class BrokerRooms:
             self._ask_others(Wanted(self.cluster.name, node_id, tenant, mine))
 
     def sweep(self, counts: Counts) -> None:
-        """Count and log what brokers did not let in. Called once a second."""
+        """Count and log the connections that brokers did not accept. Called once a second."""
         for node_id, refusals in list(self._refusals.items()):
             grown = refusals.sweep()
             counts.add(REFUSALS, (self.cluster.name, "closed"), grown.refused)
@@ -90,8 +91,8 @@ class BrokerRooms:
                 self._asked_at.pop(node_id, None)
 
     def gauges(self) -> Mapping[str, int]:
-        """How many brokers let no new connection in, and whether all of them do that while the
-        cluster is reachable, over older ones."""
+        """The number of brokers that accept no new connections, and whether that is all brokers
+        while the cluster is reachable over older connections."""
         locked = [node_id for node_id, one in self._refusals.items() if one.locked]
         all_of_them = bool(locked) and self.cluster.brokers.keys() <= set(locked)
         return {

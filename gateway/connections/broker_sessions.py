@@ -1,8 +1,8 @@
 """Connections to brokers for clients: opening them, and renewing their sessions (KIP-368).
 
-A broker that gives sessions an end closes a connection at the first request after it. So before
-it, between two of the client's requests, the gateway logs in once more. A sweep once a second
-finds whose turn it is: no connection has a timer of its own.
+If a broker limits sessions, it closes a connection at the first request after its session has
+expired. So the gateway logs in again before that, between two of the client's requests. A sweep
+once a second finds the connections that are due, so no connection has a timer of its own.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from gateway.connections.tenants import Refused, RoomClient
 from gateway.session.own_requests import ask
 
 SLOW_SECONDS: Final = 10.0
-"""Seconds that an opening takes, login included, until other brokers are preferred for clients that
-may go to any. Its own client may wait on."""
+"""Seconds, login included, after which a broker to which a connection is still being opened is
+avoided for clients that may go to any broker. The client of this connection may wait on."""
 
 SWEEP_SECONDS: Final = 1.0
 """Seconds between calls of :meth:`BrokerSessions.sweep`."""
 
 SHORTEST_SECONDS: Final = 1.1
-"""Seconds between two logins on one connection: brokers reject another within one second."""
+"""Seconds between two logins on a connection: brokers reject a second login within a second."""
 
 
 async def open_broker(
@@ -50,10 +50,10 @@ async def open_broker(
     """Connect to the broker that a client's port stands for, or to any on a bootstrap port, if
     there is room for the client.
 
-    ``take_over`` is given the node id, and the place that the connection has at the broker; see
-    :func:`gateway.brokers.opening.open_transport` for the rest. A broker that is not listed, or
-    does not accept where it is listed, is looked for in a new listing first. Raises OSError when
-    there is no such broker, or it does not accept, or there is no room.
+    ``take_over`` gets the node id and the place of the connection at the broker, and makes the
+    protocol; see :func:`gateway.brokers.opening.open_transport` for the rest. If the broker is not
+    listed, or does not accept at its listed address, the gateway looks for it in a new listing
+    first. Raises OSError if there is no such broker, it does not accept, or there is no room.
     """
     address: Address | None
     if node_id is None:
@@ -83,7 +83,8 @@ async def open_broker(
 
 
 async def _open_in_room(place: Place, open_connection: Callable[[], Awaitable[float]]) -> float:
-    """Open a connection, once more if another one is closed for it."""
+    """Open a connection. If the broker closes it without a byte and an idle connection could be
+    closed for it, try once more."""
     if place.made_room:
         await asyncio.sleep(ROOM_SECONDS)
     try:
@@ -107,11 +108,12 @@ async def _open_at(
     log_in_first: bool,
     address: Address,
 ) -> float:
-    """Connect to a broker at this address, in turn. Raises OSError, Refused among them.
+    """Connect to a broker at this address, when it is this connection's turn. Raises OSError, of
+    which Refused is a subclass.
 
-    There are turns where the broker itself answers while a connection is opened. Without TLS and a
-    login it is open as soon as the broker's system has put it into the backlog, which is in order,
-    and it is the client that waits for the broker.
+    Connections take turns only if the broker itself answers while a connection is opened. Without
+    TLS and a login, a connection is open as soon as the broker's system has put it into the
+    backlog, which is in order, and only the client waits for the broker.
     """
     host, port = address
     security = cluster.security
@@ -144,29 +146,30 @@ async def _open_at(
 
 
 class BrokerSessions:
-    """The client connections whose sessions at a broker end, and when each is renewed."""
+    """The client connections whose sessions at a broker expire, and when each is renewed."""
 
     def __init__(self) -> None:
         self._due: dict[Connection, tuple[float, Cluster]] = {}
 
     def opened(self, connection: Connection, cluster: Cluster, session_seconds: float) -> None:
-        """The gateway has logged in for this connection; ``session_seconds`` 0: for good."""
+        """Track a connection for which the gateway has logged in; ``session_seconds`` is 0 if the
+        session does not expire."""
         if session_seconds:
             wait = max(SESSION_USE * session_seconds - SWEEP_SECONDS, SHORTEST_SECONDS)
             self._due[connection] = monotonic() + wait, cluster
 
     def closed(self, connection: Connection) -> None:
-        """The connection is gone."""
+        """Stop tracking a connection that is gone."""
         self._due.pop(connection, None)
 
     def sweep(self, now: float) -> None:
-        """Renew what is due by ``now``, of the monotonic clock."""
+        """Renew the sessions that are due at ``now``, a time of the monotonic clock."""
         for connection in [one for one, (due, _) in self._due.items() if due <= now]:
             _, cluster = self._due.pop(connection)
             connection.interject(partial(self._renew, connection, cluster))
 
     async def _renew(self, connection: Connection, cluster: Cluster) -> None:
-        """Log in once more, with the password of now. Raises BrokerError."""
+        """Log in again, with the current password. Raises BrokerError."""
         login = cluster.security.login()
         assert login is not None
         version = authenticate_version(cluster.api_versions)

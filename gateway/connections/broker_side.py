@@ -15,15 +15,16 @@ from gateway.exchanges.framing import Buffer
 from gateway.session.session import Session
 
 LINGER_SECONDS: Final = 60.0
-"""Longer than clients let a broker wait for its replicas (Produce: timeout_ms)."""
+"""Seconds that a connection lingers at most: longer than clients let a broker wait for its replicas
+(Produce: timeout_ms)."""
 
 MAX_LINGERING: Final = 1_000
-"""At once. Each keeps a connection to a broker for a minute at most, so clients that come and go
-could hold as many as they like."""
+"""Connections of a worker that may linger at once. Each holds a broker connection for up to a
+minute, so without a limit clients that connect and leave could hold any number."""
 
 
 class ClientSide(Protocol):
-    """The client's side, as far as the broker's side calls it (``connection.Connection``)."""
+    """The methods of the client's side that the broker's side calls (``connection.Connection``)."""
 
     session: Session
 
@@ -39,12 +40,13 @@ class ClientSide(Protocol):
 
 
 class BrokerSide(asyncio.Protocol):
-    """The broker's side of a connection.
+    """The broker's side of a client connection.
 
-    It may outlive the client's: a producer that wants no responses (acks=0) sends and leaves, but a
-    broker reads no further once it cannot write a response, which it has to where acks were raised.
-    And a topic that is moved or deleted waits for what was sent to it: a response tells when that
-    is done, an end does not. ``place`` is the connection's at the broker, which leaves with it.
+    It may outlive the client's side. A producer that wants no responses (acks=0) sends and leaves,
+    but a broker stops reading if it cannot write a response, and it has to write responses if acks
+    were raised. A topic that is moved or deleted also waits for the requests that were sent to it:
+    a response shows that a broker is done, but the end of a connection does not. ``place`` is the
+    connection's place at the broker, which is released with it.
     """
 
     __slots__ = ("_client", "_held", "_lingering", "_place", "_transport", "_unheard")
@@ -64,7 +66,7 @@ class BrokerSide(asyncio.Protocol):
         self._client.broker_connected(self)
 
     def data_received(self, data: bytes) -> None:
-        """Responses, or pieces of them."""
+        """Take responses, or pieces of them."""
         if self._unheard:
             self._heard()
         self._client.broker_data(data)
@@ -88,8 +90,9 @@ class BrokerSide(asyncio.Protocol):
             self._place.heard()
 
     def _was_refused(self) -> bool:
-        """Whether the broker has not let the connection in. It also closes one without a byte for a
-        request that has no response (acks=0)."""
+        """Whether the broker closed the connection without accepting it. If a request without a
+        response (acks=0) is under way, the broker may have closed the connection for that, so this
+        returns False."""
         place = self._place
         if place is None or not place.is_new or self._client.session.unsettled:
             return False
@@ -97,7 +100,7 @@ class BrokerSide(asyncio.Protocol):
         return True
 
     def used(self) -> None:
-        """The connection was in use lately."""
+        """Note that the connection was in use recently."""
         if self._place is not None:
             self._place.used()
 
@@ -115,12 +118,12 @@ class BrokerSide(asyncio.Protocol):
         self._client.broker_full(False)
 
     def write(self, pieces: list[Buffer]) -> None:
-        """Send what the session made."""
+        """Send the session's frames to the broker."""
         if self._transport is not None:
             write(self._transport, pieces)
 
     def hold(self, held: bool) -> None:
-        """Stop reading, or go on with it."""
+        """Stop reading from the broker, or resume."""
         if held is not self._held and self._transport is not None:
             self._held = held
             if held:
@@ -136,13 +139,14 @@ class BrokerSide(asyncio.Protocol):
 
     @guarded
     def reset(self) -> None:
-        """End the connection so that the broker drops the requests that it has not begun with."""
+        """Reset the connection, so that the broker drops the requests that it has not begun
+        with."""
         if self._transport is not None:
             reset(self._transport)
         self.abort()
 
     def abort(self) -> None:
-        """Close it at once, lingering or not."""
+        """Close the connection at once, even if it lingers."""
         self._leave()
         lingering, self._lingering = self._lingering, None
         transport, self._transport = self._transport, None
@@ -154,23 +158,24 @@ class BrokerSide(asyncio.Protocol):
             self._client.lingered()
 
     def fail(self, error: Exception) -> None:
-        """A callback has failed: both sides close."""
+        """Close both sides after a callback has failed."""
         self._client.fail(error)
 
     @property
     def lingering(self) -> bool:
-        """True while the broker's side goes on without its client."""
+        """Whether the broker's side goes on without its client."""
         return self._lingering is not None
 
     def linger(self) -> None:
-        """The client is gone: read the responses that the broker still owes, and send what is held
-        behind them; then close."""
+        """Go on without the client: read the responses that the broker still owes, send the
+        requests that are held behind them, then close."""
         self.hold(False)
         loop = asyncio.get_running_loop()
         self._lingering = loop.call_later(LINGER_SECONDS, self.reset)
 
     def prove(self) -> bool:
-        """Ask for a response behind requests that have none; see ``Requests.prove``."""
+        """Send a request whose response shows that the silent requests before it were carried out;
+        see ``Requests.prove``."""
         session = self._client.session
         asked = session.prove()
         if asked:
@@ -180,7 +185,7 @@ class BrokerSide(asyncio.Protocol):
 
     @guarded
     def end_if_answered(self) -> None:
-        """Close it, if it lingers, unless there is still something to wait for."""
+        """Close the connection if it lingers and nothing is left to wait for."""
         session = self._client.session
         if session.owing or session.waiting is not None:
             return
@@ -189,7 +194,7 @@ class BrokerSide(asyncio.Protocol):
 
     @guarded
     def end_lingering(self) -> None:
-        """Close it now, if it lingers."""
+        """Close the connection now; does nothing unless it lingers."""
         lingering, self._lingering = self._lingering, None
         if lingering is not None:
             lingering.cancel()
@@ -198,15 +203,16 @@ class BrokerSide(asyncio.Protocol):
 
 
 class Lingering:
-    """The connections of one worker that wait for a broker after their clients have gone."""
+    """The connections of a worker that still wait for a broker although their clients have
+    gone."""
 
     def __init__(self, most: int = MAX_LINGERING) -> None:
         self._most = most
         self._clients: dict[ClientSide, None] = {}
 
     def add(self, client: ClientSide) -> None:
-        """The broker's side of a connection goes on alone. Where too many do, the oldest one ends
-        of the principal, or address, that has most of them."""
+        """Track a connection whose broker's side goes on alone. If there are too many, find the
+        principal or address with the most, and reset its oldest."""
         self._clients[client] = None
         if len(self._clients) > self._most:
             whose, _ = Counter(each.tenant for each in self._clients).most_common(1)[0]

@@ -1,4 +1,4 @@
-"""The client connections of one worker: every one that is open, and what they share."""
+"""The client connections of a worker that are open, and the state that they share."""
 
 from __future__ import annotations
 
@@ -48,18 +48,20 @@ log = logging.getLogger(__name__)
 CUT_OFF: Final = "cut off from the cluster"
 
 PIECE: Final = 200
-"""Connections that a drain finishes in one round of the event loop: some 1 ms."""
+"""Connections that a drain finishes in a round of the event loop, which takes some 1 ms."""
 
 LEFT_SECONDS: Final = 0.3
-"""How long a connection stays open after its client was first sent on: time enough to ask for
-metadata, be it there. Clients that know a broker by its id alone go on using it until it is closed
-(Java)."""
+"""Seconds for which a connection stays open after its client was first directed to another gateway,
+so that the client has time to request metadata. Clients that know a broker only by its id (Java) go
+on using the connection until it is closed."""
 
 
 class Clients:
-    """All client connections of one worker. ``busy`` holds those with flows since the last
-    collection, ``broker_heard`` whether a broker has sent anything since ``take_heard``; ``counts``
-    gets what is counted of them besides."""
+    """All client connections of a worker.
+
+    ``busy`` are the connections with flows since the last collection. ``broker_heard`` is whether a
+    broker has sent anything since ``take_heard``. ``counts`` gets the other counts of connections.
+    """
 
     def __init__(
         self,
@@ -115,25 +117,27 @@ class Clients:
         )
 
     async def stop(self) -> None:
-        """Accept no more, and close all connections at once."""
+        """Stop accepting clients, and close all connections at once."""
         self.listeners.stop()
         await self.logins.stop()
         for connection in list(self.connections):
             guard(connection, partial(connection.close, "gateway stops", quietly=True))
 
     def refuse(self) -> None:
-        """Accept no more, and close all connections at once, until the listeners start again."""
+        """Stop accepting clients, and close all connections at once, until the listeners start
+        again."""
         self.listeners.stop()
         self.logins.close_logins(CUT_OFF)
         for connection in list(self.connections):
-            # What they have under way may not be allowed any more when a broker gets to it.
+            # Reset: a request in flight may not be allowed any more when a broker begins with it.
             guard(connection, partial(connection.reset, CUT_OFF, quietly=True))
 
     async def drain(self, seconds: float, leaving: float = 0.0) -> None:
-        """Accept no more, and respond to the requests in flight, for at most ``seconds``.
+        """Stop accepting clients, and respond to the requests in flight, for at most ``seconds``.
 
-        Where clients can go on at another gateway they are sent there for ``leaving`` seconds
-        first, while all else is as always. After that nothing waits for what a broker holds back.
+        If clients can go on at another gateway, they are directed to it for ``leaving`` seconds
+        first, and served as usual meanwhile. After that no connection waits for a response that a
+        broker may hold back.
         """
         time = asyncio.get_running_loop().time
         began = time()
@@ -142,7 +146,7 @@ class Clients:
             await asyncio.sleep(0.02)
         self.listeners.stop()
         while True:
-            # Time and again: some were accepted before, and come only now.
+            # Repeated: clients that were accepted before may begin their login only now.
             self.logins.close_logins(DRAINED)
             open_now = list(self.connections)
             for start in range(0, len(open_now), PIECE):
@@ -155,8 +159,8 @@ class Clients:
             log.warning("%d connections were still busy after the drain", len(self.connections))
 
     def _send_on(self) -> None:
-        """Close what clients have left, and let the others leave that the other gateway has a place
-        for."""
+        """Close the connections that clients have left, and direct the other clients to the other
+        gateway, if it has addresses for their listener."""
         long_ago = monotonic() - LEFT_SECONDS
         left = []
         for connection in self.connections:
@@ -188,7 +192,7 @@ class Clients:
         return heard
 
     def take_flows(self) -> tuple[list[Flow], Collection[NeededAcl]]:
-        """The flows since the last call, and the ACLs that they needed."""
+        """The flows since the last call, and the ACLs that allowed their operations."""
         flows: list[Flow] = []
         for connection in list(self.busy):
             guard(connection, partial(_take_flows, connection, flows))
@@ -202,7 +206,7 @@ class Clients:
         return flows, acls
 
     def count_open(self) -> dict[str, int]:
-        """The number of open connections by listener, with logins under way."""
+        """The number of open connections by listener, including logins under way."""
         count = {name: self.logins.under_way(name) for name in self._listener_names}
         for connection in self.connections:
             count[connection.listener] += 1
@@ -211,23 +215,24 @@ class Clients:
     # -- called by connections ----------------------------------------------------------------
 
     def arrived(self, login: LoginConnection) -> None:
-        """A client of a listener with SASL connected."""
+        """Track a client that has connected to a listener with SASL."""
         self._counts.add("connections", (login.listener,), 1)
         self.logins.arrived(login)
 
     def opened(self, connection: Connection, transport: asyncio.BaseTransport) -> None:
-        """A client is in: it has authenticated, or need not."""
+        """Track a client that has authenticated, or whose listener needs no login."""
         self.connections.add(connection)
         self._silent.add(connection)
         connection.session.watch_held(connection)
         identity, listener = connection.session.state.identity, connection.listener
-        if listener not in self.logins.sasl:  # where it was counted when it arrived
+        if listener not in self.logins.sasl:  # with SASL, it was counted when it arrived
             self._counts.add("connections", (listener,), 1)
             identity = identity_of(transport)
         self.admission.identified(connection, identity)
 
     def closed(self, connection: Connection) -> None:
-        """A client connection is gone; what it counted is collected with the next report."""
+        """Stop tracking a connection that is gone; its counts are collected with the next
+        report."""
         self.under_way.ended(connection)
         self.connections.discard(connection)
         self._silent.remove(connection)
@@ -237,11 +242,12 @@ class Clients:
         self.logins.closed(connection)
 
     def heard(self, connection: Connection) -> None:
-        """A client that has no broker connection has sent something."""
+        """Note that a client without a broker connection has sent something, so it is silent no
+        longer."""
         self._silent.add(connection)
 
     def holds_more(self, connection: Connection, change: int) -> None:
-        """A connection holds so many bytes more, or less, of a request that is incomplete."""
+        """Note that a connection holds ``change`` bytes more, or fewer, of incomplete requests."""
         self._incomplete[connection.listener].add(connection, change)
 
     def note_close(
@@ -257,21 +263,21 @@ class Clients:
         self._close_log.note(listener, address, reason, quietly=quietly, error=error)
 
     def _make_room(self, listener: str) -> None:
-        """Close a connection of a full listener: the longest silent, before its login or after."""
+        """Close the longest silent connection of a full listener, preferably before its login."""
         if not self.logins.unauthenticated[listener].make_room():
             self._silent.make_room(listener)
 
     def _rejected(
         self, listener: Listener, address: str, reason: str, error: Exception | None
     ) -> None:
-        """A client was not let in; it never was a connection."""
+        """Note that a client was closed before it had a connection."""
         self._close_log.note(listener.name, address, reason, quietly=False, error=error)
         if reason.startswith((FAILED, NO_PRINCIPAL)):
             self._audit.authentication_failed(listener.name, address, MECHANISM, None, reason)
 
     async def connect_broker(self, connection: Connection) -> None:
         """Connect a client to its broker. Raises OSError."""
-        self._silent.remove(connection)  # from here on the broker's own idle limit holds
+        self._silent.remove(connection)  # from here on the broker closes it when idle
         volume = self.volumes.of(connection.session.state.worker)
         cluster, rooms = volume.cluster, self.rooms[volume.path]
 
@@ -291,7 +297,7 @@ class Clients:
                 rooms.make_room_for(wanted)
 
     async def connect_login(self, login: LoginConnection) -> None:
-        """Connect a client that logs in to the broker that decides on it. Raises OSError."""
+        """Connect a client to the broker that decides on its login. Raises OSError."""
         volume = self.volumes.of_listener(login.listener)
         cluster, rooms = volume.cluster, self.rooms[volume.path]
 
@@ -305,7 +311,8 @@ class Clients:
         return self.listeners.addresses(listener, path)
 
     async def perform(self, session: Session, work: Waiting) -> bytes | None:
-        """Do what a session waits for; returns the response body, where the gateway makes one."""
+        """Do the work that a session waits for. Returns the response body if the gateway makes
+        it."""
         if isinstance(work, Refresh):
             await self._refresh(session.state.worker, work)
         elif isinstance(work, Interlude):
@@ -324,9 +331,10 @@ class Clients:
         return None
 
     async def _refresh(self, state: WorkerState, what: Refresh) -> None:
-        """Read the cluster's topics, or the catalog, anew; an unreachable one changes nothing."""
+        """Read the catalog anew, and for ``TOPICS`` the cluster's topics too. If either is
+        unreachable, its last state stays."""
         readings = [state.catalog.refresh]
-        if what is Refresh.TOPICS:  # the catalog says whose they are
+        if what is Refresh.TOPICS:  # the catalog has their namespaces
             readings.append(self.volumes.of(state).cluster.refresh)
         await asyncio.gather(*map(_if_possible, readings))
 
@@ -343,9 +351,10 @@ async def _prepared(work: Prepare) -> None:
 
 
 async def _if_possible(read: Callable[[], Awaitable[None]]) -> None:
-    """Without news a request is decided by what was known last.
+    """Read; if that is not possible, the last known state stays, and requests are decided by it.
 
-    The reading begins in here: it must not have begun if the client is gone before this has.
+    The reading begins in this coroutine, because it must not have begun if the client is gone
+    before the task of this coroutine runs.
     """
     with suppress(ClusterUnreachable, CatalogUnavailable):
         await read()

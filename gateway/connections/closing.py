@@ -1,13 +1,13 @@
 """Why client connections close: the reasons, their count and log, and callbacks that fail.
 
-An event loop logs what a callback raises and goes on, so a connection would stay behind with both
-of its sockets open, and with nobody to close them. So a callback that fails, through whatever
-defect of ours, closes its connection: both sides, at once. That is counted and logged, with a
+An event loop logs an exception that a callback raises and goes on, so the connection would stay
+behind with both of its sockets open, and nothing would close them. So if a callback fails because
+of a defect of ours, its connection closes: both sides, at once. That is counted, and logged with a
 traceback, a few times a second.
 
-This is the one place that may catch any exception, with the two callbacks that carry the bytes
-(``Connection.data_received`` and ``Connection.broker_data``): there a call more would be paid for
-every read, and a ``try`` costs nothing.
+Only this module may catch any exception, and the two callbacks that carry the bytes
+(``Connection.data_received`` and ``Connection.broker_data``), because there every read would pay
+for another call, and a ``try`` costs nothing.
 """
 
 from __future__ import annotations
@@ -59,15 +59,15 @@ LOGGED_FEW_TIMES: Final = frozenset(
         INTERNAL,
     }
 )
-"""Kinds of reasons that clients can bring about as often as they like."""
+"""Kinds of reasons that clients can cause as often as they like."""
 
 LOGGED_A_SECOND: Final = 5
-"""Closed connections of each of those kinds that are logged between two collections, a second
-apart."""
+"""Closed connections of each kind in :data:`LOGGED_FEW_TIMES` that are logged between two
+collections, a second apart."""
 
 
 class CloseLog:
-    """Counts and logs why the client connections of one worker close."""
+    """Counts and logs why the client connections of a worker close."""
 
     def __init__(self, counts: Counts) -> None:
         self._counts = counts
@@ -81,9 +81,11 @@ class CloseLog:
         quietly: bool,
         error: Exception | None = None,
     ) -> None:
-        """A connection closes; the kind of its ``reason`` is what stands before the colon.
+        """Log and count that a connection closes; the kind of its ``reason`` is the text before the
+        colon.
 
-        ``error`` is the defect of the gateway that was the cause; its traceback is logged.
+        ``error`` is the exception if a defect of the gateway was the cause; its traceback is
+        logged.
         """
         kind = reason.partition(":")[0]
         count = self._counts.add("closes", (kind,), 1)
@@ -94,10 +96,10 @@ class CloseLog:
 
 
 class Guarded(Protocol):
-    """An owner of callbacks on the event loop."""
+    """An owner of callbacks on the event loop, such as a connection."""
 
     def fail(self, error: Exception) -> None:
-        """Close the connection, both sides of it, whatever state it is in."""
+        """Close both sides of the connection, in any state."""
         ...
 
 
@@ -108,7 +110,7 @@ Arguments = ParamSpec("Arguments")
 def guarded(
     callback: Callable[Concatenate[Owner, Arguments], None],
 ) -> Callable[Concatenate[Owner, Arguments], None]:
-    """A method that closes its connection if it fails, and raises nothing."""
+    """Decorate a method so that it raises nothing: if it fails, its connection closes."""
 
     @wraps(callback)
     def run(owner: Owner, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> None:
@@ -121,7 +123,7 @@ def guarded(
 
 
 def guard(owner: Guarded, step: Callable[[], object]) -> None:
-    """Do something for one connection of many; if it fails, that connection closes."""
+    """Do a step for one connection of many; if the step fails, that connection closes."""
     try:
         step()
     except Exception as error:  # noqa: BLE001 - the others' turns have to come
@@ -129,8 +131,8 @@ def guard(owner: Guarded, step: Callable[[], object]) -> None:
 
 
 def close_failed(close: Callable[[str], object], error: Exception) -> None:
-    """Close a connection that failed, with the reason; it may fail at that, too. Its sockets are
-    aborted afterwards."""
+    """Close a connection that failed, with the reason, and log the exception if closing fails, too.
+    The caller aborts its sockets afterwards."""
     try:
         close(internal_error(error))
     except Exception:
@@ -138,5 +140,6 @@ def close_failed(close: Callable[[str], object], error: Exception) -> None:
 
 
 def internal_error(error: Exception) -> str:
-    """The reason to close after a defect; the text of the error may hold a client's bytes."""
+    """The reason to close after a defect. It has the error's type only, because the error's text
+    may hold a client's bytes."""
     return f"{INTERNAL}: {type(error).__name__}"

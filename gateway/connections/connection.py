@@ -1,8 +1,8 @@
-"""One client connection and its broker connection, as callbacks on the event loop.
+"""A client connection and its broker connection, as callbacks on the event loop.
 
-Callback protocols, no streams: no task, timer or timeout per request. The broker connection is
-made when the client's first bytes arrive, so that health checks and port scans cost the broker
-nothing. What one side cannot take stops the reading of the other.
+These are callback protocols, not streams, so a request needs no task, timer or timeout. The broker
+connection is opened when the client's first bytes arrive, so that health checks and port scans cost
+the broker nothing. If a side cannot take more, the gateway stops reading from the other.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ Waiting: TypeAlias = Refresh | Prepare | Work | Interlude | Turn | Deciding
 
 
 class Hub(BaseHub, Protocol):
-    """The worker that a connection is in. ``busy`` holds those with flows since the last
-    collection, ``broker_heard`` is True once a broker has sent anything."""
+    """The worker that a connection belongs to. ``busy`` are the connections with flows since the
+    last collection, and ``broker_heard`` is True once a broker has sent anything."""
 
     turns: Turns
     doubts: Doubts
@@ -71,7 +71,7 @@ class Hub(BaseHub, Protocol):
 
 
 class Connection(BaseConnection):
-    """The client's side, once the client is known. ``closing``: it drains."""
+    """The client's side of a connection whose client may send requests. ``closing``: it drains."""
 
     __slots__ = (
         "_broker_full",
@@ -97,12 +97,12 @@ class Connection(BaseConnection):
         self._restoring: asyncio.Task[None] | None = None
         self._early: bytes = b""
         self._gone = False
-        # It left before there was a broker connection for what it had sent.
+        # The timer of a client that left before its requests had a broker connection.
         self._left: asyncio.TimerHandle | None = None
         self._connects_to_ask = False
         self._paused = False
         self._client_full = False
-        self._unread = False  # it sends, and does not read
+        self._unread = False  # the client sends, and does not read
         self._broker_full = False
 
     # -- the client's transport ---------------------------------------------------------------
@@ -116,7 +116,7 @@ class Connection(BaseConnection):
         self._hub.opened(self, transport)
 
     def data_received(self, data: bytes) -> None:
-        """Requests, or pieces of them. Until there is a broker connection they are kept."""
+        """Take requests, or pieces of them, and keep them until there is a broker connection."""
         try:
             if self._broker is None:
                 if self.session.state.tree is None:
@@ -145,7 +145,7 @@ class Connection(BaseConnection):
         self._balance()
 
     def holds_more(self, change: int) -> None:
-        """The session holds so many bytes more, or less, of a request that is incomplete."""
+        """Note that the session holds ``change`` bytes more, or fewer, of an incomplete request."""
         self._hub.holds_more(self, change)
 
     @property
@@ -157,14 +157,15 @@ class Connection(BaseConnection):
 
     @guarded
     def connection_lost(self, exc: Exception | None) -> None:
-        """The client closed the connection, or the gateway did."""
+        """Close the broker's side as well, unless it lingers. Either the client or the gateway has
+        closed."""
         self._gone = True
         if exc is not None:
             self._drop_task()
-        if self._transport is not None:  # else it was closed here
+        if self._transport is not None:  # else the gateway has closed it
             self._linger()
             if exc is not None:
-                # Load balancers look whether a port is open, and reset what they have opened.
+                # Not logged if it has sent nothing: a load balancer's check resets the connection.
                 self.close(f"client connection failed: {exc}", quietly=not self._heard)
             elif self.session.mid_request:
                 self.close("client closed in the middle of a request")
@@ -174,8 +175,8 @@ class Connection(BaseConnection):
             self._hub.closed(self)
 
     def _linger(self) -> None:
-        """Let the broker's side go on until it has carried out what the client has left behind, if
-        it has: if there is no broker connection yet, once there is."""
+        """Let the broker's side go on until it has carried out any requests that the client has
+        left behind. If there is no broker connection yet, wait until there is."""
         if self._broker is None:
             early = may_leave_behind(self._early)
             unsent = early or self.session.to_broker or self.session.owing
@@ -190,8 +191,8 @@ class Connection(BaseConnection):
                 self._broker.linger()
 
     def _go_on_alone(self) -> None:
-        """The client has left: what it had sent goes to the broker connection that is there now, or
-        is done without one. It ends when nothing is to be done any more."""
+        """Finish the requests of a client that has left, now that the broker connection is there or
+        the work that they waited for is done. Close if nothing is left to do."""
         if self._task is not None or self.session.waiting is not None:
             return
         self._is_left_no_more()
@@ -209,7 +210,7 @@ class Connection(BaseConnection):
 
     @guarded
     def pause_writing(self) -> None:
-        """The client reads slowly: read less from the broker."""
+        """Stop reading from the broker while the client reads slowly."""
         self._client_full = True
         self._balance()
 
@@ -222,7 +223,8 @@ class Connection(BaseConnection):
 
     @guarded
     def broker_connected(self, broker: BrokerSide) -> None:
-        """The broker connection is there: send what has come so far."""
+        """Send the requests that have arrived so far to the broker connection, which is open
+        now."""
         self._broker = broker
         if not self._connects_to_ask:
             self._task = None
@@ -239,7 +241,7 @@ class Connection(BaseConnection):
         self._balance()
 
     def broker_data(self, data: bytes) -> None:
-        """Responses, or pieces of them."""
+        """Take responses, or pieces of them."""
         self._hub.broker_heard = True
         try:
             self.session.broker_data(data)
@@ -258,16 +260,17 @@ class Connection(BaseConnection):
 
     @guarded
     def broker_full(self, full: bool) -> None:
-        """The broker reads slowly, or has caught up."""
+        """Stop reading from the client while the broker reads slowly."""
         self._broker_full = full
         self._balance()
 
     @guarded
     def broker_lost(self, exc: Exception | None) -> None:
-        """The broker closed the connection: so does the gateway, and the client reconnects."""
+        """Close the client's side after the broker has closed its own; the client reconnects."""
         reauth = self.session.state.reauth
         if reauth is not None and reauth.failed is not None:
-            return  # a broker closes at once when it rejects a login; the client hears it later
+            # A broker closes at once if it rejects a login; the client gets the rejection later.
+            return
         if isinstance(exc, Refused):
             self.close(f"{NO_ROOM}: {exc}", quietly=True)
             return
@@ -276,16 +279,16 @@ class Connection(BaseConnection):
 
     @guarded
     def interject(self, run: Callable[[], Awaitable[None]]) -> None:
-        """Let the gateway do something of its own at the broker, between two requests: requests
-        that come meanwhile wait. A BrokerError that it raises closes the connection."""
+        """Let the gateway do work of its own at the broker, between two requests of the client,
+        which wait meanwhile. If the work raises BrokerError, the connection closes."""
         if self._transport is not None:
             self.session.interject(Interlude(run))
             self._flush()
 
     async def ask(self, name: str, version: int, entity: Any) -> Any:
-        """The response entity to a request of the gateway's own (``name`` is Kafka's), while the
-        client's requests wait for it. In a tree there may be no broker connection yet. Raises
-        BrokerError."""
+        """Send a request of the gateway's own (``name`` is Kafka's), and return the response
+        entity. The client's requests wait for it. In a tree the broker connection may have to be
+        opened first. Raises BrokerError."""
         if self._broker is None:
             self._connects_to_ask = True
             try:
@@ -297,15 +300,16 @@ class Connection(BaseConnection):
         return await own_requests.ask(self.send_own, name, version, entity)
 
     def send_own(self, exchange: Exchange, request: bytes) -> None:
-        """During that: send a request frame of the gateway's own; see ``Session.ask``."""
+        """Send a request frame of the gateway's own, during :meth:`interject` or :meth:`ask`; see
+        ``Session.ask``."""
         self.session.ask(exchange, request)
         self._flush()
 
     @guarded
     def see(self, access: Access, budget: Budget) -> None:
-        """Go on with another access: the catalog has changed. If something in flight is not allowed
-        any more the connection ends before the broker does it, as far as it has not begun. What
-        the ``budget`` has no time for is checked later."""
+        """Use another access after a change of the catalog. If a request in flight is not allowed
+        any more, reset the connection, so that the broker does not begin with it. Requests for
+        which the ``budget`` has no time are checked later."""
         if not self.session.see(access, budget):
             self._end_denied()
         elif self.session.doubted:
@@ -319,43 +323,46 @@ class Connection(BaseConnection):
 
     @guarded
     def prove(self) -> None:
-        """See ``Requests.prove``."""
+        """Request a response behind requests that have no response; see ``Requests.prove``."""
         if self.session.prove():
             self._flush()
 
     @property
     def tenant(self) -> Tenant:
-        """Whose connection it is."""
+        """The tenant that the connection counts for at its broker."""
         return tenant_of(self.session.state.identity.principal, self.host)
 
     @property
     def idle(self) -> bool:
-        """Whether it may give way: nothing is under way, and nothing waits for the client."""
+        """Whether the connection may give way: no request is under way, and no response is
+        unread."""
         return self.session.idle and self._task is None and not self._client_full
 
     @property
     def awaits_answer(self) -> bool:
-        """Whether it has no broker connection yet, or a request is under way that brokers answer as
-        soon as they read it."""
+        """Whether there is no broker connection yet, or a request is under way that brokers answer
+        as soon as they read it."""
         return self._broker is None or self.session.awaits_answer
 
     def give_way(self, reason: str) -> None:
-        """Close it, so that others find room."""
+        """Close the connection to make room for another."""
         self.close(reason, quietly=True)
 
     def used(self) -> None:
-        """Note that the connection was in use lately."""
+        """Note that the connection was in use recently."""
         if self._broker is not None:
             self._broker.used()
 
     @property
     def read_slowly(self) -> bool:
-        """Whether so much waits for the client to read it that the broker is not read."""
+        """Whether so many responses wait for the client to read them that the broker is not
+        read."""
         return self._client_full
 
     @guarded
     def drop_client(self, reason: str) -> None:
-        """Close the client's side; the broker's goes on until it has carried out what there is."""
+        """Close the client's side. The broker's side goes on until it has carried out the requests
+        that it has."""
         transport = self._transport
         if transport is not None:
             self._linger()
@@ -363,7 +370,7 @@ class Connection(BaseConnection):
             transport.abort()
 
     def reset(self, reason: str, *, quietly: bool = False) -> None:
-        """Close the connection; the broker drops what it has not begun with."""
+        """Close the connection so that the broker drops the requests that it has not begun with."""
         if self._transport is None:
             self._report_left(reason, quietly=quietly)
             quietly = True
@@ -373,11 +380,11 @@ class Connection(BaseConnection):
 
     @guarded
     def finish(self, *, waits: bool = True) -> None:
-        """Drain: read no more requests; close as soon as those under way are answered; unless it
-        ``waits``, but for those that a broker may hold back."""
+        """Drain: read no more requests, and close once the requests under way are answered. Unless
+        it ``waits``, requests whose response a broker may hold back do not count."""
         self.closing = True
         if self._left:
-            return  # its client would not send it again
+            return  # its client has left, and would not send the requests again
         self.session.finish(waits=waits)
         self._balance()
         self._close_if_drained()
@@ -404,11 +411,12 @@ class Connection(BaseConnection):
                 self.lingered()
             if self._broker is not None:
                 self._broker.end_lingering()
-                self._broker.close()  # what came before its connection may have failed
+                self._broker.close()  # a request that came before its connection may have failed
             return
         self._hub.note_close(self, reason, quietly=quietly, error=error)
-        self._client_full = False  # what lingers is read on
-        ends_in_turn = reason in (DRAINED, SESSION_EXPIRED)  # responses before it are to be read
+        self._client_full = False  # a side that lingers is read on
+        # The client should read the responses before it.
+        ends_in_turn = reason in (DRAINED, SESSION_EXPIRED)
         if not ends_in_turn or not half_close(transport, self.connection_lost, self._paused):
             close(transport)
         if not self._left and (self._broker is None or not self._broker.lingering):
@@ -417,18 +425,18 @@ class Connection(BaseConnection):
             self._broker.close()
 
     def _report_left(self, reason: str, *, quietly: bool, error: Exception | None = None) -> None:
-        """Requests that the client has left behind have failed; this alone reports it."""
+        """Log the failure of requests that the client has left behind: nothing else reports it."""
         lingering = self._broker is not None and self._broker.lingering
         if (self._left or lingering) and not quietly:
             self._hub.note_close(self, reason, quietly=False, error=error)
 
     def _abandon(self) -> None:
-        """Both sides have ended: nothing is begun, and nothing waits, any more."""
+        """Drop all work of the connection, both sides of which have ended."""
         self._drop_task()
         restoring, self._restoring = self._restoring, None
         if restoring is not None:
             restoring.cancel()
-        self.session.abandon()  # a task that is cancelled before it begins does not
+        self.session.abandon()  # a task that is cancelled before it begins does not do this
 
     def _drop_task(self) -> None:
         task, self._task = self._task, None
@@ -438,7 +446,8 @@ class Connection(BaseConnection):
 
     @guarded
     def lingered(self) -> None:
-        """The broker's side has closed too, after it lingered."""
+        """Drop the rest of the connection after the broker's side, which lingered, has closed,
+        too."""
         self._abandon()
         self._hub.lingering.ended(self)
         if self._gone:
@@ -456,20 +465,20 @@ class Connection(BaseConnection):
             self.close(f"{reason}: {error}")
             return
         if client:
-            # What was decided before it is sent, as if it had come alone.
+            # Requests that were decided before it are sent, as if they had come alone.
             self.session.break_off()
             self._flush()
             self._linger()
         self.close(f"no answer fits: {error}")
 
     def _flush(self) -> None:
-        """Write what the session made, and begin what it waits for."""
+        """Write the session's requests and responses, and begin the work that it waits for."""
         session = self.session
         requests, responses = session.to_broker, session.to_client
         if requests:
             broker = self._broker
             if broker is None and (self._transport is not None or self._left):
-                self._begin_connecting()  # in a tree: what is written waits
+                self._begin_connecting()  # in a tree: the requests wait for it
             else:
                 if broker is not None:
                     broker.write(requests)
@@ -485,7 +494,7 @@ class Connection(BaseConnection):
             self._balance()
 
     def _balance(self) -> None:
-        """Read from each side only while the other, and the session, can take it."""
+        """Read from each side only while the other side, and the session, can take more."""
         hold = (
             self._broker_full
             or self._task is not None
@@ -503,14 +512,15 @@ class Connection(BaseConnection):
             self._broker.hold(self._client_full or self._restoring is not None)
 
     async def _restore(self) -> None:
-        """Restore long responses while others are served; the broker's next ones wait."""
+        """Restore long responses while other connections are served; the broker's next responses
+        wait."""
         try:
             while (restoring := self.session.restoring) is not None:
                 await in_slices(self._hub.turns, restoring.slices)
                 self.session.restored()
                 self._flush()
                 if self.session.restoring is not None:
-                    await self._hub.turns.next()  # it has had its first slice
+                    await self._hub.turns.next()  # the next response has had its first slice
         except ProtocolError as error:
             self._reject(error, client=self.session.reading_client)
         self._restoring = None
@@ -520,7 +530,7 @@ class Connection(BaseConnection):
         self._close_if_drained()
 
     async def _do(self, work: Waiting) -> None:
-        """Do what the session waits for, off the path of other connections' requests."""
+        """Do the work that the session waits for, beside other connections' requests."""
         body: bytes | None = None
         failed: Exception | None = None
         try:

@@ -1,8 +1,8 @@
-"""Requests in flight that have to be checked again, of all clients: one after the other, in slices.
+"""Requests in flight of all clients that have to be checked again, in turn and in slices.
 
-A change of the catalog concerns every connection at once. What it leaves doubted may be a long
-request of one of them or a short one of each of thousands, so all of them share one piece of work:
-a task for each would run them all in one round of the event loop.
+A change of the catalog concerns every connection at once. It may leave a long request of a single
+connection to check, or a short request of each of thousands, so all connections share a task: if
+each had its own, all tasks would run in the same round of the event loop.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from protocol.pausing import pause_point
 
 
 class Doubts:
-    """The connections and lanes of one worker whose session has ``doubted`` requests."""
+    """The connections and lanes of a worker whose session has ``doubted`` requests."""
 
     def __init__(self, turns: Turns, tasks: Tasks) -> None:
         self._turns = turns
@@ -27,8 +27,8 @@ class Doubts:
         self._checking = False
 
     def add(self, owner: Guarded, session: Session, end: Callable[[], None]) -> None:
-        """Check the doubted requests of an owner's session; ``end`` is called if one of them is not
-        allowed any more. If the check fails, the owner does."""
+        """Check the doubted requests of an owner's session, and call ``end`` if a request is not
+        allowed any more. If the check itself fails, ``owner.fail`` is called."""
         self._waiting[owner] = session, end
         if not self._checking:
             self._checking = True
@@ -44,7 +44,7 @@ class Doubts:
         while self._waiting:
             pause_point()
             owner, (session, end) = next(iter(self._waiting.items()))
-            # Before it is checked, since a change that comes meanwhile adds it once more.
+            # Removed before the check: a change that comes meanwhile adds the owner again.
             del self._waiting[owner]
             guard(owner, partial(_check, session, end))
 

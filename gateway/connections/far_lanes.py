@@ -1,9 +1,9 @@
-"""Volumes behind other gateways, for one client connection: its requests become questions of peers.
+"""Volumes behind other gateways, for a client connection: its requests become questions to peers.
 
-A lane (``lanes``) decides a part of a request here, in a volume of this gateway. A part for a
-volume of another one is decided there, with the client's principal as that gateway takes it, at the
-listener that it has for the volume of the client's own listener. The brokers and topics in its
-answers are remembered (``far_metadata``), for when that gateway does not answer.
+A lane (``lanes``) decides a part of a request here, for a volume of this gateway. If a volume
+belongs to another gateway, that gateway decides the part: for the client's principal as it maps it,
+at the listener that it has for the volume of the client's own listener. The brokers and topics in
+its answers are remembered (``far_metadata``), for when that gateway does not answer.
 """
 
 from __future__ import annotations
@@ -42,14 +42,14 @@ API_VERSIONS: Final = api_key_of("ApiVersionsRequest")
 _API_VERSIONS_VERSION: Final = 3
 
 MAX_AWAITED: Final = 10_000
-"""Topics of one connection for which it is answered anew."""
+"""Topics for which a connection, at most, is answered again once its rights may be known."""
 
 SHOWN_SECONDS: Final = 30.0
-"""Seconds after which the brokers that a client is shown are asked for anew."""
+"""Seconds after which the brokers that a client is shown are looked up again."""
 
 
 class Asks(Protocol):
-    """The way to other gateways (:class:`gateway.referrals.lookups.Lookups`)."""
+    """Sends questions to other gateways (:class:`gateway.referrals.lookups.Lookups`)."""
 
     async def ask(
         self, question: Question, *, came_from: str | None = None, changes: bool = False
@@ -64,21 +64,24 @@ class Runs(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OtherGateways:
-    """The other gateways of a tree as one worker reaches them. ``known`` is what it has learned of
-    their volumes, ``paths`` are all that this gateway's file names; ``tasks`` run in the
-    background."""
+    """The other gateways of a tree, as a worker reaches them."""
 
+    # Sends questions to the peers.
     lookups: Asks
+    # What this worker has learned of the other gateways' volumes.
     known: FarVolumes
+    # The mount paths of all volumes of other gateways that this gateway's configuration names.
     paths: Sequence[str]
     max_hops: int
+    # Runs work in the background.
     tasks: Runs
+    # Reports a response that is not believed: the mount path, and why.
     disbelieve: Callable[[str, str], None]
 
 
 class FarLanes:
-    """The volumes of other gateways that a listener reaches, for one of its clients. ``own`` is the
-    mount path of the listener's volume."""
+    """The volumes of other gateways that a listener reaches, for a client. ``own`` is the mount
+    path of the listener's volume."""
 
     __slots__ = (
         "_awaited",
@@ -101,8 +104,9 @@ class FarLanes:
         turns: Turns,
         has_id: Callable[[bytes], bool] = lambda _: False,
     ) -> None:
-        """``others`` None: the tree is this gateway's own. Long answers are read in ``turns``.
-        ``has_id`` says whether a volume of this gateway has a topic of an id."""
+        """``others`` is None if all of the tree is this gateway's own. Long answers are read in
+        ``turns``. ``has_id`` returns whether a volume of this gateway has a topic with a given
+        id."""
         self._others = others
         self._turns = turns
         self._has_id = has_id
@@ -115,7 +119,7 @@ class FarLanes:
         self.paths = [] if others is None else [path for path in reach if path in others.paths]
 
     def volume(self, path: str) -> FarVolume:
-        """What is known of the volume at one of ``paths``."""
+        """The last known state of the volume at ``path``, which is among ``paths``."""
         assert self._others is not None
         return self._others.known.of(self._own, path)
 
@@ -124,7 +128,7 @@ class FarLanes:
         return map(self.volume, self.paths)
 
     def names(self, path: str) -> FarNames:
-        """The names of the volume at one of ``paths``, as the client writes them."""
+        """The spelling of the volume's names for this client; ``path`` is among ``paths``."""
         found = self._names.get(path)
         if found is None:
             found = self._names[path] = FarNames(self._client.view.settings, path)
@@ -132,32 +136,33 @@ class FarLanes:
 
     @property
     def principal(self) -> str:
-        """The client's principal, for which is remembered what it has seen."""
+        """The client's principal; brokers and topics are remembered by the principal that has seen
+        them."""
         return self._client.identity.principal
 
     @property
     def host(self) -> str:
-        """The client's IP address, for which its rights are remembered."""
+        """The client's IP address; rights are remembered by it and the principal."""
         return self._client.host
 
     # -- what is known -----------------------------------------------------------------------------
 
     def brokers(self) -> list[TreeBroker]:
-        """The brokers that the client is shown, as last known. What is old is renewed in the
+        """The brokers that the client is shown, as last known. Old ones are looked up again in the
         background."""
         self._renew()
         shown = (volume for volume in self.volumes() if volume.shows(self.principal))
         return [TreeBroker(*broker) for volume in shown for broker in volume.brokers]
 
     def cluster(self, path: str) -> tuple[str | None, int]:
-        """The cluster id of a volume and the virtual id of its controller, as last known; None and
-        -1 for a client that is not shown its brokers."""
+        """The cluster id of a volume and the virtual id of its controller, as last known, or None
+        and -1 if the client is not shown the volume's brokers."""
         volume = self.volume(path)
         shown = volume.shows(self.principal)
         return (volume.cluster_id, volume.controller_id) if shown else (None, -1)
 
     def served(self) -> list[Any]:
-        """The ApiVersionsResponses of the volumes' clusters, as far as they are known."""
+        """The ApiVersionsResponses of the volumes' clusters that are known."""
         self._renew()
         return [volume.served for volume in self.volumes() if volume.served is not None]
 
@@ -172,8 +177,9 @@ class FarLanes:
     def remembered(
         self, path: str, names: Iterable[str] | None, ids: Iterable[bytes]
     ) -> Mapping[str, tuple[bytes | None, int]]:
-        """Of these topics, those that the client has seen in a volume, and may describe as far as
-        is known: topic id and partition count, by the client's name. ``names`` None: all."""
+        """The given topics that the client has seen in a volume, and may describe as far as is
+        known: topic id and partition count, by the client's name. All topics if ``names`` is
+        None."""
         volume, spelling = self.volume(path), self.names(path)
         principal, host = self.principal, self.host
         wanted: list[tuple[str | None, LogicalName | None]]
@@ -195,8 +201,9 @@ class FarLanes:
     # -- asking ------------------------------------------------------------------------------------
 
     async def ask(self, path: str, api_key: int, version: int, body: bytes) -> bytes:
-        """The response body to a part of a request, from the volume at ``path``. Raises
-        VolumeUnreachable."""
+        """Request a part of a request from the volume at ``path``, and return the response body.
+        Raises VolumeUnreachable, or its subclass NotReferred if that gateway rejects or denies
+        it."""
         others = self._others
         assert others is not None
         effect = APIS[api_key].effect
@@ -219,7 +226,7 @@ class FarLanes:
             read = partial(self._read, volume, principal, host, api_key, version, body, answer)
             try:
                 return await in_slices(self._turns, Slices(read))
-            except ProtocolError as error:  # it is the owner's fault, and no other volume's
+            except ProtocolError as error:  # only this volume's gateway is at fault
                 volume.reachable = False
                 raise VolumeUnreachable(_unreadable(path, error)) from error
             except NotBelieved as error:
@@ -243,8 +250,8 @@ class FarLanes:
         body: bytes,
         answer: Answer,
     ) -> bytes:
-        """The body of a response to a request's ``body``, remembered as far as it is of use. Raises
-        ProtocolError and NotBelieved."""
+        """The body of a response to a request's ``body``; its brokers and topics are remembered.
+        Raises ProtocolError and NotBelieved."""
         found = response_body(api_key, version, answer.response)
         read = messages.parse(f"{api_name(api_key)}Response", version, found)
         response = believed(APIS[api_key], version, body, read, self._wanted(volume.path))
@@ -265,26 +272,26 @@ class FarLanes:
         return Requested(path, view.volume_of_topic, of_pattern, self._has_id)
 
     async def look_up(self, path: str, names: Iterable[str], ids: Iterable[bytes] = ()) -> None:
-        """Ask for topics of a volume, by the client's names or by their ids, and for the operations
-        that the client is authorized to; the answer is remembered. Raises VolumeUnreachable."""
+        """Look up topics of a volume, by the client's names or by their ids, and the operations
+        that the client is authorized to. The answer is remembered. Raises VolumeUnreachable."""
         topics: list[dict[str, object]] = [{"name": name} for name in paced(names)]
         topics += [{"name": None, "topic_id": UUID(bytes=topic_id)} for topic_id in paced(ids)]
         await self.ask(path, METADATA, METADATA_VERSION, metadata_request(topics))
 
     def learn_id(self, volume: FarVolume, topic_id: bytes) -> None:
-        """Look up the topic of an id in the background, unless that was done lately. All topics of
-        one response are one question."""
+        """Look up the topic of an id in the background, unless that was done recently. All topics
+        of a response are looked up by the same question."""
         if volume.is_due(self.principal, topic_id):
             self._to_learn(volume)[1].add(topic_id)
 
     def learn_name(self, volume: FarVolume, spelled: str) -> None:
-        """The same for a topic by the client's name."""
+        """Look up a topic by the client's name in the background, as :meth:`learn_id`."""
         if volume.is_due(self.principal, spelled.encode()):
             self._to_learn(volume)[0].add(spelled)
 
     def waits_for(self, shadow: bytes) -> bool:
-        """Whether this connection is to be answered anew, once its rights on a topic may have been
-        reported: the first time that it is not shown the topic."""
+        """Whether this connection is to be answered again once the client's rights on a topic may
+        be known. Only the first response that leaves out the topic is."""
         if shadow in self._awaited or len(self._awaited) >= MAX_AWAITED:
             return False
         self._awaited.add(shadow)
@@ -304,12 +311,12 @@ class FarLanes:
             await InSlices(self._turns, self.look_up(volume.path, in_order(names), sorted(ids)))
 
     async def at_once(self, works: Iterable[Coroutine[Any, Any, None]]) -> None:
-        """Do what coroutines do together; long ones let others be served."""
+        """Run coroutines together; long ones let other connections be served."""
         await all_in_slices(self._turns, works)
 
     def _renew(self) -> None:
-        """Look up the brokers, in the background, of volumes whose brokers the client was not shown
-        yet, or long ago."""
+        """Look up, in the background, the brokers of volumes whose brokers the client was not shown
+        yet, or too long ago."""
         if self._others is None:
             return
         for volume in self.volumes():
@@ -319,7 +326,7 @@ class FarLanes:
                 self._others.tasks.run(self._meet(volume))
 
     async def _meet(self, volume: FarVolume) -> None:
-        """Learn the brokers and the versions of a volume."""
+        """Look up the brokers and the API versions of a volume."""
         try:
             await self.look_up(volume.path, ())
             body = messages.made("ApiVersionsRequest", _API_VERSIONS_VERSION, _SOFTWARE)

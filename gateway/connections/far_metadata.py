@@ -1,4 +1,4 @@
-"""Metadata of volumes behind other gateways: requests for it, and what is learned of answers."""
+"""Metadata of volumes behind other gateways: requests for it, and the use of its responses."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from protocol.schema import api_key_of
 
 METADATA: Final = api_key_of("MetadataRequest")
 METADATA_VERSION: Final = 12
-"""The version in which the gateway itself asks: the first with topic ids that brokers serve."""
+"""The version of the gateway's own requests: the first with topic ids that brokers serve."""
 
 _NO_ERROR: Final = 0
 _UNKNOWN_TOPIC: Final = frozenset({UNKNOWN_TOPIC_OR_PARTITION, UNKNOWN_TOPIC_ID})
@@ -37,8 +37,8 @@ def metadata_request(topics: list[dict[str, object]]) -> bytes:
 def learn(
     volume: FarVolume, names: FarNames, principal: str, host: str, version: int, response: Any
 ) -> None:
-    """Remember the brokers and topics of a MetadataResponse to a principal at a host. ``names`` are
-    the volume's, as the client writes them."""
+    """Remember the brokers and topics of a MetadataResponse to a principal at a host. ``names`` is
+    the client's spelling of the volume's names."""
     _learn_brokers(volume, principal, version, response)
     for topic in paced(response.topics):
         topic_id = getattr(topic, "topic_id", None)
@@ -56,7 +56,7 @@ def learn(
 def _learn_brokers(volume: FarVolume, principal: str, version: int, response: Any) -> None:
     brokers = tuple(map(_broker, response.brokers))
     if version == 0 and brokers and volume.brokers:
-        volume.note_shown(principal, shown=True)  # it has neither racks nor a controller
+        volume.note_shown(principal, shown=True)  # version 0 has neither racks nor a controller
         return
     cluster_id = getattr(response, "cluster_id", None)
     controller_id = int(getattr(response, "controller_id", volume.controller_id))

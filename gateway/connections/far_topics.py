@@ -1,8 +1,9 @@
-"""The topics of other volumes, as the groups of one know them: see ``gateway.rules.shadows``.
+"""The topics of other volumes, as groups of a volume know them: see ``gateway.rules.shadows``.
 
-What they are is taken from what this worker knows of their clusters, so groups go on while one of
-these does not answer. Rights are those of the client in the topic's own volume; while its catalog
-cannot be read, as they were last: the offsets are the group's, and its own volume decides on those.
+They are looked up in this worker's knowledge of their clusters, so groups go on if such a cluster
+does not answer. The client's rights are its rights in the topic's own volume. If that volume's
+catalog cannot be read, its last state counts: the offsets are the group's, and the group's own
+volume decides on offsets.
 """
 
 from __future__ import annotations
@@ -26,13 +27,15 @@ from protocol.pausing import paced
 from protocol.primitives import compact_string, legacy_string
 
 REFRESH_SECONDS: Final = 0.5
-"""Seconds that a request waits at most for news of another cluster."""
+"""Seconds that a request waits at most for another cluster to be read anew."""
 
 
 class FarTopics:
-    """Topics of other volumes, for one request: see :class:`gateway.rules.shadows.Far`. ``access``
-    gives the client's rights in a volume, ``volumes`` are those in the listener's reach, and
-    ``home`` is the group's. ``referred`` are the topics behind other gateways, if it reaches any.
+    """Topics of other volumes, for a request: see :class:`gateway.rules.shadows.Far`.
+
+    ``home`` is the group's volume, and ``volumes`` are the volumes in the listener's reach.
+    ``access`` returns the client's access in a volume. ``referred`` are the topics behind other
+    gateways, if the listener reaches any.
     """
 
     def __init__(
@@ -62,8 +65,8 @@ class FarTopics:
     # -- requests ----------------------------------------------------------------------------------
 
     def topic(self, operation: int, name: bytes) -> Resolved | Denied:
-        """The shadow of a topic that a client's spelling names, if ``operation`` is allowed on the
-        topic."""
+        """The shadow of the topic with this name, as the client spells it, if ``operation`` is
+        allowed on the topic."""
         path = self._volume_of_topic(name)
         if self._referred is not None and self._referred.reaches(path):
             return self._referred.topic(path, operation, name)
@@ -85,8 +88,8 @@ class FarTopics:
         return self._shadow(volume, topic_id, found.flat, shown, make=self._makes)
 
     def topic_id(self, operation: int, topic_id: bytes) -> Resolved | Denied | None:
-        """The shadow of a client's topic id, as ``topic``, or None if no other volume has the
-        topic."""
+        """The shadow of the topic with this id, as the client knows it, if ``operation`` is
+        allowed, or None if no other volume has the topic."""
         for volume in self._by_path.values():
             access, index = self._access(volume), volume.cluster.index
             flat = access.view.flat_of_id(topic_id, index)
@@ -107,7 +110,7 @@ class FarTopics:
 
     def subscribed(self, name: bytes) -> bytes | None:
         """The name for a subscription or assignment, or None if no topic can have this name, or the
-        client may not describe it. A shadow is made if the client may read the topic."""
+        client may not describe it. If the client may read the topic, its shadow is made."""
         path = self._volume_of_topic(name)
         if self._referred is not None and self._referred.reaches(path):
             return self._referred.subscribed(path, name)
@@ -137,8 +140,8 @@ class FarTopics:
         return Resolved("", shown, shadow, legacy_string(shadow), compact_string(shadow))
 
     def _not_known(self, volume: Volume, denied: Denied, operation: int, name: bytes) -> Denied:
-        """The denial of a topic that this worker does not know; where its cluster does not answer,
-        one that clients retry."""
+        """The denial of a topic that this worker does not know; if the topic's cluster does not
+        answer, clients retry after the error."""
         if not volume.cluster.reachable:
             return not_ready(name.decode(errors="replace"))
         self._note_unknown(volume, lambda: self.topic(operation, name))
@@ -152,8 +155,8 @@ class FarTopics:
     # -- preparation -------------------------------------------------------------------------------
 
     def preparation(self) -> Callable[[], Awaitable[None]] | None:
-        """The work to do before the request is decided again, for good, or None if there is
-        none."""
+        """The work to do before the request is decided again, for good, or None if there is no such
+        work."""
         referred = self._referred is not None and self._referred.has_work
         return self._prepare if self._wanted or self._stale or referred else None
 
@@ -162,7 +165,7 @@ class FarTopics:
             await self._referred.prepare()
         shadows = self._home.shadows
         for shadow, (volume, _) in self._wanted.items():
-            if shadows.is_doubted(shadow):  # its topic may have got partitions
+            if shadows.is_doubted(shadow):  # partitions may have been added to its topic
                 self._stale[volume.path] = volume
         stale, unknown = list(self._stale.values()), self._unknown
         self._unknown = []
@@ -182,8 +185,8 @@ class FarTopics:
     # -- responses ---------------------------------------------------------------------------------
 
     def shown(self, flat: bytes) -> bytes | None:
-        """The listener's spelling of the topic behind a shadow; None if it is not known, or the
-        client may not describe it."""
+        """The listener's spelling of the topic behind a shadow, or None if the topic is not known,
+        or the client may not describe it."""
         if (referred := self._owner_of(flat)) is not None:
             return referred.shown(flat)
         found = self._origin(flat)
@@ -195,7 +198,8 @@ class FarTopics:
         return self._referred is not None and self._referred.unheard
 
     def id_to_show(self, flat: bytes) -> bytes | None:
-        """The topic id by which the client knows the topic behind a shadow; None: unknown."""
+        """The topic id by which the client knows the topic behind a shadow, or None if it is
+        unknown."""
         if (referred := self._owner_of(flat)) is not None:
             return referred.id_to_show(flat)
         found, origin = self._origin(flat), origin_of(flat)
@@ -214,14 +218,14 @@ class FarTopics:
         return doubted or partition < _partitions(*found)
 
     def _owner_of(self, flat: bytes) -> ReferredTopics | None:
-        """The topics behind other gateways, if a shadow is of one of them."""
+        """The topics behind other gateways, if a shadow belongs to them, or None."""
         origin = None if self._referred is None else origin_of(flat)
         if origin is None or self._referred is None:
             return None
         return self._referred if self._referred.has_number(origin.number) else None
 
     def _origin(self, flat: bytes) -> tuple[Volume, bytes] | None:
-        """The volume and flat name of the topic behind a shadow."""
+        """The volume and flat name of the topic behind a shadow, or None if either is unknown."""
         origin: Origin | None = origin_of(flat)
         volume = None if origin is None else self._by_number.get(origin.number)
         if origin is None or volume is None:
@@ -240,7 +244,8 @@ class FarTopics:
 
 
 def _partitions(volume: Volume, flat: bytes) -> int:
-    """The partitions of a topic as last known; of one that was just made, at least one."""
+    """The number of partitions of a topic, as last known; at least 1, because the topic may be
+    new."""
     return max(volume.cluster.index.partitions.get(flat, 0), 1)
 
 

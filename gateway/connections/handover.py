@@ -1,8 +1,8 @@
-"""Where clients go on while a gateway drains: another one of its fleet, named to them in its place.
+"""Directs clients to another gateway of the fleet while this gateway drains.
 
-The brokers are the same, so Metadata, FindCoordinator and all else that gives addresses can give
-those of another gateway. A client that loses a connection asks where the broker is now, and goes
-there.
+The brokers are the same, so Metadata, FindCoordinator and all other responses with addresses can
+have the other gateway's addresses. A client that loses a connection requests the broker's address
+again, and connects there.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from gateway.virtual_brokers import ListenerAddresses, PeerBrokers
 log = logging.getLogger(__name__)
 
 LEAVING_SECONDS: Final = 1.5
-"""How long clients are sent on before all connections are closed."""
+"""Seconds for which clients are directed to another gateway before all connections are closed."""
 
 
 class Handover:
-    """Leads the clients of one worker to another gateway."""
+    """Directs the clients of a worker to another gateway."""
 
     def __init__(self, gateway_id: str, volumes: Volumes, listeners: Listeners) -> None:
         self._gateway_id = gateway_id
@@ -36,11 +36,12 @@ class Handover:
 
     @property
     def has_peers(self) -> bool:
-        """Whether there are other gateways that clients could be led to."""
+        """Whether there are other gateways that clients could be directed to."""
         return any(self._peers().values())
 
     async def begin(self) -> bool:
-        """From here on name another gateway's addresses; False: none is up."""
+        """Report another gateway's addresses from here on, or return False if no other gateway is
+        up."""
         members = self._peers()
         known = {one.gateway_id: one for peers in members.values() for one in peers}
         peer = await first_up(known.values())
@@ -56,7 +57,7 @@ class Handover:
         return True
 
     def end(self) -> None:
-        """From here on name this gateway's own addresses again."""
+        """Report this gateway's own addresses again."""
         for own in self._handed_over:
             own.hand_over(None)
         self._handed_over.clear()
@@ -74,7 +75,8 @@ class Handover:
                 continue
             try:
                 own.hand_over(PeerBrokers(address, member.node_ids))
-            except ValueError as error:  # it was written by another version, or by hand
+            # The catalog entry was written by another version, or by hand.
+            except ValueError as error:
                 log.error(
                     "the addresses of gateway %s cannot be used: %s", member.gateway_id, error
                 )

@@ -1,10 +1,10 @@
-"""The memory of requests that have not arrived whole, or wait to be decided, of one listener: one
-budget for all of its connections, and one for each address.
+"""The memory for a listener's requests that have not arrived whole, or wait to be decided.
 
-A client may announce a request of ``socket.request.max.bytes`` and never send its end, on as many
-connections as it has. What is beyond a budget is given back by closing the connection that holds
-the most. Requests of up to 16 KiB are not counted (``exchanges/framing.py``): they cost no more
-than a connection does anyway, which ``max.connections`` bounds.
+There is a budget for all connections of the listener, and a budget for each address. A client may
+announce a request of ``socket.request.max.bytes`` and never send its end, on as many connections as
+it has. If a budget is exceeded, the connection that holds the most is closed. Requests of up to 16
+KiB are not counted (``exchanges/framing.py``): they cost no more than the connection itself, and
+``max.connections`` bounds connections.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ from gateway.connections.closing import TOO_MUCH_INCOMPLETE, guard
 from gateway.connections.waiting_clients import network_of
 
 FRAME_ROOM: Final = 4
-"""Bytes of a frame besides its request: the size."""
+"""Bytes of a frame besides its request: the size field."""
 
 
 class IncompleteBytes:
-    """Counts the bytes. ``longest``: of a request; so much may always be there of one."""
+    """Counts the bytes of incomplete requests. ``longest`` is the size of the longest request, for
+    which every budget has room."""
 
     def __init__(self, limits: IncompleteRequests, longest: int) -> None:
         self._most = max(limits.max_bytes, longest + FRAME_ROOM)
@@ -35,8 +36,9 @@ class IncompleteBytes:
         self.total = 0
 
     def add(self, connection: BaseConnection, change: int) -> None:
-        """A connection holds so many bytes more, or less."""
-        # What was given up is not there to be given back.
+        """Note that a connection holds ``change`` bytes more, or fewer; close others if a budget is
+        exceeded."""
+        # Not below 0: bytes that were given up earlier cannot be given up again.
         self._set(connection, max(self._sizes.get(connection, 0) + change, 0))
         if change <= 0:
             return
@@ -49,7 +51,7 @@ class IncompleteBytes:
             self._close_largest(self._sizes, f"of the listener, more than {self._most}")
 
     def forget(self, connection: BaseConnection) -> None:
-        """A connection holds nothing any more."""
+        """Note that a connection holds no bytes any more."""
         self._set(connection, 0)
 
     def _set(self, connection: BaseConnection, size: int) -> None:
@@ -73,5 +75,5 @@ class IncompleteBytes:
         size = self._sizes[largest]
         self.forget(largest)
         close = partial(largest.close, f"{TOO_MUCH_INCOMPLETE}: it held {size} bytes {whose}")
-        # Later, as it may be the one whose bytes are being read.
+        # Called later: this may be the connection whose bytes are being read.
         asyncio.get_running_loop().call_soon(guard, largest, close)

@@ -1,4 +1,4 @@
-"""One request of a client in another volume of a tree, from its decision to its answer."""
+"""A client's request for another volume of a tree, from its decision to its response."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ log = logging.getLogger(__name__)
 
 
 class Outdated(Exception):
-    """What was decided is not allowed any more: the request has to be decided again."""
+    """A request was decided, and is not allowed any more: it has to be decided again."""
 
 
 class Lane:
-    """A request that is decided by one state of the catalog and done by a broker a little later:
-    there has to be a connection first, and brokers may be slow. So it is checked again before it
-    is sent, and at each change of the catalog until it is answered.
+    """A request for another volume, from its decision until a broker has answered it.
 
-    ``look_up`` gives the access of now. ``changes``: the broker changes something for it.
-    ``sent``: a broker may have it. ``outdated``: it is not allowed any more.
+    It is decided by a state of the catalog and sent a little later, because there has to be a
+    connection first, and brokers may be slow. So it is checked again before it is sent, and at each
+    change of the catalog until it is answered.
+
+    ``look_up`` returns the current access. ``changes``: the request changes something at the
+    broker. ``sent``: a broker may have it. ``outdated``: it is not allowed any more.
     """
 
     __slots__ = ("_connection", "_look_up", "changes", "listener", "outdated", "sent", "session")
@@ -40,12 +42,12 @@ class Lane:
 
     @property
     def client_address(self) -> str:
-        """As of the client's own connection."""
+        """The ``host:port`` of the client's own connection."""
         return self.session.state.source.client_address
 
     async def check(self, connection: BrokerConnection, turns: Turns) -> None:
-        """Check what was decided once more before ``connection`` sends it, which it does at once
-        then. Long requests take several turns. Raises Outdated."""
+        """Check the decision again before ``connection`` sends the request, which it does
+        immediately afterwards. Long requests take several turns. Raises Outdated."""
         while True:
             self.see()
             await self.check_doubted(turns)
@@ -56,30 +58,32 @@ class Lane:
                 return
 
     def answered(self) -> None:
-        """The broker has answered, or never will: other requests may be on the connection now."""
+        """Note that the broker has answered, or never will, so other requests may use the
+        connection."""
         self._connection = None
 
     def see(self, budget: Budget | None = None) -> None:
-        """Go on with the access of now. What is not allowed any more is kept from being done, as
-        far as the broker has not begun; an answer that only tells something is not given. What the
-        ``budget`` has no time for is doubted."""
+        """Use the current access. If the request is not allowed any more, it ends: a change is
+        stopped unless the broker has begun with it, and the response to any other request is
+        dropped. If the ``budget`` is spent, the request is doubted."""
         access = self._look_up()
         if access is not self.session.state.access and not self.session.see(access, budget):
             self.end()
 
     async def check_doubted(self, turns: Turns) -> None:
-        """The same for long requests: see ``Session.check_doubted``."""
+        """Check a long request with the current access: see ``Session.check_doubted``."""
         session = self.session
         if session.doubted and not await in_slices(turns, Slices(session.check_doubted)):
             self.end()
 
     def end(self) -> None:
-        """The request is not allowed any more."""
+        """Mark the request as not allowed any more; if it is a change, reset its broker
+        connection."""
         if not self.outdated and self.changes and self._connection is not None:
             self._connection.reset()
         self.outdated = True
 
     def fail(self, error: Exception) -> None:
-        """To look at it again has failed."""
+        """End the request after checking it again has failed."""
         log.error("a request for another volume was not checked again", exc_info=error)
         self.end()

@@ -1,4 +1,4 @@
-"""Counts of the lanes of one client, kept while lanes come and go."""
+"""Counts of the lanes of a client, which outlive each lane."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ Flows = dict[tuple[int, int, bytes], Flow]
 
 
 class LaneFlows:
-    """The flows of one client's lanes, by volume. A lane lives for one request; flows of its own
-    would be as many as its requests."""
+    """The flows of a client's lanes, by volume. A lane lives for one request, so if it had flows
+    of its own, there would be as many flows as requests."""
 
     __slots__ = ("_by_volume", "_open", "_source")
 
@@ -20,8 +20,8 @@ class LaneFlows:
         self._source: FlowSource | None = None
 
     def opened(self, path: str, lane: ConnectionState, client: ConnectionState) -> None:
-        """Make a client's lane to the volume at ``path`` count on the flows of those before it."""
-        if client.source is not self._source:  # a flow belongs to one
+        """Make a client's lane to the volume at ``path`` count on the flows of earlier lanes."""
+        if client.source is not self._source:  # a flow belongs to its source
             client.earlier = [*(client.earlier or ()), *self.take()]
             self._by_volume = {}
             self._source = client.source
@@ -35,7 +35,7 @@ class LaneFlows:
             client.flows = {}
 
     def take(self) -> list[Flow]:
-        """The counts since the last call."""
+        """The flows with counts since the last call."""
         taken = [
             flow.moved()
             for flows in self._by_volume.values()

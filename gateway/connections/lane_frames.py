@@ -1,5 +1,4 @@
-"""Kafka requests and responses as frames without their size, for what is asked on a client's
-behalf."""
+"""Kafka requests and responses as frames without their size, sent on a client's behalf."""
 
 from __future__ import annotations
 
@@ -14,14 +13,14 @@ from protocol.headers import (
 from protocol.primitives import legacy_string
 
 _CORRELATION_ID: Final = bytes(4)
-"""One request is under way at a time, so any id will do."""
+"""The correlation id of every request: any id will do for a single request under way."""
 
 _NULL: Final = b"\xff\xff"
 """The length of a string that is null."""
 
 
 def request_payload(api_key: int, version: int, client_id: bytes | None, body: bytes) -> bytes:
-    """Header and body of a request, with correlation id 0 and the client id as the client sent
+    """The header and body of a request, with correlation id 0 and the client id as the client sent
     it."""
     start = (api_key << 16 | version).to_bytes(4, "big") + _CORRELATION_ID
     tagged_fields = b"\x00" if request_header_version(api_key, version) >= 2 else b""
@@ -31,7 +30,7 @@ def request_payload(api_key: int, version: int, client_id: bytes | None, body: b
 
 
 def response_payload(api_key: int, version: int, correlation_id: bytes, body: bytes) -> bytes:
-    """Header and body of a response; the correlation id is 4 bytes."""
+    """The header and body of a response; ``correlation_id`` is 4 bytes."""
     tagged_fields = b"\x00" if response_header_version(api_key, version) >= 1 else b""
     return correlation_id + tagged_fields + body
 

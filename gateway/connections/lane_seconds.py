@@ -7,20 +7,22 @@ from typing import Final
 from gateway.rules.declaration import Effect
 
 LOOKUP_SECONDS: Final = 0.5
-"""Seconds that a lookup may take in another cluster than the node's, or beside one in another."""
+"""Seconds that a lookup may take in a cluster other than the node's, or together with such a
+lookup."""
 
 DESCRIBE_SECONDS: Final = 10.0
-"""Seconds that a lookup in the node's own cluster may take, and a description for an operator
-anywhere: only who requests it waits for it, and its time-out is an error that an operator sees."""
+"""Seconds that a lookup in the node's own cluster may take, and a description for an operator in
+any cluster: only the client that requests it waits, and an operator sees its time-out as an
+error."""
 
 CHANGE_SECONDS: Final = 25.0
-"""Seconds that anything else may take: less than the 30 s that admin clients wait by default, so
-that they see what the other volumes have answered."""
+"""Seconds that any other request may take: less than the 30 s that admin clients wait by default,
+so that they get the other volumes' responses."""
 
 
 def seconds_for(effect: Effect, *, near: bool) -> float:
-    """The seconds that one part of a request may take. ``near``: it is all of the request, and of
-    the node's own cluster."""
+    """The seconds that a part of a request may take. ``near``: the part is the whole request, and
+    is for the node's own cluster."""
     if effect is Effect.LOOKUP:
         return DESCRIBE_SECONDS if near else LOOKUP_SECONDS
     return DESCRIBE_SECONDS if effect is Effect.DESCRIPTION else CHANGE_SECONDS

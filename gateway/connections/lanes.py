@@ -1,8 +1,9 @@
-"""Lanes: parts of a client's requests, decided in other volumes than that of its node.
+"""Lanes: parts of a client's requests that are decided in another volume than the node's own.
 
-A lane is a session of its own over the view that the client's listener has of a volume, with the
-principal that the volume takes the client for. What it forwards goes to any of the volume's brokers
-over connections of the gateway's own. It lives for one request, so it always has the access of now.
+A lane is a session of its own over the view that the client's listener has of a volume, for the
+principal that the volume takes the client for. Its requests go to any of the volume's brokers over
+connections of the gateway's own. A lane lives for one request, so it always begins with the current
+access.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ _NO_CONTROLLER: Final = -1
 
 
 class LaneHub(Protocol):
-    """The worker that lanes are in (``clients.Clients``)."""
+    """The worker that lanes belong to (``clients.Clients``)."""
 
     turns: Turns
     volumes: Volumes
@@ -66,7 +67,7 @@ class LaneHub(Protocol):
 
 
 class Lanes:
-    """The volumes of a tree for one client connection: see :class:`gateway.exchanges.tree.Tree`."""
+    """The volumes of a tree for a client connection: see :class:`gateway.exchanges.tree.Tree`."""
 
     __slots__ = ("_client", "_far", "_flows", "_hub", "_listener")
 
@@ -90,11 +91,12 @@ class Lanes:
         return [volume.path for volume in self._reach()]
 
     def topic(self, name: bytes) -> str:
-        """The mount path of the volume that a topic's name is of."""
+        """The mount path of the volume that a topic's name belongs to."""
         return self._client.view.volume_of_topic(name)
 
     def topic_id(self, topic_id: bytes) -> str | None:
-        """The mount path of the volume that has a topic of this id, or None if none is known to."""
+        """The mount path of the volume that has a topic of this id, or None if no volume is known
+        to have it, or the client is not shown the volume."""
         for volume in self._reach():
             index = volume.cluster.index
             if volume.state.catalog.snapshot.by_topic_id(topic_id) or index.name_of(topic_id):
@@ -102,11 +104,11 @@ class Lanes:
         return self._far.path_of_id(topic_id)
 
     def group(self, group_id: bytes) -> str:
-        """The mount path of the volume that a group id or transactional id is of."""
+        """The mount path of the volume that a group id or transactional id belongs to."""
         return self._client.view.volume_of_group(group_id)
 
     def acl_pattern(self, resource_type: int, pattern_type: int, name: str | None) -> str:
-        """The mount path of the volume that an ACL pattern, or a filter of patterns, is of."""
+        """The mount path of the volume that an ACL pattern, or a filter of patterns, belongs to."""
         kind = code_of(ResourceType, resource_type)
         return volume_of_pattern(self._client.view, kind, name)
 
@@ -120,8 +122,8 @@ class Lanes:
         return api_versions.in_tree(version, node, [*served, *self._far.served()], APIS, DIVIDED)
 
     def flat(self, name: bytes) -> bytes | None:
-        """A topic's name in its own cluster, as far as that is known here, or None if no topic can
-        have this name, or the client may not describe it."""
+        """The name of a topic in its own cluster, as far as it is known here, or None if no topic
+        can have this name, or the client may not describe it."""
         path = self.topic(name)
         if path in self._far.paths:
             names = self._far.names(path)
@@ -131,8 +133,8 @@ class Lanes:
         return None if isinstance(found, Denied) else found.flat
 
     def far(self, shadows: Shadows, *, final: bool) -> FarTopics:
-        """The topics of the volumes that are not the node's, for one request of a group's member.
-        ``final``: nothing more is prepared for it."""
+        """The topics of all volumes but the node's, for a request of a group's member. ``final``:
+        nothing more is prepared for the request."""
         home = self._hub.volumes.of(self._client.worker)
         referred = (
             ReferredTopics(home, self._far, shadows, final=final) if self._far.paths else None
@@ -154,7 +156,7 @@ class Lanes:
         cluster_id, controller = self._own_cluster()
         shown = [each.node_id for each in brokers]
         if controller not in shown:
-            # Admin clients wait for one; any broker will do, as in KRaft.
+            # Admin clients wait for a controller; any broker will do, as in KRaft.
             controller = shown[0] if shown else _NO_CONTROLLER
         own = self._hub.volumes.of_listener(self._listener.name)
         gateways = own.state.gateway_nodes.at(own.state.catalog.snapshot, self._listener.name)
@@ -183,8 +185,9 @@ class Lanes:
     def remembered(
         self, path: str, names: Iterable[str] | None, ids: Iterable[bytes]
     ) -> Mapping[str, tuple[bytes | None, int]]:
-        """Of these topics, those that a volume had when it was last seen and that the client may
-        describe: topic id and partition count, by the client's name. ``names`` None: all listed."""
+        """The given topics that a volume had when it was last seen, and that the client may
+        describe: topic id and partition count, by the client's name. All listed topics if ``names``
+        is None."""
         if path in self._far.paths:
             return self._far.remembered(path, names, ids)
         volume = self._hub.volumes[path]
@@ -201,9 +204,9 @@ class Lanes:
     async def ask(
         self, path: str, api_key: int, version: int, body: bytes, *, alone: bool = True
     ) -> bytes:
-        """The response body to a part of a request, for this client, in the volume at ``path``.
-        ``alone``: no other volume's answer waits for this one. Raises VolumeUnreachable.
-        """
+        """Request a part of a request for this client from the volume at ``path``, and return the
+        response body. ``alone``: no other volume's response waits for this one. Raises
+        VolumeUnreachable."""
         if path in self._far.paths:
             return await self._far.ask(path, api_key, version, body)
         volume = self._hub.volumes[path]
@@ -213,9 +216,9 @@ class Lanes:
             )
         cluster, effect = volume.cluster, APIS[api_key].effect
         near = alone and path == self._client.worker.mount
-        # A request of another client that took too long is no reason to reject one that waits for
-        # nobody else. A closed view would take topics out of clients' metadata that are only not
-        # read anew yet.
+        # Another client's request that took too long is no reason to reject a request for this
+        # cluster alone. A closed view would remove topics from clients' metadata only because they
+        # were not read anew yet.
         doubted = not near and not cluster.answers
         if not cluster.reachable or (
             effect is Effect.LOOKUP and (doubted or self._access(volume).view.closed)
@@ -228,14 +231,16 @@ class Lanes:
             raise VolumeUnreachable(_down(volume.mount)) from error
 
     async def at_once(self, parts: Iterable[Coroutine[Any, Any, bytes]]) -> list[bytes]:
-        """The results of coroutines that are under way together; long ones let others be served."""
+        """The results of coroutines, which run together; long ones let other connections be
+        served."""
         return await all_in_slices(self._hub.turns, parts)
 
     async def meet(self, path: str, node_ids: Collection[int]) -> None:
-        """Look up the brokers of a volume if those in an answer (virtual ids) are not the known
-        ones: its leaders are not to be missing in the list that all answers have."""
+        """Look up the brokers of a volume unless the brokers in its response (virtual ids) are the
+        known ones, so that the list of brokers in all responses has the leaders of its
+        partitions."""
         if path in self._far.paths:
-            return  # the answer has told its brokers
+            return  # the response had its brokers, and they are remembered
         volume = self._hub.volumes[path]
         if {each.node_id for each in self._brokers(volume)} != {*node_ids}:
             with suppress(TimeoutError, ClusterUnreachable):
@@ -263,8 +268,8 @@ class Lanes:
     async def _decided(
         self, volume: Volume, effect: Effect, request: bytes, patience: Patience
     ) -> bytes:
-        """The response frame to a request frame that is decided now. Raises Outdated if that was
-        not allowed any more when a broker was to do it."""
+        """Decide a request frame now, and return the response frame. Raises Outdated if the
+        decision was not allowed any more before a broker had carried it out."""
         session = Session(self._state(volume))
         changes = effect is Effect.CHANGE
         lane = Lane(session, partial(self._access, volume), self._listener.name, changes=changes)
@@ -280,8 +285,8 @@ class Lanes:
             volume.state.lane_accesses.add(session.state.access)
 
     async def _answer(self, volume: Volume, lane: Lane, patience: Patience) -> bytes:
-        """Do what the session needs until it has its answer, a whole frame. What it waits for
-        takes ``patience``, what is done here does not."""
+        """Do the session's work until it has a response, a whole frame. The time that it waits for
+        a cluster takes ``patience``, the work in this process does not."""
         session = lane.session
         while not session.to_client:
             if session.to_broker:
@@ -300,8 +305,8 @@ class Lanes:
     async def _forwarded(
         self, volume: Volume, lane: Lane, request: bytes, patience: Patience
     ) -> bytes:
-        """The response of a volume's brokers to a request; a cluster that does not answer is
-        suspected."""
+        """Forward a request to a volume's brokers, and return the response. If the cluster does not
+        answer, it is suspected."""
 
         async def ready(connection: BrokerConnection) -> None:
             with patience.paused():
@@ -324,8 +329,8 @@ class Lanes:
     async def _performed(
         self, volume: Volume, session: Session, work: Waiting, patience: Patience
     ) -> bytes | None:
-        """Do what a session waits for. The cluster is suspected only if it was the cluster that did
-        not answer: to read a long listing takes this process time, too."""
+        """Do the work that a session waits for. The cluster is suspected only if the work waited
+        for it: reading a long listing takes time in this process, too."""
         doing = self._hub.perform(session, work)
         if isinstance(work, Deciding):
             return await doing
@@ -348,7 +353,7 @@ class Lanes:
         return state
 
     def take_flows(self) -> list[Flow]:
-        """The counts of the client's lanes since the last call."""
+        """The flows of the client's lanes since the last call."""
         return self._flows.take()
 
     def _access(self, volume: Volume, *, last: bool = False) -> Access:
@@ -360,7 +365,7 @@ class Lanes:
         return self._hub.addresses(self._listener.name, volume.path)
 
     def _is_shown(self, volume: Volume) -> bool:
-        """Whether the client is shown a volume's brokers."""
+        """Whether the client is shown the brokers of a volume."""
         return volume.path == self.own or shows(self._access(volume))
 
     def _reach(self) -> list[Volume]:
@@ -368,7 +373,7 @@ class Lanes:
 
 
 def shows(access: Access) -> bool:
-    """Whether a client can reach anything in another volume than its listener's at all."""
+    """Whether a client can reach anything in a volume that is not its listener's."""
     return access.anything() and not access.view.settings.shut
 
 

@@ -1,7 +1,7 @@
-"""The ports of one worker: each listener's bootstrap port, and one for each broker it may get.
+"""The ports of a worker: each listener's bootstrap port, and a port for each broker it may get.
 
-All are bound from the start, so that no port moves when a broker joins. Workers share the ports
-(SO_REUSEPORT). A listener whose brokers have names (SNI) has one port.
+All ports are bound from the start, so that no port moves when a broker joins. Workers share the
+ports (SO_REUSEPORT). If the brokers of a listener have host names (SNI), it has a single port.
 """
 
 from __future__ import annotations
@@ -36,21 +36,22 @@ from gateway.virtual_brokers import ListenerAddresses, Target, Volume
 log = logging.getLogger(__name__)
 
 Accept = Callable[[Listener, Target], asyncio.Protocol]
-"""(listener, the broker that the client connects to) -> the client's side.
+"""(listener, the target that the client connects to) -> the client's side of the connection.
 
-With TLS it is called after the handshake."""
+With TLS it is called after the handshake.
+"""
 
 Rejected = Callable[[Listener, str, str, Exception | None], None]
-"""(listener, the client's ``host:port``, why it is not let in, the gateway's defect that was the
-cause)."""
+"""(listener, the client's ``host:port``, why it is rejected, the exception if a defect of the
+gateway was the cause)."""
 
 MakeRoom = Callable[[str], object]
-"""Closes a silent connection of a listener, if it has one."""
+"""Closes a silent connection of the listener of this name."""
 
 
 class PortAddresses(Protocol):
-    """The addresses behind one listener's ports (:class:`gateway.virtual_brokers.ReachAddresses`):
-    none but ``bootstrap`` where it stands for no broker."""
+    """The addresses behind a listener's ports (:class:`gateway.virtual_brokers.ReachAddresses`).
+    If the ports stand for no broker, there is only ``bootstrap``."""
 
     @property
     def by_volume(self) -> Mapping[str, ListenerAddresses]: ...
@@ -63,9 +64,11 @@ class PortAddresses(Protocol):
 
 
 class Listeners:
-    """The ports that are bound. ``addresses`` are those of each listener, by its name; ``accept``
-    makes the protocol of each client that connects. ``tls_key`` is where the configuration has the
-    files of their TLS."""
+    """The listeners' ports.
+
+    ``addresses`` are the addresses of each listener, by its name. ``accept`` makes the protocol of
+    each client that connects. ``tls_key`` is the configuration key of the listeners' TLS files.
+    """
 
     def __init__(
         self,
@@ -97,7 +100,7 @@ class Listeners:
         self._connecting: set[asyncio.Task[object]] = set()
 
     async def start(self) -> None:
-        """Bind every port; also again after :meth:`stop`.
+        """Bind every port, also again after :meth:`stop`.
 
         Raises OSError with the address that cannot be bound, TlsError and InvalidRules.
         """
@@ -105,7 +108,8 @@ class Listeners:
             await self._listen(listener)
 
     def stop(self) -> None:
-        """Accept no more, and end what has not done its TLS; open connections stay."""
+        """Stop accepting clients, and abort their unfinished TLS handshakes; open connections
+        stay."""
         for acceptor in self._acceptors:
             acceptor.stop()
         self._acceptors.clear()
@@ -114,7 +118,7 @@ class Listeners:
             gate.abort()
 
     def reload(self) -> None:
-        """New connections get the TLS files as they are now. Called once a second."""
+        """Use the current TLS files for new connections. Called once a second."""
         for tls in self._tls:
             tls.reload()
 
@@ -123,14 +127,14 @@ class Listeners:
         return self._addresses[listener].by_volume[path]
 
     def brokers_of(self, listener: str, path: str) -> ListenerAddresses | None:
-        """Those addresses, or None if there is no such listener, or it does not reach the
-        volume."""
+        """The addresses of a listener for the brokers of a volume, or None if there is no such
+        listener, or it does not reach the volume."""
         addresses = self._addresses.get(listener)
         return None if addresses is None else addresses.by_volume.get(path)
 
     @property
     def accepting(self) -> bool:
-        """Whether clients can be accepted, and connected to a broker, as far as the system goes."""
+        """Whether the system lets clients be accepted, and connected to a broker."""
         return not any(each.failing for each in self._acceptors) and descriptors_left()
 
     def certificates(self) -> dict[str, float]:
@@ -186,7 +190,7 @@ class Listeners:
             acceptor.start()
 
     def _connect(self, protocol: asyncio.Protocol, accepted: socket.socket) -> None:
-        """Let a protocol go on with a client's socket; from here on the event loop owns that."""
+        """Let a protocol take over a client's socket, which the event loop owns from here on."""
         loop = asyncio.get_running_loop()
         task = loop.create_task(loop.connect_accepted_socket(lambda: protocol, accepted))
         self._connecting.add(task)
@@ -219,7 +223,7 @@ def _tls_of(
 
 
 class _Gate:
-    """The TLS handshakes of one listener."""
+    """The TLS handshakes of a listener."""
 
     def __init__(
         self, listener: Listener, unauthenticated: UnauthenticatedClients, rejected: Rejected
@@ -252,6 +256,6 @@ class _Gate:
 
 
 def listener_addresses(listener: Listener, ranges: NodeIdRanges) -> ListenerAddresses:
-    """The addresses that a listener advertises for one cluster's brokers, if there is no tree.
-    Raises ValueError for what is no address."""
+    """The addresses that a listener advertises for a cluster's brokers, if there is no tree.
+    Raises ValueError for an invalid address."""
     return addresses_of(listener, [Volume("", 0, ranges)]).bootstrap.addresses

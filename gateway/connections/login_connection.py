@@ -1,8 +1,8 @@
 """A client's connection until it has authenticated, on a listener with SASL.
 
-It has no broker connection, and no session: what it may cost is bounded (``unauthenticated`` in
-the configuration). Once it has authenticated its transport is handed to a Connection, which knows
-nothing of SASL.
+It has no session, and a broker connection only if a broker decides on the login. Its cost is
+bounded (``unauthenticated`` in the configuration). When the client has authenticated, its transport
+is handed to a Connection, which knows nothing of SASL.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SHOWN_USER = 100
 
 
 class LoginHub(BaseHub, Protocol):
-    """The worker that a login is in (``clients.Clients``)."""
+    """The worker that a login belongs to (``clients.Clients``)."""
 
     logins: Logins
 
@@ -39,8 +39,8 @@ class LoginHub(BaseHub, Protocol):
 
 
 class LoginConnection(BaseConnection):
-    """The client's side during its login. ``admit`` makes the connection that takes over once the
-    client has authenticated."""
+    """The client's side of a connection during its login. ``admit`` makes the connection that takes
+    over once the client has authenticated."""
 
     __slots__ = ("_admit", "_late", "_spoke", "login")
 
@@ -65,13 +65,14 @@ class LoginConnection(BaseConnection):
 
     @guarded
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """A client connected; if there are too many, another one gives way."""
+        """Note that a client has connected; above the limit for logins, another client gives
+        way."""
         self.take_over(transport)
         self._hub.arrived(self)
 
     @guarded
     def data_received(self, data: bytes) -> None:
-        """Requests, or pieces of them."""
+        """Take requests, or pieces of them."""
         if not self._spoke:
             self._spoke = True
             self._hub.logins.spoke(self)
@@ -80,7 +81,7 @@ class LoginConnection(BaseConnection):
 
     @guarded
     def connection_lost(self, exc: Exception | None) -> None:
-        """The client went away (or was sent away)."""
+        """Close the login of a client that has closed the connection, or was rejected."""
         if self._late is not None:
             self.close(self._failure())
         else:
@@ -90,7 +91,7 @@ class LoginConnection(BaseConnection):
 
     @guarded
     def broker_connected(self, broker: LoginBroker) -> None:
-        """The broker connection is there."""
+        """Go on with the login, now that the broker connection is open."""
         self._broker = broker
         self._task = None
         if self._transport is None:
@@ -100,13 +101,13 @@ class LoginConnection(BaseConnection):
 
     @guarded
     def broker_data(self, data: bytes) -> None:
-        """The broker's answers, or pieces of them."""
+        """Take the broker's responses, or pieces of them."""
         if self._transport is not None and self._late is None:
             self._step(lambda: self.login.broker_data(data), "broker")
 
     @guarded
     def broker_lost(self, exc: Exception | None) -> None:
-        """The broker went away during the login."""
+        """Close the login, because the broker has closed its connection."""
         if self._late is None:
             if isinstance(exc, Refused):
                 self.close(f"{NO_ROOM}: {exc}", quietly=True)
@@ -127,25 +128,27 @@ class LoginConnection(BaseConnection):
 
     @property
     def tenant(self) -> Tenant:
-        """Whose connection it is, as far as that is known."""
+        """The tenant that the connection counts for at its broker: the client's address, before the
+        login."""
         return tenant_of(ANONYMOUS.principal, self.host)
 
     @property
     def idle(self) -> bool:
-        """A login is under way."""
+        """False: a login is under way."""
         return False
 
     @property
     def awaits_answer(self) -> bool:
-        """Brokers answer each step of a login at once."""
+        """True: brokers answer each step of a login at once."""
         return True
 
     def give_way(self, reason: str) -> None:
-        """Close it, so that others find room."""
+        """Close the connection to make room for another."""
         self.close(reason)
 
     def _leave(self) -> asyncio.Transport | None:
-        """The transport, if this has not been the end of it before."""
+        """End the login, and return the client's transport, or None if the login had ended
+        before."""
         transport, self._transport = self._transport, None
         if transport is not None:
             self._hub.logins.left(self)
@@ -182,14 +185,14 @@ class LoginConnection(BaseConnection):
             )
 
     async def _verify(self, work: Callable[[], None]) -> None:
-        """Have a token verified in a thread, then go on."""
+        """Have a token's signature verified in a thread, then go on with the login."""
         await self._hub.logins.signatures.run(self.host, work)
         self._task = None
         if self._transport is not None:
             self._step(self.login.worked, "client")
 
     def _fail_late(self) -> None:
-        """As Kafka does, the rejection comes a little later, so that guessing takes time."""
+        """Reject the login a little later, as Kafka does, so that guessing passwords takes time."""
         assert self._transport is not None
         self._transport.pause_reading()
         self._hub.login_failed(self)
@@ -224,7 +227,7 @@ class LoginConnection(BaseConnection):
 
 
 class LoginBroker(asyncio.Protocol):
-    """The broker's side while a broker decides on a login."""
+    """The broker's side of a connection while a broker decides on the login."""
 
     __slots__ = ("_client", "_node_id", "_place", "_transport")
 
@@ -236,19 +239,19 @@ class LoginBroker(asyncio.Protocol):
 
     @guarded
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Connected: the login goes on."""
+        """Go on with the login now that the broker connection is open."""
         self._transport = cast(asyncio.Transport, transport)
         self._client.broker_connected(self)
 
     @guarded
     def data_received(self, data: bytes) -> None:
-        """Answers, or pieces of them."""
+        """Take the broker's responses, or pieces of them."""
         self._place.heard()
         self._client.broker_data(data)
 
     @guarded
     def connection_lost(self, exc: Exception | None) -> None:
-        """The broker went away."""
+        """Close the login, because the broker has closed its connection."""
         closed_here, self._transport = self._transport is None, None
         if not closed_here and not self._place.answered and self._place.is_new:
             self._place.refused()
@@ -257,12 +260,12 @@ class LoginBroker(asyncio.Protocol):
         self._client.broker_lost(exc)
 
     def write(self, data: bytes) -> None:
-        """Send what the login made."""
+        """Send the login's requests to the broker."""
         if self._transport is not None:
             self._transport.write(data)
 
     def hand_over(self, connection: Connection) -> None:
-        """The login is over: the connection goes on with the broker."""
+        """Hand the broker connection over to ``connection`` when the login is over."""
         transport, self._transport = self._transport, None
         connection.session.state.node_id = self._node_id
         side = BrokerSide(connection, self._place)
@@ -274,15 +277,15 @@ class LoginBroker(asyncio.Protocol):
         side.connection_made(transport)
 
     def close(self) -> None:
-        """End the broker connection."""
+        """Close the broker connection."""
         if self._transport is not None:
             self._transport.close()
 
     def abort(self) -> None:
-        """End it at once."""
+        """Close the broker connection at once."""
         if self._transport is not None:
             self._transport.abort()
 
     def fail(self, error: Exception) -> None:
-        """A callback has failed: both sides end."""
+        """Close both sides after a callback has failed."""
         self._client.fail(error)

@@ -1,8 +1,8 @@
 """Logins under way, and sessions that expire.
 
-Four times a second logins that take too long are closed, and sessions that have outlived their
-login are looked at (``expired_sessions``). The connections of a user who is deleted close with the
-change of the catalog that does it, or when the file of the secret is gone.
+Four times a second, logins that take too long are closed, and sessions whose login has expired are
+checked (``expired_sessions``). If a user is deleted, the user's connections close with that change
+of the catalog, or when the file of the secret is gone.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ LOOK_SECONDS: Final = 0.5
 """Seconds between checks of the files of users and keys."""
 
 NO_MECHANISM: Final = "(none)"
-"""In place of a mechanism that no listener has, or none: clients could choose any name."""
+"""The label for a login that has no mechanism, or whose mechanism no listener has: clients could
+choose any name."""
 
 
 class LoginClient(UnauthenticatedClient, Protocol):
@@ -44,11 +45,12 @@ class LoginClient(UnauthenticatedClient, Protocol):
 
 
 class Logins:
-    """Logins and sessions of one worker. ``sasl`` is what listeners with SASL accept, by name.
+    """The logins and sessions of a worker.
 
-    ``credentials`` are those of SCRAM that a listener's users have, by its name.
-    ``revoke`` is called to close a connection, ``review`` when users may be gone, to ask
-    :meth:`why_not` of everyone.
+    ``sasl`` are the mechanisms of each listener with SASL, by its name, and ``credentials`` returns
+    the SCRAM credentials of a listener's users. ``revoke`` is called to close a connection.
+    ``review`` is called if users may have been deleted: it checks every connection with
+    :meth:`why_not`.
     """
 
     def __init__(
@@ -86,7 +88,7 @@ class Logins:
         self._sweep()
 
     def prepare(self) -> None:
-        """Do what the first logins would wait for; the catalog has been read."""
+        """Do the work that the first logins would wait for; the catalog has been read by now."""
         for mechanisms in self.sasl.values():
             mechanisms.prepare()
 
@@ -106,21 +108,22 @@ class Logins:
         return sum(login.listener == listener for login in self._logins)
 
     def arrived(self, login: LoginClient) -> None:
-        """A client begins to log in; where there are too many, another one gives way."""
+        """Track a client that begins to log in; above the limit for logins, another client gives
+        way."""
         self._logins[login] = time.monotonic() + self.limits.max_seconds
         self.unauthenticated[login.listener].enter(login)
 
     def spoke(self, login: LoginClient) -> None:
-        """A login has sent something."""
+        """Note that a client that logs in has sent something."""
         self.unauthenticated[login.listener].spoke(login)
 
     def left(self, login: LoginClient) -> None:
-        """A login has succeeded or failed, or its client is gone."""
+        """Stop tracking a login that has succeeded or failed, or whose client is gone."""
         if self._logins.pop(login, None) is not None:
             self.unauthenticated[login.listener].leave(login)
 
     def close_logins(self, reason: str) -> None:
-        """Close all logins under way; their clients come back, to another gateway."""
+        """Close all logins under way; their clients connect again, to another gateway."""
         for login in list(self._logins):
             guard(login, partial(login.close, reason, quietly=True))
 
@@ -131,12 +134,12 @@ class Logins:
     # -- sessions ----------------------------------------------------------------------------------
 
     def identified(self, connection: Connection, identity: Identity) -> None:
-        """A connection has this identity from here on, and its session the end of that."""
+        """Set the end of a connection's session to the end of its identity, and track it."""
         connection.session.ends = ends = end_of(identity)
         self._expired.identified(connection, ends)
 
     def closed(self, connection: Connection) -> None:
-        """A connection is gone."""
+        """Stop tracking a connection that is gone."""
         self._expired.closed(connection)
 
     def why_not(self, listener: str, identity: Identity) -> str | None:
@@ -150,7 +153,7 @@ class Logins:
         now = time.monotonic()
         for login, deadline in list(self._logins.items()):
             if deadline > now:
-                break  # in the order they came
+                break  # they are in order of their deadlines
             guard(login, partial(login.close, TOO_LATE))
         self._expired.sweep(now)
         if now - self._looked >= LOOK_SECONDS:

@@ -1,4 +1,4 @@
-"""What a client has under way, noted when a freeze is read, and whether that is over."""
+"""Requests that a client has under way when a freeze is read, and whether they are over."""
 
 from __future__ import annotations
 
@@ -16,31 +16,33 @@ from gateway.session.silent import Silent
 from protocol.pausing import FEW, paced
 
 TO_READ: Final = 2.0
-"""Seconds for a client to read what it has asked for, so that the broker is read on."""
+"""Seconds for a client to read the responses to its requests, so that the gateway reads on from the
+broker."""
 
 TO_SEND: Final = 5.0
-"""Seconds for a client to send the rest of a request. Nothing of it is done before that."""
+"""Seconds for a client to send the rest of a request. The broker does nothing of it before that."""
 
 
 class Held:
-    """Something of a client that a change waits for, and the ``connection`` or lane it is on. If it
-    ``leaves`` anything behind, brokers may go on with that once the connection has ended."""
+    """A request of a client that a change of the catalog waits for, and the ``connection`` or lane
+    that it is on. ``leaves``: brokers may go on with it after the connection has ended."""
 
     def __init__(self, connection: Connection | Lane, *, leaves: bool) -> None:
         self.connection = connection
         self.leaves = leaves
 
     def is_over(self) -> bool:
-        """Whether it is done before the connection has ended."""
+        """Whether the request is done, although the connection is still open."""
         raise NotImplementedError
 
     def has_left(self) -> bool:
-        """Whether the connection, which has ended, left anything of it behind."""
+        """Whether brokers may still be at work on the request, although the connection has
+        ended."""
         raise NotImplementedError
 
 
 class _OfLane(Held):
-    """The request of a lane, which ends with it."""
+    """The request of a lane; it is over when the lane ends."""
 
     connection: Lane
 
@@ -57,7 +59,7 @@ class _OfLane(Held):
 
 
 class _OfConnection(Held):
-    """Something of a client's connection."""
+    """A request on a client's own connection."""
 
     connection: Connection
 
@@ -66,8 +68,8 @@ class _OfConnection(Held):
         self._unread_at: float | None = None
 
     def is_over(self) -> bool:
-        """As of the base; ends a client that does not read, which would hold it up for ever: the
-        response may be there."""
+        """See :meth:`Held.is_over`. A client that does not read is closed, or it would delay the
+        change for ever: the response may have arrived already."""
         if self._is_done():
             return True
         if self._unread_at is None and self.connection.read_slowly:
@@ -84,8 +86,8 @@ class _OfConnection(Held):
 
 
 class _Request(_OfConnection):
-    """The last of a connection's requests that its broker has not answered, because those before it
-    are answered before it; or the one that the client has not wholly sent."""
+    """The last of the noted requests that a connection's broker has not answered, because the
+    earlier requests are answered before it; or the request that the client has not wholly sent."""
 
     def __init__(self, connection: Connection, request: Exchange, *, leaves: bool) -> None:
         super().__init__(connection, leaves=leaves)
@@ -100,7 +102,8 @@ class _Request(_OfConnection):
         return super().is_over()
 
     def has_left(self) -> bool:
-        # A broker does nothing with a part; the rest may have come before the end.
+        # A broker does nothing with part of a request. If the rest came, it is not streamed any
+        # more.
         return self._request is not self.connection.session.streamed and super().has_left()
 
     def _is_done(self) -> bool:
@@ -108,7 +111,7 @@ class _Request(_OfConnection):
 
 
 class _Silent(_OfConnection):
-    """Requests without a response (acks=0), behind which the gateway sends one of its own."""
+    """Requests without a response (acks=0), behind which the gateway sends a request of its own."""
 
     def __init__(self, connection: Connection, silent: Silent) -> None:
         super().__init__(connection, leaves=True)
@@ -125,17 +128,19 @@ class _Silent(_OfConnection):
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """What a session has under way, of which no name was read yet: ``requests`` that were forwarded
-    whole, the one that is ``streamed``, and those without a response (``silent``)."""
+    """The requests that a session has under way, whose names were not read yet."""
 
     owner: Connection | Lane
+    # The requests that were forwarded whole.
     requests: Sequence[Exchange]
+    # The request whose rest is still to be forwarded.
     streamed: Exchange | None
+    # The requests without a response.
     silent: Silent | None
 
     @classmethod
     def of(cls, owner: Connection | Lane) -> Noted:
-        """What a client's connection, or a lane, has under way."""
+        """Note the requests that a client's connection, or a lane, has under way."""
         session = owner.session
         return cls(owner, session.under_way, session.streamed, session.silent)
 
@@ -143,7 +148,7 @@ class Noted:
         return bool(self.requests or self.streamed is not None or self.silent is not None)
 
     def concerning(self, concerns: Concerns) -> Iterator[Held]:
-        """What of it may name these topics. May take several slices."""
+        """The noted requests that may name these topics. May take several slices."""
         owner, streamed, silent = self.owner, self.streamed, self.silent
         concerning = [one for one in paced(self.requests) if may_concern(one, concerns)]
         leaves = any(map(leaves_behind, concerning))
@@ -160,7 +165,7 @@ class Noted:
 
 
 def are_few(noted: Iterable[Noted]) -> bool:
-    """Whether so little is under way that its names are read in one go."""
+    """Whether so few requests are under way that their names are read at once."""
     left = FEW
     for one in noted:
         left -= 1 + len(one.requests) + (0 if one.silent is None else one.silent.size)

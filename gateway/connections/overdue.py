@@ -1,8 +1,9 @@
-"""What brokers owe while the catalog cannot be read: it ends before names change hands without it.
+"""Resets connections on which brokers owe a response while the catalog cannot be read.
 
-A worker that cannot read the catalog decides nothing more, and after a while changes do not wait
-for it. What it has sent by then may still lie in a buffer, of its own or of its system, until the
-network is back: long after that. A reset drops it there. A short gap resets nothing.
+A worker that cannot read the catalog decides no requests, and after a while changes of the catalog
+do not wait for it any more. The requests that it sent before may lie in a buffer, its own or its
+system's, until the network is back, long after such a change. A reset drops them there. A short gap
+resets nothing.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from gateway.exchanges.worker_state import WorkerState
 
 
 class Overdue:
-    """Resets the connections, of one worker's clients to one volume, that brokers owe something
-    which changes a topic. All of it belongs to one event loop."""
+    """Resets the connections of a worker's clients to a volume on which a broker still owes a
+    request that changes a topic. All of it belongs to a single event loop."""
 
     def __init__(self, connections: Collection[Connection], state: WorkerState) -> None:
         self._connections = connections
@@ -26,8 +27,8 @@ class Overdue:
         self._timer: asyncio.TimerHandle | None = None
 
     def see(self, seconds: float | None) -> None:
-        """Nothing is decided any more, and what was sent ends after so many seconds; None: clients
-        are served."""
+        """Reset the connections after ``seconds``, in which no request is decided. None stops that:
+        clients are served again."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

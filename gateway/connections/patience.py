@@ -1,8 +1,8 @@
-"""Patience: the time that a request may wait for a cluster, which is no other time.
+"""Patience: the time that a request may wait for a cluster, and not for this process.
 
-A time-out that covers a whole request counts what the gateway spends on it, too, and what it spends
-on others before it looks at what has arrived: for 90,000 names that is seconds, in which a cluster
-has answered long ago.
+A time-out around a whole request also counts the time that the gateway spends on it, and on other
+requests before it reads what has arrived. For 90,000 names that is seconds, in which a cluster may
+have answered long ago.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Final, TypeVar
 T = TypeVar("T")
 
 TICK_SECONDS: Final = 0.05
-"""Seconds between two looks at the clock. A look that comes later than that by as much again says
-that this process was busy: only the seconds until it was due count."""
+"""Seconds between two looks at the clock. If a look comes later than it was due by more than that,
+this process was busy: only the seconds until it was due count."""
 
 _NOTHING: Final = 0.001
-"""Seconds that are as good as none: sums of floats are not exact."""
+"""Seconds that count as zero: sums of floats are not exact."""
 
 
 class Patience:
-    """So many seconds of waiting, over all waits of one request."""
+    """A number of seconds to wait, over all waits of a request."""
 
     __slots__ = ("_due", "_graced", "_left", "_limit", "_loop", "_since", "_timer")
 
@@ -36,8 +36,8 @@ class Patience:
         self._since = self._due = 0.0
 
     async def wait(self, answer: Awaitable[T]) -> T:
-        """The answer of a cluster. Raises TimeoutError once the seconds have been waited; one wait
-        at a time."""
+        """Wait for a cluster's answer, and return it. Raises TimeoutError once the seconds are
+        spent. No other wait may be under way."""
         try:
             async with asyncio.timeout(None) as self._limit:
                 self._arm(min(TICK_SECONDS, max(self._left, 0.0)))
@@ -49,8 +49,8 @@ class Patience:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Within a wait: time that this process needs itself, in turns, so that the loop is never
-        late. It does not count."""
+        """Do not count the time in this block, which is within a wait: this process needs it for
+        its own work, in turns, so that the loop is never late."""
         assert self._timer is not None
         self._timer.cancel()
         self._count(self._loop.time())
@@ -71,7 +71,7 @@ class Patience:
         if self._left > _NOTHING:
             self._arm(min(TICK_SECONDS, self._left))
         elif late and not self._graced:
-            self._graced = True  # what has arrived meanwhile is only read now
+            self._graced = True  # an answer that has arrived meanwhile is read only now
             self._arm(TICK_SECONDS)
         else:
             assert self._limit is not None

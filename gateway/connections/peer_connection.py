@@ -1,8 +1,8 @@
-"""One connection of a peer, another gateway of the tree, which asks questions: callbacks.
+"""A connection of a peer, another gateway of the tree that sends questions, as callbacks.
 
-A peer sends Kafka's frames, and nothing in them but ApiVersions and Envelope (KIP-590) is served.
-Its requests are answered in order and one at a time, and nothing is read while one is under way:
-a peer that wants several answers at once opens several connections.
+A peer sends Kafka's frames, but only ApiVersions and Envelope requests (KIP-590) are served. Its
+requests are answered in order, and nothing is read while a request is under way: a peer that wants
+several answers at once opens several connections.
 """
 
 from __future__ import annotations
@@ -44,23 +44,24 @@ SERVED: Final = {
 
 
 class PeerHub(BaseHub, Protocol):
-    """The port that a peer's connection came to (``peer_listener.PeerListener``)."""
+    """The port that a peer has connected to (``peer_listener.PeerListener``)."""
 
     def admit(self, connection: PeerConnection, transport: asyncio.BaseTransport) -> Peer | None:
-        """The peer whose certificate this is, or None if it is no peer's, and the connection has
-        been closed."""
+        """The peer that the connection's certificate belongs to, or None if it belongs to no peer,
+        or the peer has too many connections; then the connection has been closed."""
         ...
 
     def closed(self, connection: PeerConnection) -> None:
-        """A connection is gone, whether or not it was admitted."""
+        """Stop tracking a connection that is gone, whether or not it was admitted."""
         ...
 
     def holds_more(self, connection: PeerConnection, change: int) -> None:
-        """A connection holds so many bytes more, or less, of what has not been served."""
+        """Note that a connection holds ``change`` bytes more, or fewer, of requests not served
+        yet."""
         ...
 
     def asked(self, connection: PeerConnection) -> None:
-        """A peer has sent a request."""
+        """Note that a peer has sent a request."""
         ...
 
     async def answer(self, peer: Peer, question: Question) -> Answer:
@@ -69,14 +70,15 @@ class PeerHub(BaseHub, Protocol):
 
 
 class PeerConnection(BaseConnection):
-    """The side of this gateway. ``peer`` is None until it is known; ``closing``: it drains."""
+    """This gateway's side of the connection. ``peer`` is None until it is known; ``closing``: it
+    drains."""
 
     __slots__ = ("_counted", "_full", "_heard", "_most", "_paused", "_received", "closing", "peer")
 
     _hub: PeerHub
 
     def __init__(self, hub: PeerHub, listener: str, most: int) -> None:
-        """``most``: bytes of the longest request."""
+        """``most`` is the size of the longest request, in bytes."""
         super().__init__(hub, listener, None)
         self.peer: Peer | None = None
         self.closing = False
@@ -91,13 +93,13 @@ class PeerConnection(BaseConnection):
 
     @guarded
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """TLS is done: the certificate says whether it is a peer."""
+        """Admit the connection of a peer, as its certificate shows now that TLS is done."""
         self.take_over(transport).set_write_buffer_limits(WRITE_HIGH)
         self.peer = self._hub.admit(self, transport)
 
     @guarded
     def data_received(self, data: bytes) -> None:
-        """Requests, or pieces of them."""
+        """Take requests, or pieces of them."""
         if self._transport is not None:
             self._heard = True
             self._received += data
@@ -105,7 +107,7 @@ class PeerConnection(BaseConnection):
             self._count()
 
     def _count(self) -> None:
-        """Report what is held now, if it is more than what a connection costs anyway."""
+        """Report the number of bytes held now, if it is more than a connection costs anyway."""
         held = len(self._received)
         counted = held if held > SMALL else 0
         change, self._counted = counted - self._counted, counted
@@ -114,11 +116,11 @@ class PeerConnection(BaseConnection):
 
     @guarded
     def connection_lost(self, exc: Exception | None) -> None:
-        """The peer closed the connection, or this gateway did."""
+        """Note why the connection has ended: the peer closed it, or this gateway did."""
         if self._transport is None:
             pass  # it was closed here
         elif exc is not None:
-            # One that has asked nothing was a look whether this gateway is up.
+            # If it has sent nothing, it only checked whether this gateway is up.
             self.close(f"peer connection failed: {exc}", quietly=not self._heard)
         elif self._received or self._task is not None:
             self.close("peer closed in the middle of a request")
@@ -128,7 +130,7 @@ class PeerConnection(BaseConnection):
 
     @guarded
     def pause_writing(self) -> None:
-        """The peer reads slowly: its next request has to wait."""
+        """Stop serving requests while the peer reads slowly."""
         self._full = True
         self._balance()
 
@@ -140,7 +142,8 @@ class PeerConnection(BaseConnection):
     # -- requests ----------------------------------------------------------------------------------
 
     def _go_on(self) -> None:
-        """Serve what has arrived, up to a request that takes time, or for a turn of the loop."""
+        """Serve requests that have arrived, until a request takes time, or a turn of the loop is
+        spent."""
         turn_ends = monotonic() + SLICE_SECONDS
         try:
             while self._ready and (request := self._next()) is not None:
@@ -153,12 +156,12 @@ class PeerConnection(BaseConnection):
         self._balance()
 
     async def _go_on_later(self) -> None:
-        """Let the others have their turn, then go on."""
+        """Let other connections have their turn, then go on."""
         await asyncio.sleep(0)
         self._begin_next()
 
     def _begin_next(self) -> None:
-        """What the task did is done: go on with what has arrived meanwhile."""
+        """Go on with requests that have arrived while the task ran, which is done."""
         self._task = None
         if self._transport is None:
             return
@@ -169,7 +172,7 @@ class PeerConnection(BaseConnection):
 
     @property
     def _ready(self) -> bool:
-        """Whether another request may be begun."""
+        """Whether the next request may be served."""
         idle = self._task is None and not self._full
         return idle and self.peer is not None and self._transport is not None and not self.closing
 
@@ -192,7 +195,7 @@ class PeerConnection(BaseConnection):
         return request
 
     def _serve(self, request: bytes) -> None:
-        """Respond to one request, or begin to. Raises ProtocolError for what is not served."""
+        """Respond to a request, or begin to. Raises ProtocolError for an API that is not served."""
         api_key, version, correlation_id, _, start = read_request_header(request, 0, len(request))
         body = request[start:]
         if api_key == API_VERSIONS:
@@ -204,7 +207,7 @@ class PeerConnection(BaseConnection):
             raise ProtocolError(f"{api_name(api_key)} version {version} is not served here")
 
     async def _answer(self, correlation_id: int, question: Question) -> None:
-        """The task of one question. Whatever it raises closes the connection."""
+        """Answer a question, in a task. Any exception closes the connection."""
         assert self.peer is not None
         answer = await self._hub.answer(self.peer, question)
         if self._transport is not None:
@@ -218,7 +221,7 @@ class PeerConnection(BaseConnection):
         self._transport.write(frame(header, body))
 
     def _balance(self) -> None:
-        """Read only while another request could be served."""
+        """Read from the peer only while its next request could be served."""
         if self._transport is None or self._paused is not self._ready:
             return
         self._paused = not self._paused
@@ -231,14 +234,14 @@ class PeerConnection(BaseConnection):
 
     @guarded
     def finish(self) -> None:
-        """Drain: begin no more questions, and close as soon as the one under way is answered."""
+        """Drain: begin no more questions, and close once the question under way is answered."""
         self.closing = True
         self._balance()
         if self._task is None:
             self.close(DRAINED, quietly=True)
 
     def close(self, reason: str, *, quietly: bool = False, error: Exception | None = None) -> None:
-        """See :meth:`BaseConnection.close`; a question under way is given up."""
+        """See :meth:`BaseConnection.close`; a question under way is dropped."""
         transport, self._transport = self._transport, None
         if transport is None:
             return

@@ -1,7 +1,7 @@
-"""The port where other gateways of the tree ask this one, in one worker.
+"""The port of a worker to which other gateways of the tree send questions.
 
-It is a listener like those of clients, with the same handshakes, limits and files that are read
-anew, but it stands for no broker, and only a certificate of a configured peer is let in.
+It is a listener as for clients, with the same handshakes, limits and reloading of files, but it
+stands for no broker, and only certificates of configured peers are accepted.
 """
 
 from __future__ import annotations
@@ -37,16 +37,17 @@ from gateway.virtual_brokers import ListenerAddresses, Target
 log = logging.getLogger(__name__)
 
 MAX_CONNECTIONS: Final = 1_000
-"""Open connections of all peers to one worker."""
+"""Open connections of all peers to a worker."""
 
 MAX_OF_ONE: Final = 256
-"""Open connections of one peer to one worker. Each of its own workers opens a few."""
+"""Open connections of a peer to a worker. Each of the peer's own workers opens a few."""
 
 ENVELOPE_BYTES: Final = 64 * 1024
 """More than an envelope adds to the request in it."""
 
 STRANGERS_REMEMBERED: Final = 1_000
-"""Addresses of gateways that are no peers, each of which is logged once; with more afresh."""
+"""Addresses of gateways that are not peers, each of which is logged once. If there are more, the
+list begins afresh."""
 
 
 class Answers(Protocol):
@@ -56,7 +57,7 @@ class Answers(Protocol):
 
 
 class PeerListener:
-    """The peers' port of one worker, and their connections. ``tree.listener`` is configured."""
+    """The peers' port of a worker, and their connections. ``tree.listener`` is configured."""
 
     def __init__(
         self,
@@ -99,13 +100,14 @@ class PeerListener:
         await self._listeners.start()
 
     def stop(self) -> None:
-        """Accept no more, and close all connections at once; questions are given up."""
+        """Stop accepting peers, and close all connections at once; questions under way are
+        dropped."""
         self._listeners.stop()
         for connection in list(self._connections):
             guard(connection, partial(connection.close, "gateway stops", quietly=True))
 
     async def drain(self, seconds: float) -> None:
-        """Accept no more, and answer the questions under way, for at most ``seconds``."""
+        """Stop accepting peers, and answer the questions under way, for at most ``seconds``."""
         self._listeners.stop()
         deadline = monotonic() + seconds
         while self._connections and monotonic() < deadline:
@@ -117,7 +119,7 @@ class PeerListener:
             log.warning("%d questions of peers were not answered in time", len(self._connections))
 
     def sweep(self) -> None:
-        """Use TLS files that have changed, and close connections that are silent for too long; the
+        """Use TLS files that have changed, and close connections that were silent for too long; a
         peer connects again when it has a question. Called once a second."""
         self._listeners.reload()
         self._silent.sweep(monotonic())
@@ -180,8 +182,8 @@ class PeerListener:
         return PeerConnection(self, listener.name, self._most)
 
     def _turn_away(self, connection: PeerConnection, subject: str) -> None:
-        """Close a connection whose certificate the authority of peers has signed for another one;
-        it may well try again and again."""
+        """Close a connection whose certificate is signed by the authority of peers, but is not a
+        peer's. It is logged once for each address: the other side may try again and again."""
         reason = f"{NO_PEER}: '{subject}'; name it in tree.parents or tree.children"
         known = connection.host in self._strangers
         if len(self._strangers) >= STRANGERS_REMEMBERED:
@@ -193,7 +195,7 @@ class PeerListener:
     def _rejected(
         self, listener: Listener, address: str, reason: str, error: Exception | None
     ) -> None:
-        """A connection ended before its handshake was done."""
+        """Log and audit a connection that was rejected before its handshake was done."""
         self._close_log.note(listener.name, address, reason, quietly=False, error=error)
         if reason.startswith((FAILED, NO_PRINCIPAL)):
             self._audit.authentication_failed(listener.name, address, MECHANISM, None, reason)
@@ -225,14 +227,14 @@ class _Addresses:
     names = None
 
     def __init__(self, port: PeerPort) -> None:
-        # A target has addresses; nobody is told these.
+        # A target needs addresses, but no client is told these.
         nobody = ListenerAddresses(port.bind, port.port, NodeIdRanges.parse(["0"]))
         self.bootstrap = Target("", nobody, None)
 
     def ports(self) -> dict[int, Target]:
-        """None but the one port."""
+        """No ports: the bootstrap port is the only port."""
         return {}
 
     def broker(self, virtual: int) -> Target:
-        """The same, whatever it is asked for: there are no names here."""
+        """The bootstrap target for any broker: there are no host names here."""
         return self.bootstrap

@@ -1,9 +1,9 @@
-"""Answers to the questions of peers: this gateway is the owner of a mount, or on the way to it.
+"""Answers to the questions of peers: this gateway owns the mount, or is on the way to its owner.
 
-At the owner a request from another gateway is decided as one of a client of the own listener that
-is of the asker's volume: in a lane, by that listener's view, with the rights of the principal that
-the peer may speak for, and with that listener's virtual brokers in the response.
-Whose a path is, and what a gateway says of itself, is the same for every principal.
+The owner decides a peer's request like a request of a client of its own listener for the asking
+gateway's volume: in a lane, by that listener's view, with the rights of the principal that the peer
+may speak for, and with that listener's virtual brokers in the response. The owner of a path, and a
+gateway's description of itself, are the same for every principal.
 """
 
 from __future__ import annotations
@@ -38,18 +38,20 @@ from protocol.headers import read_request_header
 from protocol.schema import api_name
 
 ASKED_KEYS: Final = DIVIDED | {API_VERSIONS}
-"""The APIs that gateways ask each other for: what is not of one node, and what a cluster serves."""
+"""The APIs that gateways send each other: requests that are not for a certain node, and
+ApiVersions."""
 
 MAX_SECONDS: Final = 30.0
-"""Seconds that a question may take here, whatever it says: admin clients wait no longer."""
+"""Seconds that a question may take here at most, even if it allows more: admin clients wait no
+longer."""
 
 _API_KEY_BYTES: Final = 2
 _NO_CONTROLLER: Final = -1
 
 
 class Referred:
-    """Answers questions of peers in one worker. ``hub`` has the worker's volumes, ``lookups`` ask
-    other peers."""
+    """Answers questions of peers in a worker. ``hub`` has the worker's volumes, and ``lookups``
+    sends questions to other peers."""
 
     def __init__(self, hub: LaneHub, config: Config, routes: Routes, lookups: Asks) -> None:
         self._hub = hub
@@ -63,11 +65,11 @@ class Referred:
         self._clients = ReferredClients(hub)
 
     async def answer(self, peer: Peer, question: Question) -> Answer:
-        """The answer to a peer's question, from here or from farther on; a long one lets others be
-        served. Raises nothing for what the question holds."""
+        """Answer a peer's question here, or pass it on to a gateway farther on. A long question
+        lets others be served. Raises nothing for any contents of the question."""
         answer = self._answer(peer, question)
         if question.kind is not Kind.REQUEST:
-            return await answer  # it says what every principal is told alike
+            return await answer  # it is the same for every principal
         return await InSlices(self._hub.turns, answer)
 
     async def _answer(self, peer: Peer, question: Question) -> Answer:
@@ -81,7 +83,8 @@ class Referred:
             if isinstance(way, Here):
                 answer = await self._answer_here(peer, question, way.mount)
             elif question.kind is Kind.DESCRIBE and not question.hops:
-                answer = self._described(self._first)  # it is asked for this gateway, or none
+                # It may pass no further gateway, so it is for this gateway.
+                answer = self._described(self._first)
             else:
                 return await self._lookups.ask(
                     question, came_from=peer.name, changes=_changes(question)
@@ -90,19 +93,20 @@ class Referred:
         return answer.by_way_of(Hop(self._gateway_id, micros))
 
     def take_flows(self) -> list[Flow]:
-        """The counts of clients behind peers since the last call."""
+        """The flows of clients behind peers since the last call."""
         return self._clients.take_flows()
 
     # -- what is not answered ----------------------------------------------------------------------
 
     def _objection(self, peer: Peer, question: Question) -> Answer | None:
-        """Why a question is neither answered here nor passed on, or None if it is."""
+        """The reason why a question is neither answered here nor passed on, as an answer, or None
+        if it is."""
         here = self._gateway_id
         if here in question.path:
             passed = " > ".join((*question.path, here))
             return _rejected(f"The question for '{_at(question.target)}' went in a loop: {passed}.")
         if question.kind is not Kind.REQUEST:
-            return None  # what all principals are told alike needs none
+            return None  # its answer is the same for all principals, so it needs no principal
         if _mapped(peer, question.principal) is None:
             text = (
                 f"Gateway '{here}' does not let gateway '{peer.name}' speak for principal "
@@ -156,7 +160,8 @@ class Referred:
         return Answer(Outcome.ANSWERED, mount=mount, number=number, response=text)
 
     def _listener_for(self, question: Question) -> Listener | None:
-        """The listener where clients of the asker's volume find the target."""
+        """The listener on which clients of the asking gateway's volume reach the target, or
+        None."""
         for each in self._listeners:
             volume = self._first if each.volume is None else each.volume
             reaches = each.reach is None or question.target in each.reach
@@ -165,8 +170,8 @@ class Referred:
         return None
 
     async def _response(self, peer: Peer, question: Question, listener: Listener) -> bytes:
-        """Kafka's response to a request for an own volume, header and body. Raises ProtocolError
-        for a request that is not served, and VolumeUnreachable."""
+        """The Kafka response, header and body, to a request for a volume of this gateway. Raises
+        VolumeUnreachable, and ProtocolError for a request that is not served."""
         request = question.request
         found = read_request_header(request, 0, len(request))
         api_key, version, correlation_id, client_id, start = found
@@ -195,25 +200,27 @@ def _at(path: str) -> str:
 
 
 def _mapped(peer: Peer, principal: str) -> str | None:
-    """The principal here for which a peer speaks, or None if it may not."""
+    """The principal here for a principal that a peer names, or None if the peer may not speak for
+    it."""
     return principal if peer.principals == ALL else peer.principals.get(principal)
 
 
 def _api_key(question: Question) -> int:
-    """The API key of the request in a question; -1 if it is too short to have one."""
+    """The API key of the request in a question, or -1 if the request is too short for an API
+    key."""
     head = question.request[:_API_KEY_BYTES]
     return int.from_bytes(head, "big", signed=True) if len(head) == _API_KEY_BYTES else -1
 
 
 def _changes(question: Question) -> bool:
-    """Whether a question may change something, so that it is asked once."""
+    """Whether a question may change something, so that it is sent only once."""
     api = APIS.get(_api_key(question))
     return question.kind is Kind.REQUEST and (api is None or api.effect is Effect.CHANGE)
 
 
 def _versions(volume: Volume, version: int) -> bytes:
-    """The body of the ApiVersions response of a volume's cluster; of an unknown version as KIP-511
-    has it. Raises VolumeUnreachable while the cluster was never reached."""
+    """The body of the ApiVersions response of a volume's cluster; for an unknown version, the
+    response that KIP-511 defines. Raises VolumeUnreachable if the cluster was never reached."""
     first, last = OWN_VERSIONS
     if not first <= version <= last:
         return api_versions.unsupported_version()
@@ -226,7 +233,7 @@ def _versions(volume: Volume, version: int) -> bytes:
 
 
 def _without_brokers(api: Declaration, version: int, body: bytes) -> bytes:
-    """A response body that tells nothing of the cluster."""
+    """A response body without anything about the cluster."""
     if api.brokers is None:
         return body
     return api.brokers.replaced(version, body, (), None, _NO_CONTROLLER)

@@ -1,7 +1,7 @@
-"""Clients behind peers: clients of other gateways whose requests this one decides.
+"""Clients behind peers: clients of other gateways whose requests this gateway decides.
 
-They have no connection here. Each is as a client of the listener that is of its own gateway's
-volume, and is known for as long as flows are counted for it, up to a second.
+They have no connection here. Each counts as a client of the listener for its own gateway's volume,
+and is known for as long as flows are counted for it, up to a second.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ from gateway.referrals.questions import Question
 from protocol.text import text_of
 
 MAX_CLIENT_ID: Final = 10_000
-"""Bytes of a client id that are kept: in UTF-8, with a mark of three bytes for each that is not,
-they still are a string of Kafka's."""
+"""Bytes of a client id that are kept: even if each byte that is not UTF-8 becomes a mark of three
+bytes, the client id is still short enough for a Kafka string."""
 
 _HEAD: Final = Struct(">hh")
-"""API key and version, with which the header of a request begins."""
+"""API key and version: the first fields of a request's header."""
 
 
 class ReferredClient(NamedTuple):
-    """A client behind the peer of a name, with the principal that it has here, for one volume."""
+    """A client behind the peer with this name, with the principal that it has here, for a
+    volume."""
 
     peer: str
     listener: Listener
@@ -40,7 +41,7 @@ class ReferredClient(NamedTuple):
 
 
 class _Answering:
-    """The lanes of one client, and how many requests of it are under way."""
+    """The lanes of a client, and how many of its requests are under way."""
 
     __slots__ = ("lanes", "under_way")
 
@@ -50,7 +51,7 @@ class _Answering:
 
 
 class ReferredClients:
-    """The clients behind peers of one worker, and what is counted of them."""
+    """The clients behind peers of a worker, and their flows."""
 
     def __init__(self, hub: LaneHub) -> None:
         self._hub = hub
@@ -64,9 +65,9 @@ class ReferredClients:
         version: int,
         body: bytes,
     ) -> bytes:
-        """The response body to a request of a client for its volume, within the time of a part
-        that waits for no other. Raises VolumeUnreachable, and ProtocolError for a request that
-        cannot be read."""
+        """Send a client's request to its volume, and return the response body. Its time limit is
+        that of a part among others (:meth:`Lanes.ask` without ``alone``). Raises VolumeUnreachable,
+        and ProtocolError for a request that cannot be read."""
         answering = self._answering(client, client_id)
         answering.under_way += 1
         path = client.volume.path
@@ -76,8 +77,8 @@ class ReferredClients:
             answering.under_way -= 1
 
     def shows(self, client: ReferredClient, own: str) -> bool:
-        """Whether a client may know the brokers of its volume: always, if that is ``own``, the
-        mount of its listener's."""
+        """Whether a client may know the brokers of its volume. It always may if the volume is at
+        ``own``, the mount path of its listener's volume."""
         if client.volume.path == own:
             return True
         identity = Identity(client.principal)
@@ -87,7 +88,7 @@ class ReferredClients:
         return shows(access)
 
     def denied(self, peer: str, question: Question, message: str) -> None:
-        """Note for the audit log and the traffic log that a peer may not speak for a principal."""
+        """Report to the audit log and the traffic log that a peer may not speak for a principal."""
         state = next(iter(self._hub.volumes)).state
         address = address_by_peer(question.host, peer)
         source = FlowSource(PEERS, question.principal, "", "", "", address, state.place)
@@ -96,7 +97,7 @@ class ReferredClients:
         state.denied(Denial(source, api_key, version, "peer", code, path, message))
 
     def take_flows(self) -> list[Flow]:
-        """The counts since the last call."""
+        """The flows since the last call."""
         flows: list[Flow] = []
         for key, answering in list(self._known.items()):
             flows += answering.lanes.take_flows()
@@ -117,9 +118,9 @@ class ReferredClients:
         return found
 
     def _state(self, client: ReferredClient) -> ConnectionState:
-        """The state of a connection that the client would have to a node of its volume. Its
-        address, in flows, denials and the audit log, tells the peer. What it may do is looked up
-        anew for each request."""
+        """The state of the connection that the client would have to a node of its volume. Its
+        address, in flows, denials and the audit log, names the peer. Its access is looked up again
+        for each request."""
         volumes, name, identity = (
             self._hub.volumes,
             client.listener.name,

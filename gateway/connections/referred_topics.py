@@ -1,10 +1,10 @@
-"""The topics of volumes behind other gateways, as the groups of one here know them.
+"""The topics of volumes behind other gateways, as groups of a volume here know them.
 
-What ``far_topics`` takes from a cluster's listing and from ACLs is taken from the owner's answers
-here: a topic's id, its partitions, and the operations that the client is authorized to. Where those
-are not known, are too old, or do not allow an operation, the request waits for a question to the
-owner. While that does not answer, groups go on by its last answer and without waiting, as their
-offsets are their own cluster's.
+``far_topics`` takes topics from a cluster's listing, and rights from ACLs; this module takes both
+from the owner's answers: a topic's id, its partitions, and the operations that the client is
+authorized to. If these are not known, are too old, or do not allow an operation, the request waits
+for a question to the owner. While the owner does not answer, groups go on by its last answer and do
+not wait, because their offsets are in their own cluster.
 """
 
 from __future__ import annotations
@@ -28,17 +28,20 @@ from protocol.pausing import in_order, paced
 from protocol.primitives import compact_string, legacy_string
 
 RIGHTS_SECONDS: Final = 30.0
-"""Seconds for which a client's rights count as its topic's owner reported them."""
+"""Seconds for which a client's rights count as the topic's owner last reported them."""
 
 MAX_PARTITIONS: Final = 10_000
-"""Of a topic whose offsets are kept here: its shadow has as many, and only its owner's word says
-how many that are."""
+"""The most partitions of a topic whose offsets are kept here, because its shadow has as many, and
+only the owner's answer shows how many there are."""
 
 
 class ReferredTopics:
-    """Topics of volumes behind other gateways, for one request of a group's member; ``home`` is the
-    group's volume. The methods are those of :class:`gateway.rules.shadows.Far`, whose ``volume``
-    is one of ``lanes.paths``, and so is ``unheard``."""
+    """Topics of volumes behind other gateways, for a request of a group's member. ``home`` is the
+    group's volume.
+
+    The methods, and ``unheard``, are those of :class:`gateway.rules.shadows.Far`; their ``path`` is
+    one of ``lanes.paths``.
+    """
 
     def __init__(self, home: Volume, lanes: FarLanes, shadows: Shadows, *, final: bool) -> None:
         self._home = home
@@ -53,18 +56,18 @@ class ReferredTopics:
         self.unheard = False
 
     def reaches(self, path: str) -> bool:
-        """Whether a volume is one of these."""
+        """Whether the volume at ``path`` is behind another gateway."""
         return path in self._lanes.paths
 
     def has_number(self, number: int) -> bool:
-        """Whether the volume of this number is one of these, as far as numbers are known."""
+        """Whether the volume of this number is known to be behind another gateway."""
         return number in self._by_number
 
     # -- requests ----------------------------------------------------------------------------------
 
     def topic(self, path: str, operation: int, name: bytes) -> Resolved | Denied:
-        """The shadow of a topic that a client's spelling names, if ``operation`` is allowed on the
-        topic."""
+        """The shadow of the topic with this name, as the client spells it, if ``operation`` is
+        allowed on the topic."""
         spelled = name.decode(errors="replace")
         volume, inside = self._lanes.volume(path), self._lanes.names(path).parse(spelled)
         if inside is None:
@@ -79,8 +82,8 @@ class ReferredTopics:
         return self._shadow(volume, found, spelled, make=self._makes)
 
     def topic_id(self, operation: int, topic_id: bytes) -> Resolved | Denied | None:
-        """The shadow of a client's topic id, as :meth:`topic`; None: none of these volumes is known
-        to have the topic."""
+        """The shadow of the topic with this id, as :meth:`topic`, or None if no volume behind
+        another gateway is known to have the topic."""
         shown, again = str(UUID(bytes=topic_id)), lambda: self.topic_id(operation, topic_id)
         for volume in self._by_number.values():
             inside = volume.name_of(topic_id, self._lanes.principal)
@@ -140,7 +143,7 @@ class ReferredTopics:
 
     def _operations(self, volume: FarVolume, name: LogicalName) -> int | None:
         """The operations that the client is authorized to, as bits, as last reported, or None if
-        they never were."""
+        the owner never reported them."""
         rights = self._rights(volume, name)
         if rights is not None:
             return rights.operations
@@ -148,7 +151,7 @@ class ReferredTopics:
         return None if found is None else found.operations
 
     def _allows(self, volume: FarVolume, name: LogicalName, operation: int) -> bool:
-        """Whether the owner has reported that the client is authorized to an operation; if it has
+        """Whether the owner has reported that the client is authorized to an operation. If it has
         no such topic, there is nothing to authorize."""
         if operation == NOTHING:
             return True
@@ -157,15 +160,15 @@ class ReferredTopics:
         return bool((self._operations(volume, name) or 0) >> operation & 1)
 
     def _unknown(self, volume: FarVolume, shown: str) -> Denied:
-        """The denial of a topic that the client was not shown; while its owner does not answer, one
-        that clients retry."""
+        """The denial of a topic that the client was not shown; if its owner does not answer,
+        clients retry after the error."""
         if not volume.reachable:
             return not_ready(shown)
         return Denied(UNKNOWN_TOPIC_OR_PARTITION, f"Topic '{shown}' does not exist.", "names")
 
     def _forbidden(self, volume: FarVolume, name: LogicalName, shown: str) -> Denied:
-        """The denial of an operation that the owner does not authorize the client to; where it has
-        not reported any and does not answer, one that clients retry."""
+        """The denial of an operation that the owner does not authorize the client to; if the owner
+        has not reported any operations and does not answer, clients retry after the error."""
         if not volume.reachable and self._operations(volume, name) is None:
             return not_ready(shown)
         why = f"The owner of topic '{shown}' does not authorize the client to this."
@@ -174,9 +177,9 @@ class ReferredTopics:
     # -- questions to owners -----------------------------------------------------------------------
 
     def _must_ask(self, volume: FarVolume, name: LogicalName, operation: int) -> bool:
-        """Whether a topic has to be asked for before the request is decided. It need not where the
-        owner has allowed the operation and does not answer now; then it is asked for again in the
-        background."""
+        """Whether a topic has to be looked up before the request is decided. If the owner has
+        allowed the operation but does not answer now, it need not be: then it is looked up again in
+        the background."""
         if self._final:
             return False
         found, rights = self._known(volume, name), self._rights(volume, name)
@@ -200,13 +203,13 @@ class ReferredTopics:
 
     @property
     def has_work(self) -> bool:
-        """Whether there is something to do before the request is decided for good."""
+        """Whether there is work to do before the request is decided for good."""
         return bool(self._wanted or self._names or self._ids)
 
     async def prepare(self) -> None:
-        """Ask the owners for what is not known, and make the shadows that are wanted."""
+        """Look up unknown topics at their owners, and make the shadows that are needed."""
         doubted = {shadow for shadow in self._wanted if self._home.shadows.is_doubted(shadow)}
-        for shadow in doubted:  # its topic may have got partitions
+        for shadow in doubted:  # partitions may have been added to its topic
             origin = origin_of(shadow)
             if origin is not None and (volume := self._by_number.get(origin.number)) is not None:
                 self._ids.setdefault(volume.path, set()).add(origin.topic_id)
@@ -225,7 +228,7 @@ class ReferredTopics:
             await self._lanes.look_up(path, in_order(by_name), sorted(by_id))
 
     def _counts(self) -> dict[bytes, int]:
-        """The partitions of the wanted shadows, by the owners' last answers."""
+        """The partition counts of the shadows to make, by the owners' last answers."""
         counts = {}
         for shadow, count in paced(self._wanted.items()):
             found = self._origin(shadow)
@@ -237,8 +240,8 @@ class ReferredTopics:
     # -- responses ---------------------------------------------------------------------------------
 
     def shown(self, flat: bytes) -> bytes | None:
-        """The listener's spelling of the topic behind a shadow; None if it is not known, or the
-        client may not describe it."""
+        """The listener's spelling of the topic behind a shadow, or None if the topic is not known,
+        or the client may not describe it."""
         origin = origin_of(flat)
         if origin is None or origin.number not in self._by_number:
             return None
@@ -248,7 +251,8 @@ class ReferredTopics:
             by_name = not origin.topic_id
             if shown is not None and self._describes(*found, shown, by_name=by_name):
                 return shown.encode()
-        # Whatever is known of it by others: that would tell whether there is such a topic.
+        # Even if other clients know the topic: a difference would show whether there is such a
+        # topic.
         volume = self._by_number[origin.number]
         if volume.reachable and not volume.is_denied(lanes.principal) and lanes.waits_for(flat):
             self.unheard = True
@@ -257,14 +261,15 @@ class ReferredTopics:
     def _describes(
         self, volume: FarVolume, name: LogicalName, shown: str, *, by_name: bool
     ) -> bool:
-        """Whether the owner has reported that the client may describe a topic, which another one
-        was shown; ``by_name``: or named in a subscription, as there was none."""
+        """Whether the owner has reported that the client may describe a topic that was shown to
+        another client. ``by_name``: the shadow names a topic that did not exist when a member
+        subscribed to it, so a report that there is no such topic counts, too."""
         principal, host, missing = self._lanes.principal, self._lanes.host, None
         if by_name:
             missing, rights = volume.missing_age(principal, host, name), self._rights(volume, name)
             age = missing if rights is None else rights.age
             if age is None or age > RIGHTS_SECONDS:
-                self._lanes.learn_name(volume, shown)  # the next response has what is learned now
+                self._lanes.learn_name(volume, shown)  # the next response has the result
         operations = self._operations(volume, name)
         if operations is not None:
             exists = by_name or self._known(volume, name) is not None
@@ -272,7 +277,8 @@ class ReferredTopics:
         return missing is not None
 
     def id_to_show(self, flat: bytes) -> bytes | None:
-        """The topic id by which the client knows the topic behind a shadow; None: unknown."""
+        """The topic id by which the client knows the topic behind a shadow, or None if it is
+        unknown."""
         origin = origin_of(flat)
         return None if origin is None or not origin.topic_id else origin.topic_id
 
@@ -286,7 +292,8 @@ class ReferredTopics:
         return doubted or partition < topic.partitions
 
     def _origin(self, flat: bytes) -> tuple[FarVolume, LogicalName] | None:
-        """The volume of the topic behind a shadow, and its name there."""
+        """The volume of the topic behind a shadow, and its name there, or None if either is
+        unknown."""
         origin: Origin | None = origin_of(flat)
         volume = None if origin is None else self._by_number.get(origin.number)
         if origin is None or volume is None:
@@ -296,6 +303,6 @@ class ReferredTopics:
         name = volume.name_of(origin.topic_id, self._lanes.principal)
         rights = None if name is None else self._rights(volume, name)
         if rights is None or rights.age > RIGHTS_SECONDS:
-            # A response does not wait; the next one has what is learned now.
+            # A response does not wait for it; the next response has the result.
             self._lanes.learn_id(volume, origin.topic_id)
         return None if name is None else (volume, name)

@@ -1,7 +1,8 @@
-"""New connections that a broker does not let in: what operators are told while older ones work.
+"""New connections that a broker does not accept, logged while older connections work.
 
-One line when it begins, one a minute with the counts, and one when it ends, however many clients
-try. A sweep once a second finds all of that in the counts of the room at the broker.
+Operators get a line when the refusals begin, a line a minute with the counts, and a line when they
+end, however many clients try. A sweep once a second reads all of that from the counts of the room
+at the broker.
 """
 
 from __future__ import annotations
@@ -14,16 +15,18 @@ from gateway.connections.broker_room import BrokerRoom
 log = logging.getLogger(__name__)
 
 UNANSWERED_SECONDS: Final = 5.0
-"""Seconds without an answer after which a new connection counts as one that is not let in."""
+"""Seconds without an answer after which a new connection counts as not accepted."""
 
 LOCKED_SECONDS: Final = 3.0
-"""Seconds in which no new connection was let in, until new clients count as locked out."""
+"""Seconds without a new connection that was accepted, after which new clients count as locked
+out."""
 
 OVER_SECONDS: Final = 60.0
-"""Seconds without a refusal after which it is over, and between two lines."""
+"""Seconds without a refusal after which the refusals are over; also the seconds between two
+lines."""
 
 UNTRIED_SECONDS: Final = 15.0
-"""Seconds after which the last refusal says nothing of the next connection any more."""
+"""Seconds after which the last refusal does not predict the next connection any more."""
 
 CLOSES: Final = (
     "closes new connections before it answers",
@@ -40,7 +43,7 @@ SHARES: Final = (
 
 
 class Seen(NamedTuple):
-    """The counts of a room when they were looked at."""
+    """The counts of a room at a sweep."""
 
     accepted: int = 0
     refused: int = 0
@@ -49,8 +52,7 @@ class Seen(NamedTuple):
 
 
 class Refusals:
-    """The new connections to one broker that it let in or refused. Times are of the clock of its
-    room."""
+    """The new connections that a broker accepts or refuses. Times are of the clock of its room."""
 
     def __init__(self, cluster: str, node_id: int, room: BrokerRoom) -> None:
         self._cluster = cluster
@@ -66,12 +68,12 @@ class Refusals:
 
     @property
     def locked(self) -> bool:
-        """Whether no new connection has been let in for some seconds, though some have tried."""
+        """Whether no new connection was accepted for some seconds, although clients have tried."""
         since = self._failing_since
         return since is not None and self._room.clock() - since >= LOCKED_SECONDS
 
     def sweep(self) -> Seen:
-        """Look at the room, and tell what is new; returns how much the counts have grown."""
+        """Read the room's counts, log changes, and return how much the counts have grown."""
         room, before, now = self._room, self._seen, self._room.clock()
         seen = self._seen = Seen(room.accepted, room.refused, room.rejected, room.gave_way)
         grown = _less(seen, before)

@@ -1,7 +1,8 @@
-"""Signatures of tokens, which are verified in threads: by RSA and elliptic curves one takes up to
-milliseconds, and a client may send a token for nothing, on as many connections as it has.
+"""Verifies signatures of tokens in threads.
 
-Addresses take turns, so that one which sends many delays those of others by one each.
+A signature by RSA or elliptic curves takes up to milliseconds, and a client may send useless tokens
+on as many connections as it has. Addresses take turns, so an address that sends many tokens delays
+each other address by a single token at a time.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from typing import Final
 from gateway.connections.waiting_clients import network_of
 
 AT_ONCE: Final = 2
-"""Threads: those of the event loop have to share the processor with them."""
+"""The number of threads, which share the processor with the threads of the event loops."""
 
 _Waiting = tuple[Callable[[], None], asyncio.Future[None]]
 
 
 class Signatures:
-    """The verifications of one worker."""
+    """The verifications of signatures in a worker."""
 
     def __init__(self) -> None:
         self._waiting: dict[str, deque[_Waiting]] = {}
@@ -30,14 +31,15 @@ class Signatures:
         self._threads: ThreadPoolExecutor | None = None
 
     async def run(self, host: str, verify: Callable[[], None]) -> None:
-        """Verify in a thread, in the turn of the address. Raises what ``verify`` does."""
+        """Run ``verify`` in a thread, in the turn of the address. Raises the exception that it
+        raises."""
         done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(network_of(host), deque()).append((verify, done))
         self._begin()
         await done
 
     def stop(self) -> None:
-        """Begin no more."""
+        """Begin no more verifications."""
         self._waiting.clear()
         if self._threads is not None:
             self._threads.shutdown(wait=False, cancel_futures=True)

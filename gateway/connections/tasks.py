@@ -1,4 +1,4 @@
-"""Tasks of a worker that nobody waits for; none of them fails unseen."""
+"""Tasks of a worker that nobody waits for; each failure is handled."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ log = logging.getLogger(__name__)
 
 
 class Tasks:
-    """The tasks of one worker that are not waited for."""
+    """The running tasks of a worker that no caller waits for."""
 
     def __init__(self) -> None:
         self._running: set[asyncio.Task[None]] = set()
 
     def spawn(self, owner: Guarded, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run the cold part of a connection; if it fails, ``owner`` is closed."""
+        """Run work of a connection in a task; if it fails, ``owner`` is closed."""
         return self._begin(work, owner.fail)
 
     def run(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-        """Run work that is no connection's; what it fails with is logged."""
+        """Run work that belongs to no connection; if it fails, the exception is logged."""
         return self._begin(
             work, lambda error: log.error("a task of the gateway's own failed", exc_info=error)
         )

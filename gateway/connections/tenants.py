@@ -1,4 +1,4 @@
-"""Whose connections are counted together at a broker, and why one is not let in."""
+"""Tenants, whose connections are counted together at a broker, and why a connection is rejected."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import NamedTuple, Protocol
 from gateway.identity import ANONYMOUS
 
 Tenant = tuple[str, str]
-"""A principal and, without a login, which all share one, the client's address."""
+"""A principal, and the client's address if the principal is ANONYMOUS, which all clients without a
+login share."""
 
 
 def tenant_of(principal: str, host: str) -> Tenant:
-    """Whose connections are counted together."""
+    """The tenant of a client with this principal and IP address."""
     return principal, host if principal == ANONYMOUS.principal else ""
 
 
 class NoRoom(ConnectionRefusedError):
-    """A tenant has its share of a broker's connections, or nobody can give way."""
+    """A tenant has its share of a broker's connections, or no idle connection can give way."""
 
 
 class Refused(ConnectionResetError):
@@ -34,12 +35,12 @@ class RoomClient(Protocol):
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is under way, so that it may be closed without harm."""
+        """Whether nothing is under way, so that the connection may be closed without harm."""
         ...
 
     @property
     def awaits_answer(self) -> bool:
-        """Whether a broker that has let it in would have answered something soon."""
+        """Whether a broker that has accepted the connection would have answered soon."""
         ...
 
     def give_way(self, reason: str) -> None: ...
@@ -47,8 +48,9 @@ class RoomClient(Protocol):
 
 
 class Wanted(NamedTuple):
-    """A tenant whose connection a broker has refused, with nobody here to give way: other workers
-    have the broker's connections. ``mine`` are those that it has here."""
+    """A tenant that needs room at a broker that has closed its new connection. No connection of
+    this worker can give way, so other workers have the broker's connections. ``mine`` is the number
+    of connections that the tenant has here."""
 
     cluster: str
     node_id: int

@@ -1,4 +1,4 @@
-"""Writing to a transport, and closing one without losing what was written last."""
+"""Writing to a transport, and closing it without losing the last bytes that were written."""
 
 from __future__ import annotations
 
@@ -9,22 +9,23 @@ from typing import Final, TypeAlias
 from gateway.exchanges.framing import Buffer
 
 JOIN_LIMIT: Final = 32 * 1024
-"""Bytes up to which what leaves in one turn is joined into one write."""
+"""Bytes up to which the pieces of a turn are joined into a single write."""
 
 WRITE_HIGH: Final = 256 * 1024
 """Bytes waiting for a slow reader at which the other side is no longer read."""
 
 HALF_CLOSED_SECONDS: Final = 1.0
-"""For a client to see that the gateway has closed its side; idle ones may not look that often."""
+"""Seconds for a client to see that the gateway has closed its side; idle clients may not look
+often."""
 
 UNREAD_SECONDS: Final = 2.0
-"""For a client to read what was written last, once the gateway closes the connection."""
+"""Seconds for a client to read the last bytes, after which the gateway aborts the connection."""
 
 Closed: TypeAlias = Callable[[Exception | None], None]
 
 
 def write(transport: asyncio.Transport, pieces: list[Buffer]) -> None:
-    """Write pieces, in as few calls as is sensible."""
+    """Write pieces, in as few calls as is efficient."""
     if len(pieces) == 1:
         transport.write(pieces[0])
     elif sum(map(len, pieces)) <= JOIN_LIMIT:
@@ -34,8 +35,8 @@ def write(transport: asyncio.Transport, pieces: list[Buffer]) -> None:
 
 
 def close(transport: asyncio.Transport) -> None:
-    """Close a connection to a client, which may read what was written last, but not for ever: what
-    stands for it goes only with its transport."""
+    """Close a connection to a client, which has a limited time to read the last bytes, because all
+    that is kept for a connection is freed only with its transport."""
     unread = not transport.is_closing() and transport.get_write_buffer_size() > 0
     transport.close()
     if unread:
@@ -43,12 +44,14 @@ def close(transport: asyncio.Transport) -> None:
 
 
 def half_close(transport: asyncio.Transport, closed: Closed, paused: bool) -> bool:
-    """Close our side of a connection to a client first, and drop what the client still sends until
-    it has closed its own; then ``closed`` gets what ``connection_lost`` gets. False if it cannot
-    be: TLS has no end of one side. ``paused``: nothing is read from it now.
+    """Close our side of a connection to a client first, and drop the client's further requests
+    until it has closed its own side; ``closed`` then gets the argument of ``connection_lost``.
+    Returns False if that is not possible: TLS cannot end a single side. ``paused``: reading from
+    the client is paused.
 
-    A socket that is closed while bytes of the client wait in it is reset, and the client may lose
-    the response that it has not read yet: it would request again what was done.
+    If a socket is closed while bytes of the client wait in it, the system resets it, and the client
+    may lose a response that it has not read yet: it would then repeat a request that was carried
+    out.
     """
     if transport.is_closing() or not transport.can_write_eof():
         return False
@@ -60,7 +63,7 @@ def half_close(transport: asyncio.Transport, closed: Closed, paused: bool) -> bo
 
 
 class _HalfClosed(asyncio.Protocol):
-    """Takes over a client's transport until it is closed."""
+    """Owns a client's transport until it is closed."""
 
     def __init__(self, transport: asyncio.Transport, closed: Closed) -> None:
         self._closed = closed
@@ -68,7 +71,7 @@ class _HalfClosed(asyncio.Protocol):
         self._timer = loop.call_later(HALF_CLOSED_SECONDS, close, transport)
 
     def data_received(self, data: bytes) -> None:
-        """Requests that are not served any more; the client sends them again elsewhere."""
+        """Drop requests, which are not served any more; the client sends them again elsewhere."""
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._timer.cancel()

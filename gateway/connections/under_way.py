@@ -1,4 +1,4 @@
-"""What the clients of one worker have under way at brokers: changes may have to wait for it."""
+"""Requests of a worker's clients that brokers may be at work on, for which changes may wait."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from gateway.slices import Slices, Turns, in_slices
 from protocol.pausing import FEW, paced, pause_point
 
 MAX_UNKNOWN: Final = 10_000
-"""Topics that the brokers do not have, and ids, of connections that ended unanswered: more of them
-are not kept."""
+"""Topics and ids unknown to the brokers that are kept, at most, for connections that ended with
+requests unanswered."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Left:
-    """What a connection left behind when it ended, of which no name was read yet."""
+    """Requests that a connection left behind when it ended, whose names were not read yet."""
 
     worker: WorkerState
     requests: Sequence[Exchange]
@@ -38,7 +38,7 @@ class _Left:
     until: float
 
     def names(self) -> Iterator[bytes]:
-        """The topics that brokers may still be at work on, as of ``names_in``."""
+        """The topics that brokers may still be at work on; see ``names_in``."""
         for exchange in self.requests:
             yield from names_in(exchange)
         if self.silent is not None:
@@ -46,11 +46,12 @@ class _Left:
 
 
 class UnderWay:
-    """The requests of one worker's clients, over their own connections and in ``lanes``, and what
-    was left behind that ended unanswered: brokers may be at work on that for a while.
+    """The requests of a worker's clients that are under way, on their own connections and in
+    ``lanes``, and the requests that ended connections left unanswered: brokers may be at work on
+    them for a while.
 
-    What is under way is noted at once, and its names, which may be very many, are read in slices:
-    until then a freeze is not known to have been read.
+    Requests under way are noted at once. Their names, which may be very many, are read in slices,
+    and until then the worker does not confirm that it has read a freeze.
     """
 
     def __init__(self, connections: Collection[Connection], turns: Turns, tasks: Tasks) -> None:
@@ -63,7 +64,8 @@ class UnderWay:
         self._ended: dict[str, dict[bytes, float]] = {}
 
     def watch(self, state: WorkerState, concerns: Concerns) -> Watch:
-        """What is under way now, at the brokers of one volume, and may name these topics."""
+        """Watch the requests that are under way now at the brokers of a volume, and may name
+        these topics."""
         noted: list[Noted] = []
         owners: list[Connection | Lane] = [*self._connections, *self.lanes]
         for owner in owners:
@@ -71,7 +73,7 @@ class UnderWay:
             if session.state.worker is not state:
                 continue
             if isinstance(session.waiting, Deciding):
-                # It is decided once more, by what is known now, and so is not waited for.
+                # It is decided again, by the current state, so the change need not wait for it.
                 session.waiting.outdated = True
             if one := Noted.of(owner):
                 noted.append(one)
@@ -83,17 +85,17 @@ class UnderWay:
         return watch
 
     def is_open(self, connection: Connection | Lane) -> bool:
-        """Whether a connection, or a lane, has not ended; its broker's side may go on alone."""
+        """Whether a connection, or a lane, is open. A connection that has ended may linger."""
         return connection in self._connections or connection in self.lanes
 
     def lane_ended(self, lane: Lane) -> None:
-        """A request for another volume is over: keep it, if a broker may still be at work on it."""
+        """Stop tracking a lane; keep its request if a broker may still be at work on it."""
         self.lanes.discard(lane)
         if lane.sent:
             self.ended(lane)
 
     def ended(self, connection: Connection | Lane) -> None:
-        """A connection is gone: keep what it had under way."""
+        """Keep the requests that a connection had under way when it ended."""
         session = connection.session
         requests, silent = [*filter(leaves_behind, session.under_way)], session.silent
         if requests or silent is not None:
@@ -118,15 +120,15 @@ class UnderWay:
         yield from (lane.session for lane in self.lanes)
 
     def _read(self, read: Callable[[], None], *, few: bool) -> None:
-        """Read names: at once if they are few, else in slices."""
+        """Read names: at once if they are few, or else in slices."""
         if few:
             read()
         else:
             self._tasks.run(in_slices(self._turns, Slices(read)))
 
     def _keep_left(self) -> None:
-        """Read the names of what was left behind: of one connection after the other, so that none
-        overwrites what another one has kept. May take several slices."""
+        """Read the names of requests that were left behind, connection by connection, so that no
+        reading overwrites the result of another. May take several slices."""
         try:
             while self._left:
                 pause_point()
@@ -153,8 +155,8 @@ class UnderWay:
 
 
 class Watch:
-    """What a freeze found under way when it was read; what comes later it denies. ``is_ready`` once
-    the names of that have been read."""
+    """The requests that were under way when a freeze was read; the freeze denies later requests.
+    ``is_ready``: their names have been read."""
 
     def __init__(self, under_way: UnderWay, concerns: Concerns) -> None:
         self._under_way = under_way
@@ -166,8 +168,8 @@ class Watch:
     def read(
         self, noted: Sequence[Noted], left: Sequence[_Left], kept: Mapping[bytes, float]
     ) -> None:
-        """Find what is waited for: of ``noted``, of what was ``left`` behind, and of names that
-        were and are ``kept``, each until then. May take several slices."""
+        """Find the requests that the change waits for: among ``noted``, among those ``left``
+        behind, and by the names that are ``kept``, each until a time. May take several slices."""
         for one in paced(noted):
             self._held += one.concerning(self._concerns)
         for ended in paced(left):
@@ -181,8 +183,8 @@ class Watch:
         self.is_ready = True
 
     def holders(self) -> list[str]:
-        """Once it is ready, the clients that hold the change up now, such as ``client
-        10.0.0.7:5123 on listener plain``, or empty if nothing does."""
+        """The clients that delay the change now, once the watch is ready, such as ``client
+        10.0.0.7:5123 on listener plain``. Empty if no client does."""
         held = []
         for one in self._held:
             if self._under_way.is_open(one.connection):

@@ -1,4 +1,4 @@
-"""The volumes of one worker: each cluster with its state and its views, as clients reach it."""
+"""The volumes of a worker: each cluster with its state and views, as clients reach it."""
 
 from __future__ import annotations
 
@@ -25,15 +25,17 @@ from protocol.pausing import paced
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """One cluster. ``mount`` is None if there is no tree; ``lanes`` asks its brokers for clients of
-    other nodes, as the gateway itself. ``shadows`` are its groups' of other volumes' topics."""
+    """A cluster of the gateway's configuration."""
 
+    # None if there is no tree.
     mount: Mount | None
     config: Config
     state: WorkerState
     cluster: Cluster
     views: Views
+    # Sends requests of other nodes' clients to the cluster's brokers, as the gateway itself.
     lanes: BrokerAdmin
+    # The shadows that the cluster's groups have of other volumes' topics.
     shadows: Shadows
 
     @property
@@ -43,16 +45,16 @@ class Volume:
 
 
 def passes_through(listener: Listener) -> bool:
-    """Whether brokers decide who a listener's clients are, and what they may do: these do not leave
-    its volume, and the rights of one that is elsewhere are not known here."""
+    """Whether brokers authenticate and authorize a listener's clients. Such clients do not leave
+    the listener's volume, and their rights elsewhere are not known here."""
     return listener.sasl is not None and bool(listener.sasl.pass_through)
 
 
 def describable(
     access: Access, index: TopicIndex, names: Iterable[str]
 ) -> dict[str, tuple[bytes | None, int]]:
-    """The topics among those that a client names which exist and which it may describe, with the
-    topic id that it knows them by and the number of their partitions."""
+    """The topics among ``names`` that exist and that the client may describe, with the topic id
+    that it knows them by and the number of their partitions."""
     found: dict[str, tuple[bytes | None, int]] = {}
     for name in paced(names):
         topic = access.topic(DESCRIBE, name.encode())
@@ -65,8 +67,8 @@ def describable(
 
 
 class Volumes:
-    """All volumes of one worker, by mount path. ``mounts`` is None if there is no tree. ``others``
-    are the tree's other gateways, or None if there are none."""
+    """All volumes of a worker, by mount path. ``mounts`` is None if there is no tree, and
+    ``others`` is None if the tree has no other gateways."""
 
     def __init__(
         self,
@@ -97,8 +99,9 @@ class Volumes:
         return self._own_paths[listener]
 
     def of_listener(self, listener: str) -> Volume:
-        """The volume that relative names of a listener are in. Where that is another gateway's, the
-        first one in reach stands in for it: it has the listener's users, but none of its names."""
+        """The volume that relative names of a listener are in. If that belongs to another gateway,
+        the first volume in reach stands in for it: it has the listener's users, but none of its
+        names."""
         return self._of_listener[listener]
 
     def reach(self, listener: Listener) -> list[Volume]:
@@ -110,7 +113,8 @@ class Volumes:
         return self.of_listener(listener) if target.node_id is None else self[target.volume]
 
     def have_id(self, topic_id: bytes) -> bool:
-        """Whether a volume has a topic of an id, whoever may see it."""
+        """Whether a volume of this gateway has a topic with this id, even if the client may not see
+        it."""
         return any(
             each.cluster.index.name_of(topic_id)
             or each.state.catalog.snapshot.by_topic_id(topic_id)
@@ -120,9 +124,9 @@ class Volumes:
     def access(
         self, volume: Volume, listener: str, identity: Identity, host: str, *, last: bool = False
     ) -> Access:
-        """The access of a listener's client in a volume, in which only those principals of other
-        volumes' listeners count that it trusts. ``last``: by the catalog as it was last read, even
-        if that is too long ago to decide by."""
+        """The access of a listener's client in a volume. If the volume is not the listener's, only
+        principals that it trusts from that listener count. ``last``: use the catalog as it was last
+        read, even if that is too long ago to decide by."""
         principal, own = identity.principal, self.of_listener(listener)
         home = home_of(own.config.principals, own.state.catalog.snapshot, principal)
         if volume.path != self.own_path(listener):
@@ -133,7 +137,7 @@ class Volumes:
         return volume.views.access(view, principal, host)
 
     def of(self, state: WorkerState) -> Volume:
-        """The volume that a connection's state is of."""
+        """The volume that a connection's worker state belongs to."""
         return self._by_path[state.mount]
 
     def _standing_in(self, listener: Listener, first: Volume) -> Volume:

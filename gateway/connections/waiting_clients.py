@@ -1,10 +1,11 @@
-"""Clients that have not authenticated, or sent nothing, and which of them closes for others.
+"""Clients that have not authenticated, or sent nothing, and which of them is closed for others.
 
 Places for TLS handshakes and logins are few (``unauthenticated.max_connections``), and every client
-that connects takes one. So that no client locks the others out, one address has a share of them at
-most, and if there is none left the client that has been silent the longest gives way: clients that
-mean to log in do it at once. Where most have sent something it is the first of those, or a single
-byte of each would do for the crowd, and the client that has just come would be the only one to go.
+that connects takes a place. No client may lock the others out, so an address has at most a share of
+the places, and if no place is left, the client that has been silent the longest gives way: clients
+that mean to log in do so at once. If most clients have sent something, the first of these gives
+way. Otherwise a single byte from each client of a crowd would suffice, and only the client that has
+just come would be closed.
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ from gateway.tls.handshake import FULL
 LONGER_ABOUT_IT: Final = f"{FULL}: others are waiting"
 
 SILENT_SECONDS: Final = 600.0
-"""Seconds a client may stay connected without a request (connections.max.idle.ms)."""
+"""Seconds that a client may stay connected without a request (connections.max.idle.ms)."""
 
 SENT_NOTHING: Final = "client sent nothing"
 
 _NETWORK_BITS: Final = 64
-"""Of an IPv6 address: a client that has one has all of its network."""
+"""Bits of an IPv6 address that name its network: a client that has an address has all of its
+network."""
 
 
 class UnauthenticatedClient(Protocol):
@@ -36,12 +38,13 @@ class UnauthenticatedClient(Protocol):
     def host(self) -> str: ...
 
     def give_way(self, reason: str) -> None:
-        """Close it; it leaves its place at once."""
+        """Close the client, which leaves its place at once."""
         ...
 
 
 class _Line:
-    """Clients in the order in which they came, apart by whether they have sent something."""
+    """Clients in the order in which they connected, separated by whether they have sent
+    something."""
 
     __slots__ = ("silent", "speaking")
 
@@ -67,7 +70,7 @@ class _Line:
 
 
 class UnauthenticatedClients:
-    """TLS handshakes and logins under way at one listener of one worker."""
+    """TLS handshakes and logins under way at one listener of a worker."""
 
     def __init__(self, limits: Unauthenticated) -> None:
         self._most = limits.max_connections
@@ -79,8 +82,8 @@ class UnauthenticatedClients:
         return len(self._all)
 
     def enter(self, client: UnauthenticatedClient) -> None:
-        """A client begins; where its address has its share, or all places are taken, another one
-        gives way."""
+        """Track a client that begins; when its address has its share, or all places are taken,
+        another client gives way."""
         address = network_of(client.host)
         line = self._by_address.get(address)
         if line is None:
@@ -93,14 +96,15 @@ class UnauthenticatedClients:
             gives_way.give_way(LONGER_ABOUT_IT)
 
     def spoke(self, client: UnauthenticatedClient) -> None:
-        """A client has sent something."""
+        """Note that a client has sent something."""
         self._all.spoke(client)
         line = self._by_address.get(network_of(client.host))
         if line is not None:
             line.spoke(client)
 
     def leave(self, client: UnauthenticatedClient) -> None:
-        """A client has authenticated, or is gone; does nothing if it has left before."""
+        """Stop tracking a client that has authenticated, or is gone; does nothing if it is not
+        tracked."""
         self._all.remove(client)
         address = network_of(client.host)
         line = self._by_address.get(address)
@@ -110,7 +114,8 @@ class UnauthenticatedClients:
                 del self._by_address[address]
 
     def make_room(self) -> bool:
-        """Close the client that has been silent the longest; False: none is silent."""
+        """Close the client that has been silent the longest. Returns False if no client is
+        silent."""
         client = next(iter(self._all.silent), None)
         if client is not None:
             client.give_way(LONGER_ABOUT_IT)
@@ -118,7 +123,8 @@ class UnauthenticatedClients:
 
 
 def network_of(host: str) -> str:
-    """The address that has one share: of IPv6 its network."""
+    """The address that shares are counted by: an IPv4 address, or the network of an IPv6
+    address."""
     if ":" not in host:
         return host
     address = ip_address(host)
@@ -127,21 +133,25 @@ def network_of(host: str) -> str:
 
 
 class SilentClients:
-    """Clients of one worker that are in and have sent nothing: health checks, port scans, forgotten
-    sockets. In a tree also those that have no broker connection, whose idle limit would hold for
-    them, and have sent nothing since. By listener, the longest silent first, and since when."""
+    """Clients of a worker that were admitted and have sent nothing: health checks, port scans,
+    forgotten sockets.
+
+    In a tree, these are also clients that have no broker connection, whose idle limit would apply
+    to them, and have sent nothing since. They are kept by listener, the longest silent first, with
+    the time since when.
+    """
 
     def __init__(self) -> None:
         self._since: dict[str, dict[BaseConnection, float]] = {}
 
     def add(self, connection: BaseConnection) -> None:
-        """A client is in, or has sent something and needs no broker."""
+        """Track a client that was admitted, or has sent something and has no broker connection."""
         waiting = self._since.setdefault(connection.listener, {})
-        waiting.pop(connection, None)  # it is the last one now
+        waiting.pop(connection, None)  # it moves to the end
         waiting[connection] = monotonic()
 
     def remove(self, connection: BaseConnection) -> None:
-        """A client has a broker connection, or is gone."""
+        """Stop tracking a client that has a broker connection, or is gone."""
         self._since.get(connection.listener, {}).pop(connection, None)
 
     def sweep(self, now: float) -> None:
@@ -149,11 +159,12 @@ class SilentClients:
         for waiting in self._since.values():
             for connection, since in list(waiting.items()):
                 if now - since < SILENT_SECONDS:
-                    break  # in the order they came
+                    break  # they are in order of time
                 _close(connection)
 
     def make_room(self, listener: str) -> bool:
-        """Close a listener's client that has been silent the longest; False: none is silent."""
+        """Close the client of a listener that has been silent the longest. Returns False if no
+        client is silent."""
         connection = next(iter(self._since.get(listener, ())), None)
         if connection is not None:
             self.remove(connection)

@@ -1,1 +1,1 @@
-"""A client connection's protocol, without sockets: frames, order, waiting (sans-IO)."""
+"""A client connection's protocol, without sockets: frames, their order, and waiting (sans-IO)."""

@@ -30,20 +30,22 @@ from protocol.splice import splice
 from protocol.text import readable_pieces
 
 MAX_TRIES: Final = 3
-"""The number of times that a request is decided if the catalog changes meanwhile. Then the last
-decision is forwarded, and checked again while it is in flight: where something changes every
-second, no listing would ever be answered."""
+"""How often a request is decided if the catalog changes meanwhile. Then the last decision is
+forwarded, and checked again while it is in flight: if something changed every second, no listing
+would ever be answered."""
 
 FEW_EDITS: Final = 100
-"""The most edits of a request that are written to the broker one by one."""
+"""Edits of a request up to which each is written to the broker by itself."""
 
 
 class Deciding:
     """A request that is being decided: ``buf[position:end]``, whose body begins at ``start``.
-    ``stale``: the catalog had changed whenever it was decided, the last time too. ``outdated``:
-    what is being decided must not count, because a freeze does not wait for it. ``leaving``: the
-    client is to go on at another gateway, and is ``sent_on`` by the response if the API has one for
-    that."""
+
+    ``stale``: the catalog has changed during every decision, the last too. ``outdated``: the
+    decision under way must not count, because a freeze does not wait for it. ``leaving``: the
+    client is to go on at another gateway, and it is ``sent_on`` if the API has a response that
+    directs it there.
+    """
 
     __slots__ = (
         "buf",
@@ -78,13 +80,13 @@ class Deciding:
         self.slices: Slices[Outcome] = Slices(self._decide)
 
     def before(self, rest: bytes) -> bytes:
-        """The whole request, size and all, with what came behind it. It is copied only if there is
-        something behind it, because it may be of 100 MiB."""
+        """The whole frame of the request, followed by ``rest``. It is copied only if there is a
+        rest: it may have 100 MiB."""
         frame = self.buf[self.position : self.end]
         return frame + rest if rest else frame
 
     def _decide(self) -> Outcome:
-        """Decide by one state of the catalog; if it has changed meanwhile, decide again."""
+        """Decide by one state of the catalog; if that has changed meanwhile, decide again."""
         left = MAX_TRIES
         told: Counter[tuple[bytes, int]] = Counter()
         while left > 0 or self.outdated:
@@ -94,9 +96,9 @@ class Deciding:
             end, outcome = self._once(exchange)
             if not self._again(access, left):
                 if isinstance(outcome, (Refresh, Prepare)):
-                    exchange.undecided = None  # it is decided again
+                    exchange.undecided = None  # it will be decided again
                 report_denied(self.state, exchange, told)
-                # That takes turns, too, in which the catalog may change.
+                # Reporting takes turns, too, in which the catalog may change.
                 if not self._again(access, left):
                     return self._written(exchange, end, outcome)
             self.exchange = Exchange(
@@ -106,7 +108,7 @@ class Deciding:
         raise Unanswerable("the catalog went out of date while a request was decided")
 
     def _again(self, access: Access, left: int) -> bool:
-        """Whether what was decided by ``access`` does not count, with so many tries ``left``."""
+        """Whether the decision by ``access`` does not count, with ``left`` tries left."""
         self.stale = self.state.access is not access
         return self.outdated or (self.stale and (left > 0 or self.state.view.closed))
 
@@ -129,7 +131,7 @@ class Deciding:
     def _sent_on(
         self, state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
     ) -> Outcome:
-        """Send the client on, or decide the request as always."""
+        """Direct the client to another gateway, or decide the request as usual."""
         sent_on = turned_away(state, exchange, buf, start, end)
         self.sent_on = sent_on is not None
         return sent_on or exchange.plan.on_request(state, exchange, buf, start, end)
@@ -152,7 +154,7 @@ def readable_frame(
     plan: Plan, buf: bytes, position: int, start: int, end: int
 ) -> tuple[bytes, int]:
     """The request ``buf[position:end]`` with its text as a broker reads it (``protocol.text``), and
-    where its body begins, which was ``start``. Raises ProtocolError."""
+    the position of its body, which was ``start``. Raises ProtocolError."""
     body = readable_pieces(f"{plan.name}Request", plan.version, buf, start, end)
     header = buf[position + SIZE.size : start]
     body[:0] = (SIZE.pack(len(header) + size_of(body)), header)
@@ -160,20 +162,21 @@ def readable_frame(
 
 
 def note_decision(exchange: Exchange, buf: bytes, start: int, end: int, outcome: Outcome) -> None:
-    """Keep what was decided of which bytes, to decide it again when the catalog changes."""
+    """Keep a decision and the bytes that it is for, so that the request can be checked again when
+    the catalog changes."""
     if exchange.client_plan.on_change is None:
         exchange.frame, exchange.outcome = (buf, start, end), outcome
 
 
 async def _finished(exchange: Exchange, work: Work) -> bytes:
-    """The response of work, finished with it, and so in slices too."""
+    """The response of work, finished in the same slices."""
     return exchange.finish_early(await work.run())
 
 
 class Restoring:
-    """A response, or what has arrived of one, that is being restored to the ``pieces`` that its
-    client gets. It begins at ``position``, its ``slices`` give where it ends, and it ``arrived``
-    then (monotonic seconds)."""
+    """A response, or the part of it that has arrived, that is restored to the ``pieces`` that its
+    client gets. It begins at ``position``, its ``slices`` return where it ends, and ``arrived`` is
+    when it did (monotonic seconds)."""
 
     __slots__ = ("arrived", "pieces", "position", "slices")
 

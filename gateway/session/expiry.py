@@ -1,9 +1,10 @@
-"""The end of a client's login as brokers keep it (KIP-368): a look when a request has come.
+"""The end of a client's login, which is checked when a request has come, as by brokers (KIP-368).
 
-A broker closes nothing at the moment itself. It responds to the request that it has, and closes the
-connection when the next one is there (SocketServer.processCompletedReceives), unless that one
-begins to prolong the session. So a member whose JoinGroup is held for a rebalance gets its
-response, and Java's client, which proves itself again before it sends anything, never notices.
+A broker does not close a connection when the login expires. It responds to the request that it
+handles, and closes the connection when the next request is there
+(SocketServer.processCompletedReceives), unless that begins to prolong the session. So a member
+whose JoinGroup is held for a rebalance gets its response, and Java's client, which re-authenticates
+before it sends anything else, never notices.
 """
 
 from __future__ import annotations
@@ -33,15 +34,15 @@ class SessionExpired(ProtocolError):
 
 
 def end_of(identity: Identity) -> float:
-    """The end of an identity, in seconds of the monotonic clock. A broker too reckons it once, so
-    that a clock that is set later changes nothing."""
+    """The end of an identity, in seconds of the monotonic clock. It is computed once, as by a
+    broker, so that setting the clock later changes nothing."""
     if identity.expires is None:
         return NEVER
     return time.monotonic() + identity.expires - time.time()
 
 
 def prolongs(state: ConnectionState, api_key: int) -> bool:
-    """Whether a request is part of a re-authentication. ApiVersions is not, at brokers either."""
+    """Whether a request is part of a re-authentication. ApiVersions is not, as at brokers."""
     if api_key == _HANDSHAKE:
         return True
     return api_key == _AUTHENTICATE and state.reauth is not None

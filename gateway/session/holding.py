@@ -1,4 +1,4 @@
-"""What a client has sent and the gateway has yet to decide: requests behind others (sans-IO)."""
+"""Requests that a client has sent and the gateway has yet to decide, behind others (sans-IO)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ from gateway.session.in_flight import InFlight
 from gateway.session.own_requests import proof
 
 MAX_BEHIND: Final = 64 * 1024
-"""Bytes held behind responses at which no more are read: one request of most kinds, and as many
-small ones as clients send ahead. Until then the client's end is noticed."""
+"""Bytes held behind responses, above which no more are read: a request of most kinds, or as many
+small requests as clients send ahead. Below that the client's end is noticed."""
 
 
 class Holding:
     """The base of :class:`gateway.session.requests.Requests`.
 
-    ``waiting`` is what must be done before the next request is decided; None while nothing must.
-    ``behind``: a request waits, undecided, until the responses before it have arrived. A broker
-    handles one request of a connection at a time, so it would wait there, and its decision would
-    grow old: behind a Fetch for as long as the client likes.
+    A request that the gateway has not decided is held ``behind`` the responses of earlier requests.
+    A broker handles one request of a connection at a time, so the request would wait there after
+    its decision, and the decision would grow old: behind a Fetch, for as long as the client likes.
     """
 
     __slots__ = (
@@ -38,16 +37,18 @@ class Holding:
     def __init__(self, in_flight: InFlight) -> None:
         self._in_flight = in_flight
         self.to_broker: list[Buffer] = []
+        # The work to do before the next request is decided, or None.
         self.waiting: Refresh | Prepare | Work | Interlude | Turn | Deciding | None = None
+        # Whether a request waits, undecided, for the responses of earlier requests.
         self.behind = False
-        self._interlude: Interlude | None = None  # that could not begin yet
+        self._interlude: Interlude | None = None  # it could not begin yet
         self._working: Exchange | None = None
         self._held = Held()
         self._stream_left = 0
 
     @property
     def working(self) -> str:
-        """Kafka's name of the API whose :class:`Work` is under way, or empty if none is."""
+        """Kafka's name of the API whose :class:`Work` is under way, or empty."""
         return "" if self._working is None else self._working.client_plan.name
 
     @property
@@ -57,22 +58,24 @@ class Holding:
 
     @property
     def mid_request(self) -> bool:
-        """Whether a request has begun to arrive and the rest of it has not."""
+        """Whether a request has arrived in part."""
         if self.waiting is not None or self.behind:
             return False
         return bool(self._stream_left or len(self._held))
 
     @property
     def holds_enough(self) -> bool:
-        """Whether so much is held behind responses that no more should be read."""
+        """Whether so many bytes are held behind responses that no more should be read."""
         return self.behind and len(self._held) >= MAX_BEHIND
 
     def watch_held(self, watcher: Watcher | None) -> None:
-        """Tell this one of the bytes that are held more, or less, of an incomplete request."""
+        """Report to ``watcher`` how many more, or fewer, bytes of an incomplete request are
+        held."""
         self._held.watcher = watcher
 
     def forget_held(self) -> None:
-        """Drop what is being decided, and what is held: the client's connection has failed."""
+        """Drop the request that is being decided, and the bytes that are held, after the client's
+        connection has failed."""
         waiting, self.waiting, self._working = self.waiting, None, None
         if isinstance(waiting, Deciding):
             waiting.slices.abandon()
@@ -81,7 +84,7 @@ class Holding:
             self.behind = False
 
     def interject(self, interlude: Interlude) -> None:
-        """Let ``waiting`` be this interlude, now or behind the request that streams or waits."""
+        """Make this interlude ``waiting``, now or behind the request that streams or waits."""
         if self.waiting is None and not self._stream_left:
             self._begin(interlude, self._held.take())
         else:
@@ -94,17 +97,18 @@ class Holding:
         self._hold(rest)
 
     def _hold(self, rest: bytes) -> None:
-        """Hold what has arrived, and all that arrives, until ``waiting`` is done."""
+        """Hold the bytes that have arrived, and all later bytes, until ``waiting`` is done."""
         self._held.keep(rest, ALL)
-        self._held.wanted = ALL  # also where nothing is held yet
+        self._held.wanted = ALL  # even if nothing is held yet
         self._in_flight.sent()
 
     def _must_wait(self, plan: Plan | None) -> bool:
-        """Whether a request waits for the responses of those in flight: all but the next one of a
-        pipelined API. The gateway asks for one where those have none."""
+        """Whether a request waits for the responses of requests in flight, as all do but the next
+        request of a pipelined API. If the requests in flight have no response, the gateway sends a
+        request of its own that has."""
         queue, silent = self._in_flight.queue, self._in_flight.silent
         if silent is None and queue and queue[0].plan is plan and plan.pipelined:
-            return False  # as the rest would find: it is another Produce, or Fetch
+            return False  # as the rest would find: it is another Produce, or another Fetch
         if plan is not None and plan.pipelined and (silent is None or not silent.full):
             first = queue[0].plan.api_key if queue else -1 if silent is None else silent.api_key
             if first == plan.api_key:
@@ -115,12 +119,14 @@ class Holding:
         return True
 
     def prove(self) -> bool:
-        """Ask the broker for a response behind the requests that have none: once it is there, they
-        were carried out. False: there is nothing to prove, or it cannot be asked for yet."""
+        """Send a request of the gateway's own behind the requests without a response: its response
+        shows that they were carried out. Returns False if there is nothing to show, or it cannot be
+        sent yet."""
         silent = self._in_flight.silent
         if silent is None or silent.asked or self._stream_left:
             return False
-        if isinstance(self.waiting, Interlude):  # a login at the broker: nothing may come between
+        # A login at the broker is under way, and no request may come between its own.
+        if isinstance(self.waiting, Interlude):
             return False
         self.ask(*proof())
         silent.asked = True
@@ -129,7 +135,7 @@ class Holding:
     def ask(self, exchange: Exchange, request: bytes) -> None:
         """Send a request frame of the gateway's own, during an interlude.
 
-        Its plan's ``on_response`` gets the response in its turn, and gives None.
+        The ``on_response`` of its plan gets the response in its turn, and returns None.
         """
         self.to_broker.append(request)
         self._in_flight.expect(exchange)

@@ -1,6 +1,6 @@
-"""The requests that were sent and not answered, and the gateway's own answers among them.
+"""The requests that were sent and have no response yet, with the gateway's own responses in turn.
 
-A broker answers in the order of the requests, so a queue is all that matches the two. An answer
+A broker responds in the order of the requests, so a queue suffices to match the two. A response
 that the gateway makes itself takes its place in the queue and leaves in its turn.
 """
 
@@ -17,35 +17,33 @@ from gateway.flows import Flow
 from gateway.session.silent import Silent
 
 _monotonic: Final = monotonic
-"""Compiled, a constant is found without a look into the module's names."""
+"""When compiled, a Final constant is read without a lookup in the module's names."""
 
 MAX_IN_FLIGHT: Final = 1_000
-"""Requests sent and not answered at which no more are read from the client."""
+"""Requests without a response yet, above which no more are read from the client."""
 
 
 class InFlight:
-    """The exchanges of one connection that are under way; what leaves goes to ``to_client``.
-
-    ``queue`` is made at first use, because most connections of a busy gateway are idle. ``silent``
-    are the requests without a response that the broker may not have carried out yet.
-    """
+    """The exchanges of a connection that are under way; responses leave by ``to_client``."""
 
     __slots__ = ("_done", "_fresh", "queue", "silent", "to_client")
 
     def __init__(self) -> None:
         self.to_client: list[Buffer] = []
+        # Made at first use, because most connections of a busy gateway are idle.
         self.queue: deque[Exchange] | None = None
+        # Requests without a response that the broker may not have carried out yet.
         self.silent: Silent | None = None
         self._fresh: list[Exchange] = []
         self._done: list[Exchange] = []
 
     def flows(self) -> list[Flow]:
-        """The flows that exchanges under way may still count on."""
+        """The flows on which exchanges under way may still count."""
         under_way = (*(self.queue or ()), *self._done)
         return [flow for exchange in under_way for flow in exchange.flows()]
 
     def expect(self, exchange: Exchange) -> None:
-        """A request was written to the broker; a silent one will not be answered."""
+        """Track a request that was written to the broker; a silent request gets no response."""
         self._fresh.append(exchange)
         if exchange.silent:
             self._done.append(exchange)
@@ -59,21 +57,22 @@ class InFlight:
         self.queue.append(exchange)
 
     def answer(self, exchange: Exchange, payload: bytes) -> None:
-        """Respond in turn: at once, or behind the responses that are still to come."""
+        """Respond to a request in its turn: at once, or behind responses that are still to come."""
         exchange.answer = SIZE.pack(len(payload)) + payload
         if self.queue:
-            # What it waits from here on is neither the gateway's time nor a broker's.
+            # Its wait from here on is neither the gateway's time nor a broker's.
             exchange.arrived -= _monotonic()
             self.queue.append(exchange)
         else:
             self._write(exchange)
 
     def done(self, exchange: Exchange) -> None:
-        """A request was read that has no response and is not forwarded."""
+        """Note a request that has no response and is not forwarded."""
         self._done.append(exchange)
 
     def answered(self, queue: deque[Exchange], arrived: float) -> None:
-        """The broker has answered the first of ``queue``; the gateway's own behind it follow."""
+        """Note that the broker has answered the first of ``queue``; the gateway's own responses
+        behind it follow."""
         exchange = queue.popleft()
         exchange.answered = arrived
         self._done.append(exchange)
@@ -87,7 +86,7 @@ class InFlight:
                 self.silent.left(own)
 
     def sent(self) -> None:
-        """This round's requests have been written: the broker's time begins."""
+        """Note that this round's requests have been written, so that the broker's time begins."""
         if self._fresh:
             now = _monotonic()
             for exchange in self._fresh:

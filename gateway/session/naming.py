@@ -1,4 +1,4 @@
-"""Whether a request that is under way may name one of some topics: what a freeze waits for."""
+"""Whether a request under way may name certain topics: a freeze waits for such requests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from protocol.schema import FieldSpec, message_spec
 
 _NAMES_TOPICS: Final = frozenset({Kind.TOPIC_NAME, Kind.TOPIC_ID, Kind.RESOURCE_NAME})
 ANY_TOPIC: Final = b""
-"""Stands for topics that are not known."""
+"""Stands for topics that are unknown, if a request's names were not read."""
 
 NO_NEEDS: Final = Needs()
 
@@ -27,32 +27,31 @@ _HEAD: Final = Struct(">ih")
 """Size and API key of a request frame."""
 
 ID_SIZE: Final = 16
-"""Bytes of a topic id; a topic may have a name of as many."""
+"""Bytes of a topic id; a topic's name may have as many."""
 
 Concerns = Callable[[bytes], bool]
-"""Whether a topic, by its flat name or the broker's id, is one of those in question; or whether a
-group or transactional id is, which stands behind ``OF_ID``."""
+"""Whether a topic, by its flat name or the broker's id, is concerned; or a group or transactional
+id, which has the prefix ``OF_ID``."""
 
 
 def may_concern(exchange: Exchange, concerns: Concerns) -> bool:
-    """Whether a request may name one of these topics. Where its names were not read it may, unless
-    no request of its API names any. None whose response a broker may hold back
-    (``Waits``) does.
-    """
+    """Whether a request may name topics that ``concerns`` accepts. If its names were not read, it
+    may, unless no request of its API names topics. A request whose response a broker may hold back
+    (``Waits``) never counts."""
     if not _is_clients(exchange) or exchange.plan.waits:
         return False
     return any(name == ANY_TOPIC or concerns(name) for name in names_in(exchange))
 
 
 def leaves_behind(exchange: Exchange) -> bool:
-    """Whether a broker may still change something of a topic for a request whose client is gone."""
+    """Whether a broker may still change a topic for a request whose client is gone."""
     plan = exchange.plan
     if exchange.answer is not None or plan.waits:
         return False
     if isinstance(exchange.kept, Asked):
         return True
     needs = plan.needs
-    # What members say of themselves has no effect on a group that is made anew.
+    # Requests of members have no effect on a group that is made anew.
     if exchange.ids and (
         needs.group == DELETE or needs.transactional_id not in (NOTHING, DESCRIBE)
     ):
@@ -67,9 +66,9 @@ def answered_at_once(exchange: Exchange) -> bool:
 
 
 def may_leave_behind(sent: bytes) -> bool:
-    """Whether a broker may still change something for what a client has sent, of which nothing has
-    been decided yet, if the client is gone. It does not for ApiVersions, which is all that most
-    clients send before they know a broker."""
+    """Whether a broker may still change something for bytes that a client has sent before it left,
+    of which no request has been decided yet. It cannot for ApiVersions, and most clients send
+    nothing else before they know a broker."""
     at = 0
     while at + _HEAD.size <= len(sent):
         size, api_key = _HEAD.unpack_from(sent, at)
@@ -82,8 +81,8 @@ def may_leave_behind(sent: bytes) -> bool:
 
 def names_in(exchange: Exchange) -> Iterator[bytes]:
     """The topics that a forwarded request names, by flat name or the broker's id, and the groups
-    and transactional ids, behind ``OF_ID``; :data:`ANY_TOPIC`: the topics were not read. Many may
-    take several slices."""
+    and transactional ids, with the prefix ``OF_ID``. If the topics were not read,
+    :data:`ANY_TOPIC`. Many names may take several slices."""
     for own in eased(exchange.ids or ()):
         yield OF_ID + own
     if not names_topics(exchange.plan.name, exchange.plan.version):
@@ -92,19 +91,19 @@ def names_in(exchange: Exchange) -> Iterator[bytes]:
         yield ANY_TOPIC
     yield from eased(exchange.spelled or ())
     for name in eased(exchange.spelled_ids or ()):
-        if len(name) == ID_SIZE:  # others are groups
+        if len(name) == ID_SIZE:  # a name of another length is a group
             yield name
 
 
 def count_names(exchange: Exchange) -> int:
-    """The number of names that :func:`names_in` gives, or somewhat more."""
+    """An upper bound, close to it, of the number of names that :func:`names_in` gives."""
     ids, names, topic_ids = exchange.ids or (), exchange.spelled or (), exchange.spelled_ids or ()
     return len(ids) + len(names) + len(topic_ids)
 
 
 def _may_mean_all(exchange: Exchange) -> bool:
-    """Whether a request that names no topic may be about any: its names were not read, or it may
-    have null in place of them, which is forwarded so."""
+    """Whether a request that names no topic may be about all: its names were not read, or may be
+    null, and null is forwarded."""
     plan = exchange.plan
     if exchange.spelled is None and exchange.spelled_ids is None:
         return True
@@ -140,5 +139,5 @@ def _names(message: str, field: FieldSpec) -> bool:
 
 
 def _is_clients(exchange: Exchange) -> bool:
-    """Whether a broker has the request, and it is not the gateway's own."""
+    """Whether a broker has the request, and it is not a request of the gateway's own."""
     return exchange.answer is None and not isinstance(exchange.kept, Asked)

@@ -1,7 +1,7 @@
-"""Requests of the gateway's own on a client's broker connection, between the client's.
+"""Requests of the gateway's own on a client's broker connection, between the client's requests.
 
-They are sent while the client's requests wait (an Interlude, or Work); the client never gets their
-responses.
+They are sent while the client's requests wait (an Interlude, or Work), and the client never gets
+their responses.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ CORRELATION_ID: Final = 0
 
 @dataclass(frozen=True, slots=True)
 class Asked(Kept):
-    """A request of the gateway's own; ``take`` is given the body of the response."""
+    """Marks an exchange as the gateway's own request; ``take`` gets the body of the response."""
 
     take: Callable[[bytes], None]
 
 
 async def ask(send: Send, name: str, version: int, entity: Any) -> Any:
-    """The response entity to a request; ``name`` is Kafka's. Raises BrokerError."""
+    """Send a request, and return the response entity; ``name`` is Kafka's. Raises BrokerError."""
     exchange, request = own_request(name, version, entity)
     answer: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
     # The caller may have been cancelled when the response arrives.
@@ -50,15 +50,16 @@ async def ask(send: Send, name: str, version: int, entity: Any) -> Any:
 
 
 def own_request(name: str, version: int, entity: Any) -> tuple[Exchange, bytes]:
-    """An exchange and its request frame; the exchange is to keep :class:`Asked`."""
+    """An exchange and its request frame. The caller sets the exchange's ``kept`` to
+    :class:`Asked`."""
     request = request_frame(name, version, CORRELATION_ID, entity)
     plan = _plan(api_key_of(name), version)
     return Exchange(plan, CORRELATION_ID, monotonic(), len(request)), request
 
 
 def proof() -> tuple[Exchange, bytes]:
-    """A small request whose response shows that the broker has carried out those before it; brokers
-    handle the requests of a connection one after the other."""
+    """A small request whose response shows that the broker has carried out the requests before it:
+    brokers handle the requests of a connection in order."""
     exchange, request = own_request("ApiVersionsRequest", 0, api_versions_request(0))
     exchange.kept = Asked(lambda _: None)
     return exchange, request

@@ -1,8 +1,9 @@
-"""Requests in flight, checked again when the catalog has changed.
+"""Requests in flight, which are checked again when the catalog has changed.
 
-A broker may not have begun with a request that was forwarded: it may be slow, or stopped. So each
-change of the catalog decides once more whether it may be done. What is not allowed any more must
-not reach the broker, or must not be done there, and only the end of the connection achieves that.
+A broker may not have begun with a request that was forwarded, because it may be slow, or stopped.
+So after each change of the catalog the gateway decides again whether the request is allowed. If it
+is not, it must not reach the broker, or must not be carried out there, and only the end of the
+connection achieves that.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from protocol.pausing import eased
 
 
 def may_go_on(state: ConnectionState, exchange: Exchange) -> bool:
-    """Whether a request in flight would be forwarded once more, to the same names.
+    """Whether a request in flight would be forwarded again, to the same names.
 
-    May take several slices. The gateway's own requests and answers may always go on. A freeze
-    waits for what is under way: that goes on, unless something else does not allow it.
+    May take several slices. The gateway's own requests and responses may always go on. A freeze
+    waits for requests under way, so they go on unless another change forbids them.
     """
     on_change = exchange.client_plan.on_change
     if on_change is not None:
@@ -34,7 +35,7 @@ def may_go_on(state: ConnectionState, exchange: Exchange) -> bool:
 
 
 def may_be_written(state: ConnectionState, silent: Silent) -> bool:
-    """The same of the requests without a response."""
+    """Whether the requests without a response may still be written; see :func:`may_go_on`."""
     if silent.may_go_on(state):
         return True
     return bool(state.view.frozen) and silent.may_go_on(state.without_freezes())
@@ -44,7 +45,7 @@ def _is_allowed(state: ConnectionState, exchange: Exchange) -> bool:
     assert exchange.frame is not None
     plan = exchange.client_plan
     again = Exchange(plan, exchange.correlation_id, exchange.arrived, exchange.size)
-    again.refreshed = True  # it is decided by what is known now
+    again.refreshed = True  # no refresh: it is decided by the current state
     again.checked = True
     try:
         outcome = plan.on_request(state, again, *exchange.frame)
@@ -66,7 +67,7 @@ def _same(before: Outcome | None, now: Outcome) -> bool:
 
 
 def _is_listing(exchange: Exchange) -> bool:
-    """Whether the gateway named the topics, those of the view, and not the client."""
+    """Whether the gateway named the topics, all of the view, and the client none."""
     plan = exchange.client_plan
     if plan.api.null is not Do.EXPAND:
         return False
@@ -76,7 +77,7 @@ def _is_listing(exchange: Exchange) -> bool:
 
 
 def _narrow(exchange: Exchange, again: Exchange | None) -> None:
-    """Let the response to a listing tell of topics alone that would be listed now, too."""
+    """Restrict the response to a listing to topics that would still be listed now."""
     spelled = {} if again is None else again.spelled or {}
     ids = {} if again is None else again.spelled_ids or {}
     exchange.spelled = dict((exchange.spelled or {}).items() & spelled.items())
@@ -85,10 +86,10 @@ def _narrow(exchange: Exchange, again: Exchange | None) -> None:
 
 def _reaches_as_much(before: Exchange, again: Exchange) -> bool:
     """Whether all names that were forwarded would be forwarded again. A subscription may name more
-    now, which takes nothing from anybody."""
+    topics now, which takes nothing from other clients."""
     names, ids, groups = before.spelled or {}, before.spelled_ids or {}, before.ids
     if not (names or ids or groups):
-        return False  # what was decided cannot be compared
+        return False  # the two decisions cannot be compared
     return (
         names.items() <= (again.spelled or {}).items()
         and ids.items() <= (again.spelled_ids or {}).items()

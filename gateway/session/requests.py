@@ -1,4 +1,4 @@
-"""Requests: from the client's bytes to the broker's, one side of a session (sans-IO)."""
+"""Requests: from the client's bytes to the broker's; one side of a session (sans-IO)."""
 
 from __future__ import annotations
 
@@ -35,52 +35,49 @@ from protocol.pausing import size_of
 from protocol.primitives import legacy_string
 
 _monotonic: Final = monotonic
-"""Compiled, a constant is found without a look into the module's names."""
+"""When compiled, a Final constant is read without a lookup in the module's names."""
 
 _REQUEST_HEAD: Final = Struct(">ihhi")
 
 MIN_REQUEST: Final = 10
-"""Bytes: API key, version, correlation id and the client id's length."""
+"""Bytes of the shortest request: API key, version, correlation id and the client id's length."""
 
 KEY_END: Final = 6
-"""Bytes of a request frame up to its API key, that included."""
+"""Bytes of a request frame up to the end of its API key."""
 
 HEADER_SIZE: Final = 12
 """Bytes before the client id in a request frame: size, API key, version, correlation id."""
 
 NO_TAGS: Final = b"\x00"
-"""The tagged fields of a flexible header that has none."""
+"""The tagged fields of a flexible header without tagged fields."""
 
 OTHER_LIMIT: Final = 8 * 1024 * 1024
-"""Bytes of the longest request that carries no records."""
+"""Bytes of the longest request of an API without records."""
 
 REFRESHED: Final = 1
 LEAVING: Final = 2
-"""What is not usual about a request: it is decided again after a refresh; the client is sent on."""
+"""Bits of ``_unusual``. REFRESHED: the next request is decided again after a refresh. LEAVING: the
+client is directed to another gateway."""
 
 HEAD_LIMIT: Final = 64 * 1024
-"""Bytes of a Produce request that are looked at for its head before it is collected."""
+"""Bytes of a Produce request that are searched for its head before the request is collected
+whole."""
 
 SHORT_HEAD: Final = 256
-"""Bytes of a Produce request up to which each further one is worth a look."""
+"""Bytes of a Produce request below which each further byte is worth another look."""
 
 
 def _more(have: int, whole: int) -> int:
-    """The bytes of a Produce request that make another look for its head worthwhile. All that is
-    there is walked again each time, so of a long head there must be an eighth more, lest a client
-    send it byte by byte."""
+    """The bytes of a Produce request that make another look for its head worthwhile. Each look
+    walks all bytes that have arrived, so for a long head there must be an eighth more, or a client
+    could send it byte by byte."""
     if have >= HEAD_LIMIT:
         return whole
     return min(have + 1 + (have >> 3 if have > SHORT_HEAD else 0), whole)
 
 
 class Requests(Holding):
-    """The client's side of a session.
-
-    ``doubted`` is what has to be checked again, in slices, of what is in flight.
-    ``left`` is when its client was first sent on, ``ends`` when its login ends (seconds of
-    ``monotonic``).
-    """
+    """The client's side of a session."""
 
     __slots__ = (
         "_client_id",
@@ -98,20 +95,23 @@ class Requests(Holding):
     def __init__(self, state: ConnectionState, in_flight: InFlight) -> None:
         super().__init__(in_flight)
         self.state = state
-        # As the wire has it, length and all. It begins as what ``state`` begins with: no sentinel,
-        # since whatever bytes one has, a header may have them too.
+        # As on the wire, with its length. It begins as the client id that ``state`` begins with,
+        # and not as a sentinel: a header may have any bytes.
         self._client_id = legacy_string(None)
         self._stream_tail = 0
         self._streamed: Exchange | None = None
-        self._unusual = 0  # one number, so that a request pays for one look
+        self._unusual = 0  # a single number, so that each request costs a single check
         self._finishing = False
+        # When the client was first directed to another gateway (monotonic seconds), or None.
         self.left: float | None = None
+        # When the client's login ends (monotonic seconds).
         self.ends: float = NEVER
         self._waits = True
+        # The requests in flight that have to be checked again, in slices.
         self.doubted: list[Exchange | Silent] | None = None
 
     def client_data(self, data: bytes) -> None:
-        """Take bytes from the client. Raises ProtocolError for what no client may send."""
+        """Take bytes from the client. Raises ProtocolError for bytes that no client may send."""
         if self._stream_left:
             now = _monotonic()
             self._is_known(now)
@@ -126,7 +126,7 @@ class Requests(Holding):
             if self._interlude is not None and not self._stream_left:
                 self._begin(self._interlude, data[passed:])
             elif passed < len(data) and not self._finishing:
-                self._read(data, passed)  # nothing is held while a request streams
+                self._read(data, passed)  # no bytes are held while a request streams
             return
         if self._finishing:
             return
@@ -135,16 +135,17 @@ class Requests(Holding):
             self._read(joined, 0)
 
     def resume(self, body: bytes | None = None) -> None:
-        """Go on after ``waiting`` is done; ``body`` is the response that :class:`Work` gave."""
+        """Go on after ``waiting`` has been done; ``body`` is the response that :class:`Work`
+        returned."""
         done, self.waiting = self.waiting, None
         held = self._held.take()
         position = 0
         exchange, self._working = self._working, None
         if isinstance(done, Deciding):
-            if self._finishing:  # nothing behind it is begun
+            if self._finishing:  # no request behind it is begun
                 held = b""
             if not self._is_known(_monotonic()):
-                held = done.before(held)  # it was decided by what is too old by now
+                held = done.before(held)  # it was decided by a state that is too old by now
             elif not self._decided(done, done.slices.result()):
                 self._hold(done.before(held))
                 return
@@ -156,12 +157,14 @@ class Requests(Holding):
             reauth = self.state.reauth
             if reauth is not None and reauth.failed is not None:
                 self._in_flight.count()
-                return  # the connection ends with this answer; nothing behind it is done
+                # The connection ends with this response: no request behind it is carried out.
+                return
             if reauth is not None and reauth.identity is not None:
-                self.ends = end_of(reauth.identity)  # for what is held behind it
+                self.ends = end_of(reauth.identity)  # for requests that are held behind it
         elif isinstance(done, (Refresh, Prepare)):
             self._unusual |= REFRESHED
-        if self._finishing and held:  # what waited is done, and nothing behind it is begun
+        # The waiting request goes on, and no request behind it is begun.
+        if self._finishing and held:
             held = held[: 4 + SIZE.unpack_from(held)[0] if self._unusual & REFRESHED else position]
         if self._interlude is not None:
             self._begin(self._interlude, held[position:])
@@ -170,17 +173,17 @@ class Requests(Holding):
 
     @property
     def leaving(self) -> bool:
-        """Whether the client is sent on with what it asks of partitions."""
+        """Whether the client is directed to another gateway with its requests for partitions."""
         return bool(self._unusual & LEAVING)
 
     def leave(self) -> None:
-        """Send the client on from here on: the brokers are at another gateway now."""
+        """Direct the client to another gateway from here on, where the brokers are now."""
         self._unusual |= LEAVING
 
     def finish(self, *, waits: bool = True) -> None:
-        """Begin no more requests: what is not under way has reached no broker, and its client can
-        send it again elsewhere. A request that streams is still forwarded to its end. Unless it
-        ``waits``, responses that a broker may hold back are not waited for."""
+        """Begin no more requests. A request that is not under way has reached no broker, so its
+        client can send it again elsewhere; a request that streams is still forwarded to its end.
+        Unless the session ``waits``, it does not wait for responses that a broker may hold back."""
         self._finishing = True
         self._waits = waits
         if self.waiting is None:
@@ -188,8 +191,8 @@ class Requests(Holding):
             self.behind = False
 
     def go_on(self) -> None:
-        """Decide what was held behind responses, which have all arrived. Raises ProtocolError for
-        what no client may send."""
+        """Decide the requests that were held behind responses, which have all arrived. Raises
+        ProtocolError for bytes that no client may send."""
         self.behind = False
         if self._stream_left:
             raise SessionExpired
@@ -233,8 +236,8 @@ class Requests(Holding):
         self._in_flight.sent()
 
     def _is_known(self, now: float) -> bool:
-        """Whether the catalog is fresh still, as it was when its last change was seen. If not, all
-        sessions go on with a closed view from here on."""
+        """Whether the catalog is still fresh enough. If it is not, all sessions use a closed view
+        from here on."""
         validity = self.state.worker.validity
         if now <= validity.until:
             return True
@@ -242,10 +245,12 @@ class Requests(Holding):
         return False
 
     def _prolongs(self, buf: bytes, position: int) -> bool:
-        """Whether a request that came after the end of the login is served: it is part of a
-        re-authentication, or came before and is decided again. False: it has to wait until nothing
-        is under way any more; then this raises SessionExpired, as brokers read one request after
-        the other."""
+        """Whether a request that came after the end of the login is served: it belongs to a
+        re-authentication, or came before the end and is decided again.
+
+        Returns False if other requests are under way: the request waits for them, because brokers
+        read one request after the other. If it is not served, raises SessionExpired.
+        """
         in_flight = self._in_flight
         if self._unusual & REFRESHED:
             return True
@@ -259,9 +264,9 @@ class Requests(Holding):
         return True
 
     def _end_stream(self) -> None:
-        """The rest of a streamed request comes after the end of the login. A broker closes the
-        connection when all of it is there, so it is not forwarded: nothing of it is written. Raises
-        SessionExpired as soon as what was sent before it is answered."""
+        """End a streamed request whose rest comes after the end of the login. A broker closes the
+        connection when all of the request is there, so the rest is not forwarded, and nothing of
+        the request is written. Raises SessionExpired once the requests before it are answered."""
         queue = self._in_flight.queue
         if not queue or queue[0] is self._streamed:
             raise SessionExpired
@@ -270,8 +275,8 @@ class Requests(Holding):
     def _request(
         self, buf: bytes, position: int, end: int, arrived: float, cut_off: int = 0
     ) -> bool:
-        """Decide one whole request, of which ``cut_off`` bytes were cut off; False when it has to
-        wait."""
+        """Decide a whole request, of which ``cut_off`` bytes were cut off. Returns False if it has
+        to wait."""
         size, api_key, version, correlation_id = _REQUEST_HEAD.unpack_from(buf, position)
         plan = PLANS.get(api_key << 16 | version) or plan_of(api_key, version)
         in_flight = self._in_flight
@@ -307,7 +312,7 @@ class Requests(Holding):
     def _in_slices(
         self, exchange: Exchange, buf: bytes, position: int, start: int, end: int
     ) -> bool:
-        """Decide a request in slices; False when it is not decided in the first."""
+        """Decide a request in slices. Returns False if it is not decided in the first slice."""
         deciding = Deciding(self.state, exchange, buf, position, start, end)
         deciding.leaving = bool(self._unusual & LEAVING)
         if not deciding.slices.step():
@@ -316,7 +321,8 @@ class Requests(Holding):
         return self._decided(deciding, deciding.slices.result())
 
     def _decided(self, done: Deciding, outcome: Outcome) -> bool:
-        """Carry out what was decided in slices; False when the request has to wait again."""
+        """Carry out a decision that was made in slices. Returns False if the request has to wait
+        again."""
         exchange, buf, position = done.exchange, done.buf, done.position
         if done.sent_on:
             self.left = self.left or exchange.arrived
@@ -333,15 +339,16 @@ class Requests(Holding):
         return over
 
     def doubt(self, exchange: Exchange | Silent) -> None:
-        """A long request in flight, or those without a response, has to be checked again."""
-        if self.doubted is None:  # made at first use: most connections have none
+        """Note that a long request in flight, or the requests without a response, have to be
+        checked again."""
+        if self.doubted is None:  # made at first use: most connections need none
             self.doubted = []
         self.doubted.append(exchange)
 
     def _special(
         self, exchange: Exchange, buf: bytes, position: int, start: int, outcome: Outcome
     ) -> bool:
-        """Carry out an outcome other than edits; False when the request has to wait."""
+        """Carry out an outcome other than edits. Returns False if the request has to wait."""
         if isinstance(outcome, (Refresh, Prepare)):
             self.waiting = outcome
             return False
@@ -361,9 +368,9 @@ class Requests(Holding):
         return True
 
     def _stream_produce(self, buf: bytes, position: int, end: int, arrived: float) -> int:
-        """Forward a Produce request whose records have not all arrived, if its head is enough.
+        """Forward a Produce request whose records have not all arrived, if its head is complete.
 
-        Returns 0 if it was forwarded, else how many bytes of it make another try worthwhile.
+        Returns 0 if it was forwarded, or else how many bytes of it make another try worthwhile.
         """
         limit = len(buf)
         if limit - position < 4 + MIN_REQUEST:
@@ -397,17 +404,17 @@ class Requests(Holding):
         return 0
 
     def _check_tail(self, buf: bytes, stop: int) -> None:
-        """Check what ``buf`` holds, before ``stop``, of the bytes behind the records of a request
-        that streams: with any other content the broker would read on."""
+        """Check that the bytes behind the records of a streamed request are 0, as far as ``buf``
+        has them before ``stop``: with any other content the broker would read on."""
         here = self._stream_tail - self._stream_left
         if any(buf[max(stop - here, 0) : stop]):
             raise ProtocolError(produce.NOT_PLAIN)
 
     def _body_of_request(self, plan: Plan, buf: bytes, position: int, end: int) -> int:
-        """The position of the body; records a client id that is new on this connection."""
+        """The position of the body. Notes a client id that is new on this connection."""
         start = position + HEADER_SIZE + len(self._client_id)
         if buf.startswith(self._client_id, position + HEADER_SIZE) and start < end:
-            # The client id of the request before, as it nearly always is.
+            # The client id of the previous request, as nearly always.
             if not plan.request_header_flexible:
                 return start
             if not buf[start]:
@@ -430,7 +437,7 @@ class Requests(Holding):
         self.to_broker += forward.pieces
 
     def _answer_undecided(self, buf: bytes, position: int, end: int, arrived: float) -> None:
-        # The plan of an exchange that is answered here is never looked at again.
+        # The plan of an exchange that is answered here is not used again.
         exchange = Exchange(any_plan(), 0, arrived, end - position)
         payload = unsupported(self.state, exchange, buf, position + 4, end)
         if payload:

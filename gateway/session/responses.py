@@ -1,4 +1,4 @@
-"""Responses: from the broker's bytes to the client's, the other side of a session (sans-IO)."""
+"""Responses: from the broker's bytes to the client's; the other side of a session (sans-IO)."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from protocol.pausing import FEW, joined
 from protocol.splice import splice
 
 _monotonic: Final = monotonic
-"""Compiled, a constant is found without a look into the module's names."""
+"""When compiled, a Final constant is read without a lookup in the module's names."""
 
 _RESPONSE_HEAD: Final = Struct(">ii")
 
 MIN_RESPONSE: Final = 4
-"""Bytes: a correlation id."""
+"""Bytes of the shortest response: a correlation id."""
 
 MAX_RESPONSE: Final = 1 << 30
 """The most bytes of a response; a larger size ends the connection."""
 
 
 class Responses:
-    """The broker's side of a session. ``restoring`` is a long response that is not restored yet:
-    those behind it are held until :meth:`resume`."""
+    """The broker's side of a session. ``restoring`` is a long response that has to be restored; the
+    responses behind it are held until :meth:`resume`."""
 
     __slots__ = ("_held", "_in_flight", "_state", "restoring")
 
@@ -47,7 +47,7 @@ class Responses:
         self.restoring: Restoring | None = None
 
     def data(self, data: bytes) -> None:
-        """Take bytes from the broker. Raises ProtocolError for what no broker may send."""
+        """Take bytes from the broker. Raises ProtocolError for bytes that no broker may send."""
         joined = self._held.join(data)
         if joined is not None:
             self._read(joined)
@@ -57,7 +57,7 @@ class Responses:
         position, limit = 0, len(buf)
         arrived = _monotonic()
         validity = self._state.worker.validity
-        if arrived > validity.until:  # before a Fetch is answered that waited for long
+        if arrived > validity.until:  # before the response to a Fetch that waited for long
             validity.end()
         wanted = 0
         queue = self._in_flight.queue
@@ -75,14 +75,15 @@ class Responses:
         if position < limit:
             self._held.keep(rest_of(buf, position), wanted)
         if self.restoring is not None:
-            self._held.wanted = ALL  # also where nothing is held yet
+            self._held.wanted = ALL  # even if nothing is held yet
 
     def _read_response(
         self, exchange: Exchange, buf: bytes, position: int, arrived: float
     ) -> tuple[int, int]:
-        """Pass on one response, or what has arrived of a Fetch.
+        """Forward a response, or the part of a Fetch response that has arrived.
 
-        Returns where to go on, and how many bytes from there make another try worthwhile.
+        Returns the position to go on from, and how many bytes from there make another try
+        worthwhile.
         """
         limit = len(buf)
         if exchange.stream is not None:
@@ -115,14 +116,14 @@ class Responses:
             try:
                 return self._response(exchange, buf, position, end, self._in_flight.to_client), 0
             except ManyItems:
-                pass  # it is short, and has many topics
+                pass  # it is short, but has many topics
         pieces: list[Buffer] = []
         work = partial(self._response, exchange, buf, position, end, pieces)
         return self._in_slices(work, position, pieces, arrived), ALL
 
     def _feed_rest(self, stream: Stream, buf: bytes, at: int, arrived: float) -> int:
-        """Pass on the rest of what has arrived of a Fetch, from ``at`` on, in slices, because it
-        may have 100,000 topics. Returns where to go on."""
+        """Forward the rest of a Fetch response that has arrived, from ``at`` on, in slices: it may
+        have 100,000 topics. Returns the position to go on from."""
         stream.has_more = False
         pieces: list[Buffer] = []
         return self._in_slices(partial(_fed, stream, buf, at, pieces), at, pieces, arrived)
@@ -130,8 +131,9 @@ class Responses:
     def _in_slices(
         self, work: Callable[[], int], position: int, pieces: list[Buffer], arrived: float
     ) -> int:
-        """Do work on what stands at ``position``, which returns where to go on, and fills
-        ``pieces``. Returns that, or ``position`` if it is not done in the first slice."""
+        """Run ``work`` on the response at ``position``; it fills ``pieces`` and returns the
+        position to go on from. Returns that, or ``position`` if the work is not done in its first
+        slice."""
         slices = Slices(work)
         if not slices.step():
             self.restoring = Restoring(slices, position, pieces, arrived)
@@ -156,8 +158,8 @@ class Responses:
     def _response(
         self, exchange: Exchange, buf: bytes, position: int, end: int, to_client: list[Buffer]
     ) -> int:
-        """Pass on a whole response; returns its end. Raises ManyItems if it is to be restored in
-        slices."""
+        """Forward a whole response, and return its end. Raises ManyItems if it has to be restored
+        in slices."""
         plan = exchange.plan
         start = response_body_pos(buf, position + 4, end, plan.response_header_version)
         result = plan.on_response(self._state, exchange, buf, start, end)
@@ -169,15 +171,15 @@ class Responses:
         elif result is None:
             return end
         payload = response_payload(exchange, result)
-        # Added to, since a handler may have counted some of it elsewhere.
+        # Added: a handler may have counted some of it already.
         exchange.response_size += len(payload) + 4 - (end - position)
         to_client.append(SIZE.pack(len(payload)) + payload)
         return end
 
 
 def _fed(stream: Stream, buf: bytes, at: int, pieces: list[Buffer]) -> int:
-    """Feed a stream, in slices; returns where to go on. Many pieces are joined, because TLS makes a
-    record of each."""
+    """Feed a stream, in slices, and return the position to go on from. Many pieces are joined: TLS
+    makes a record of each."""
     at = stream.feed(buf, at, pieces)
     if len(pieces) > FEW:
         whole = joined(pieces)
@@ -186,6 +188,7 @@ def _fed(stream: Stream, buf: bytes, at: int, pieces: list[Buffer]) -> int:
 
 
 def response_payload(exchange: Exchange, body: bytes) -> bytes:
-    """Header and finished body for the client: kept errors merged, in its version's form."""
+    """The header and finished body for the client, in its version's form, with the kept errors
+    merged."""
     version = exchange.client_plan.response_header_version
     return response_header(exchange.correlation_id, version) + exchange.finish(body)

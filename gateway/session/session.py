@@ -1,11 +1,11 @@
-"""One client connection's protocol, without sockets: bytes in, bytes out (sans-IO).
+"""A client connection's protocol, without sockets: bytes in, bytes out (sans-IO).
 
-``client_data`` and ``broker_data`` take what arrived and fill ``to_broker`` and ``to_client``;
-the connection writes those out after each call. Requests go to the broker in order and their
-responses come back in order, so a queue of exchanges matches them; an answer of the gateway's
+``client_data`` and ``broker_data`` take bytes that have arrived and fill ``to_broker`` and
+``to_client``, which the connection writes after each call. Requests go to the broker in order and
+its responses come back in order, so a queue of exchanges matches them; a response of the gateway's
 own waits in the same queue for its turn.
 
-A request that needs something read anew, or done, first (``waiting``) stops the reading of
+If a request needs something to be read anew, or done, first (``waiting``), the session reads no
 further requests until ``resume``; responses go on. Any ProtocolError ends the connection.
 """
 
@@ -30,8 +30,10 @@ from protocol.pausing import FEW, pause_point
 
 
 class Session(Requests):
-    """The state of one client connection and its broker connection. ``reading_client``: an error
-    raised by :meth:`broker_data` or :meth:`restored` is the client's, whose held bytes were read.
+    """The state of a client connection and its broker connection.
+
+    ``reading_client``: an error raised by :meth:`broker_data` or :meth:`restored` is the client's,
+    whose held requests were read.
     """
 
     __slots__ = ("_responses", "reading_client", "to_client")
@@ -45,19 +47,18 @@ class Session(Requests):
 
     @property
     def restoring(self) -> Restoring | None:
-        """A long response that is to be restored before :meth:`restored`, or None if there is
-        none."""
+        """A long response that has to be restored before :meth:`restored` is called, or None."""
         return self._responses.restoring
 
     @property
     def saturated(self) -> bool:
-        """Whether so many requests wait that reading from the client should stop."""
+        """Whether so many requests wait that the connection should stop reading from the client."""
         queue = self._in_flight.queue
         return queue is not None and (len(queue) >= MAX_IN_FLIGHT or self.holds_enough)
 
     @property
     def quiet(self) -> bool:
-        """Whether nothing is under way, so that a drain may close the connection."""
+        """Whether no request is under way for which a drain has to wait."""
         if self._stream_left or self.waiting is not None:
             return False
         queue = self._in_flight.queue
@@ -65,8 +66,8 @@ class Session(Requests):
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is under way or has arrived in part, so that the end of the connection
-        costs the client no more than another connection."""
+        """Whether no request is under way or has arrived in part, so that closing the connection
+        costs the client only a new connection."""
         return not (
             self._stream_left
             or self.waiting is not None
@@ -78,15 +79,15 @@ class Session(Requests):
 
     @property
     def awaits_answer(self) -> bool:
-        """Whether a broker has a request that it need not wait for anything to answer."""
+        """Whether a broker handles a request that it can answer at once."""
         first = self.first
         return first is not None and answered_at_once(first)
 
     @property
     def owing(self) -> bool:
-        """Whether the broker still owes a response to a request that was forwarded whole and may
-        change something, or one is still being decided, or is held behind its responses: when there
-        is nothing of that, nothing of it is under way any more."""
+        """Whether a request is left that may change something: it was forwarded whole and not
+        answered, is being decided, or is held behind responses. If there is none, the client has
+        left nothing behind."""
         waiting = self.waiting
         if self.behind or (waiting is not None and len(self._held)):
             return True
@@ -96,91 +97,93 @@ class Session(Requests):
 
     @property
     def unsettled(self) -> bool:
-        """Whether a broker may still change something for what was forwarded whole."""
+        """Whether a broker may still change something for requests that were forwarded whole."""
         return self._in_flight.silent is not None or any(map(leaves_behind, self.under_way))
 
     @property
     def under_way(self) -> Sequence[Exchange]:
-        """The requests that were forwarded whole and are not answered."""
+        """The requests that were forwarded whole and have no response yet."""
         streamed = self._streamed if self._stream_left else None
         return [one for one in self._in_flight.queue or () if one is not streamed]
 
     def has_under_way(self, exchange: Exchange) -> bool:
-        """Whether a request, or the rest of it, is under way."""
+        """Whether a request, or the rest of it, is still under way."""
         return exchange is self.streamed or exchange in (self._in_flight.queue or ())
 
     @property
     def first(self) -> Exchange | None:
-        """The request that the broker handles, if it was forwarded whole, or None if there is
-        none."""
+        """The request that the broker handles now, or None if there is no request, or it is not
+        forwarded whole."""
         queue = self._in_flight.queue
         return None if not queue or queue[0] is self.streamed else queue[0]
 
     @property
     def streamed(self) -> Exchange | None:
-        """The request that is being forwarded while the rest of it is still to come."""
+        """The request that is forwarded while its rest is still to come, or None."""
         return self._streamed if self._stream_left else None
 
     @property
     def silent(self) -> Silent | None:
-        """The requests without a response that the broker may not have carried out yet."""
+        """The requests without a response that the broker may not have carried out yet, or None."""
         return self._in_flight.silent
 
     def take_flows(self) -> Collection[Flow]:
-        """The counts since the last call; see ``ConnectionState.take_flows``."""
+        """The flows since the last call; see ``ConnectionState.take_flows``."""
         under_way = self.waiting.exchange if isinstance(self.waiting, Deciding) else self._working
         held = [] if under_way is None else under_way.flows()
         return self.state.take_flows((*self._in_flight.flows(), *held))
 
     def broker_data(self, data: bytes) -> None:
-        """Take bytes from the broker. Raises ProtocolError for what no broker may send."""
+        """Take bytes from the broker. Raises ProtocolError for bytes that no broker may send."""
         self._responses.data(data)
         if self.behind:
             self._go_on()
 
     def _go_on(self) -> None:
-        # Behind a request that streams nothing waits, but for the end of an expired session.
+        # Behind a request that streams, only the end of an expired session waits.
         if self.first is None and self.waiting is None:
             self.reading_client = True
             self.go_on()
             self.reading_client = False
 
     def restored(self) -> None:
-        """Go on after ``restoring`` is done. Raises ProtocolError."""
+        """Go on after ``restoring`` has been done. Raises ProtocolError."""
         self._responses.resume()
         if self.behind:
             self._go_on()
 
     def abandon(self) -> None:
-        """Drop what is being decided or restored: the connection has ended."""
+        """Drop the request that is being decided and the response that is being restored, after the
+        end of the connection."""
         self.forget_held()
         if self._responses.restoring is not None:
             self._responses.restoring.slices.abandon()
 
     def break_off(self) -> None:
-        """Wait for nothing more, after an Unanswerable: what was decided before it is written."""
+        """Stop waiting, after an Unanswerable; requests that were decided before it are written."""
         self.waiting = None
         self._in_flight.sent()
 
     def see(self, access: Access, budget: Budget | None = None) -> bool:
-        """Go on with another access: the catalog has changed.
+        """Use another access after a change of the catalog.
 
-        A Fetch in flight that asks for what the client may not reach any more, or not by that name,
-        is answered as one of a session that is gone. False: something else that is in flight, or
-        whose end has still to arrive, is not allowed any more, so the connection to the broker has
-        to be reset. Long requests are ``doubted``, and so is what the ``budget`` has no time
-        for.
+        If a Fetch in flight names topics that the client may not reach any more, or not by that
+        name, it gets FETCH_SESSION_ID_NOT_FOUND. Returns False if another request in flight, or one
+        whose rest has still to arrive, is not allowed any more, so that the broker connection has
+        to be reset. Long requests are ``doubted``, and so are requests for which the ``budget`` has
+        no time.
         """
         self.state.see(access)
         silent, under_way = self._in_flight.silent, [*(self._in_flight.queue or ())]
         if self.state.view.closed:
-            # What was decided while the catalog was known may be done for a while, but not what is
-            # not all there, nor what waits for records, whosever those are then.
+            # Requests that were decided while the catalog was known may be carried out for a while,
+            # but not a request whose rest is still to come, nor a request that waits for records,
+            # because the records may belong to others by then.
             streamed = self.streamed
             silent = None
             under_way = [one for one in under_way if one is streamed or one.plan.waits_for_records]
         budget = budget or Budget()
-        # Others that were doubted before are in flight still, and so are looked at again.
+        # Other doubted requests are still in flight, and are checked again below.
         self.doubted = [one for one in self.doubted or () if _is_silent(one)] or None
         if silent is not None:
             if silent.has_many or budget.is_spent():
@@ -198,8 +201,8 @@ class Session(Requests):
         return True
 
     def check_doubted(self) -> bool:
-        """Check the requests again that are doubted and still in flight; False as of :meth:`see`.
-        May take several slices."""
+        """Check the ``doubted`` requests that are still in flight; returns False as :meth:`see`
+        does. May take several slices."""
         in_flight = self._in_flight
         while self.doubted:
             pause_point()
@@ -217,7 +220,8 @@ class Session(Requests):
 
 
 def _has_many(exchange: Exchange) -> bool:
-    """Whether a request is about many names, which a short Fetch of a long session is, too."""
+    """Whether a request names many topics, which may be true of a short Fetch of a long session,
+    too."""
     return exchange.spelled is not None and len(exchange.spelled) > FEW
 
 
@@ -226,6 +230,6 @@ def _is_silent(doubted: Exchange | Silent) -> bool:
 
 
 def _may_be_held_back(exchange: Exchange) -> bool:
-    """Whether a broker may wait before it responds, and nothing of the response is there yet. The
-    request changes nothing that its client cannot ask for again."""
+    """Whether a broker may hold back its response, and none of it has arrived. Such a request
+    changes nothing that its client cannot request again."""
     return exchange.plan.waits and exchange.stream is None

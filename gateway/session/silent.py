@@ -1,4 +1,4 @@
-"""Requests without a response (Produce with acks=0), which nothing shows to be carried out."""
+"""Requests without a response (Produce with acks=0), which no response shows to be carried out."""
 
 from __future__ import annotations
 
@@ -11,16 +11,12 @@ from gateway.exchanges.state import ConnectionState
 from protocol.pausing import FEW, eased
 
 MAX_SILENT: Final = 1_000
-"""Names, and transactional ids, of such requests at which the broker is asked first whether it has
-carried them out."""
+"""Names and transactional ids of requests without a response, above which the gateway first makes
+the broker show that it has carried them out."""
 
 
 class Silent:
-    """The requests without a response that the broker may not have carried out yet: ``names`` are
-    the topics that they reach (flat name, the client's spelling), ``ids`` the same (the broker's
-    id, the client's), ``transactional_ids`` as the client writes them. The last was sent ``at``
-    (monotonic seconds). ``asked``: a request of the gateway's own is under way behind them.
-    """
+    """The requests without a response that the broker may not have carried out yet."""
 
     __slots__ = (
         "_behind",
@@ -35,19 +31,25 @@ class Silent:
 
     def __init__(self, api_key: int) -> None:
         self.api_key = api_key
+        # Topics that the requests write to: the flat name, and the client's spelling.
         self.names: set[tuple[bytes, bytes]] = set()
+        # The same by topic id: the broker's id, and the client's.
         self.ids: set[tuple[bytes, bytes]] = set()
+        # As the client writes them.
         self.transactional_ids: set[bytes] = set()
+        # When the last request was sent (monotonic seconds).
         self.at = 0.0
+        # Whether a request of the gateway's own, which has a response, was sent behind them.
         self.asked = False
         self._behind: Exchange | None = None
         self._spelled: dict[bytes, bytes] | None = None
 
     def add(self, exchange: Exchange, behind: Exchange | None) -> None:
-        """One more was sent, ``behind`` this one whose response is still to come."""
+        """Add a request that was sent; ``behind`` is the last request before it whose response is
+        still to come."""
         if exchange.spelled and exchange.spelled != self._spelled:
             self.names.update(exchange.spelled.items())
-            self._spelled = exchange.spelled  # mostly the next one names the same
+            self._spelled = exchange.spelled  # the next request mostly names the same topics
         if exchange.spelled_ids:
             self.ids.update(exchange.spelled_ids.items())
         if exchange.transactional_id is not None:
@@ -63,23 +65,24 @@ class Silent:
 
     @property
     def full(self) -> bool:
-        """Whether no more should be remembered."""
+        """Whether no more names should be remembered."""
         return self.size >= MAX_SILENT
 
     @property
     def has_many(self) -> bool:
-        """Whether they are about many names together."""
+        """Whether the requests name many topics together."""
         return self.size > FEW
 
     def topics(self) -> Iterator[bytes]:
-        """The topics that they reach, by flat name or the broker's id."""
-        # Copied, since more may be sent during a pause.
+        """The topics that the requests write to, by flat name or the broker's id."""
+        # Copied: more requests may be sent during a pause.
         yield from (flat for flat, _ in eased([*self.names]))
         yield from (own for own, _ in eased([*self.ids]))
 
     def left(self, exchange: Exchange) -> bool:
-        """A request has been answered; whether that shows that all of these were carried out: the
-        broker has responded to one that was sent behind them."""
+        """Note that a request was answered. Returns whether that shows that all of these requests
+        were carried out, because the broker has responded to a request that was sent behind
+        them."""
         if self._behind is None:
             return exchange.answer is None
         if self._behind is exchange:
@@ -87,5 +90,5 @@ class Silent:
         return False
 
     def may_go_on(self, state: ConnectionState) -> bool:
-        """Whether all of them may still be written, to the same topics."""
+        """Whether all of the requests may still be written, to the same topics."""
         return may_write(state, self.transactional_ids, self.names, self.ids)

@@ -1,7 +1,7 @@
 """The traffic log: flow records and events, in rolling files, a topic of the cluster, or both.
 
-The event loop only adds up flows, once a second, and hands whole windows over. Files are written by
-a thread of their own, the topic by a task; neither is waited for.
+The event loop only adds up flows, once a second, and hands whole windows over. A thread writes the
+files, and a task writes the topic; the event loop waits for neither.
 """
 
 from __future__ import annotations
@@ -40,22 +40,23 @@ CONTENT_TYPE: Final = b"application/json; charset=UTF-8"
 LEFT_BY_COMPACTION: Final = "records for ever"
 
 STOP_SECONDS: Final = 3.0
-"""For what still waits at the end: a worker is killed 5 s after its drain."""
+"""Seconds to write the waiting records at the end: a worker is killed 5 s after its drain."""
 
 ACL_AGAIN_SECONDS: Final = 3600
-"""After which an ACL that is still needed gets another record."""
+"""Seconds after which an ACL that is still needed gets another record."""
 
 MAX_ACLS: Final = 100_000
-"""Principals and ACLs that are remembered as recorded; beyond it they are recorded again sooner."""
+"""Pairs of a principal and an ACL that are remembered as recorded; more are recorded again
+sooner."""
 
 Draft: TypeAlias = Callable[[], Record]
-"""A record that is made when it is written: not by the event loop, where there are files."""
+"""A record that is made only when it is written, so that with files a thread makes it."""
 
 
 class TrafficLog:
-    """One worker's traffic log. All methods belong to the event loop's thread.
+    """The traffic log of a worker. All methods belong to the event loop's thread.
 
-    ``clock`` gives seconds since 1970; ``sink`` replaces the files.
+    ``clock`` returns seconds since 1970; ``sink`` replaces the files.
     """
 
     def __init__(
@@ -83,7 +84,7 @@ class TrafficLog:
             self._sinks.append(self._files)
         if topic is not None:
             self._sinks.append(topic)
-        # Unique also after a restart, and if the clock was set back in between.
+        # Unique even after a restart, and if the clock was set back in between.
         run = f"{int(clock() * 1000)}{secrets.token_hex(2)}"
         self._ids = f"{origin.gateway_id}-{origin.worker_id}-{run}-"
         self._number = 1
@@ -95,14 +96,14 @@ class TrafficLog:
         self._folded = 0
 
     def start(self) -> None:
-        """Make the first file and start writing. Raises SinkError if there can be no file."""
+        """Make the first file and start writing. Raises SinkError if no file can be made."""
         if self._files is not None:
             self._files.open()
 
     async def start_topic(self) -> None:
-        """Check the topic, or make it, and start writing it.
+        """Check the topic, or make it, and start writing to it.
 
-        Raises TopicUnusable, and OSError when the cluster does not answer.
+        Raises TopicUnusable, and OSError if the cluster does not answer.
         """
         if self._topic is not None:
             await self._topic.start()
@@ -114,7 +115,7 @@ class TrafficLog:
         policies: Sequence[PolicyEvent] = (),
         acls: Collection[NeededAcl] = (),
     ) -> None:
-        """Add what was counted since the last call, at most about a second ago."""
+        """Add the counts since the last call, which was at most about a second ago."""
         start_ms = self._window_start()
         if start_ms != self._start_ms:
             self._hand_over()
@@ -126,7 +127,7 @@ class TrafficLog:
         self._put(policy_record, ((now, event) for event in policies), len(policies))
 
     def take_rows(self) -> list[Row]:
-        """The counts since the last call, for the metrics."""
+        """The log's own counts since the last call, for the metrics."""
         rows = [
             row
             for sink in self._sinks
@@ -138,16 +139,17 @@ class TrafficLog:
 
     @property
     def queued(self) -> int:
-        """Records that wait to be written."""
+        """The number of records that wait to be written."""
         return sum(sink.queued for sink in self._sinks)
 
     def close(self, seconds: float = CLOSE_SECONDS) -> bool:
-        """Write what there is into files, for at most ``seconds``; whether all of it was."""
+        """Write the waiting records into files, for at most ``seconds``. Returns whether all were
+        written."""
         self._hand_over()
         return self._files is None or self._files.close(seconds)
 
     async def stop(self) -> None:
-        """Write what there is, within a few seconds; the rest is dropped and counted."""
+        """Write the waiting records, within a few seconds; the rest is dropped and counted."""
         self._hand_over()
         await asyncio.gather(*(sink.stop(STOP_SECONDS) for sink in self._sinks))
 
@@ -170,10 +172,11 @@ class TrafficLog:
     def _put(
         self, make: Callable[..., Record], arguments: Iterable[tuple[Any, ...]], count: int
     ) -> None:
-        """Hand over records that ``make`` makes; both places get them under the same ids."""
+        """Hand records that ``make`` makes to each sink. If there are files and a topic, a record
+        has the same id in both."""
         first, self._number = self._number, self._number + count
         if len(self._sinks) > 1:
-            arguments = list(arguments)  # each goes through it, in its time
+            arguments = list(arguments)  # each sink iterates over it, in its own time
 
         def drafts() -> Iterator[Draft]:
             for number, each in enumerate(arguments, first):
@@ -188,12 +191,12 @@ class TrafficLog:
 
 
 def encode_line(draft: Draft) -> bytes:
-    """One line: JSON in ASCII, whatever the names hold."""
+    """A record as a line: JSON in ASCII, because names may hold any characters."""
     return _json(draft()) + b"\n"
 
 
 def encode_message(draft: Draft) -> Message:
-    """The same for the topic, under the record's id."""
+    """A record as a message for the topic, with the record's id as its key."""
     record = draft()
     return Message(record["id"].encode(), _json(record), record["time_ms"])
 
@@ -203,8 +206,8 @@ def _json(record: Record) -> bytes:
 
 
 def open_traffic_log(config: Config, worker_id: int, admin: ClusterAdmin) -> TrafficLog | None:
-    """The traffic log of one worker, not started yet; None if it is off. Its topic is in the first
-    cluster."""
+    """The traffic log of a worker, not started yet, or None if it is disabled. Its topic is in the
+    first cluster."""
     config = config.of_volume(config.clusters[0])
     settings, cluster = config.traffic_log, config.clusters[0]
     if not settings.enabled:

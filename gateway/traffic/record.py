@@ -1,14 +1,14 @@
-"""The traffic log's record: one JSON object a line, frozen and versioned.
+"""The traffic log's record: a JSON object on each line, frozen and versioned.
 
-:data:`FIELDS` is the one place that says what is in it. docs/traffic-log.md is made from it
-(``python -m gateway.traffic.record``), spark/schema.py has the same list for Spark, and tests
-compare all three. A field is never renamed, and its type and meaning never change: what must
-change gets a new name and a new :data:`SCHEMA_VERSION`.
+Only :data:`FIELDS` defines its fields. docs/traffic-log.md is made from it (``python -m
+gateway.traffic.record``), spark/schema.py has the same list for Spark, and tests compare all three.
+A field is never renamed, and its type and meaning never change: if they must, there is a new field
+with a new name, and a new :data:`SCHEMA_VERSION`.
 
-A ``flow`` record sums up what one client did with one topic through one API in one window. A
-``denial`` record is one item of one request that a rule rejected, a ``policy`` record what policies
-had against a topic, or allowed near a limit: each is an event of its own. An ``acl`` record says
-that an ACL was needed.
+A ``flow`` record sums up the traffic of a client with a topic through an API in a window. A
+``denial`` record is for an item of a request that a rule rejected. A ``policy`` record is for a
+topic that violated a policy, or was allowed near a limit. Each denial or violation is an event of
+its own. An ``acl`` record reports that an ACL was needed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SCHEMA_VERSION: Final = 2
 
 FieldType = Literal["string", "integer", "long", "array<long>", "map<string,long>"]
 Record: TypeAlias = dict[str, Any]
-"""One record, in the order of :data:`FIELDS`."""
+"""A record, in the order of :data:`FIELDS`."""
 
 Kind = Literal["flow", "denial", "policy", "acl"]
 
@@ -32,7 +32,8 @@ _POLICY: Final[tuple[Kind, ...]] = ("policy",)
 
 
 class RecordField(NamedTuple):
-    """One field. ``kinds`` are the records that have it; elsewhere the key is left out."""
+    """A field. ``kinds`` are the kinds of records that have it; other records do not have the
+    key."""
 
     name: str
     type: FieldType
@@ -250,7 +251,7 @@ FIELDS: Final[tuple[RecordField, ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Which process writes."""
+    """The worker process that writes a record."""
 
     gateway_id: str
     worker_id: int
@@ -264,7 +265,7 @@ class Window(NamedTuple):
 
 
 def markdown_table() -> str:
-    """:data:`FIELDS`, for docs/traffic-log.md."""
+    """:data:`FIELDS` as a table in Markdown, for docs/traffic-log.md."""
     lines = ["| field | type | unit | records | meaning |", "| --- | --- | --- | --- | --- |"]
     for name, kind, kinds, meaning, unit, nullable in FIELDS:
         shown = f"{kind}, may be null" if nullable else kind

@@ -1,8 +1,8 @@
-"""The traffic log's records (``gateway.traffic.record``), made of what was counted.
+"""The traffic log's records (``gateway.traffic.record``), made from counts and events.
 
-Flows are summed up in windows, by client, topic and API. The number of sums is bounded and nothing
-is lost: clients beyond the bound are summed up as ``(other)``, and topics too when that does not
-suffice, so totals by namespace stay true.
+Flows are summed up in windows, by client, topic and API. The number of sums is bounded, but no
+traffic is lost: clients beyond the bound are summed up as ``(other)``, and if that does not
+suffice, topics as well, so totals by namespace stay true.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from gateway.traffic.record import SCHEMA_VERSION, Kind, Origin, Record, Window
 from protocol.schema import api_name, error_name
 
 MAX_KEYS = 10_000
-"""Distinct sums of a window before clients are folded; twice as many before topics are."""
+"""Sums of a window above which clients are folded; above twice as many, topics are folded, too."""
 
 
 class FlowKey(NamedTuple):
-    """The key that flows are summed up by. ``client_address`` is without the port: a client that
-    reconnects is still one client."""
+    """The key that flows are summed up by. ``client_address`` has no port, because a client that
+    reconnects is still the same client."""
 
     listener: str
     principal: str
@@ -39,7 +39,7 @@ class FlowKey(NamedTuple):
 
 
 class FlowWindow:
-    """The sums of one window. ``folded`` counts flows that were summed up as ``(other)``."""
+    """The sums of a window. ``folded`` counts flows that were summed up as ``(other)``."""
 
     def __init__(self, max_keys: int = MAX_KEYS) -> None:
         self.sums: dict[FlowKey, FlowSums] = {}
@@ -89,7 +89,7 @@ def _key_of(flow: Flow) -> FlowKey:
 
 
 def host_of(address: str) -> str:
-    """The host of ``host:port`` or ``[v6]:port``; an address without a port as it is."""
+    """The host of ``host:port`` or ``[v6]:port``; an address without a port stays as it is."""
     host, _, port = address.rpartition(":")
     return host.removeprefix("[").removesuffix("]") if port.isdecimal() else address
 
