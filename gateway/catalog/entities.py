@@ -58,8 +58,8 @@ class Namespace(Entity):
 class Alias:
     """A former name of a moved topic that works ``until`` that time.
 
-    ``topic_id`` is the 16 bytes by which clients know the topic under this name, or None if it is
-    the broker's own id.
+    ``topic_id`` is the 16 bytes by which clients know the topic under this name; None: the broker's
+    own.
     """
 
     name: LogicalName
@@ -110,13 +110,11 @@ class TopicEntry(Entity):
         return {topic_id: name for topic_id, name in pairs if topic_id is not None}
 
     def names_under(self, topic_id: bytes | None) -> list[LogicalName]:
-        """The logical names that go with a virtual topic id, or with the broker's own id if
-        None."""
+        """The logical names that go with a virtual topic id, or with the broker's own id (None)."""
         return [name for name in self.names if self.id_under(name) == topic_id]
 
     def id_under(self, name: LogicalName) -> bytes | None:
-        """The virtual topic id that goes with a name of the topic, or None if it is the broker's
-        own id."""
+        """The virtual topic id that goes with a name of the topic; None: the broker's own."""
         for alias in self.aliases:
             if alias.name == name:
                 return alias.topic_id
@@ -127,11 +125,11 @@ class TopicEntry(Entity):
 class Link(Entity):
     """A further name of a topic, with ACLs of its own: the topic is shared under it, not moved.
 
-    - ``flat``: the topic's name at the broker, so that the link follows the topic if it is moved; a
-      topic with links has an entry.
+    - ``flat``: the topic's name at the broker, so that the link follows a moved topic; a topic with
+      links has an entry.
     - ``topic_id``: the virtual topic id (16 bytes) by which clients know the topic under this name.
-    - ``gone``: the name of the topic to which the link led, if that topic was deleted since: the
-      link dangles for good. Empty if the topic exists.
+    - ``gone``: the name of the topic to which the link led before the topic was deleted: the link
+      dangles for good. Empty while the topic exists.
     """
 
     KIND = "link"
@@ -171,11 +169,11 @@ class Member(Entity):
     """A gateway that other gateways list among the brokers.
 
     - ``number``: the gateway's number in the fleet, from 1, from which its node id is made.
-    - ``addresses``: listener name -> ``host:port`` of the gateway's own node, if the listener has
-      it.
+    - ``addresses``: listener name -> ``host:port`` of the gateway's own node, for listeners with
+      such a node.
     - ``brokers``: listener name -> where the listener's nodes of the cluster's brokers begin:
-      ``host:port`` of the first of ``node_ids``, or ``broker-{node_id}.example:port`` if they have
-      names.
+      ``host:port`` of the first of ``node_ids``, or ``broker-{node_id}.example:port`` for named
+      brokers.
     - ``node_ids``: ranges of the brokers' node ids, such as ``1-3``.
     """
 
@@ -195,8 +193,8 @@ class Worker(Entity):
     ``run``, an id that no other process has.
 
     - ``number``: the worker's number in its gateway.
-    - ``has_read``: the ids of the freezes that the worker has read, and for which none of its
-      requests is in flight any more.
+    - ``has_read``: the ids of the freezes that the worker has read, and whose requests in flight
+      have ended.
     - ``gone``: when the worker was found to have ended without leaving (0: it runs); requests it
       had sent may be in flight for a while.
     - ``unheard``: when a freeze was begun that the worker did not acknowledge in time (0: it did).
@@ -247,8 +245,7 @@ class CatalogFormat(Entity):
 class Signing(Entity):
     """Whether records of the catalog have to be signed.
 
-    - ``key``: the id of the key with which gateways sign from now on, or empty if they need not
-      sign.
+    - ``key``: the id of the key with which gateways sign from now on; empty in an unsigned catalog.
     - ``whole``: the decision holds every entity of the catalog, all signed with that key, and
       readers discard every record before it.
     """

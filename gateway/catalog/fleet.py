@@ -21,9 +21,8 @@ class FleetFull(FormatRejected):
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """How a gateway is listed: at ``addresses`` (``host:port`` by listener), or not at all if there
-    are no addresses. ``brokers`` and ``node_ids`` as in
-    :class:`gateway.catalog.entities.Member`."""
+    """How a gateway is listed: at ``addresses`` (``host:port`` by listener), or not at all without
+    addresses. ``brokers`` and ``node_ids`` as in :class:`gateway.catalog.entities.Member`."""
 
     gateway_id: str
     addresses: Mapping[str, str]
@@ -43,8 +42,7 @@ class Membership:
 
     @property
     def decisions(self) -> tuple[Decide, ...]:
-        """The decisions that list the gateway this way, in order; they write nothing if it is
-        listed so.
+        """The decisions that list the gateway this way, in order; repeated, they write nothing.
 
         The first raises the catalog's format to the level that members need; it raises
         FormatRejected, naming the gateways that cannot read it. The second gives the gateway, for
@@ -88,8 +86,8 @@ def peers_of(snapshot: Snapshot, gateway_id: str) -> list[Member]:
 
 
 def _next_number(snapshot: Snapshot) -> int:
-    """A number that no member has: above all others if there is such a number, because clients
-    remember a node id for some minutes after it is gone."""
+    """A number that no member has: above all others as long as such numbers are left, because
+    clients remember a node id for some minutes after it is gone."""
     taken = {member.number for member in snapshot.members.values()}
     highest = max(taken, default=0)
     if highest < MAX_GATEWAYS:

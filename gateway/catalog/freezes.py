@@ -181,15 +181,14 @@ def acknowledge(snapshot: Snapshot, run: str, quiet: Collection[str]) -> list[Ch
 
 
 def is_doubted(worker: Worker) -> bool:
-    """Whether other workers take this worker for gone, as happens if two gateways have the same id,
-    or it did not acknowledge a freeze in time."""
+    """Whether other workers take this worker for gone (two gateways may have the same id), or it
+    did not acknowledge a freeze in time."""
     return bool(worker.gone or worker.unheard)
 
 
 def forgotten(snapshot: Snapshot, now: int, silence: int) -> list[Change]:
-    """The removal of workers for which no freeze has to wait any more: if a worker is gone, because
-    its requests have ended; if it is unheard for ``silence`` milliseconds, because it has closed
-    its connections meanwhile."""
+    """The removal of workers for which no freeze has to wait any more. If a worker is ``gone``, its
+    requests have ended; if it is ``unheard`` for ``silence`` milliseconds, it counts as ended."""
     return [
         Removal(key_of(one))
         for one in workers_in(snapshot).values()
@@ -200,8 +199,8 @@ def forgotten(snapshot: Snapshot, now: int, silence: int) -> list[Change]:
 
 def ended_lately(snapshot: Snapshot, now: int, patience: int) -> list[Worker]:
     """The workers that ended without leaving and hold up freezes for more than ``patience``
-    milliseconds from now. A worker that was found gone just now is left out, because it writes so
-    if it runs after all."""
+    milliseconds from now. A worker that was found gone just now is left out: if it runs, it writes
+    so soon."""
     return [
         one
         for one in workers_in(snapshot).values()

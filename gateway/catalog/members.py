@@ -33,8 +33,8 @@ class NumberRejected(FormatRejected):
 
 
 def register(gateway_id: str, software: str, reads: int = FORMAT) -> Decide:
-    """Let this gateway take part, as a reader of formats up to ``reads``; writes nothing if it
-    does.
+    """Let this gateway take part, as a reader of formats up to ``reads``; repeated, it writes
+    nothing.
 
     Raises FormatRejected if the catalog is kept in a newer format.
     """
@@ -197,8 +197,8 @@ def _check_number(snapshot: Snapshot, number: int) -> None:
 
 
 def renumber(number: int) -> Decide:
-    """Give the cluster another number in the tree, whichever it had; writes nothing if it has it.
-    If 0, the cluster is in no tree any more.
+    """Give the cluster another number in the tree, whichever it had; repeated, it writes nothing.
+    0: the cluster is in no tree any more.
 
     No gateway of the cluster may run meanwhile, because clients know brokers by the number.
     """

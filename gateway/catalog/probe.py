@@ -40,11 +40,11 @@ class Reaction(Enum):
     """It sends bytes, or closes the connection."""
 
     SILENT = auto()
-    """It accepts the connection and sends nothing, as a stopped process does, because the operating
-    system accepts for it. A network that is cut cannot look like that."""
+    """It accepts the connection and sends nothing, like a stopped process, for which the operating
+    system accepts. A network that is cut cannot look like that."""
 
     NO_CONNECTION = auto()
-    """It rejects the connection, or cannot be reached."""
+    """It refuses the connection, or cannot be reached."""
 
 
 async def is_up(member: Member) -> bool:
@@ -79,8 +79,8 @@ async def answers(address: str, *, tls: bool) -> bool:
     except ssl.SSLError as error:
         return "ALERT" in (error.reason or "")
     except asyncio.IncompleteReadError as error:
-        # If TLS, the peer has answered, and asks for a certificate that this process need not have:
-        # TLS 1.3 closes the connection for that after the handshake, TLS 1.2 alerts within it.
+        # A TLS server has answered, and asks for a certificate that this process need not have: TLS
+        # 1.3 closes the connection for that after the handshake, TLS 1.2 alerts within it.
         return tls and not error.partial
     except (OSError, TimeoutError, ValueError, OverflowError):
         return False
@@ -89,7 +89,7 @@ async def answers(address: str, *, tls: bool) -> bool:
 async def reaction(address: str, *, tls: bool) -> Reaction:
     """How ``host:port`` reacts to a connection and a request, within :data:`ANSWER_TICKS`.
 
-    Ticks are counted instead of seconds, because a process that is stopped counts none, while the
+    Ticks are counted instead of seconds: while this process is stopped, it counts no ticks, and the
     responses sent to it lie in its sockets.
     """
     if not await accepts(address):

@@ -198,8 +198,8 @@ class ReplicatedCatalog:
         return snapshot
 
     async def _leave_mark(self) -> None:
-        """Create the topic that marks the existence of a catalog, once the catalog holds something:
-        if a gateway is killed before that, nothing is lost, and the next gateway creates the
+        """Create the topic that marks the existence of a catalog, once the catalog holds something.
+        A gateway that is killed before that loses nothing, and the next gateway creates the
         mark."""
         if self._marked or self._admin is None:
             return

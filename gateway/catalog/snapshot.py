@@ -105,7 +105,7 @@ class Snapshot:
         return self.held.get(name, _NOTHING)
 
     def entity(self, key: Key) -> Entity | None:
-        """The entity under a key, or None if there is none. Raises ValueError for an unknown
+        """The entity under a key, if there is such an entity. Raises ValueError for an unknown
         kind."""
         name, identity = key
         if name == CatalogFormat.KIND:
@@ -175,12 +175,12 @@ class Snapshot:
 
     @cached_property
     def signing(self) -> str:
-        """The id of the key with which records are signed, or empty if they need not be."""
+        """The id of the key with which records are signed; empty in an unsigned catalog."""
         return str(self.of_kind(Signing.KIND).get((), Signing("")).key)
 
     @cached_property
     def number(self) -> int:
-        """The cluster's number in the tree, or 0 if no gateway has mounted it."""
+        """The cluster's number in the tree; 0: no gateway has mounted it."""
         return int(self.of_kind(Volume.KIND).get((), Volume(0)).number)
 
     @cached_property
@@ -191,13 +191,13 @@ class Snapshot:
     # -- namespaces -----------------------------------------------------------------------------
 
     def missing_tier(self, namespace: str) -> str | None:
-        """The outermost tier path of ``namespace`` that does not exist, or is being deleted; None
-        if all exist."""
+        """The outermost tier path of ``namespace`` that does not exist, or is being deleted, if
+        any."""
         tiers = parents(namespace)
         return next((t for t in tiers if t not in self.namespaces or t in self.deleting), None)
 
     def deleting_tier(self, namespace: str) -> str | None:
-        """The outermost tier path of ``namespace`` that is being deleted, or None."""
+        """The outermost tier path of ``namespace`` that is being deleted, if any."""
         if not self.deleting:
             return None
         return next((tier for tier in parents(namespace) if tier in self.deleting), None)
@@ -270,8 +270,7 @@ class Snapshot:
         return None if flat in self.topics or name in self.links else flat
 
     def entry_of(self, name: LogicalName) -> TopicEntry | None:
-        """The entry that a logical name reaches, by its name, an alias or a link; None if there is
-        none."""
+        """The entry that a logical name reaches, by its name, an alias or a link, if any."""
         flat = self._leads_to(name)
         return None if flat is None else self.topics[flat]
 
@@ -289,7 +288,7 @@ class Snapshot:
         return self._links_of.get(flat, ())
 
     def link_under(self, topic_id: bytes) -> LogicalName | None:
-        """The link that clients know by a topic id, or None if the id belongs to no link."""
+        """The link that clients know by a topic id, if it is a link's id."""
         found = self._by_id.get(topic_id)
         return None if found is None or found[1] not in self.links else found[1]
 

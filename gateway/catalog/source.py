@@ -22,7 +22,7 @@ and only its last result counts. It rejects by raising; then nothing is written.
 class CatalogUnavailable(ConnectionError):
     """The catalog cannot be read or written now; the text is a sentence for the client.
 
-    It is an OSError, because a broker that cannot be reached raises an OSError, too.
+    It is an OSError, like the error for a broker that cannot be reached.
     """
 
 
@@ -52,8 +52,8 @@ class Catalog(Protocol):
         """Commit the changes that ``decide`` returns for the newest state, with no other writer in
         between.
 
-        Several changes are a single decision: readers see all of them, or none. Returns the
-        snapshot, read back, that holds them. Raises the exceptions of ``decide``, and
+        Several changes are a single decision, which readers see as a whole or not at all. Returns
+        the snapshot, read back, that holds them. Raises the exceptions of ``decide``, and
         :class:`CatalogUnavailable` if nothing can be written now.
         """
         ...
@@ -84,7 +84,7 @@ class OwnedCatalog(CheckedCatalog, Protocol):
 
     @property
     def validity(self) -> Validity:
-        """The time until which it is fresh, if nothing more is read."""
+        """The time until which it is fresh without a further read."""
         ...
 
     @property
@@ -99,7 +99,7 @@ class OwnedCatalog(CheckedCatalog, Protocol):
 
     @property
     def age(self) -> float | None:
-        """Seconds since the log was last read to its end, or None if it never was."""
+        """Seconds since the log was last read to its end; None: it never was."""
         ...
 
     def take_rows(self) -> Sequence[Row]:
