@@ -213,8 +213,8 @@ class Worker(Entity):
 
 @dataclass(frozen=True, slots=True)
 class Freeze(Entity):
-    """Names that are about to lead elsewhere, or nowhere: clients are denied them until the change
-    is made or given up.
+    """Names that are about to lead elsewhere, or nowhere: requests for them are rejected until the
+    change is made or given up.
 
     - ``names``: logical names of topics and links (``org:orders``).
     - ``namespaces``: the paths of namespaces, with everything in and below them.

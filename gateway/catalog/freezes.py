@@ -1,10 +1,10 @@
 """Freezes: names that are about to lead elsewhere, and the workers that have to let go of them.
 
 A change that takes a name from its clients (a move, a deletion, a link that is cut) first writes a
-freeze. Every worker that reads it denies the names, waits for the requests that it had sent to
-brokers under them, and acknowledges the freeze. Only then is the change made, so no request that
-was decided by the old state of the catalog reaches a broker after it. The functions are pure
-decisions on a state of the catalog; times are milliseconds since the epoch.
+freeze. Every worker that reads it rejects requests for the names, waits for the requests that it
+had sent to brokers under them, and acknowledges the freeze. Only then is the change made, so no
+request that was decided by the old state of the catalog reaches a broker after it. The functions
+are pure decisions on a state of the catalog; times are milliseconds since the epoch.
 """
 
 from __future__ import annotations

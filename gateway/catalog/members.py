@@ -24,8 +24,7 @@ from gateway.names import check_namespace, parents
 
 
 class FormatRejected(Exception):
-    """The catalog cannot be kept in that format; the text names the gateways that cannot read
-    it."""
+    """The catalog cannot be kept in that format; the text says why."""
 
 
 class NumberRejected(FormatRejected):

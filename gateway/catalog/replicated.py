@@ -308,8 +308,8 @@ class Mender:
 def mending(damage: Damage, snapshot: Snapshot, *, everything: bool = False) -> list[Change]:
     """The next records to write so that a later reader finds the entities of ``snapshot``.
 
-    ``everything``: also the entities of which it is not known whether another gateway has a newer
-    state than the junk hides.
+    ``everything``: also remove entities that are not in the snapshot, although another gateway may
+    have them.
     """
     changes = list(islice(damage.changes(snapshot, everything=everything), MENDED_AT_ONCE))
     if any(isinstance(change, Signing) and change.key for change in changes):

@@ -128,7 +128,7 @@ class Committed:
     - ``before``, ``after``: its states; None where it did not exist.
     - ``version``: the catalog's version after the change.
     - ``certain``: the change is known to be written; False if the cluster was lost before it
-      responded, and the process could not wait to look.
+      responded, and no caller waited for the outcome.
     """
 
     actor: Actor

@@ -107,7 +107,7 @@ class KeyFileError(Exception):
 
 
 class KeyFile:
-    """``catalog.key_file``: a key a line, ``ID HEX``; the first key is for signing anew.
+    """``catalog.key_file``: a key a line, ``ID HEX``; ``catalog sign`` uses the first key.
 
     It is read again when it has changed, so that keys can be added while the gateway runs.
     """

@@ -95,7 +95,7 @@ def _shown(text: str) -> str:
 
 
 MAX_ABSENT: Final = 1_000
-"""The most junk keys without an entity that are kept."""
+"""Keys of junk records without an entity that are kept at most."""
 
 
 class Skipped(NamedTuple):
