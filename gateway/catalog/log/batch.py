@@ -70,7 +70,7 @@ class Batch:
             changes = waiting.decide(self.draft)
             self._check_levels(changes)
             keys = self._keys_of(changes)
-        except Exception as error:  # noqa: BLE001 - the caller gets it
+        except Exception as error:  # noqa: BLE001 - it goes to whoever asked
             self.rejections.append((waiting, error))
             return
         if not changes:

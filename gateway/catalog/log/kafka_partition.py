@@ -195,7 +195,7 @@ class _Batch:
                 _Readable(one.key, one.value, one.headers, one.offset) for one in self._batch
             ]
         # Catch any error: the broker has stored the batch, and later records come after it.
-        except Exception:  # noqa: BLE001 - a name that is no text, a codec that is missing
+        except Exception:  # noqa: BLE001 - a name that is no text, a codec that is not there
             records = [_Readable(*record) for record in salvaged(self._data)]
         return iter(records)
 
