@@ -1,1 +1,1 @@
-"""Access control lists: Kafka's model, and namespaces before it. Pure; no I/O."""
+"""Access control lists: Kafka's model, and checks of namespaces before it. Pure; no I/O."""

@@ -1,6 +1,6 @@
-"""The interface of authorizers (KIP-11, KIP-504, KIP-679), and the ACLs that they needed.
+"""The interface of authorizers (KIP-11, KIP-504, KIP-679), and the ACLs that clients needed.
 
-``authorizer.class.name`` names a class that implements it, by default
+``authorizer.class.name`` names a class that implements the interface, by default
 :class:`gateway.acls.standard.StandardAuthorizer`. Authorizers are called on the event loop, so they
 must answer from memory.
 """
@@ -37,7 +37,7 @@ from gateway.names import parents
 from gateway.places import Place
 
 _MAX_RULE: Final = 8_000
-"""Characters shown of the reason of a verdict."""
+"""Characters of a verdict's reason that are shown."""
 
 _PROBE: Final = "hardcode"
 """The name that Kafka's default implementation checks first; no resource should have it."""
@@ -52,17 +52,18 @@ class Verdict:
 
     @property
     def rule(self) -> str:
-        """The ACL that decided, or what stands for one, as text that is safe to show, whoever
-        wrote the authorizer."""
+        """The ACL that decided, or the reason if no ACL did, as text that is safe to show even from
+        a foreign authorizer."""
         return shown_text(self.because, _MAX_RULE) or "the authorizer gives no reason"
 
 
 NO_ACL_FOUND: Final = Verdict(True, "allow.everyone.if.no.acl.found")
-"""The verdict on what no ACL is about, where everyone is allowed that."""
+"""The verdict on a resource without ACLs, if everyone is allowed to use such resources."""
 
 
 class Authorizer(ABC):
-    """Decides what a principal may do. It is made without arguments, then configured.
+    """Decides the operations that a principal may do. It is created without arguments, then
+    configured.
 
     Verdicts may be cached until :meth:`see` or ``changed`` is called.
     """
@@ -70,14 +71,14 @@ class Authorizer(ABC):
     def configure(  # noqa: B027 - there may be nothing to take
         self, configs: Mapping[str, object], changed: Callable[[], None]
     ) -> None:
-        """Take the keys of the ``authorization:`` block. Call ``changed``, on the event loop, when
+        """Take the keys of the ``authorization:`` block. Call ``changed``, on the event loop, if
         earlier verdicts no longer hold for another reason than the catalog. Raises ValueError with
         a sentence for the operator."""
 
     def prepare(self, snapshot: Snapshot) -> None:  # noqa: B027 - :meth:`see` may be quick
-        """Get ready for a state of the catalog that :meth:`see` is soon called with. Verdicts stay
-        as they are. This is called in slices, so it may have pause points
-        (``protocol.pausing``), and :meth:`see` has none."""
+        """Get ready for a state of the catalog with which :meth:`see` is called soon. Verdicts stay
+        as they are. This is called in slices, so it may have pause points (``protocol.pausing``);
+        :meth:`see` has no pause points."""
 
     def see(self, snapshot: Snapshot) -> None:  # noqa: B027 - its ACLs may be elsewhere
         """Use this state of the catalog from now on."""
@@ -97,7 +98,7 @@ class Authorizer(ABC):
 
     def may_manage(self, principal: str, host: str, pattern: ResourcePattern) -> bool:
         """Whether ``principal`` may create, describe and delete the ACLs of a pattern because it
-        has ALTER on the innermost namespace that all of the pattern is in.
+        has ALTER on the innermost namespace that contains the whole pattern.
 
         Cluster ALTER and DESCRIBE, which reach all ACLs, are checked apart.
         """
@@ -110,11 +111,12 @@ class Authorizer(ABC):
     def denying(
         self, principal: str, host: str, operation: Operation, resource: Resource
     ) -> Verdict | None:
-        """The DENY that forbids ``operation`` on a topic, on the topic itself or on a namespace
-        that it is in, whatever is allowed; None: there is none. It binds under the topic's links
-        as well.
+        """The DENY that forbids ``operation`` on a topic, set on the topic itself or on a namespace
+        above it, if there is such a DENY. It overrides every ALLOW, and binds under the topic's
+        links as well.
 
-        This goes by :meth:`acls` alone. Authorizers that know better override it.
+        This default goes by :meth:`acls` alone. Authorizers with a faster or stricter way override
+        it.
         """
         tiers = [Resource(resource.type, path, "") for path in parents(resource.namespace)]
         for one in (*tiers, resource):
@@ -133,10 +135,10 @@ class Authorizer(ABC):
 
         This is the default of Kafka's interface (``Authorizer.authorizeByResourceType``), which
         goes by :meth:`acls` alone: an ALLOW for the principal or ``User:*``, from its host or any,
-        of the operation or ALL, counts unless a DENY for them covers all that it covers. If an
-        unused name is allowed, as to a super user, no ACL is checked.
+        of the operation or ALL, counts unless a DENY for them covers every name that the ALLOW
+        covers. If an unused name is allowed, as to a super user, no ACL is checked.
 
-        Authorizers that know better override it.
+        Authorizers with a faster or stricter way override it.
         """
         verdict = self.authorize(principal, host, operation, resource(resource_type, _PROBE))
         if verdict.allowed:
@@ -160,8 +162,8 @@ class Authorizer(ABC):
 
 
 def _is_dominated(allow: AclBinding, denies: Iterable[ResourcePattern]) -> bool:
-    """Whether one of the denied patterns, none of which is LITERAL ``*``, covers every name that an
-    ALLOW's pattern covers: a shorter prefix does, and for a LITERAL name the name itself."""
+    """Whether a denied pattern covers every name that an ALLOW's pattern covers: a shorter prefix
+    does, and for a LITERAL name the name itself. No denied pattern is LITERAL ``*`` here."""
     literal = allow.pattern.pattern_type is PatternType.LITERAL
     if literal and allow.pattern.name == WILDCARD:
         return False
@@ -173,15 +175,15 @@ def _is_dominated(allow: AclBinding, denies: Iterable[ResourcePattern]) -> bool:
 
 
 class AuthorizerError(Exception):
-    """The authorizer cannot be made, or rejects its configuration; the text says why."""
+    """The authorizer cannot be created, or rejects its configuration; the text says why."""
 
 
 def load_authorizer(
     settings: Authorization | None, changed: Callable[[], None]
 ) -> Authorizer | None:
-    """Make and configure the authorizer; None without an ``authorization:`` block.
+    """Create and configure the authorizer, if there is an ``authorization:`` block.
 
-    The authorizer calls ``changed`` when its verdicts no longer hold. Raises AuthorizerError.
+    The authorizer calls ``changed`` if its verdicts no longer hold. Raises AuthorizerError.
     """
     if settings is None:
         return None
@@ -241,13 +243,13 @@ def means_entry(matching: AclFilter, entry: AclEntry) -> bool:
 
 
 MOST: Final = 10_000
-"""Verdicts, and ACLs, kept for one principal."""
+"""Verdicts, and ACLs, kept for a principal."""
 
 _ALLOW: Final = f"{Permission.ALLOW.name} "
 
 
 class AllowedBy:
-    """The ACLs that have allowed one principal an operation; their text is made when it is read."""
+    """The ACLs that have allowed a principal an operation; their text is made when it is read."""
 
     def __init__(self) -> None:
         self._verdicts: list[Verdict] = []

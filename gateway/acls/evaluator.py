@@ -1,8 +1,8 @@
-"""Evaluates ACLs for one principal at one host.
+"""Evaluates ACLs for a principal at a host.
 
-First the namespace: each tier that has ACLs of its own is a gate. Then the resource's own ACLs,
-and those that allow on the namespaces above it: DENY before ALLOW. The result for a namespace is
-cached until an ACL of this principal changes.
+First the namespace: each tier that has ACLs of its own is a gate. Then the resource's own ACLs, and
+the ALLOWs on the namespaces above it: DENY before ALLOW. The result for a namespace is cached until
+an ACL of this principal changes.
 """
 
 from __future__ import annotations
@@ -34,24 +34,25 @@ from gateway.acls.rules import Rules
 from gateway.names import MAX_FLAT_LENGTH
 
 _KEPT: Final = 50_000
-"""Evaluators, and results for namespaces, that are kept at most: some 300 bytes each."""
+"""The number of evaluators and namespace results kept at most: some 300 bytes each."""
 
 _TOPIC: Final = ResourceType.TOPIC
 _ANYTHING: Final = anything_in("")
 
 PROBE: Final = Name("hardcode", "", "hardcode")
-"""The name that Kafka checks where any resource of a type will do
+"""The name that Kafka checks if any resource of a type will do
 (``Authorizer.authorizeByResourceType``)."""
 
 _NOT_CACHED: Final = Verdict(False, "not evaluated yet")
 
 NamespaceBits = tuple[int, int, int]
 """The result of a namespace for every resource of a type in it, as bits: the operations that pass
-every gate; those allowed by a pattern that covers all of it, or on a tier; those denied so."""
+every gate; the operations allowed on a tier, or by a pattern that covers the whole namespace; the
+operations denied by such a pattern."""
 
 
 class AclEvaluator:
-    """Evaluates the ACLs of one principal at one host."""
+    """Evaluates the ACLs of a principal at a host."""
 
     __slots__ = (
         "_anywhere",
@@ -71,12 +72,12 @@ class AclEvaluator:
         self._index = evaluators.index
         self._rules: dict[ResourceType, tuple[Rules, ...]] = {}
         self._wide = principal == ANY_USER
-        """Whether a grant of its own in :attr:`_rules` is about namespaces."""
+        """Whether a grant of the principal's own in :attr:`_rules` concerns namespaces."""
         self._namespace_bits: dict[tuple[ResourceType, str], NamespaceBits] = {}
         self._anywhere: dict[tuple[Operation, ResourceType], Verdict | None] = {}
 
     def answer(self, operation: Operation, kind: ResourceType, name: Name) -> Verdict | None:
-        """The verdict on a resource, or None if no ACL is about this operation on it."""
+        """The verdict on a resource, or None if no ACL concerns this operation on it."""
         wanted = 1 << operation
         opened, allow, deny = self.namespace_bits(kind, name.head)
         if not opened & wanted:
@@ -90,21 +91,22 @@ class AclEvaluator:
         if allow & wanted:
             return Verdict(True, _DecidingAcl(self, Permission.ALLOW, wanted, kind, name))
         if operation is Operation.CREATE and kind is _TOPIC and name.head:
-            # ALTER on a namespace includes CREATE of what is in it.
+            # ALTER on a namespace includes CREATE of topics in it.
             verdict = self.answer(Operation.ALTER, _TOPIC, name_of(_TOPIC, name.head))
             return verdict if verdict is not None and verdict.allowed else None
         return None
 
     def anywhere(self, operation: Operation, kind: ResourceType) -> Verdict | None:
-        """The verdict on any resource of a type, or None if the operation is allowed on none."""
+        """The verdict on any resource of a type, or None if no ACL allows the operation on such a
+        resource."""
         found = self._anywhere.get((operation, kind), _NOT_CACHED)
         if found is _NOT_CACHED:
             found = self._anywhere[operation, kind] = self._somewhere(operation, kind)
         return found
 
     def denying(self, operation: Operation, kind: ResourceType, name: Name) -> AclBinding | None:
-        """The DENY of an operation that covers a resource, or a namespace that it is in, or None if
-        there is none. It is looked up each time."""
+        """The DENY of an operation that covers a resource, or a namespace above it, if any. It is
+        looked up each time."""
         return self._first(Permission.DENY, 1 << operation, kind, name, with_tiers=True)
 
     def deciding(
@@ -123,8 +125,8 @@ class AclEvaluator:
         *,
         with_tiers: bool,
     ) -> AclBinding | None:
-        """The first ACL of some operations that covers a resource; ``with_tiers``: or one of the
-        namespaces that it is in."""
+        """The first ACL of any of these operations that covers a resource or, if ``with_tiers``, a
+        namespace above it."""
         tiers = tiers_of(name.head)
         grants = [each for rules in self._of(kind) for each in rules.covering(name, tiers)]
         if with_tiers:
@@ -150,7 +152,7 @@ class AclEvaluator:
                 if verdict is not None and verdict.allowed:
                     return verdict
         if kind in NAMESPACED and kind is not _TOPIC:
-            # An ALLOW on a namespace holds for everything in it, not for topics alone.
+            # An ALLOW on a namespace holds for every resource in it, not for topics alone.
             for rules in self._of(_TOPIC):
                 for grant in rules.allowing_by_name(operation, self.host):
                     if is_namespace(grant.pattern):
@@ -171,14 +173,14 @@ class AclEvaluator:
         return rules
 
     def namespace_bits(self, kind: ResourceType, head: str) -> NamespaceBits:
-        """The result of a namespace (with its final ``:``; empty: the default one)."""
+        """The result of a namespace (with its final ``:``; empty: the default namespace)."""
         found = self._namespace_bits.get((kind, head))
         if found is not None:
             return found
         self._of(kind)
         self._of(_TOPIC)
         if not self._wide:
-            # As for most principals: the result is that of every user, which is evaluated once.
+            # As for most principals, the result is that of ``User:*``, which is evaluated once.
             found = self._evaluators.of(ANY_USER, self.host).namespace_bits(kind, head)
         else:
             tiers = tiers_of(head)
@@ -203,8 +205,8 @@ class AclEvaluator:
         return allow, deny
 
     def _tiers(self, tiers: Iterable[str]) -> tuple[int, int, int, int]:
-        """For a namespace, the last of these tiers, the bits that pass every gate; that are allowed
-        on any tier; that are allowed, and that are denied, on every topic in it."""
+        """For a namespace, the last of these tiers: the bits that pass every gate; the bits allowed
+        on any tier; the bits allowed, and the bits denied, on every topic in it."""
         topics, own_acls = self._of(_TOPIC), self._index.own_acls
         opened, inherited = EVERYTHING, 0
         allow, deny = self._bits(rules.literals.get(WILDCARD) for rules in topics)
@@ -236,7 +238,7 @@ class AclEvaluator:
 
 
 class AclEvaluators:
-    """The evaluators used lately."""
+    """The evaluators that were used lately."""
 
     def __init__(self, index: AclIndex) -> None:
         self.index = index
@@ -257,7 +259,7 @@ class AclEvaluators:
         return evaluator
 
     def forget(self, principals: Iterable[str] | None) -> None:
-        """Drop the evaluators of principals whose ACLs have changed; None: of all."""
+        """Drop the evaluators of principals whose ACLs have changed, or all of them (None)."""
         if principals is None:
             self._by_principal.clear()
             self.room = _KEPT
@@ -269,8 +271,8 @@ class AclEvaluators:
 def _witness(kind: ResourceType, pattern: ResourcePattern) -> Name:
     """A name that a pattern covers, and as few other patterns as possible.
 
-    For a LITERAL pattern it is its own name; for others a name that no LITERAL pattern has. A
-    namespace stands for the names in it.
+    For a LITERAL pattern it is its own name, else a name that no LITERAL pattern has. A namespace
+    stands for the names in it.
     """
     pattern = decided_as(pattern)
     name = pattern.name

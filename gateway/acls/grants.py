@@ -1,6 +1,6 @@
-"""The entries of one pattern for one principal, in a form that is quick to evaluate.
+"""The entries of a pattern for a principal, in a form that is quick to evaluate.
 
-Operations are bits, so that an operation and those that imply it are one comparison.
+Operations are bits, so that an operation and the operations that imply it are a single comparison.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ EVERYTHING: Final = ~0
 """The bits of all operations."""
 
 Bits = tuple[int, int]
-"""Operations that are allowed, and operations that are denied."""
+"""The operations that are allowed, and the operations that are denied."""
 
 
 DESCRIBE_BIT: Final = 1 << Operation.DESCRIBE
@@ -39,25 +39,26 @@ _IMPLIED: Final[Mapping[Operation, Operation]] = {
     Operation.ALTER: Operation.DESCRIBE,
     Operation.ALTER_CONFIGS: Operation.DESCRIBE_CONFIGS,
 }
-"""Operations that an ALLOW of an operation implies (KIP-11, KIP-133); a DENY implies none."""
+"""The operation that an ALLOW of another operation implies (KIP-11, KIP-133); a DENY implies no
+other."""
 
 ALLOWS: Final[Mapping[Operation, int]] = {
     **{each: 1 << each for each in Operation},
     **{each: 1 << each | 1 << implied for each, implied in _IMPLIED.items()},
     _ALL: EVERYTHING,
 }
-"""The bits that an ALLOW of an operation stands for."""
+"""The bits that an ALLOW of an operation sets."""
 
 DENIES: Final[Mapping[Operation, int]] = {
     **{each: 1 << each for each in Operation},
     _ALL: EVERYTHING,
 }
-"""The bits that a DENY of an operation stands for."""
+"""The bits that a DENY of an operation sets."""
 
 
 def binds(entry: AclEntry, principal: str, host: str, operation: Operation) -> bool:
-    """Whether an entry, ALLOW or DENY, is about an operation of a principal at a host: it names
-    the operation or ALL, and implies none."""
+    """Whether an entry, ALLOW or DENY, concerns an operation of a principal at a host: it has to
+    name the operation or ALL, because implied operations do not count."""
     return (
         entry.principal in (principal, ANY_USER)
         and canonical_host(entry.host) in (canonical_host(host), WILDCARD)
@@ -66,10 +67,10 @@ def binds(entry: AclEntry, principal: str, host: str, operation: Operation) -> b
 
 
 class Grant:
-    """The entries of one pattern for one principal.
+    """The entries of a pattern for a principal.
 
-    ``allow`` and ``deny`` are the bits that hold for every host. ``by_host`` has the bits for
-    single hosts, those for every host among them; None if no entry names a host.
+    ``allow`` and ``deny`` are the bits that hold for every host. ``by_host`` maps each host that an
+    entry names to its bits, which include the bits for every host; it is None without such entries.
     """
 
     __slots__ = ("allow", "by_host", "deny", "entries", "pattern")
@@ -112,7 +113,8 @@ class Grant:
         return denied
 
     def allows_by_name(self, operation: Operation, host: str) -> bool:
-        """Whether an ALLOW names this operation, or ALL; one that implies it does not count."""
+        """Whether an ALLOW names this operation, or ALL; an ALLOW that implies it does not
+        count."""
         return any(
             entry.permission is _ALLOW and entry.operation in (operation, _ALL)
             for entry in self.entries
@@ -120,8 +122,8 @@ class Grant:
         )
 
     def deciding(self, permission: Permission, bits: int, host: str) -> AclBinding | None:
-        """The ACL that allows, or denies, one of ``bits`` at a host: of several the first in their
-        order, or None if there is none."""
+        """The ACL that allows, or denies, any of ``bits`` at a host, if any; the first in their
+        order if there are several."""
         table = ALLOWS if permission is _ALLOW else DENIES
         found = [
             entry
@@ -145,10 +147,10 @@ class Grant:
 
 
 def canonical_host(host: str) -> str:
-    """An IP address as this software writes it, so that ``::1`` and ``0:0:0:0:0:0:0:1`` are one.
+    """An IP address as this software writes it, so that ``::1`` and ``0:0:0:0:0:0:0:1`` are equal.
 
-    An IPv4 address inside an IPv6 one is that IPv4 address, as Java has it. What is no address
-    stays as it is.
+    An IPv4 address inside an IPv6 address is that IPv4 address, as in Java. A host that is no
+    address stays as it is.
     """
     return _ipv6(host) if ":" in host else host
 

@@ -1,10 +1,10 @@
 """An index of ACLs by principal and pattern, which follows the catalog change by change.
 
-It has one :class:`Rules` for each principal and type of resource, and another one for what is
-decided by another pattern than it is written as (``decided_as``).
+It has a :class:`Rules` for each principal and type of resource, and another for patterns that are
+decided as other patterns than they are written as (``decided_as``).
 
-Few changes are made in place. Many would take too long for one callback, so they are made in slices
-on a copy, which shares what does not change, and takes the index's place at once.
+Few changes are made in place. Many changes would take too long for a single callback, so they are
+made in slices on a copy, which shares the unchanged parts, and replaces the index at once.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ from protocol.pausing import FEW, eased, pause_point
 Acls = Mapping[ResourcePattern, ResourceAcls]
 
 Difference = tuple[ResourceAcls | None, ResourceAcls | None]
-"""The ACLs of a pattern before and after a change; None: it has none."""
+"""The ACLs of a pattern before and after a change, or None if it has no ACLs."""
 
 _Key = tuple[ResourceType, str, bool]
-"""Type of resource, principal, and whether the patterns are decided by as they are written."""
+"""Type of resource, principal, and whether the patterns are decided as they are written."""
 
 
 MAX_BESIDE: Final = 1_000
-"""PREFIXED patterns that are indexed again in one callback: 1 ms."""
+"""PREFIXED patterns that are indexed again in a single callback: 1 ms."""
 
 _NO_LENGTHS: Final[Mapping[int, int]] = {}
 
 
 class AclIndex:
-    """The ACLs of one state of the catalog."""
+    """The ACLs of a state of the catalog."""
 
     def __init__(self) -> None:
         self.acls: Acls = {}
@@ -61,11 +61,11 @@ class AclIndex:
         self._decided = {kind: Presence(kind) for kind in ResourceType}
         self._next: _Next | None = None
         self._is_copy = False
-        """True while this is a copy of another index, whose Rules it has."""
+        """True for a copy that shares another index's Rules."""
 
     def prepare(self, acls: Acls) -> None:
-        """Make what :meth:`see` needs for another state of the catalog, with pause points if that
-        is long. Nothing of it shows before."""
+        """Compute the changes that :meth:`see` needs for another state of the catalog, with pause
+        points if that is long. Verdicts stay the same until :meth:`see`."""
         before = self.acls
         differences = list(differing(before, acls))
         made, principals = None, None
@@ -75,11 +75,11 @@ class AclIndex:
         self._next = _Next(before, acls, differences, made, principals)
 
     def see(self, acls: Acls) -> Collection[str] | None:
-        """Follow the catalog to another state, change by change. Returns the principals whose
-        ACLs have changed; None: those of all."""
+        """Follow the catalog to another state, change by change. Returns the principals whose ACLs
+        have changed, or None if every principal is affected."""
         if acls is self.acls:
             return set()
-        # What was prepared for, or by, another state leads nowhere.
+        # A preparation for, or from, another state is useless.
         while (found := self._next) is None or not found.leads(self.acls, acls):
             self.prepare(acls)
         self._next, self.acls = None, acls
@@ -104,7 +104,7 @@ class AclIndex:
         return self._present[kind].covers(text) or self._decided[kind].covers(text)
 
     def _is_long(self, differences: Iterable[Difference]) -> bool:
-        """Whether it takes too long for one callback to follow these."""
+        """Whether these changes take too long for a single callback."""
         entries = 0
         beside: dict[tuple[ResourceType, str, bool], int] = {}
         for before, after in differences:
@@ -112,7 +112,8 @@ class AclIndex:
             assert known is not None
             entries += max(1, _entries_in(before), _entries_in(after))
             if known.pattern.pattern_type is PatternType.PREFIXED:
-                # All of a principal's in the same namespace are indexed again with one of them.
+                # All patterns of a principal in the same namespace are indexed again, because they
+                # share an index.
                 decided = decided_as(known.pattern)
                 written = decided == known.pattern
                 found = (self._present if written else self._decided)[decided.type]
@@ -123,7 +124,7 @@ class AclIndex:
         return False
 
     def _copy(self) -> AclIndex:
-        """An index like this one that can be changed without it. Their Rules are shared."""
+        """An index with the same ACLs that can be changed separately. The Rules are shared."""
         made = AclIndex()
         made.own_acls = set(self.own_acls)
         made._rules = dict(self._rules)
@@ -133,7 +134,7 @@ class AclIndex:
         return made
 
     def _follow(self, differences: Collection[Difference]) -> Collection[str] | None:
-        """Make these changes; the principals that they concern."""
+        """Apply these changes; returns the principals that they concern."""
         gates = set(self.own_acls)
         touched: dict[_Key, Rules] = {}
         for before, after in eased(differences):
@@ -184,8 +185,8 @@ class AclIndex:
 
 
 class _Next(NamedTuple):
-    """What leads from one state of the catalog to another: the differences if they are few, or else
-    an index that was ``made`` of them, and the ``principals`` that they concern."""
+    """The way from a state of the catalog to another: the ``differences`` if they are few, or else
+    an index that was ``made`` from them, and the ``principals`` that they concern."""
 
     before: Acls
     after: Acls
@@ -194,7 +195,7 @@ class _Next(NamedTuple):
     principals: Collection[str] | None
 
     def leads(self, before: Acls, after: Acls) -> bool:
-        """Whether it leads from one state to the other."""
+        """Whether it leads from ``before`` to ``after``."""
         return self.before is before and self.after is after
 
 
@@ -203,11 +204,12 @@ def _entries_in(acls: ResourceAcls | None) -> int:
 
 
 def differing(before: Acls, after: Acls) -> Iterator[Difference]:
-    """The differences of two states: pairs of the old and the new entity, None for none.
+    """The differences of two states: pairs of the old and the new entity, either of which may be
+    missing.
 
-    Two states of a catalog share their entities, in the same order but for those added at the end:
-    so they are compared side by side by identity, 100,000 in a few milliseconds. Whatever the
-    order, the differences lead from one state to the other if they are applied in their order.
+    Two states of a catalog share their entities, in the same order except for entities added at the
+    end, so they are compared side by side by identity, 100,000 in a few milliseconds. In any order,
+    the differences lead from the old state to the new if they are applied in their order.
     """
     old = iter(before.values())
     for was, now in zip_longest(old, after.values()):
@@ -222,7 +224,7 @@ def differing(before: Acls, after: Acls) -> Iterator[Difference]:
 def _by_principal(
     entries: Collection[AclEntry], principals: Iterable[str]
 ) -> Iterator[tuple[str, tuple[AclEntry, ...]]]:
-    """The entries of each of some principals."""
+    """The entries of each of these principals."""
     found: dict[str, list[AclEntry]] = {principal: [] for principal in principals}
     for entry in eased(entries):
         if entry.principal in found:
@@ -231,7 +233,7 @@ def _by_principal(
 
 
 def matching_acls(index: AclIndex, matching: AclFilter) -> Iterator[AclBinding]:
-    """All ACLs that match a filter, found by its name or its principal if it has one."""
+    """All ACLs that match a filter, looked up by its name or its principal if it has either."""
     for pattern, entries in _candidates(index, matching):
         if means_pattern(matching, pattern):
             for entry in entries:
@@ -264,7 +266,7 @@ def _candidates(
 def _named(
     index: AclIndex, kinds: Iterable[ResourceType], name: str, pattern_type: PatternType
 ) -> Iterator[ResourcePattern]:
-    """The patterns of a name; with MATCH all those that cover it."""
+    """The patterns with a name; if MATCH, all patterns that cover it."""
     for kind in kinds:
         literals, prefixes = [name], [name]
         if pattern_type is PatternType.MATCH:
@@ -275,7 +277,7 @@ def _named(
 
 
 class Presence:
-    """The patterns of one type of resource that have ACLs."""
+    """The patterns of a type of resource that have ACLs."""
 
     __slots__ = ("_kind", "_lengths", "_literals", "_prefixes")
 
@@ -284,12 +286,12 @@ class Presence:
         self._literals: set[str] = set()
         self._prefixes: set[str] = set()
         self._lengths: dict[str, dict[int, int]] = {}
-        """The number of prefixes of each length, by the namespace that they stay in. Those that are
-        whole namespaces have none. The inner ones are replaced, never changed: copies share them.
-        """
+        """The number of prefixes of each length, by the namespace that they stay in. Prefixes that
+        are whole namespaces are left out. The inner mappings are replaced, never changed, because
+        copies share them."""
 
     def copy(self) -> Presence:
-        """Another one with the same patterns."""
+        """A copy with the same patterns."""
         made = Presence(self._kind)
         pause_point()
         made._literals, made._prefixes = set(self._literals), set(self._prefixes)
@@ -297,7 +299,7 @@ class Presence:
         return made
 
     def put(self, pattern: ResourcePattern, *, there: bool) -> None:
-        """Note that a pattern has ACLs now (``there``), or has none any more."""
+        """Note whether a pattern has ACLs now (``there``)."""
         name = pattern.name
         if pattern.pattern_type is PatternType.LITERAL:
             (self._literals.add if there else self._literals.discard)(name)

@@ -1,4 +1,4 @@
-"""The grants of one principal on one type of resource, found by name."""
+"""The grants of a principal on a type of resource, found by name."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from gateway.names import DELIMITER
 from protocol.pausing import eased, in_order, paced, pause_point
 
 _AT_ONCE: Final = 2_000
-"""Prefixes of one namespace that are indexed without a pause point: 2 ms."""
+"""Prefixes of a namespace that are indexed without a pause point: 2 ms."""
 
 _EVERY: Final = 512
 """Prefixes between two pause points."""
 
 
 class PrefixGrant:
-    """The grant of a PREFIXED pattern, and those of all shorter ones that cover the same names.
+    """The grant of a PREFIXED pattern, and the grants of all shorter prefixes that cover its names.
 
-    ``shorter`` is the longest of these. The bits for every host are summed up over all of them, so
-    that a name needs its longest prefix only; ``with_hosts`` is the first of them, this one or a
-    shorter, with bits for a single host.
+    ``shorter`` is the longest shorter prefix. ``allow`` and ``deny``, the bits for every host,
+    include the shorter prefixes, so that a name needs its longest prefix only. ``with_hosts`` is
+    the first grant, this or a shorter, with bits for a single host.
     """
 
     __slots__ = ("allow", "deny", "grant", "shorter", "tail", "with_hosts")
@@ -62,7 +62,7 @@ class PrefixGrant:
 
 
 class Prefixes:
-    """PREFIXED patterns inside one namespace, by what follows its name."""
+    """PREFIXED patterns inside a namespace, by the rest of the name after the namespace."""
 
     __slots__ = ("_sorted", "_tails", "grants")
 
@@ -72,7 +72,7 @@ class Prefixes:
         self._tails: list[str] = []
 
     def copy(self) -> Prefixes:
-        """Another one with the same grants; see :meth:`settle`."""
+        """A copy with the same grants; see :meth:`settle`."""
         made = Prefixes()
         made.grants = dict(self.grants)
         return made
@@ -89,11 +89,11 @@ class Prefixes:
             self._sorted.append(last)
 
     def longest(self, tail: str) -> PrefixGrant | None:
-        """The longest prefix of a name; None: there is none."""
+        """The longest prefix of a name, if it has any here."""
         at = bisect_right(self._tails, tail)
         if not at:
             return None
-        # In this order the entry before a name stands behind every prefix of the name.
+        # In this order the entry before a name comes after every prefix of the name.
         found: PrefixGrant | None = self._sorted[at - 1]
         while found is not None and not tail.startswith(found.tail):
             found = found.shorter
@@ -108,13 +108,15 @@ class Prefixes:
 
 
 class Rules:
-    """All grants of one principal on one type of resource.
+    """All grants of a principal on a type of resource.
 
-    ``literals`` go by name, ``namespaces`` are the PREFIXED patterns that end in ``:``, and the
-    other ones go by the namespace that they stay in. ``allowing`` has those with an ALLOW by the
-    operations that their entries name. Operations outside the bits of ``denied`` are denied
-    nowhere (the reverse does not hold: bits are never removed). ``wide`` is the number of grants
-    on namespaces, or on everything.
+    - ``literals``: name -> grant of the LITERAL pattern.
+    - ``namespaces``: name -> grant of the PREFIXED pattern, for patterns that end in ``:``. Other
+      prefixes are kept by the namespace that they stay in.
+    - ``allowing``: operation -> the grants with an ALLOW whose entry names it.
+    - ``denied``: the bits denied by any grant; bits are never removed, so a bit may outlive its
+      DENY.
+    - ``wide``: the number of grants on namespaces, or on every name.
     """
 
     __slots__ = (
@@ -137,10 +139,10 @@ class Rules:
         self._prefixes: dict[str, Prefixes] = {}
         self._unsettled: set[str] = set()
         self._shared: set[str] = set()
-        """The namespaces whose prefixes belong to the Rules that these are a copy of."""
+        """The namespaces whose prefixes are shared with the Rules that were copied."""
 
     def copy(self) -> Rules:
-        """Others with the same grants, which can be changed without these. Both are settled."""
+        """A copy with the same grants, which can be changed separately. Both are settled."""
         made = Rules()
         pause_point()
         made.literals, made.namespaces = dict(self.literals), dict(self.namespaces)
@@ -179,8 +181,8 @@ class Rules:
         self._unsettled.clear()
 
     def of_name(self, name: Name, host: str) -> Bits:
-        """The bits allowed and denied at a host by the patterns that cover a name, but for those
-        that cover all of its namespace."""
+        """The bits allowed and denied at a host by the patterns that cover a name, except patterns
+        that cover its whole namespace."""
         allow = deny = 0
         grant = self.literals.get(name.text)
         if grant is not None:
@@ -198,16 +200,16 @@ class Rules:
         return allow | wide_allow, deny | wide_deny
 
     def covering_all(self, tiers: Sequence[str]) -> list[Grant]:
-        """The grants of the patterns that cover all of a namespace, the last of these tiers; for
-        the default one, which has no tiers, all names."""
+        """The grants of the patterns that cover a whole namespace, the last of these tiers; without
+        tiers, of the patterns that cover all names of the default namespace."""
         found = [self.namespaces[tier] for tier in tiers if tier in self.namespaces]
         if WILDCARD in self.literals:
             found.append(self.literals[WILDCARD])
         return found
 
     def covering(self, name: Name, tiers: Sequence[str]) -> Iterator[Grant]:
-        """The grants of all patterns that cover a name in a namespace, the last of these tiers;
-        the most specific come first."""
+        """The grants of all patterns that cover a name in a namespace, the last of these tiers; the
+        most specific patterns come first."""
         if name.text in self.literals:
             yield self.literals[name.text]
         prefixes = self._prefixes.get(name.head)
@@ -217,8 +219,8 @@ class Rules:
         yield from self.covering_all(inner[::-1])
 
     def allowing_by_name(self, operation: Operation, host: str) -> Iterator[Grant]:
-        """The grants with an ALLOW at a host that names the operation, or ALL; none that imply
-        it."""
+        """The grants with an ALLOW at a host that names the operation, or ALL, and does not only
+        imply it."""
         for named in (operation, Operation.ALL):
             for grant in self.allowing.get(named, {}).values():
                 if grant.by_host is None or grant.allows_by_name(operation, host):

@@ -1,8 +1,8 @@
 """The gateway's default authorizer: Kafka's StandardAuthorizer, with namespaces before it.
 
-A name of the default namespace is decided as in Kafka 4.x (KIP-11, KIP-290, KIP-679, KIP-801). For
-any other, each tier of its namespace that has ACLs of its own is a gate that the principal has to
-pass first, and an ALLOW on a namespace holds for everything in it.
+A name of the default namespace is decided as in Kafka 4.x (KIP-11, KIP-290, KIP-679, KIP-801). If a
+name is in another namespace, each tier of that namespace that has ACLs of its own is a gate that
+the principal has to pass first, and an ALLOW on a namespace holds for every resource in it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class StandardAuthorizer(Authorizer):
         self._evaluators = AclEvaluators(self._index)
 
     def configure(self, configs: Mapping[str, object], changed: Callable[[], None]) -> None:
-        """Takes the two settings of Kafka's StandardAuthorizer, and no other."""
+        """Take the two settings of Kafka's StandardAuthorizer, and no other setting."""
         for key, value in configs.items():
             if key == "super.users" and isinstance(value, tuple):
                 self._super_users = frozenset(value)
@@ -88,9 +88,9 @@ class StandardAuthorizer(Authorizer):
     def authorize_any(
         self, principal: str, host: str, operation: Operation, resource_type: ResourceType
     ) -> Verdict:
-        """As in Kafka's own, a DENY of the same or a shorter PREFIXED pattern overrides an ALLOW;
-        so does a namespace that is closed to the principal. Only an ALLOW that names the operation,
-        or ALL, counts: not one that implies or delegates it."""
+        """As in Kafka's StandardAuthorizer, a DENY of the same or a shorter PREFIXED pattern
+        overrides an ALLOW; so does a namespace that is closed to the principal. Only an ALLOW that
+        names the operation, or ALL, counts, not an ALLOW that implies or delegates it."""
         if principal in self._super_users:
             return _SUPER_USER
         evaluator = self._evaluators.of(principal, canonical_host(host))
@@ -102,8 +102,8 @@ class StandardAuthorizer(Authorizer):
         return Verdict(False, f"no ACL allows {operation.name} on any {resource_type.name}")
 
     def may_manage(self, principal: str, host: str, pattern: ResourcePattern) -> bool:
-        """``allow.everyone.if.no.acl.found`` does not give this right, and a principal that a
-        namespace is closed to has it for the namespace at most, not for names in it."""
+        """``allow.everyone.if.no.acl.found`` does not give this right. If a namespace is closed to
+        a principal, the principal has the right for the namespace at most, not for names in it."""
         namespace = namespace_of(pattern)
         if namespace is None:
             return False

@@ -1,1 +1,1 @@
-"""The audit log: what happened, by whom, kept in files or a topic of the cluster."""
+"""The audit log: denials, failed logins, revocations and changes, kept in files or a topic."""

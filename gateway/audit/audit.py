@@ -1,7 +1,7 @@
-"""The audit log of one process: takes what happened, gives it an id and a time, passes it on.
+"""The audit log of a process: gives each event an id and a time, and passes it to the sinks.
 
-Nothing that is called when something happens waits or raises, so that it can be called from
-anywhere on the event loop. What the queue of a place has no room for is dropped there, and counted.
+The methods that take events neither wait nor raise, so that any code on the event loop can call
+them. If the queue of a sink is full, the event is dropped there, and counted.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ MAX_FAILURES: Final = 200
 """Failed logins that are kept between two calls of :meth:`Audit.take_failures`."""
 
 STOP_SECONDS: Final = 2.0
-"""For what still waits at the end: a worker is killed 5 s after its drain."""
+"""Seconds to write the queued events at the end: a worker is killed 5 s after its drain."""
 
 
 class Audit:
-    """Writes what happened in one process to ``sinks``; without any it counts nothing, and
-    keeps the latest failed logins alone. ``clock`` gives seconds since 1970."""
+    """Writes the events of a process to ``sinks``; without sinks it counts nothing, and only keeps
+    the latest failed logins. ``clock`` gives seconds since 1970."""
 
     def __init__(
         self,
@@ -43,23 +43,23 @@ class Audit:
     ) -> None:
         self._sinks = sinks
         self._clock = clock
-        # Ids have to be unique for a source, also after a restart.
+        # Ids have to be unique for a source, even after a restart.
         self._run = secrets.token_hex(8)
         self._numbers = count(1)
         self._events = dict.fromkeys(TYPES, 0)
         self._failures: deque[AuthenticationFailure] = deque(maxlen=MAX_FAILURES)
 
     async def start(self) -> None:
-        """Begin to write. Raises SinkError, and OSError when the cluster does not answer."""
+        """Begin to write. Raises SinkError, and OSError if the cluster does not respond."""
         for sink in self._sinks:
             await sink.start()
 
     async def stop(self) -> None:
-        """Write what has come so far, within a few seconds; what comes later is dropped."""
+        """Write the events so far, within a few seconds; events that come later are dropped."""
         await asyncio.gather(*(sink.stop(STOP_SECONDS) for sink in self._sinks))
 
     def denied(self, denial: Denial) -> None:
-        """A rule rejected one item of a request."""
+        """Note that a rule rejected an item of a request."""
         self._put(denial)
 
     def authentication_failed(
@@ -72,11 +72,12 @@ class Audit:
         *,
         principal: str = ANONYMOUS.principal,
     ) -> None:
-        """A client at ``address`` (``host:port``) did not prove its identity.
+        """Note that a client at ``address`` (``host:port``) did not prove its identity.
 
-        ``user`` is the name it claimed (None: not known), ``mechanism`` how it tried to prove it
-        (empty: not known), ``reason`` a sentence for operators, without secrets. ``principal`` is
-        that of the connection before, where it authenticates again.
+        - ``mechanism``: the mechanism by which it tried, or empty.
+        - ``user``: the name that it claimed, as far as that is known.
+        - ``reason``: a sentence for operators, without secrets.
+        - ``principal``: the connection's principal until now, if the client re-authenticates.
         """
         failure = AuthenticationFailure(listener, address, mechanism, user, reason, principal)
         self._failures.append(failure)
@@ -89,14 +90,15 @@ class Audit:
         return taken
 
     def connection_revoked(self, source: FlowSource, reason: str) -> None:
-        """An admitted client's connection is closed: its right to stay has ended."""
+        """Note that an admitted client's connection is closed: its right to stay has ended."""
         self._put(Revocation(source, reason))
 
     def catalog_changed(self, changes: Sequence[Committed], place: Place = NO_PLACE) -> None:
-        """This process has committed changes of the catalog of the cluster at ``place``."""
+        """Note changes of the catalog of the cluster at ``place`` that this process has
+        committed."""
         if self._sinks:
             for change in changes:
-                pause_point()  # one may list 5,000 ACLs
+                pause_point()  # a change may list 5,000 ACLs
                 for part in changes_of(change, place):
                     self._put(part)
 
@@ -114,7 +116,7 @@ class Audit:
 
     @property
     def queued(self) -> int:
-        """Events that wait to be written, in all places together."""
+        """Events that wait to be written, in all sinks together."""
         return sum(sink.queued for sink in self._sinks)
 
     def _put(self, what: Happening) -> None:

@@ -1,8 +1,8 @@
 """Changes of the catalog as audit events show them: in logical names, without secrets.
 
-Flat names stay out because they are nobody's but the broker's, salts and keys of SCRAM because they
-are as good as passwords to whoever has time. Times are milliseconds since the epoch, topic ids as
-Kafka's tools write them.
+Flat names are left out because only the broker uses them. Salts and keys of SCRAM are left out, as
+an attacker with time can turn them into passwords. Times are milliseconds since the epoch, topic
+ids as Kafka's tools write them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gateway.catalog.source import Actor, Committed
 from gateway.places import NO_PLACE, Place
 
 MAX_LISTED: Final = 1_000
-"""ACLs or seeds that one event lists; more of one change go into further events."""
+"""ACLs or seeds that an event lists; further events list the rest of a change."""
 
 _HAVE_PATHS: Final = frozenset({"namespace", "topic"})
 
@@ -29,11 +29,12 @@ State = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class CatalogChange:
-    """One changed entity, or a part of a large one, ready to be written.
+    """A changed entity, or a part of a large entity, ready to be written.
 
-    ``kind`` is the catalog's (``namespace``, ``topic``, ``acl``, …), ``resource`` the entity's
-    logical name. ``before`` and ``after`` are None if it did not exist. ``place`` is the cluster
-    that the catalog is of.
+    - ``kind``: the catalog's (``namespace``, ``topic``, ``acl``, …).
+    - ``resource``: the entity's logical name.
+    - ``before``, ``after``: its states; None where it did not exist.
+    - ``place``: the cluster whose catalog it is in.
     """
 
     actor: Actor
@@ -48,13 +49,13 @@ class CatalogChange:
 
     @property
     def path(self) -> str | None:
-        """The absolute path of a topic or namespace; None elsewhere."""
+        """The absolute path of a topic or namespace, if it is in a tree."""
         return self.place.path_of(self.resource) if self.kind in _HAVE_PATHS else None
 
 
 def changes_of(change: Committed, place: Place = NO_PLACE) -> Iterator[CatalogChange]:
-    """A committed change as events: mostly one, more where it lists more than ``MAX_LISTED``;
-    none of a kind that is not audited."""
+    """The events of a committed change: mostly a single event, several for a list longer than
+    ``MAX_LISTED``, and no event if its kind is not audited."""
     kind = KINDS[change.key[0]]
     if not kind.audited:
         return
@@ -82,7 +83,7 @@ def changes_of(change: Committed, place: Place = NO_PLACE) -> Iterator[CatalogCh
 def _states(
     kind: Kind, before: Entity | None, after: Entity | None
 ) -> Iterator[tuple[State | None, State | None]]:
-    """The states to write. Of what only lists things, those that were removed and added."""
+    """The states to write; for a kind that only lists things, the removed and the added things."""
     if kind.listed is not None:
         yield from _parts(kind.listed, before, after)
     else:

@@ -1,4 +1,4 @@
-"""The audit log's events: what happened, as CloudEvents 1.0 in JSON (gateway/audit/fields.py)."""
+"""The audit log's events as CloudEvents 1.0 in JSON (gateway/audit/fields.py)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ _NOT_IN_ATTRIBUTES: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class AuthenticationFailure:
-    """A client did not prove its identity. ``principal`` is that of its connection before."""
+    """A client did not prove its identity. ``principal`` is its connection's principal until
+    then."""
 
     listener: str
     address: str
@@ -61,7 +62,7 @@ KIND_OF: Final[Mapping[type[Happening], Kind]] = {
 
 
 class AuditEvent(NamedTuple):
-    """Something that happened, with its id, at ``time`` (seconds since 1970)."""
+    """An event with its id, and its ``time`` in seconds since 1970."""
 
     id: str
     time: float
@@ -85,12 +86,12 @@ def cloud_event(source: str, event: AuditEvent) -> dict[str, Any]:
 
 
 def encode(source: str, event: AuditEvent) -> bytes:
-    """The event as JSON, in ASCII whatever the names hold, without a line end."""
+    """The event as JSON, without a line end; in ASCII, also for other names."""
     return json.dumps(cloud_event(source, event), separators=(",", ":")).encode()
 
 
 def principal_of(event: AuditEvent) -> str:
-    """The principal of an event: one principal's events stay in order."""
+    """The principal of an event, by which events are kept in order."""
     match event.what:
         case Denial() | Revocation():
             return event.what.source.principal

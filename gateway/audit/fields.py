@@ -1,8 +1,8 @@
 """The content of an audit event: CloudEvents 1.0's attributes, and the fields of its ``data``.
 
-:data:`ATTRIBUTES` and :data:`FIELDS` are the one place that says so. docs/audit.md is made from
-them (``python -m gateway.audit.fields``), and tests compare. A field is never renamed, and its type
-and meaning never change: what must change gets a new name and a new :data:`SCHEMA_VERSION`.
+:data:`ATTRIBUTES` and :data:`FIELDS` are the only source: docs/audit.md is made from them (``python
+-m gateway.audit.fields``), and tests compare. A field is never renamed, and its type and meaning
+never change: if a meaning has to change, it gets a new name and a new :data:`SCHEMA_VERSION`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ SPEC_VERSION: Final = "1.0"
 CONTENT_TYPE: Final = "application/json"
 
 Kind = Literal["denied", "failed", "revoked", "changed"]
-"""The tables' name of an event."""
+"""The name of a kind of event in the tables."""
 
 TYPES: Final[Mapping[Kind, str]] = {
     "denied": "kafka.gateway.access.denied",
@@ -36,7 +36,7 @@ _CHANGED: Final[tuple[Kind, ...]] = ("changed",)
 
 
 class Field(NamedTuple):
-    """One field. ``kinds`` are the events that have it; elsewhere the key is left out."""
+    """A field. ``kinds`` are the events that have it; other events lack the key."""
 
     name: str
     type: Literal["string", "integer", "object"]

@@ -1,6 +1,6 @@
-"""The audit log that a configuration asks for: its files, its topic, or both.
+"""The audit log that a configuration requests: its files, its topic, or both.
 
-Files are JSON Lines, one event a line; the topic is one of the backing cluster.
+Files are JSON Lines, an event a line; the topic is on the backing cluster.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OWNER_AND_GROUP: Final = 0o640
 
 
 def audit_files(source: str, files: LineFiles, max_queued: int) -> RecordWriter[AuditEvent]:
-    """Events in files, one a line. ``source`` is the events'."""
+    """Events in files, an event a line. ``source`` is the CloudEvents attribute of every event."""
     return RecordWriter(WHAT, files, max_queued, lambda event: encode(source, event) + b"\n")
 
 
@@ -43,7 +43,8 @@ CONTENT_TYPE: Final = b"application/cloudevents+json; charset=UTF-8"
 def audit_topic(
     source: str, partitions: Partitions, max_queued: int, prepare: Callable[[], Awaitable[None]]
 ) -> RecordTopic[AuditEvent]:
-    """Events in a topic, under their principals as keys. ``source`` is the events'."""
+    """Events in a topic, with their principals as keys. ``source`` is the CloudEvents attribute of
+    every event."""
 
     def message(event: AuditEvent) -> Message:
         return Message(principal_of(event).encode(), encode(source, event), int(event.time * 1000))
@@ -60,8 +61,8 @@ _KEEP_ALL: Final = 1_000_000
 def open_audit(
     config: Config, process: str, admin: ClusterAdmin, security: BrokerSecurity | None = None
 ) -> Audit:
-    """The audit log of one process, not started yet. ``process`` names it among its gateway's:
-    ``w0``, or :data:`COMMANDS`."""
+    """The audit log of a process, not started yet. ``process`` is its name in the gateway: ``w0``,
+    or :data:`COMMANDS`."""
     settings = config.audit
     source = f"/kafka-gateway/{config.gateway_id}/{process}"
     sinks: list[RecordSink[AuditEvent]] = []
@@ -88,9 +89,9 @@ def open_audit(
 
 
 async def ensure_topic(admin: ClusterAdmin, topic: str, replication_factor: int) -> None:
-    """Make the audit topic if it is missing, and check it; several gateways may do so at once.
+    """Create the audit topic if it is missing, and check it; several gateways may do so at once.
 
-    Raises TopicUnusable, and OSError when the cluster does not answer.
+    Raises TopicUnusable, and OSError if the cluster does not respond.
     """
     kept = "one event of each principal"
     await topic_partitions.ensure_topic("audit.topic", kept, admin, topic, replication_factor)

@@ -1,5 +1,5 @@
-"""The catalog: which namespaces exist, their configs, and which topics are stored elsewhere.
+"""The catalog: which namespaces exist, their configs, and which topics have another flat name.
 
-``entities`` are what it holds, ``snapshot`` the immutable state that rules read, ``source`` the
-interface of whatever keeps it.
+``entities`` are the records it holds, ``snapshot`` the immutable state that rules read, ``source``
+the interface of the catalog's implementations.
 """

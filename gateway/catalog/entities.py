@@ -1,7 +1,7 @@
-"""Entities of the catalog: states under keys, so that compaction keeps what counts.
+"""Entities of the catalog: each is the whole state of a key, so that compaction keeps the latest.
 
-Every entity is immutable and small; a change replaces it whole, in one record, so that no reader
-ever sees half of a decision. Times are milliseconds since the epoch.
+Every entity is immutable and small; a change replaces it whole, in a single record, so that no
+reader ever sees half of a decision. Times are milliseconds since the epoch.
 
 :data:`gateway.catalog.schema.table.KINDS` says how each kind is kept, exported, shown and audited.
 A new kind is a dataclass here, and its row there.
@@ -22,7 +22,7 @@ NO_CONFIGS: Mapping[str, str] = MappingProxyType({})
 
 class Entity:
     """A state that the catalog keeps under a key: its ``KIND``, and the fields ``KEY`` joined by a
-    slash; none: there is only one of its kind."""
+    slash. If ``KEY`` is empty, there is a single entity of the kind."""
 
     __slots__ = ()
 
@@ -32,13 +32,15 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Namespace(Entity):
-    """One tier path that exists (KIP-37).
+    """A tier path that exists (KIP-37).
 
-    ``configs`` are its own topic configs, inherited by what is below. ``deleting`` is the time at
-    which it was marked for deletion, together with all below it; None while it is in use.
-    ``apply`` holds the config keys whose latest change has yet to reach the topics below, as of
-    ``apply_since``. ``settings`` are inherited likewise, but are the gateway's own: no broker knows
-    them.
+    - ``configs``: the topic configs set on this tier; the tiers and topics below inherit them.
+    - ``deleting``: the time at which the namespace was marked for deletion, together with
+      everything below it; None while it is in use.
+    - ``apply``: the config keys whose latest change, of ``apply_since``, has yet to reach the
+      topics below.
+    - ``settings``: the gateway's own settings, which are inherited likewise; brokers do not know
+      them.
     """
 
     KIND = "namespace"
@@ -54,10 +56,10 @@ class Namespace(Entity):
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """A former name of a moved topic that works ``until`` then.
+    """A former name of a moved topic that works ``until`` that time.
 
-    ``topic_id`` is the 16 bytes that clients know the topic by under this name; None: the
-    broker's own id.
+    ``topic_id`` is the 16 bytes by which clients know the topic under this name; None: the broker's
+    own.
     """
 
     name: LogicalName
@@ -67,17 +69,20 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class TopicEntry(Entity):
-    """A topic of which the flat name does not say everything.
+    """A topic whose flat name does not give its logical name, or about which more is to be kept.
 
-    ``flat`` is what the broker stores it as: the key. ``name`` is the one logical name that
-    reaches it, besides its ``aliases``. ``topic_id`` is the virtual topic id (16 bytes) that
-    clients know it by since it was moved; None: the broker's own. ``own_configs`` are the config
-    keys that were set on the topic itself, so that no namespace overrides them. ``apply``: the
-    configs it inherits have yet to reach it, as of ``since``. ``creating``: the entry was written
-    before the topic, at ``since``; a topic that never came to be leaves it behind. ``counted``:
-    where the number of topics or partitions is limited, the partitions that the topic counts with
-    from ``since`` on, whether or not somebody's listing of the cluster has them yet; 0: listings
-    tell.
+    - ``flat``: the topic's name at the broker, which is the key.
+    - ``name``: the only logical name that reaches it, besides its ``aliases``.
+    - ``topic_id``: the virtual topic id (16 bytes) by which clients know the topic since it was
+      moved; None: the broker's own.
+    - ``own_configs``: the config keys that were set on the topic itself, so no namespace overrides
+      them.
+    - ``apply``: the configs that the topic inherits have yet to reach it, as of ``since``.
+    - ``creating``: the entry was written before the topic, at ``since``; if the topic's creation
+      fails, the entry stays.
+    - ``counted``: if the number of topics or partitions is limited, the partitions with which the
+      topic counts from ``since`` on, even if a gateway's listing of the cluster lacks them; 0:
+      listings count.
     """
 
     KIND = "topic"
@@ -95,21 +100,21 @@ class TopicEntry(Entity):
 
     @property
     def names(self) -> tuple[LogicalName, ...]:
-        """Every logical name that reaches the topic, its own first."""
+        """Every logical name that reaches the topic: its ``name``, then its aliases."""
         return (self.name, *(alias.name for alias in self.aliases))
 
     @property
     def ids(self) -> dict[bytes, LogicalName]:
-        """Its virtual topic ids, each with the name that goes with it."""
+        """Its virtual topic ids, each with the logical name under which clients know it."""
         pairs = [(self.topic_id, self.name), *((one.topic_id, one.name) for one in self.aliases)]
         return {topic_id: name for topic_id, name in pairs if topic_id is not None}
 
     def names_under(self, topic_id: bytes | None) -> list[LogicalName]:
-        """The names that go with a virtual topic id; None: with the broker's own."""
+        """The logical names that go with a virtual topic id, or with the broker's own id (None)."""
         return [name for name in self.names if self.id_under(name) == topic_id]
 
     def id_under(self, name: LogicalName) -> bytes | None:
-        """The virtual topic id that goes with one of its names; None: the broker's own."""
+        """The virtual topic id that goes with a name of the topic; None: the broker's own."""
         for alias in self.aliases:
             if alias.name == name:
                 return alias.topic_id
@@ -120,10 +125,11 @@ class TopicEntry(Entity):
 class Link(Entity):
     """A further name of a topic, with ACLs of its own: the topic is shared under it, not moved.
 
-    ``flat`` is what the broker stores the topic as, so that the link follows it where it is moved;
-    a topic with links has an entry. ``topic_id`` is the virtual topic id (16 bytes) that clients
-    know the topic by under this name. ``gone`` is the name of the topic that the link led to, which
-    was deleted since: the link dangles, for good, or empty if the topic is there.
+    - ``flat``: the topic's name at the broker, so that the link follows a moved topic; a topic with
+      links has an entry.
+    - ``topic_id``: the virtual topic id (16 bytes) by which clients know the topic under this name.
+    - ``gone``: the name of the topic to which the link led before the topic was deleted: the link
+      dangles for good. Empty while the topic exists.
     """
 
     KIND = "link"
@@ -137,7 +143,7 @@ class Link(Entity):
 
 @dataclass(frozen=True, slots=True)
 class ResourceAcls(Entity):
-    """All entries of one pattern: an entity, because they change one record at a time."""
+    """All ACL entries of a resource pattern; together, because they change in a single record."""
 
     KIND = "acl"
     KEY = ("pattern",)
@@ -160,11 +166,16 @@ class Gateway(Entity):
 
 @dataclass(frozen=True, slots=True)
 class Member(Entity):
-    """A gateway that other gateways list among the brokers. ``number`` is its own in the fleet,
-    from 1, by which its node id is made; ``addresses`` has ``host:port`` for each listener that
-    has such a node, by the listener's name. ``brokers`` has where those listeners begin with the
-    cluster's brokers: ``host:port`` of the first of ``node_ids`` (ranges such as ``1-3``), or
-    ``broker-{node_id}.example:port`` where they have names."""
+    """A gateway that other gateways list among the brokers.
+
+    - ``number``: the gateway's number in the fleet, from 1, from which its node id is made.
+    - ``addresses``: listener name -> ``host:port`` of the gateway's own node, for listeners with
+      such a node.
+    - ``brokers``: listener name -> where the listener's nodes of the cluster's brokers begin:
+      ``host:port`` of the first of ``node_ids``, or ``broker-{node_id}.example:port`` for named
+      brokers.
+    - ``node_ids``: ranges of the brokers' node ids, such as ``1-3``.
+    """
 
     KIND = "member"
     KEY = ("gateway_id",)
@@ -178,13 +189,16 @@ class Member(Entity):
 
 @dataclass(frozen=True, slots=True)
 class Worker(Entity):
-    """A worker process of a gateway, which others wait for before names change: one record for each
+    """A worker process of a gateway, for which others wait before names change: one record for each
     ``run``, an id that no other process has.
 
-    ``number`` is the worker's in its gateway. ``has_read`` are the ids of the freezes that it has
-    read, and for which nothing is under way any more. ``gone`` is when it was found to have ended
-    without a word (0: it runs): what it had sent may be under way for a while. ``unheard`` is when
-    a freeze was begun that it did not answer in time (0: it answers)."""
+    - ``number``: the worker's number in its gateway.
+    - ``has_read``: the ids of the freezes that the worker has read, and whose requests in flight
+      have ended.
+    - ``gone``: when the worker was found to have ended without leaving (0: it runs); requests it
+      had sent may be in flight for a while.
+    - ``unheard``: when a freeze was begun that the worker did not acknowledge in time (0: it did).
+    """
 
     KIND = "worker"
     KEY = ("run",)
@@ -199,12 +213,14 @@ class Worker(Entity):
 
 @dataclass(frozen=True, slots=True)
 class Freeze(Entity):
-    """Names that are about to lead elsewhere, or nowhere: nobody can use them until the change is
-    made or given up.
+    """Names that are about to lead elsewhere, or nowhere: requests for them are rejected until the
+    change is made or given up.
 
-    ``names`` are logical names of topics and links (``org:orders``), ``namespaces`` the paths of
-    namespaces with all in and below them. ``run`` is the worker that makes the change; a freeze
-    that has lasted longer than ``until`` is ended by any other."""
+    - ``names``: logical names of topics and links (``org:orders``).
+    - ``namespaces``: the paths of namespaces, with everything in and below them.
+    - ``run``: the worker that makes the change.
+    - ``until``: the time after which any other worker ends the freeze.
+    """
 
     KIND = "freeze"
     KEY = ("freeze_id",)
@@ -218,7 +234,7 @@ class Freeze(Entity):
 
 @dataclass(frozen=True, slots=True)
 class CatalogFormat(Entity):
-    """The format of the catalog's records: nothing that needs a newer format is written."""
+    """The format of the catalog's records: no record that needs a newer format is written."""
 
     KIND = "format"
 
@@ -227,11 +243,11 @@ class CatalogFormat(Entity):
 
 @dataclass(frozen=True, slots=True)
 class Signing(Entity):
-    """Whether records of the catalog have to be signed: ``key`` is the id of the key that gateways
-    sign with from now on, or empty if they sign nothing, and need not.
+    """Whether records of the catalog have to be signed.
 
-    ``whole``: its decision holds everything that the catalog holds, all of it signed with that key,
-    and is all that counts of what was written until then.
+    - ``key``: the id of the key with which gateways sign from now on; empty in an unsigned catalog.
+    - ``whole``: the decision holds every entity of the catalog, all signed with that key, and
+      readers discard every record before it.
     """
 
     KIND = "signing"
@@ -242,7 +258,7 @@ class Signing(Entity):
 
 @dataclass(frozen=True, slots=True)
 class Volume(Entity):
-    """The cluster's ``number`` in the tree, which virtual node ids and producer ids begin with."""
+    """The cluster's ``number`` in the tree, with which virtual node ids and producer ids begin."""
 
     KIND = "volume"
 
@@ -251,7 +267,8 @@ class Volume(Entity):
 
 @dataclass(frozen=True, slots=True)
 class Seeds(Entity):
-    """The namespaces of configuration files that were made once; a deleted one stays deleted."""
+    """The namespaces of configuration files that were created once; a deleted namespace stays
+    deleted."""
 
     KIND = "seeds"
 
@@ -263,7 +280,7 @@ class ScramCredential(Entity):
     """A user's SCRAM credential (RFC 5802); the password is not kept.
 
     ``mechanism`` is ``SCRAM-SHA-256`` or ``SCRAM-SHA-512``; salt and keys are bytes as the RFC
-    makes them.
+    computes them.
     """
 
     KIND = "scram"
@@ -279,7 +296,8 @@ class ScramCredential(Entity):
 
 @dataclass(frozen=True, slots=True)
 class PrincipalHome(Entity):
-    """The home namespace of a principal (``User:alice``): bare names are in it, and it confines."""
+    """The home namespace of a principal (``User:alice``): its bare names are in it, and it is
+    confined to it."""
 
     KIND = "home"
     KEY = ("principal",)
@@ -299,7 +317,7 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """The entity under ``key`` is no more."""
+    """The deletion of the entity under ``key``."""
 
     key: Key
 
@@ -308,7 +326,7 @@ Change = Entity | Removal
 
 
 def key_of(change: Change) -> Key:
-    """The key under which the catalog keeps an entity."""
+    """The key under which the catalog keeps the entity of a change."""
     if isinstance(change, Removal):
         return change.key
     return change.KIND, "/".join([str(getattr(change, name)) for name in change.KEY])

@@ -16,13 +16,13 @@ from gateway.node_ids import MAX_GATEWAYS
 
 
 class FleetFull(FormatRejected):
-    """The fleet has as many members as it can have; the text says so."""
+    """The fleet has as many members as it can have; the text says how to make room."""
 
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """How a gateway is listed: at ``addresses`` (``host:port`` by listener); not at all without
-    any. ``brokers`` and ``node_ids`` as in :class:`gateway.catalog.entities.Member`."""
+    """How a gateway is listed: at ``addresses`` (``host:port`` by listener), or not at all without
+    addresses. ``brokers`` and ``node_ids`` as in :class:`gateway.catalog.entities.Member`."""
 
     gateway_id: str
     addresses: Mapping[str, str]
@@ -30,23 +30,23 @@ class Membership:
     node_ids: tuple[str, ...] = ()
 
     def holds(self, snapshot: Snapshot) -> bool:
-        """Whether the catalog says so."""
+        """Whether the catalog lists the gateway this way already."""
         member = snapshot.members.get(self.gateway_id)
         if member is None or not self.addresses:
             return member is None and not self.addresses
         return member == self._member(member.number)
 
     def is_possible(self, snapshot: Snapshot) -> bool:
-        """Whether every registered gateway can read it."""
+        """Whether every registered gateway can read a catalog with members."""
         return snapshot.format >= MEMBER_FORMAT or not who_cannot_read(snapshot, MEMBER_FORMAT)
 
     @property
     def decisions(self) -> tuple[Decide, ...]:
-        """The decisions that make it so, one after the other; they write nothing from then on.
+        """The decisions that list the gateway this way, in order; repeated, they write nothing.
 
-        The first raises the catalog's format to what members need; it raises FormatRejected, naming
-        the gateways that cannot read it. The second gives the gateway a number that no member has,
-        once and for all; it raises FleetFull.
+        The first raises the catalog's format to the level that members need; it raises
+        FormatRejected, naming the gateways that cannot read it. The second gives the gateway, for
+        good, a number that no member has; it raises FleetFull.
         """
         return (at_least(MEMBER_FORMAT), self._join) if self.addresses else (self._leave,)
 
@@ -66,7 +66,7 @@ class Membership:
 
 
 def membership_of(config: Config, cluster: Cluster) -> Membership:
-    """How the gateway of a whole configuration is listed in the catalog of one of its clusters."""
+    """The membership of a configuration's gateway in the catalog of one of its clusters."""
     return Membership(
         config.gateway_id,
         gateway_addresses(config),
@@ -76,8 +76,8 @@ def membership_of(config: Config, cluster: Cluster) -> Membership:
 
 
 def peers_of(snapshot: Snapshot, gateway_id: str) -> list[Member]:
-    """The other members that clients of a gateway can go on at, those with the next higher numbers
-    first, so that gateways which end one after the other do not all lead to the same one."""
+    """The other members to which clients of a gateway can go on, beginning with the next higher
+    number, so that gateways which end one after the other do not all lead to the same member."""
     own = snapshot.members.get(gateway_id)
     if own is None:
         return []
@@ -86,8 +86,8 @@ def peers_of(snapshot: Snapshot, gateway_id: str) -> list[Member]:
 
 
 def _next_number(snapshot: Snapshot) -> int:
-    """A number that no member has: above all others while there are such, because clients remember
-    a node id for some minutes after it is gone."""
+    """A number that no member has: above all others as long as such numbers are left, because
+    clients remember a node id for some minutes after it is gone."""
     taken = {member.number for member in snapshot.members.values()}
     highest = max(taken, default=0)
     if highest < MAX_GATEWAYS:

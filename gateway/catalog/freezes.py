@@ -1,10 +1,10 @@
 """Freezes: names that are about to lead elsewhere, and the workers that have to let go of them.
 
 A change that takes a name from its clients (a move, a deletion, a link that is cut) first writes a
-freeze. Every worker that reads it denies the names, waits for what it had sent to brokers under
-them, and writes that it has. Only then is the change made, so nothing that was decided by the old
-state of the catalog reaches a broker after it. Pure decisions on one state of the catalog; times
-are milliseconds since the epoch.
+freeze. Every worker that reads it rejects requests for the names, waits for the requests that it
+had sent to brokers under them, and acknowledges the freeze. Only then is the change made, so no
+request that was decided by the old state of the catalog reaches a broker after it. The functions
+are pure decisions on a state of the catalog; times are milliseconds since the epoch.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.names import DELIMITER, LogicalName, below
 
 FROZEN: Final = "frozen"
-"""The rule of the error for a frozen name, which is no denial."""
+"""The rule of the error for a frozen name; the error is no denial by an ACL."""
 
 UNDER_WAY: Final = 60_000
-"""Milliseconds for which a broker may be at work on what was sent before its sender ended: the
-longest ``timeout_ms`` that a broker is sent."""
+"""Milliseconds for which a broker may be at work on requests after their sender ended: the longest
+``timeout_ms`` that a broker is sent."""
 
 _TO_DENY_IT: Final = 2_000
-"""Milliseconds in which a worker that was taken for gone says that it is there."""
+"""Milliseconds in which a worker that was taken for gone writes that it runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
-    """What the freezes of one state of the catalog hold: ``names`` as text (``org:orders``), and
-    the paths of ``namespaces`` with all below them."""
+    """The names and namespaces frozen in a state of the catalog: ``names`` as text
+    (``org:orders``), and the paths of ``namespaces``, with everything below them."""
 
     names: frozenset[str] = frozenset()
     namespaces: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, freezes: Iterable[Freeze]) -> Frozen:
-        """What these freezes hold together."""
+        """The names and namespaces that these freezes hold together."""
         found = list(freezes)
         if not found:
             return NOTHING_FROZEN
@@ -59,13 +59,13 @@ class Frozen:
         )
 
     def holds_name(self, name: LogicalName) -> bool:
-        """The same of a name by itself."""
+        """Whether a logical name is frozen, by itself or by its namespace."""
         return self.holds(name.namespace, str(name))
 
     def concerns(self, snapshot: Snapshot, flat: str) -> bool:
-        """Whether a frozen name leads to the topic that is stored as ``flat``, or one of the
-        namespaces has it. A name that leads to another topic led nowhere before that, if not by an
-        entry of this one."""
+        """Whether a frozen name leads to the topic that is stored as ``flat``, or a frozen
+        namespace has such a name. A name that leads to another topic now led nowhere before, unless
+        it was by an entry of this topic."""
         return any(
             self.holds(name.namespace, str(name) if _may_lead(snapshot, name, flat) else "")
             for name in names_of(snapshot, flat)
@@ -76,7 +76,7 @@ NOTHING_FROZEN: Final = Frozen()
 
 
 def names_of(snapshot: Snapshot, flat: str, *, links: bool = True) -> tuple[LogicalName, ...]:
-    """Every name that leads to a topic: its own first, aliases, and its ``links``."""
+    """Every name that leads to a topic: its own, its aliases and, if ``links``, its links."""
     entry = snapshot.topics.get(flat)
     own = (snapshot.owner(flat),) if entry is None else entry.names
     return (*own, *snapshot.links_of(flat)) if links else own
@@ -88,7 +88,7 @@ def _may_lead(snapshot: Snapshot, name: LogicalName, flat: str) -> bool:
 
 
 def freezes_in(snapshot: Snapshot) -> Mapping[str, Freeze]:
-    """The freezes under way, by id."""
+    """The freezes in progress, by id."""
     return snapshot.of_kind(Freeze.KIND)
 
 
@@ -108,8 +108,8 @@ def frozen_by_others(
     namespaces: Iterable[str] = (),
     freeze_id: str | None = None,
 ) -> bool:
-    """Whether a freeze other than ``freeze_id`` holds one of these names (``org:orders``), or
-    something in one of these namespaces, which have all that is below them."""
+    """Whether a freeze other than ``freeze_id`` holds any of these names (``org:orders``), or a
+    name in or below any of these namespaces."""
     others = [one for one in freezes_in(snapshot).values() if one.freeze_id != freeze_id]
     if not others:
         return False
@@ -128,8 +128,8 @@ def _namespace(name: str) -> str:
 
 
 def begin_with_freezes(snapshot: Snapshot) -> Sequence[Change]:
-    """Give a catalog that no gateway has taken part in yet the format that freezes need. One that
-    older gateways may go back to keeps its own, until an operator raises it."""
+    """Give a catalog in which no gateway has taken part the format that freezes need. A catalog to
+    which older gateways may go back keeps its format until an operator raises it."""
     return [] if snapshot.gateways else at_least(FREEZE_FORMAT)(snapshot)
 
 
@@ -137,11 +137,11 @@ def begin_with_freezes(snapshot: Snapshot) -> Sequence[Change]:
 
 
 def arrive(snapshot: Snapshot, worker: Worker, workers: int, now: int) -> list[Change]:
-    """The changes by which a worker takes part, of a gateway with so many ``workers``; none if it
+    """The changes by which a worker of a gateway with so many ``workers`` takes part; empty if it
     does already.
 
-    Another run of the same number, or of one that there is not any more, has ended without a word:
-    what it had sent may be under way, and what it had frozen is thawed.
+    If another run has the same number, or a number that the gateway no longer has, that run has
+    ended without leaving: requests it had sent may be in flight, and its freezes are ended.
     """
     known = workers_in(snapshot)
     if not can_freeze(snapshot) or worker.run in known:
@@ -161,7 +161,7 @@ def arrive(snapshot: Snapshot, worker: Worker, workers: int, now: int) -> list[C
 
 def leave(snapshot: Snapshot, run: str, *, unsure: bool, now: int) -> list[Change]:
     """The changes by which a worker takes part no more. ``unsure``: brokers may still be at work on
-    what it had sent."""
+    requests that it had sent."""
     worker = workers_in(snapshot).get(run)
     if worker is None:
         return []
@@ -169,8 +169,8 @@ def leave(snapshot: Snapshot, run: str, *, unsure: bool, now: int) -> list[Chang
 
 
 def acknowledge(snapshot: Snapshot, run: str, quiet: Collection[str]) -> list[Change]:
-    """The change by which a worker says for which freezes nothing is under way, and that it is
-    there; none if the catalog says so already."""
+    """The change by which a worker writes for which freezes it has no requests in flight
+    (``quiet``), and that it runs; empty if the catalog has both already."""
     worker = workers_in(snapshot).get(run)
     if worker is None:
         return []
@@ -181,14 +181,14 @@ def acknowledge(snapshot: Snapshot, run: str, quiet: Collection[str]) -> list[Ch
 
 
 def is_doubted(worker: Worker) -> bool:
-    """Whether others take a worker for gone, as two gateways of one id do, or have not heard of
-    it."""
+    """Whether other workers take this worker for gone (two gateways may have the same id), or it
+    did not acknowledge a freeze in time."""
     return bool(worker.gone or worker.unheard)
 
 
 def forgotten(snapshot: Snapshot, now: int, silence: int) -> list[Change]:
-    """The removal of workers that nothing has to wait for any more: what they sent has ended, or
-    they have not been heard of for ``silence`` milliseconds, in which they closed, too."""
+    """The removal of workers for which no freeze has to wait any more. If a worker is ``gone``, its
+    requests have ended; if it is ``unheard`` for ``silence`` milliseconds, it counts as ended."""
     return [
         Removal(key_of(one))
         for one in workers_in(snapshot).values()
@@ -198,8 +198,9 @@ def forgotten(snapshot: Snapshot, now: int, silence: int) -> list[Change]:
 
 
 def ended_lately(snapshot: Snapshot, now: int, patience: int) -> list[Worker]:
-    """The workers that have ended without a word, and count for more than ``patience`` milliseconds
-    from now. Not those that were found just now: one that is there all the same says so."""
+    """The workers that ended without leaving and hold up freezes for more than ``patience``
+    milliseconds from now. A worker that was found gone just now is left out: if it runs, it writes
+    so soon."""
     return [
         one
         for one in workers_in(snapshot).values()
@@ -211,7 +212,7 @@ def ended_lately(snapshot: Snapshot, now: int, patience: int) -> list[Worker]:
 
 
 def waited_for(snapshot: Snapshot, freeze: Freeze, now: int, silence: int) -> list[Worker]:
-    """The workers, besides the one that makes it, that have not let go of what a freeze holds."""
+    """The workers, besides the maker of the freeze, that have not let go of its names."""
     free = {
         change.key for change in forgotten(snapshot, now, silence) if isinstance(change, Removal)
     }
@@ -227,8 +228,8 @@ def waited_for(snapshot: Snapshot, freeze: Freeze, now: int, silence: int) -> li
 def thaw(
     snapshot: Snapshot, freeze: Freeze, unheard: Iterable[Worker] = (), now: int = 0
 ) -> list[Change]:
-    """The changes that end a freeze; of workers that did not answer it in time is noted since
-    when."""
+    """The changes that end a freeze, and note since when the ``unheard`` workers have not
+    acknowledged it."""
     if freeze.freeze_id not in freezes_in(snapshot):
         return []
     known = workers_in(snapshot)
@@ -238,5 +239,5 @@ def thaw(
 
 
 def expired(snapshot: Snapshot, now: int) -> list[Freeze]:
-    """The freezes whose makers have not ended them in time."""
+    """The freezes that their makers have not ended in time."""
     return [one for one in freezes_in(snapshot).values() if one.until <= now]

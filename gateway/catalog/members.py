@@ -1,4 +1,4 @@
-"""Decisions about the catalog itself: who takes part, its format, its signatures."""
+"""Decisions about the catalog itself: the gateways that take part, its format, its signatures."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ from gateway.names import check_namespace, parents
 
 
 class FormatRejected(Exception):
-    """The catalog is not kept in that format; the text says who is in the way."""
+    """The catalog cannot be kept in that format; the text says why."""
 
 
 class NumberRejected(FormatRejected):
-    """The cluster has another number in the tree; the text says which, and what to do."""
+    """The cluster has another number in the tree; the text gives the number and the next step."""
 
 
 def register(gateway_id: str, software: str, reads: int = FORMAT) -> Decide:
-    """This gateway takes part, and reads formats up to ``reads``; nothing to write if known.
+    """Let this gateway take part, as a reader of formats up to ``reads``; repeated, it writes
+    nothing.
 
-    Raises FormatRejected when the catalog is kept in a newer format.
+    Raises FormatRejected if the catalog is kept in a newer format.
     """
     gateway = Gateway(gateway_id, reads, software)
 
@@ -50,8 +51,8 @@ def register(gateway_id: str, software: str, reads: int = FORMAT) -> Decide:
 
 
 def forget(gateway_id: str) -> Decide:
-    """A gateway takes part no more, so that nothing has to wait for its upgrade or its workers, and
-    is no member of the fleet."""
+    """Remove a gateway, its workers and its membership of the fleet, so that no change has to wait
+    for its upgrade or its workers."""
 
     def decide(snapshot: Snapshot) -> Sequence[Change]:
         known = {"gateway": snapshot.gateways, "member": snapshot.members}
@@ -65,7 +66,7 @@ def forget(gateway_id: str) -> Decide:
 
 
 def raise_format(level: int) -> Decide:
-    """Keep the catalog in format ``level`` from now on; nothing to write if it is already.
+    """Keep the catalog in format ``level`` from now on; writes nothing if it is already.
 
     Raises FormatRejected, naming the gateways that cannot read it. There is no way back.
     """
@@ -95,8 +96,8 @@ def who_cannot_read(snapshot: Snapshot, level: int) -> list[Gateway]:
 
 
 def raise_to(level: int) -> Decide:
-    """As an operator asks for it: :func:`raise_format`, and nothing to write where the catalog has
-    a newer format already."""
+    """Carry out an operator's :func:`raise_format`; writes nothing if the catalog has a newer
+    format."""
 
     def decide(snapshot: Snapshot) -> Sequence[Change]:
         return [] if snapshot.format > level else raise_format(level)(snapshot)
@@ -105,7 +106,7 @@ def raise_to(level: int) -> Decide:
 
 
 def at_least(level: int) -> Decide:
-    """Keep the catalog in format ``level`` or a newer one; nothing to write if it is. Raises
+    """Keep the catalog in format ``level`` or a newer format; writes nothing if it is. Raises
     FormatRejected, naming the gateways that cannot read it."""
 
     def decide(snapshot: Snapshot) -> Sequence[Change]:
@@ -115,11 +116,12 @@ def at_least(level: int) -> Decide:
 
 
 def seed(namespaces: Iterable[str]) -> Decide:
-    """Make the namespaces of a configuration file that were never made before.
+    """Create the namespaces of a configuration file that were never created before.
 
-    All tiers of each (KIP-37: Create), in one change; what was made once is not made again, so
-    that a namespace that was deleted stays deleted. One under a namespace that is being deleted
-    is left for later. Raises :class:`gateway.names.InvalidName`, at once, for a malformed path.
+    All tiers of each are created (KIP-37: Create), in a single change. A namespace that was created
+    once is not created again, so that a deleted namespace stays deleted. If a tier above it is
+    being deleted, the namespace is left for later. Raises :class:`gateway.names.InvalidName`, at
+    once, for a malformed path.
     """
     wanted = frozenset(namespaces)
     for namespace in wanted:
@@ -145,11 +147,11 @@ VOLUME_FORMAT: Final = 3
 
 
 def mount_decisions(number: int) -> tuple[Decide, Decide]:
-    """Keep the cluster's number in the tree, one decision after the other.
+    """Keep the cluster's number in the tree: two decisions, in order.
 
-    The first raises the format to what the number needs; it raises FormatRejected, naming the
-    gateways that cannot read it. The second keeps the number of the gateway that mounts the cluster
-    first, and raises NumberRejected for another one. Both have nothing to write from then on.
+    The first raises the format to the level that the number needs; it raises FormatRejected, naming
+    the gateways that cannot read it. The second keeps the number of the gateway that mounts the
+    cluster first, and raises NumberRejected for any other number. From then on both write nothing.
     """
 
     def reads_numbers(snapshot: Snapshot) -> Sequence[Change]:
@@ -164,9 +166,9 @@ def mount_decisions(number: int) -> tuple[Decide, Decide]:
 
 
 def takes_its_place(number: int) -> Decide:
-    """Reject a gateway whose file gives the cluster another place in the tree than its catalog: it
-    comes before all that the gateway writes. ``number`` 0: the file has no ``mount``. Nothing to
-    write; raises NumberRejected."""
+    """Reject a gateway whose file gives the cluster another place in the tree than its catalog;
+    decided before all that the gateway writes. ``number`` is 0 if the file has no ``mount``. Writes
+    nothing; raises NumberRejected."""
 
     def decide(snapshot: Snapshot) -> Sequence[Change]:
         _check_number(snapshot, number)
@@ -194,10 +196,10 @@ def _check_number(snapshot: Snapshot, number: int) -> None:
 
 
 def renumber(number: int) -> Decide:
-    """Give the cluster another number in the tree, whatever it was; nothing to write if it has it.
-    0: it is in no tree any more.
+    """Give the cluster another number in the tree, whichever it had; repeated, it writes nothing.
+    0: the cluster is in no tree any more.
 
-    Clients know brokers by the number, so no gateway of the cluster may run meanwhile.
+    No gateway of the cluster may run meanwhile, because clients know brokers by the number.
     """
 
     def decide(snapshot: Snapshot) -> Sequence[Change]:
@@ -213,15 +215,15 @@ SIGNING_FORMAT: Final = 2
 def signed(snapshot: Snapshot, key_id: str) -> list[Change]:
     """Every entity of the catalog, written once more and signed with this key.
 
-    The key is announced first, so that a gateway that lacks it stops there. What makes the rest
-    count for nothing comes last: should part of it be lost, nothing has changed.
+    The key is announced first, so that a gateway that lacks it stops there. The record that voids
+    all earlier records comes last: if part of the decision is lost, nothing has changed.
     """
     entities = [one for one in snapshot.entities() if not isinstance(one, Signing)]
     return [Signing(key_id), *entities, Signing(key_id, whole=True)]
 
 
 def sign_all(key_id: str) -> Decide:
-    """From now on nothing counts that is not signed; all that there is is signed with this key."""
+    """Sign the whole catalog with this key, and from now on require that every record is signed."""
 
     def decide(snapshot: Snapshot) -> Sequence[Change]:
         return signed(snapshot, key_id)
@@ -230,5 +232,5 @@ def sign_all(key_id: str) -> Decide:
 
 
 def sign_nothing(snapshot: Snapshot) -> Sequence[Change]:
-    """From now on records need not be signed; nothing to write if they need not be already."""
+    """From now on records need not be signed; writes nothing if they need not be already."""
     return [Signing("")] if snapshot.signing else []

@@ -1,5 +1,4 @@
-"""Whether another gateway is up, as far as it can be told from here: it accepts connections, or
-answers a Kafka request."""
+"""Probes whether another gateway is up: it accepts connections, or answers a Kafka request."""
 
 from __future__ import annotations
 
@@ -21,10 +20,10 @@ from gateway.brokers.messages import (
 from gateway.catalog.entities import Member
 
 PROBE_SECONDS: Final = 0.5
-"""How long a gateway may take to accept a connection."""
+"""Seconds that a gateway may take to accept a connection."""
 
 ANSWER_SECONDS: Final = 3.0
-"""How long a gateway may take to answer a request."""
+"""Seconds that a gateway may take to answer a request."""
 
 TICK_SECONDS: Final = 0.5
 ANSWER_TICKS: Final = 6
@@ -35,28 +34,28 @@ _MOST_BYTES: Final = 64 * 1024
 
 
 class Reaction(Enum):
-    """What a gateway does when another one connects to it."""
+    """The reaction of a gateway when this gateway connects to it."""
 
     RESPONDS = auto()
-    """It sends something, or closes."""
+    """It sends bytes, or closes the connection."""
 
     SILENT = auto()
-    """It accepts the connection and sends nothing, as a process that is stopped: its system accepts
-    for it. A network that is cut cannot look like that."""
+    """It accepts the connection and sends nothing, like a stopped process, for which the operating
+    system accepts. A network that is cut cannot look like that."""
 
     NO_CONNECTION = auto()
     """It refuses the connection, or cannot be reached."""
 
 
 async def is_up(member: Member) -> bool:
-    """Whether a gateway accepts connections at every address that it has for itself."""
+    """Whether a gateway accepts connections at every address of its own node."""
     return all(await asyncio.gather(*map(accepts, member.addresses.values())))
 
 
 async def accepts(address: str) -> bool:
     """Whether connections are accepted at ``host:port``."""
     host, _, port = address.rpartition(":")
-    # What is no address at all is a ValueError or OverflowError.
+    # An address that is malformed raises ValueError or OverflowError.
     with suppress(OSError, TimeoutError, ValueError, OverflowError):
         async with asyncio.timeout(PROBE_SECONDS):
             _, writer = await dial_streams(host.strip("[]"), int(port))
@@ -66,8 +65,9 @@ async def accepts(address: str) -> bool:
 
 
 async def answers(address: str, *, tls: bool) -> bool:
-    """Whether a Kafka request is answered at ``host:port`` within :data:`ANSWER_SECONDS`. It is
-    ApiVersions v0, which needs no login. Nothing secret is sent, so no certificate is verified."""
+    """Whether ``host:port`` answers a Kafka request within :data:`ANSWER_SECONDS`. The request is
+    ApiVersions v0, which needs no login. No certificate is verified, because nothing secret is
+    sent."""
     try:
         async with asyncio.timeout(ANSWER_SECONDS), _asked(address, tls=tls) as reader:
             size = int.from_bytes(await reader.readexactly(SIZE_BYTES), "big")
@@ -79,18 +79,18 @@ async def answers(address: str, *, tls: bool) -> bool:
     except ssl.SSLError as error:
         return "ALERT" in (error.reason or "")
     except asyncio.IncompleteReadError as error:
-        # With TLS it has answered, and asks for a certificate that this process need not have:
-        # TLS 1.3 closes the connection for that after the handshake, TLS 1.2 alerts within it.
+        # A TLS server has answered, and asks for a certificate that this process need not have: TLS
+        # 1.3 closes the connection for that after the handshake, TLS 1.2 alerts within it.
         return tls and not error.partial
     except (OSError, TimeoutError, ValueError, OverflowError):
         return False
 
 
 async def reaction(address: str, *, tls: bool) -> Reaction:
-    """What ``host:port`` does with a connection and a request, within :data:`ANSWER_TICKS`.
+    """How ``host:port`` reacts to a connection and a request, within :data:`ANSWER_TICKS`.
 
-    Ticks are counted and not seconds: while this process is stopped itself it counts none, and what
-    was sent to it lies in its sockets.
+    Ticks are counted instead of seconds: while this process is stopped, it counts no ticks, and the
+    responses sent to it lie in its sockets.
     """
     if not await accepts(address):
         return Reaction.NO_CONNECTION
@@ -114,8 +114,8 @@ async def _responds(address: str, *, tls: bool) -> None:
 
 @asynccontextmanager
 async def _asked(address: str, *, tls: bool) -> AsyncIterator[asyncio.StreamReader]:
-    """What ``host:port`` sends after a request; the connection is reset at the end. Raises OSError,
-    ValueError or OverflowError if there is none."""
+    """The stream of bytes that ``host:port`` sends after a request; the connection is reset at the
+    end. Raises OSError, ValueError or OverflowError if it cannot be connected to."""
     host, _, port = address.rpartition(":")
     host = host.strip("[]")
     options: dict[str, Any] = {"ssl": _unverified(), "server_hostname": host} if tls else {}

@@ -40,7 +40,7 @@ from gateway.counts import Row
 START_SECONDS: Final = 30.0
 
 MENDED_AT_ONCE: Final = 500
-"""Entities that are written again in one decision."""
+"""Entities that are written again in a single decision."""
 
 _MEND_SECONDS: Final = 1.0
 
@@ -69,14 +69,17 @@ class ReplicatedCatalog:
         anew: bool = False,
         cluster: str = "",
     ) -> None:
-        """``admin`` makes and checks the topic; a tool that only reads has none. With ``anew`` an
-        empty catalog begins also where the cluster had one that is gone. ``cluster`` is its name in
-        the configuration, if there is one.
+        """Set up a reader and a writer; :meth:`start` connects.
 
-        Times are seconds; ``replication_factor`` -1 is the broker's default. ``security`` is how
-        brokers are connected to.
-        ``partition`` and ``transactions`` take the place of a real cluster. ``observer`` is told
-        of every change that this process commits. ``keys`` are what records are signed with.
+        - ``admin``: creates and checks the topic; None for a tool that only reads.
+        - ``max_staleness``, ``start_seconds``, ``change_seconds``: seconds.
+        - ``replication_factor``: -1 is the broker's default.
+        - ``security``: how to connect to brokers.
+        - ``partition``, ``transactions``: take the place of a real cluster.
+        - ``observer``: is called with every change that this process commits.
+        - ``keys``: the keys with which records are signed.
+        - ``anew``: begin an empty catalog even if the cluster had a catalog that is gone.
+        - ``cluster``: the cluster's name in the configuration, if it has one.
         """
         self._admin = admin
         self._cluster = cluster
@@ -104,7 +107,7 @@ class ReplicatedCatalog:
     async def start(self, *, read_only: bool = False) -> None:
         """Read to the end, and follow the log from then on.
 
-        The topic is made if it is missing, and checked, unless this is ``read_only``: then
+        The topic is created if it is missing, and checked. If ``read_only``, neither happens, and
         nothing is ever written. Raises CatalogLost, CatalogTopicError, KeyFileError,
         UnreadableCatalog, CatalogUnavailable.
         """
@@ -134,7 +137,8 @@ class ReplicatedCatalog:
             self._mender.start()
 
     async def stop(self) -> None:
-        """End what is being written, reject the rest, stop reading. The snapshot stays."""
+        """Finish the transaction in progress, reject the other changes, stop reading. The snapshot
+        stays."""
         await self._mender.stop()
         await self._writer.stop()
         await self._reader.stop()
@@ -188,14 +192,15 @@ class ReplicatedCatalog:
 
     async def change(self, decide: Decide) -> Snapshot:
         """As in Catalog; CatalogUnavailable is raised after about ``change_seconds``, and says so
-        where the outcome is not known."""
+        if the outcome is not known."""
         snapshot = await self._writer.change(decide)
         await self._leave_mark()
         return snapshot
 
     async def _leave_mark(self) -> None:
-        """Say outside of the topic that there is a catalog, once it holds something: a gateway that
-        is killed before that has lost nothing, and the next one makes the mark."""
+        """Create the topic that marks the existence of a catalog, once the catalog holds something.
+        A gateway that is killed before that loses nothing, and the next gateway creates the
+        mark."""
         if self._marked or self._admin is None:
             return
         self._marked = True
@@ -235,10 +240,10 @@ class ReplicatedCatalog:
 
 
 class Mender:
-    """Writes again entities that junk has replaced. All of it belongs to one event loop.
+    """Writes again entities that junk records have replaced. All of it belongs to one event loop.
 
-    Every process of every gateway waits a little, each for another time; the first one writes, and
-    the others find nothing left to write.
+    Every process of every gateway waits a little, each for another time; the first process writes,
+    and the others find nothing left to write.
     """
 
     def __init__(
@@ -247,7 +252,7 @@ class Mender:
         change: Callable[[Decide], Awaitable[Snapshot]],
         seconds: float = _MEND_SECONDS,
     ) -> None:
-        """``change`` commits a decision; about ``seconds`` pass between two."""
+        """``change`` commits a decision; about ``seconds`` pass between two decisions."""
         self._reader = reader
         self._change = change
         self._seconds = seconds
@@ -256,11 +261,11 @@ class Mender:
         """Records written again by this process."""
 
     def start(self) -> None:
-        """Mend from now on."""
+        """Mend damaged entities from now on."""
         self._task = asyncio.create_task(self._run(), name="catalog mender")
 
     async def stop(self) -> None:
-        """Mend no more."""
+        """Stop mending."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -301,20 +306,21 @@ class Mender:
 
 
 def mending(damage: Damage, snapshot: Snapshot, *, everything: bool = False) -> list[Change]:
-    """The next records to write so that a later reader finds what is in ``snapshot``.
+    """The next records to write so that a later reader finds the entities of ``snapshot``.
 
-    ``everything``: also where it is not known whether another gateway has what junk stands for.
+    ``everything``: also remove entities that are not in the snapshot, although another gateway may
+    have them.
     """
     changes = list(islice(damage.changes(snapshot, everything=everything), MENDED_AT_ONCE))
     if any(isinstance(change, Signing) and change.key for change in changes):
-        # That the catalog is signed is said by a decision that holds all of it.
+        # Only a decision that holds the whole catalog may set that the catalog is signed.
         return signed(snapshot, snapshot.signing)
     return changes
 
 
 def own_security(config: Config, security: BrokerSecurity) -> BrokerSecurity:
-    """The gateway's identity at brokers for its own topics: the catalog's, the audit log's, the
-    traffic log's. ``security`` is its identity for everything else, and the default here."""
+    """The gateway's identity at brokers for its own topics: those of the catalog, the audit log and
+    the traffic log. ``security`` is its identity for everything else, and the default here."""
     settings, key = config.catalog.security, (*config.key_of("catalog"), "security")
     if settings is None:
         return security
@@ -332,8 +338,8 @@ def open_catalog(
     start_seconds: float = START_SECONDS,
     anew: bool = False,
 ) -> ReplicatedCatalog:
-    """The catalog, not started yet. ``admin`` asks, and ``security`` connects, as its identity.
-    ``anew``: see :class:`ReplicatedCatalog`."""
+    """The catalog, not started yet. ``admin`` queries brokers as the catalog's identity, and
+    ``security`` connects as it. ``anew``: see :class:`ReplicatedCatalog`."""
     settings = config.catalog
     return ReplicatedCatalog(
         config.clusters[0].bootstrap_servers,

@@ -1,4 +1,4 @@
-"""One immutable state of the catalog, and who owns a flat name in it."""
+"""An immutable state of the catalog, and the owner of a flat name in it."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ class Snapshot:
     """The state of the catalog for every worker that has read it up to ``version``.
 
     ``version`` grows with every record. ``held`` has all entities, by the name of their kind and by
-    their place in it (``Kind.place``); the properties below are its parts. A new state is made by
-    :meth:`apply`, never by changing one.
+    their place in it (``Kind.place``); the properties below are its parts. A snapshot never
+    changes: :meth:`apply` makes a new one.
     """
 
     version: int = 0
@@ -93,7 +93,7 @@ class Snapshot:
         return draft.snapshot(version)
 
     def entities(self) -> Iterator[Entity]:
-        """Everything it holds, in an order in which it can be applied."""
+        """Every entity it holds, in an order in which they can be applied."""
         yield CatalogFormat(self.format)
         for kind in KINDS.values():
             if kind.entity is not CatalogFormat:
@@ -105,7 +105,8 @@ class Snapshot:
         return self.held.get(name, _NOTHING)
 
     def entity(self, key: Key) -> Entity | None:
-        """The entity under a key; None if there is none. Raises ValueError for an unknown kind."""
+        """The entity under a key, if there is such an entity. Raises ValueError for an unknown
+        kind."""
         name, identity = key
         if name == CatalogFormat.KIND:
             return CatalogFormat(self.format)
@@ -119,7 +120,7 @@ class Snapshot:
 
     def tally(self, what: str, tier: str | None) -> int:
         """How many ``namespaces``, ``ACLs``, ``links`` or ``aliases`` there are in a tier and below
-        it: an ACL is where its pattern is, a namespace in the one above it. ``""``: in the default
+        it: an ACL counts at its pattern, a namespace in the tier above it. ``""``: in the default
         namespace alone; None: in the whole catalog."""
         return self._tallies.get((what, tier), 0)
 
@@ -132,13 +133,13 @@ class Snapshot:
 
     @cached_property
     def topics(self) -> Mapping[str, TopicEntry]:
-        """The topics whose flat name does not say everything, by flat name: each is reachable by
-        the names of its entry and by no other."""
+        """The topics that have an entry, by flat name: each is reachable by the names of its entry
+        and by no other."""
         return self.of_kind(TopicEntry.KIND)
 
     @cached_property
     def links(self) -> Mapping[LogicalName, Link]:
-        """All links, by name, dangling ones too."""
+        """All links, by name, dangling links too."""
         return self.of_kind(Link.KIND)
 
     @cached_property
@@ -153,7 +154,7 @@ class Snapshot:
 
     @cached_property
     def homes(self) -> Mapping[str, str]:
-        """The home namespaces of principals."""
+        """Principal -> its home namespace."""
         homes = self.of_kind(PrincipalHome.KIND)
         return {principal: home.namespace for principal, home in homes.items()}
 
@@ -169,12 +170,12 @@ class Snapshot:
 
     @cached_property
     def seeded(self) -> frozenset[str]:
-        """The namespaces of configuration files that were made once."""
+        """The namespaces of configuration files that were created once."""
         return frozenset(self.of_kind(Seeds.KIND).get((), Seeds(frozenset())).namespaces)
 
     @cached_property
     def signing(self) -> str:
-        """The id of the key that records are signed with, or empty if they need not be."""
+        """The id of the key with which records are signed; empty in an unsigned catalog."""
         return str(self.of_kind(Signing.KIND).get((), Signing("")).key)
 
     @cached_property
@@ -190,8 +191,8 @@ class Snapshot:
     # -- namespaces -----------------------------------------------------------------------------
 
     def missing_tier(self, namespace: str) -> str | None:
-        """The outermost tier path of ``namespace`` that does not exist, or is being deleted; None
-        when all exist."""
+        """The outermost tier path of ``namespace`` that does not exist, or is being deleted, if
+        any."""
         tiers = parents(namespace)
         return next((t for t in tiers if t not in self.namespaces or t in self.deleting), None)
 
@@ -208,11 +209,11 @@ class Snapshot:
 
     def effective_configs(self, namespace: str) -> Inherited:
         """The configs that a topic in ``namespace`` inherits: key to (value, the tier it is set
-        on), the innermost tier that sets a key winning (KIP-37: Namespace Configs)."""
+        on); the innermost tier that sets a key wins (KIP-37: Namespace Configs)."""
         return self._inherited(namespace, lambda tier: tier.configs)
 
     def effective_settings(self, namespace: str) -> Inherited:
-        """The gateway's own settings that a topic in ``namespace`` inherits, likewise."""
+        """The gateway's own settings that a topic in ``namespace`` inherits, in the same shape."""
         return self._inherited(namespace, lambda tier: tier.settings)
 
     def _inherited(self, namespace: str, of: Callable[[Namespace], Mapping[str, str]]) -> Inherited:
@@ -224,12 +225,12 @@ class Snapshot:
         return effective
 
     def captured_by(self, name: LogicalName) -> str | None:
-        """The namespace whose flat names a default-namespace topic would fold into, if any: Kafka
-        rejects a topic whose name equals another's once ``.`` and ``_`` are folded."""
+        """The namespace into whose flat names a default-namespace topic would fold, if any, because
+        Kafka rejects a topic whose name equals another's once ``.`` and ``_`` are folded."""
         return None if name.namespace else self.folds_into(name.topic)
 
     def folds_into(self, flat: str) -> str | None:
-        """The namespace whose flat names begin, after folding, as this one does, if any."""
+        """The namespace whose flat names begin, after folding, as this flat name does, if any."""
         folded = fold(flat)
         at = folded.find(_FOLDED_END)
         while at > 0:
@@ -242,7 +243,8 @@ class Snapshot:
     # -- topics ---------------------------------------------------------------------------------
 
     def owner(self, flat: str) -> LogicalName:
-        """The logical name of a flat name: by entry, else by spelling, else the default one's."""
+        """The logical name of a flat name: by its entry, else by its spelling, else in the default
+        namespace."""
         held = self.topics.get(flat)
         return held.name if held is not None else self.spelled(flat)
 
@@ -254,11 +256,11 @@ class Snapshot:
         return LogicalName("", text)
 
     def flat_of(self, name: LogicalName) -> str | None:
-        """The flat name under which a topic of an existing namespace is, or would be, stored; for
-        a link that of the topic it leads to.
+        """The flat name under which a topic of an existing namespace is, or would be, stored; for a
+        link, that of the topic it leads to.
 
-        None when another logical name holds its natural flat name: there is no such topic, and a
-        new one needs a fresh flat name; and None for a link that leads nowhere. Raises
+        None if another logical name holds its natural flat name: there is no such topic, and a new
+        topic needs a fresh flat name; and None for a link that leads nowhere. Raises
         :class:`gateway.names.InvalidName`.
         """
         found = self._leads_to(name)
@@ -268,13 +270,13 @@ class Snapshot:
         return None if flat in self.topics or name in self.links else flat
 
     def entry_of(self, name: LogicalName) -> TopicEntry | None:
-        """The entry that a logical name reaches, by its name, an alias or a link; None if it has
-        none."""
+        """The entry that a logical name reaches, by its name, an alias or a link, if any."""
         flat = self._leads_to(name)
         return None if flat is None else self.topics[flat]
 
     def _leads_to(self, name: LogicalName) -> str | None:
-        """The flat name that a name reaches by an entry or, if none has that name, by a link."""
+        """The flat name that a name reaches by an entry or, if no entry has that name, by a
+        link."""
         found = self._by_name.get(name)
         if found is None and name in self.links:
             link = self.links[name]
@@ -282,17 +284,17 @@ class Snapshot:
         return found
 
     def links_of(self, flat: str) -> tuple[LogicalName, ...]:
-        """The links that lead to a topic, sorted, by its flat name."""
+        """The links that lead to a topic, by its flat name, sorted."""
         return self._links_of.get(flat, ())
 
     def link_under(self, topic_id: bytes) -> LogicalName | None:
-        """The link that clients know by a topic id; None if that is no link's."""
+        """The link that clients know by a topic id, if it is a link's id."""
         found = self._by_id.get(topic_id)
         return None if found is None or found[1] not in self.links else found[1]
 
     def default_names(self) -> Iterator[LogicalName]:
-        """The names in the default namespace that reach a topic by its entry, aliases and links
-        too, also links that lead nowhere."""
+        """The names in the default namespace that reach a topic by an entry or a link, and the
+        links there that lead nowhere."""
         names = self._by_name.keys() | self.links.keys() if self.links else self._by_name
         return (name for name in names if not name.namespace)
 
@@ -302,7 +304,7 @@ class Snapshot:
         return bool(self._by_id)
 
     def by_topic_id(self, topic_id: bytes) -> tuple[str, LogicalName] | None:
-        """The flat name, and the logical one, that go with a virtual topic id."""
+        """The flat name and the logical name that go with a virtual topic id."""
         return self._by_id.get(topic_id)
 
 
@@ -310,13 +312,13 @@ _Key = TypeVar("_Key")
 
 
 def differing(before: Mapping[_Key, object], now: Mapping[_Key, object]) -> list[_Key]:
-    """The keys that do not hold the same object in both."""
+    """The keys that do not hold the same object in both mappings."""
     changed = [key for key, value in now.items() if before.get(key) is not value]
     return changed + [key for key in before if key not in now]
 
 
 class _Draft:
-    """A snapshot in the making: what changes is copied once, the rest is shared."""
+    """A snapshot in the making: the mappings that change are copied once, the rest is shared."""
 
     def __init__(self, base: Snapshot) -> None:
         self._base = base

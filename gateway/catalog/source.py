@@ -15,14 +15,14 @@ from gateway.counts import Row
 from protocol.pausing import paced
 
 Decide = Callable[[Snapshot], Sequence[Change]]
-"""The changes of a decision, given the state it is made on: it may be called several times, and
-only its last result counts. It rejects by raising; nothing is written then."""
+"""A function from the newest state to the changes of a decision: it may be called several times,
+and only its last result counts. It rejects by raising; then nothing is written."""
 
 
 class CatalogUnavailable(ConnectionError):
     """The catalog cannot be read or written now; the text is a sentence for the client.
 
-    It is an OSError, as a broker that cannot be reached is.
+    It is an OSError, like the error for a broker that cannot be reached.
     """
 
 
@@ -31,7 +31,7 @@ class Catalog(Protocol):
 
     @property
     def snapshot(self) -> Snapshot:
-        """The newest state this process has read."""
+        """The newest state that this process has read."""
         ...
 
     @property
@@ -44,22 +44,23 @@ class Catalog(Protocol):
         ...
 
     async def refresh(self) -> None:
-        """Read to the end once more, so that "does not exist" is said of what is known now;
-        requested by many at once, it is done once. Raises CatalogUnavailable."""
+        """Read to the end once more, so that "does not exist" holds for the log as of now;
+        simultaneous calls share a single read. Raises CatalogUnavailable."""
         ...
 
     async def change(self, decide: Decide) -> Snapshot:
-        """Commit what ``decide`` says of the newest state, with no other writer in between.
+        """Commit the changes that ``decide`` returns for the newest state, with no other writer in
+        between.
 
-        Several changes are one decision: all of them are seen, or none. Returns the snapshot,
-        read back, that holds them. Raises what ``decide`` raises, and
-        :class:`CatalogUnavailable` when nothing can be written now.
+        Several changes are a single decision, which readers see as a whole or not at all. Returns
+        the snapshot, read back, that holds them. Raises the exceptions of ``decide``, and
+        :class:`CatalogUnavailable` if nothing can be written now.
         """
         ...
 
 
 class CheckedCatalog(Catalog, Protocol):
-    """A catalog that says how its log was found."""
+    """A catalog that reports the condition of its log."""
 
     @property
     def skipped(self) -> int:
@@ -68,32 +69,32 @@ class CheckedCatalog(Catalog, Protocol):
 
     @property
     def damaged(self) -> int:
-        """The number of entities not in its log as they should be: junk stands in their place, or
-        they were missing when it was read from its beginning."""
+        """The number of entities that are not in the log as they should be: junk stands in their
+        place, or they were missing when the log was read from its beginning."""
         ...
 
     async def mend(self) -> int:
-        """Write again, or remove, every entity that junk stands for, as no other gateway has more;
-        returns the number of records. Raises CatalogUnavailable."""
+        """Write again, or remove, every entity that junk has replaced, as if no other gateway had a
+        newer state; returns the number of records. Raises CatalogUnavailable."""
         ...
 
 
 class OwnedCatalog(CheckedCatalog, Protocol):
-    """A catalog as whoever started it sees it."""
+    """A catalog as seen by the process that started it."""
 
     @property
     def validity(self) -> Validity:
-        """Until when it is fresh, if nothing more is read."""
+        """The time until which it is fresh without a further read."""
         ...
 
     @property
     def lost(self) -> bool:
-        """True while its log is not there, or is empty, and was there before."""
+        """True while its log is missing, or is empty, and was there before."""
         ...
 
     @property
     def position(self) -> int:
-        """The offset of the next record of its log; all before it are in the snapshot."""
+        """The offset of the next record of its log; all records before it are in the snapshot."""
         ...
 
     @property
@@ -106,9 +107,9 @@ class OwnedCatalog(CheckedCatalog, Protocol):
         ...
 
     def prepare(self, preparing: Callable[[Snapshot], None]) -> None:
-        """Call ``preparing``, in slices, with each snapshot before it becomes ``snapshot``: what
-        subscribers have to do then must be short, and part of it may be done before. It may be
-        called with a snapshot that never does."""
+        """Call ``preparing``, in slices, with each snapshot before it becomes ``snapshot``, because
+        the work of subscribers at that time must be short, and part of it may be done before.
+        ``preparing`` may be called with a snapshot that never becomes ``snapshot``."""
         ...
 
     async def start(self) -> None:
@@ -122,11 +123,12 @@ class OwnedCatalog(CheckedCatalog, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """One entity that a decision of this process has changed, made or removed.
+    """An entity that a decision of this process has changed, created or removed.
 
-    ``before`` and ``after`` are its states, None where it did not exist. ``version`` is the
-    catalog's after it. ``certain``: it is known to be written; False: the cluster was lost before
-    it said so, and nobody was there to wait until it could be asked.
+    - ``before``, ``after``: its states; None where it did not exist.
+    - ``version``: the catalog's version after the change.
+    - ``certain``: the change is known to be written; False if the cluster was lost before it
+      responded, and no caller waited for the outcome.
     """
 
     actor: Actor
@@ -138,12 +140,12 @@ class Committed:
 
 
 Observer: TypeAlias = Callable[[Sequence[Committed]], None]
-"""Called with each transaction once, in slices, so it may have pause points. Belongs to the
+"""Called once with each transaction, in slices, so it may have pause points. Belongs to the
 writer's event loop, and must not wait."""
 
 
 def committed(actor: Actor, state: Snapshot, changes: Sequence[Change]) -> Iterator[Committed]:
-    """The entities that a decision on ``state`` changes, without those written as they were."""
+    """The entities that a decision on ``state`` changes, without entities written as they were."""
     seen: dict[Key, Entity | None] = {}
     for version, change in paced(enumerate(changes, state.version + 1)):
         key = key_of(change)
@@ -157,10 +159,11 @@ def committed(actor: Actor, state: Snapshot, changes: Sequence[Change]) -> Itera
 class Actor:
     """A client whose request is served, or the gateway itself.
 
-    ``principal`` is ``User:alice``; the gateway's own are ``gateway``, ``gateway:`` and the kind of
-    a background task, and ``operator:`` and the login of who runs a command. ``address`` is
-    ``host:port`` of the client; ``api`` Kafka's name of the request, or the command. All but
-    ``principal`` may be empty.
+    - ``principal``: ``User:alice``; for the gateway's own changes ``gateway``, ``gateway:`` and the
+      kind of a background task, or ``operator:`` and the login of the operator who runs a command.
+    - ``address``: ``host:port`` of the client, or empty.
+    - ``listener``, ``client_id``: of the client's connection, or empty.
+    - ``api``: Kafka's name of the request, or the command, or empty.
     """
 
     principal: str
@@ -171,6 +174,6 @@ class Actor:
 
 
 GATEWAY: Final = Actor("gateway")
-"""The actor of changes that no client or operator requested: a gateway that registers."""
+"""The actor of changes that no client or operator requested, such as a gateway's registration."""
 
 ACTOR: Final[ContextVar[Actor]] = ContextVar("ACTOR", default=GATEWAY)

@@ -1,6 +1,6 @@
 """Tallies: how many namespaces, ACLs, links and aliases each tier of the tree holds.
 
-A snapshot keeps them from one state to the next, so that a limit is compared with one number and
+A snapshot keeps them from one state to the next, so that a limit is compared with a number and
 nothing is counted anew.
 """
 
@@ -27,25 +27,25 @@ from gateway.names import DELIMITER, parents
 from protocol.pausing import paced
 
 TALLIED: Final = frozenset({Namespace.KIND, ResourceAcls.KIND, Link.KIND, TopicEntry.KIND})
-"""The kinds of entities that hold any of these."""
+"""The kinds of entities that add to a tally."""
 
 
 Tally: TypeAlias = tuple[str, str | None]
-"""What is counted (``namespaces``, ``ACLs``, ``links`` or ``aliases``), and the tier with all below
-it (``""``: the default namespace alone, None: everything)."""
+"""The name of a count (``namespaces``, ``ACLs``, ``links`` or ``aliases``), and the tier with
+everything below it (``""``: the default namespace alone, None: everything)."""
 
 
 class Places(Protocol):
-    """Whatever has the entities of the catalog by their keys: a snapshot, which imports this module
-    because it keeps tallies."""
+    """A lookup of the catalog's entities by key: a snapshot, which imports this module because it
+    keeps tallies."""
 
     def entity(self, key: Key) -> Entity | None: ...
 
 
 def contents(entity: Entity | None) -> Iterator[tuple[str, str | None, int]]:
-    """What an entity adds to a namespace and all above it: what, the namespace, how many. A
-    namespace counts in the one above it (None for an outermost one, which is in no other), an
-    alias in the one that its name is in."""
+    """The counts that an entity adds to a namespace and every tier above: count's name, namespace,
+    number. A namespace counts in the tier above it (None if it is outermost), an alias in the
+    namespace of its name."""
     match entity:
         case Namespace(path=path):
             yield "namespaces", path.rpartition(DELIMITER)[0] or None, 1
@@ -60,12 +60,12 @@ def contents(entity: Entity | None) -> Iterator[tuple[str, str | None, int]]:
 
 @lru_cache(maxsize=10_000)
 def tiers_with(namespace: str | None) -> tuple[str | None, ...]:
-    """The tiers whose tallies have what is in a namespace."""
+    """The tiers whose tallies include a namespace."""
     return (None,) if namespace is None else (None, *(parents(namespace) or [""]))
 
 
 def tally_difference(before: Entity | None, now: Entity | None) -> list[tuple[Tally, int]]:
-    """By how much tallies grow as an entity takes the place of another."""
+    """By how much each tally grows if an entity takes the place of another."""
     grown: dict[tuple[str, str | None], int] = {}
     for what, namespace, count in contents(before):
         grown[what, namespace] = grown.get((what, namespace), 0) - count
@@ -81,7 +81,7 @@ def tally_difference(before: Entity | None, now: Entity | None) -> list[tuple[Ta
 
 class Grown:
     """By how much tallies grow by changes of the catalog, one after the other; ``namespaces`` are
-    those that anything comes to."""
+    the namespaces that gain an entity."""
 
     def __init__(self, places: Places, changes: Iterable[Change] = ()) -> None:
         self.namespaces: dict[str, None] = {}
@@ -92,7 +92,7 @@ class Grown:
             self.add(change)
 
     def add(self, change: Change) -> None:
-        """Count one more change."""
+        """Count a further change."""
         key = key_of(change)
         if key[0] not in TALLIED:
             return
@@ -102,13 +102,13 @@ class Grown:
         self.exchange(before, now)
 
     def exchange(self, before: Entity | None, now: Entity | None) -> None:
-        """Count one entity in place of another, if no other change is of the same one."""
+        """Count an entity in place of another, if no other change is of the same entity."""
         for tally, more in tally_difference(before, now):
             self._tallies[tally] += more
         self.namespaces |= dict.fromkeys(namespace or "" for _, namespace, _ in contents(now))
 
     def tally(self, what: str, tier: str | None) -> int:
-        """By how much there are more in a tier and below it; see ``Snapshot.tally``."""
+        """By how much a tally grows in a tier and below it; see ``Snapshot.tally``."""
         return self._tallies[what, tier]
 
 

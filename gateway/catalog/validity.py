@@ -1,4 +1,4 @@
-"""Until when a process may decide by what it knows of the catalog."""
+"""The time until which a process may decide by its snapshot of the catalog."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable
 
 
 class Validity:
-    """Until when a process may decide by what it knows of the catalog; read for every request.
+    """The time until which a process may decide by its snapshot; read for every request.
 
-    A process that was stopped goes on with what lies in its sockets before it runs its timers, so
-    the time itself has to be looked at. ``until`` is in seconds of ``monotonic``; with ``inf``
-    there is nothing to end. Whoever finds it in the past calls ``end``, which tells the subscribers
-    of the catalog that it is not fresh any more.
+    A process that was stopped and goes on handles the requests in its sockets before it runs its
+    timers, so the time itself has to be compared. ``until`` is in seconds of ``monotonic``;
+    ``inf``: no end. A caller that finds it in the past calls ``end``, which notifies the catalog's
+    subscribers that the snapshot is not fresh any more.
     """
 
     __slots__ = ("end", "until")

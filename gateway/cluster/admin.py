@@ -1,7 +1,7 @@
 """Requests of the gateway's own to a cluster: it creates, deletes and configures topics.
 
-Cold path, over connections of its own. A question that changes something is sent once: whether
-it was done is not known when its connection breaks, and only its caller can tell what then.
+Cold path, over connections of its own. A request that changes something is sent once: after a
+broken connection it is not known whether it was executed, and only its caller can decide what then.
 """
 
 from __future__ import annotations
@@ -26,24 +26,25 @@ from protocol.schema import api_key_of, response_name
 _Answer = TypeVar("_Answer")
 
 MAX_CONNECTIONS: Final = 4
-"""Questions that are under way at once; more wait for their turn."""
+"""Requests in flight at the same time; more requests wait for their turn."""
 
 TURN_TIMEOUT: Final = 20.0
-"""Seconds for which a question waits for its turn."""
+"""Seconds for which a request waits for its turn."""
 
 SILENT_SECONDS: Final = 0.25
-"""Seconds after which a broker counts as silent whose answer nobody waits for any more: before that
-whoever asks may be gone for reasons of its own."""
+"""Seconds after which a broker counts as silent when a caller stops waiting for its response:
+before that, the caller may have stopped for reasons of its own."""
 
 MOST_RESTING: Final = 4
-"""Connections kept while the broker throttles them; of more, those that rest longest are closed."""
+"""Connections kept while the broker throttles them; if there are more, the longest resting are
+closed."""
 
 ASK_TIMEOUT: Final = 35.0
-"""Seconds for one answer: more than the 30 s that admin clients give a broker by default."""
+"""Seconds for a response: more than the 30 s that admin clients give a broker by default."""
 
 
 _KEY_AND_VERSION: Final = (4, 6)
-"""Where both begin in a request frame."""
+"""The positions of the API key and the version in a request frame."""
 
 
 Ready = Callable[[BrokerConnection], Awaitable[None]]
@@ -51,14 +52,15 @@ Ready = Callable[[BrokerConnection], Awaitable[None]]
 
 
 class Answered(NamedTuple, Generic[_Answer]):
-    """An answer, and for how long the broker throttles the connection that it came over."""
+    """A response, and for how long the broker throttles the connection that it came over."""
 
     answer: _Answer
     throttle_ms: int
 
 
 class BrokerAdmin:
-    """Asks the cluster's controller, or whoever forwards to it. All of it belongs to one loop."""
+    """Sends requests to the cluster's controller, or to a broker that forwards to it. All of it
+    belongs to one event loop."""
 
     def __init__(
         self,
@@ -68,8 +70,8 @@ class BrokerAdmin:
         security: BrokerSecurity | None = None,
         most: int = MAX_CONNECTIONS,
     ) -> None:
-        """``security`` is who it asks as; None: as the cluster is asked for everything else.
-        ``most`` questions are under way at once; more wait for their turn."""
+        """``security`` is the identity of its requests; None: the cluster's own. ``most`` requests
+        are in flight at the same time; more requests wait for their turn."""
         self.cluster = cluster
         self._most = most
         self._security = security or cluster.security
@@ -78,10 +80,10 @@ class BrokerAdmin:
         self._turns = asyncio.Semaphore(most)
 
     async def ask(self, request: Request, *, changes: bool = True) -> Any:
-        """The response entity to one request, in the newest version both sides know.
+        """The response entity to a request, in the newest version that both sides know.
 
-        A question that ``changes`` nothing is asked again elsewhere when its
-        broker is lost. Raises ClusterUnreachable, and ProtocolError for an unwritable request.
+        If the broker is lost, a request that ``changes`` nothing is sent again to another broker.
+        Raises ClusterUnreachable, and ProtocolError for an unwritable request.
         """
         answer, _ = await self._ask_some(lambda at: _ask(at, request, changes))
         return answer
@@ -89,11 +91,11 @@ class BrokerAdmin:
     async def ask_at(
         self, address: tuple[str, int], request: Request, *, within: float | None = None
     ) -> Any:
-        """The response entity of the broker at this address, and of no other: what a coordinator
-        is asked. Raises ClusterUnreachable, and ProtocolError for an unwritable request.
+        """The response entity of the broker at this address, and of no other, as coordinators need.
+        Raises ClusterUnreachable, and ProtocolError for an unwritable request.
 
-        A broker that has not answered ``within`` so many seconds is given up. The time until the
-        question has its turn does not count: that is not the broker's.
+        A broker that has not responded ``within`` so many seconds is given up. The time before the
+        request has its turn does not count, as the broker does not cause it.
         """
         link = ClusterLink(
             self.cluster.name,
@@ -118,7 +120,7 @@ class BrokerAdmin:
 
     async def forward(self, request: bytes, *, changes: bool, ready: Ready) -> bytes:
         """The response frame to a client's request frame, sent as soon as the connection is
-        ``ready``; raises what that raises, otherwise as :meth:`ask`."""
+        ``ready``; raises the exceptions of ``ready``, otherwise as :meth:`ask`."""
         answer, _ = await self._ask_some(lambda at: _forward(at, request, changes, ready))
         return answer
 
@@ -133,7 +135,7 @@ class BrokerAdmin:
             link.know(self._in_order())
             answer = await link.ask(question)
             if isinstance(answer, BrokerError):
-                link.close()  # the connection is gone; it is not to be asked again
+                link.close()  # the connection is gone; the request is not to be sent again
             elif answer.throttle_ms:
                 link.rest(answer.throttle_ms)
         except asyncio.CancelledError:
@@ -163,8 +165,8 @@ class BrokerAdmin:
             self._free.pop().close()
 
     def _take_link(self) -> ClusterLink:
-        """The connection used last, or a new one. One that a broker throttles rests: whoever is
-        next is not the client whose requests were too many."""
+        """The connection used last, or a new connection. A connection that a broker throttles
+        rests: the next client is not the client that sent too many requests."""
         resting = [link for link in self._free if link.rests]
         ready = [link for link in self._free if not link.rests]
         for link in resting[:-MOST_RESTING]:
@@ -183,14 +185,15 @@ class BrokerAdmin:
         )
 
     def _leave_silent(self, link: ClusterLink) -> None:
-        """Close a connection to a broker that others have waited for in vain: it is asked last."""
+        """Close a connection to a broker that lately left others without a response, so that it is
+        tried last."""
         silent = link.address is not None and self.cluster.lately_failed(link.address)
         if silent and len(self.cluster.brokers) > 1:
             link.close()
 
     def _in_order(self) -> list[tuple[str, int]]:
-        """The brokers, the controller first: before KRaft no other one makes topics. Those that
-        failed lately are the last."""
+        """The brokers, the controller first, because before KRaft no other broker creates topics.
+        Brokers that failed lately are last."""
         cluster = self.cluster
         brokers, controller = cluster.brokers, cluster.controller_id
         failed = {node for node, address in brokers.items() if cluster.lately_failed(address)}

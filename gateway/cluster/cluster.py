@@ -1,8 +1,8 @@
 """The state of a backing cluster, kept up to date: its brokers, topics and API versions.
 
 Everything is discovered through ApiVersions and Metadata. A listing of the whole cluster is made
-every ``poll_interval`` and whenever somebody asks (``Cluster.refresh``), but never more often
-than the rate limit allows.
+every ``poll_interval`` and on request (``Cluster.refresh``), but never more often than the rate
+limit allows.
 """
 
 from __future__ import annotations
@@ -36,25 +36,27 @@ __all__ = ["Cluster", "ClusterUnreachable"]
 log = logging.getLogger(__name__)
 
 _FIRST_BACKOFF = 0.1
-# Listings take a quarter of the time at most: where they are much work, for the broker or for
-# this process, they are made less often than the rate limit alone would let them.
+# Listings take a quarter of the time at most: if they are much work, for the broker or for this
+# process, they are made less often than the rate limit alone would let them.
 _REST_PER_WORK = 4
 
 
 class Cluster:
-    """One backing cluster. All of it belongs to one event loop.
+    """A backing cluster. All of it belongs to one event loop.
 
-    ``index`` holds the topics. ``brokers`` maps node ids to (host, port) as the cluster lists
-    them, and ``racks`` to their racks; while the whole cluster is gone the last lists stay.
-    ``nodes`` is what each of them serves. ``reachable`` tells whether the last listing came
-    through, ``suspected`` whether a request has failed since (``suspect``), ``awaited`` whether a
-    broker is being waited for now, that was asked for a listing. ``listed_at`` is the loop's time
-    when the last listing that came through began; ``heard`` is what answers to clients named since.
-    ``opening_turns`` are those of clients' connections, by node id.
-    ``brokers`` is never changed but replaced.
-
-    The functions in ``on_change`` are called, without arguments, after a listing, if brokers or
-    the set of topic names differ from when they were called last.
+    - ``index``: the topics.
+    - ``brokers``: node id -> (host, port) as the cluster lists it; replaced, never changed. While
+      the whole cluster is gone, the last list stays, as do the ``racks``.
+    - ``racks``: node id -> the broker's rack.
+    - ``nodes``: the API versions and features that each broker serves.
+    - ``reachable``: the last listing succeeded.
+    - ``suspected``: a request has failed since (``suspect``).
+    - ``awaited``: a broker's response to a listing's request is being awaited now.
+    - ``listed_at``: the loop's time at which the last successful listing began.
+    - ``heard``: the brokers that responses to clients have named since.
+    - ``opening_turns``: the turns of clients' new connections, by node id.
+    - ``on_change``: functions that are called, without arguments, after a listing, if brokers or
+      the set of topic names differ from the last call.
     """
 
     def __init__(
@@ -71,11 +73,16 @@ class Cluster:
         turns: Turns | None = None,
         watches: bool = False,
     ) -> None:
-        """``name`` is the configuration's; ``security`` is how its brokers are connected to, for
-        everyone who does. All times are seconds; ``request_timeout`` is for
-        each step with one broker (connecting, ApiVersions, Metadata), ``settle_time`` is
-        TopicIndex's. ``turns`` are those that the reading of long listings takes. If it
-        ``watches``, each broker is asked what it serves; else only those that give listings."""
+        """Set up the state of a cluster; :meth:`start` connects. All times are seconds.
+
+        - ``name``: the cluster's name in the configuration.
+        - ``security``: how every part of the gateway connects to the cluster's brokers.
+        - ``request_timeout``: for each step with a broker (connecting, ApiVersions, Metadata).
+        - ``settle_time``: of the TopicIndex.
+        - ``turns``: the turns that the reading of long listings takes.
+        - ``watches``: request ApiVersions from each broker, not only from brokers that give
+          listings.
+        """
         if not bootstrap_servers:
             raise ValueError(f"cluster {name!r} has no bootstrap servers")
         self.name = name
@@ -119,14 +126,14 @@ class Cluster:
 
     @property
     def started(self) -> bool:
-        """Whether ``start`` has been done."""
+        """Whether ``start`` has completed."""
         return self._task is not None
 
     async def start(self) -> None:
-        """Makes the first listing, and keeps listing from then on.
+        """Make the first listing, and keep listing from then on.
 
         A cluster that is still starting up is waited for: after ``start_timeout`` no new try is
-        made and ClusterUnreachable is raised. Every address is tried at least once.
+        made, and ClusterUnreachable is raised. Every address is tried at least once.
         """
         deadline = _now() + self._start_timeout
         while (failure := await self._try_to_list()) is not None:
@@ -139,7 +146,7 @@ class Cluster:
         self._task = asyncio.create_task(self._keep_listing(), name=f"cluster {self.name}")
 
     async def stop(self) -> None:
-        """Ends the listing and the connection; whoever waits gets ClusterUnreachable."""
+        """End the listing and the connection; waiting callers get ClusterUnreachable."""
         task, self._task = self._task, None
         if task is not None:
             task.cancel()
@@ -158,13 +165,13 @@ class Cluster:
 
     @property
     def served(self) -> Any:
-        """The ApiVersionsResponse of a broker that served what all known ones do, or None if none
-        has been asked yet."""
+        """The ApiVersionsResponse of a broker that serves the versions that all known brokers
+        serve; None before the first response."""
         return self.nodes.by_all().response
 
     def versions_of(self, node_id: int | None) -> Ranges:
-        """The (lowest, highest) version that a broker serves, by API key; that all known brokers
-        serve if this one is not known, or may be any (None)."""
+        """The (lowest, highest) version that a broker serves, by API key; for an unknown broker, or
+        any broker (None), the versions that all known brokers serve."""
         return self.nodes.by(node_id).ranges
 
     def served_by(self, node_id: int | None) -> Any:
@@ -172,22 +179,22 @@ class Cluster:
         return self.nodes.by(node_id).response
 
     async def refresh(self) -> None:
-        """Returns when a listing is in that was asked for after this call.
+        """Return when a listing is in that was requested after this call.
 
-        One that is under way does not count, as it may not show what the caller has just heard
-        of; all who come meanwhile share the next one. Raises ClusterUnreachable; at once if the
-        cluster is known to be unreachable, as it is tried again and again anyway.
+        A listing in progress does not count, because it may lack the change that the caller has
+        just heard of; all callers meanwhile share the next listing. Raises ClusterUnreachable; at
+        once if the cluster is known to be unreachable, as it is tried again and again anyway.
         """
         if self._task is None or self._failure is not None:
             raise self._failure or ClusterUnreachable(self.name, "the gateway has not asked it yet")
         if self._waiting is None:
             self._waiting = asyncio.get_running_loop().create_future()
         self._asked.set()
-        # One caller that is cancelled must not cancel what the others wait for.
+        # A caller that is cancelled must not cancel the future of the other callers.
         await asyncio.shield(self._waiting)
 
     def any_broker(self) -> tuple[int, str, int]:
-        """(node id, host, port) of each broker in turn, for connections that may go to any.
+        """(node id, host, port) of each broker in turn, for connections that may go to any broker.
 
         Brokers that lately rejected a connection are left out while there are others. Raises
         ClusterUnreachable if no broker is known.
@@ -201,21 +208,21 @@ class Cluster:
         return (node, *self.brokers[node])
 
     def suspect(self) -> None:
-        """A request to this cluster has failed: list it soon."""
+        """Note that a request to this cluster has failed, so that it is listed soon."""
         self.suspected = True
         self._asked.set()
 
     @property
     def answers(self) -> bool:
-        """Whether a request may be answered soon: the last listing came through, and since then
-        not every broker has been given up."""
+        """Whether a request is likely to get a response soon: the last listing succeeded, and since
+        then not every broker has been given up."""
         if not self.reachable or not self.suspected:
             return self.reachable
         others = self.brokers.values() if len(self.brokers) > 1 else ()
         return not all(map(self.lately_failed, others))
 
     def note_silent(self, address: Address) -> None:
-        """Whoever waited for a broker at this address has given up: prefer others for a while."""
+        """Prefer other brokers for a while: a caller has given up waiting for this address."""
         self._link.note_failure(address)
 
     def lately_failed(self, address: Address) -> bool:
@@ -223,16 +230,18 @@ class Cluster:
         return self._link.lately_failed(address)
 
     def report_connect_failure(self, node_id: int) -> None:
-        """A connection to this broker failed: prefer others for a while, and look what is new."""
+        """Prefer other brokers for a while, and list the cluster: a connection to this broker
+        failed."""
         address = self.brokers.get(node_id)
         if address is not None:
             self._link.note_failure(address)
             self._asked.set()
 
     def hear(self, node_id: int, host: str, port: int) -> None:
-        """A broker's answer to a client names this broker. One that the last listing does not have
-        there is new, back, or has moved: list the cluster now, as the client may connect next.
-        What a listing has contradicted is not listed again for that, for ``poll_interval``."""
+        """Note that a response to a client names this broker. If the last listing lacks it at this
+        address, the broker is new, back, or has moved: the cluster is listed now, because the
+        client may connect next. After a listing that contradicted the response, the cluster is not
+        listed again for it, for ``poll_interval``."""
         address = (host, port)
         if self.brokers.get(node_id) == address or not is_address(host, port):
             return
@@ -242,7 +251,7 @@ class Cluster:
     async def _keep_listing(self) -> None:
         while True:
             await self._wait_for_turn()
-            # Who asks from here on wants the next listing, not this one.
+            # A caller from here on wants the next listing, not this listing.
             waiting = self._take_waiting()
             try:
                 failure = await self._try_to_list()
@@ -254,9 +263,9 @@ class Cluster:
                 _answer(self._take_waiting(), failure)
 
     async def _wait_for_turn(self) -> None:
-        """Waits until a listing is due or asked for, and for the rate limit then.
+        """Wait until a listing is due or requested, and then for the rate limit.
 
-        A cluster that does not answer is tried after a back-off that nobody can hurry.
+        If the cluster does not respond, it is tried after a back-off that no request shortens.
         """
         if self._failure is not None:
             await asyncio.sleep(self._backoff())
@@ -270,12 +279,12 @@ class Cluster:
         self._asked.clear()
 
     async def _try_to_list(self) -> ClusterUnreachable | None:
-        """One listing, from whoever gives it; returns why there is none."""
+        """Make a listing, from the first broker that gives it; returns the failure, if any."""
         try:
             await self._link.ask(self._list)
         except ClusterUnreachable as failure:
             self._set_failure(failure)
-        # A defect here must not end the listing for good, with everyone waiting for it.
+        # A defect here must not end the listing for good, with callers still waiting.
         except Exception as error:
             log.exception("listing cluster %r failed", self.name)
             self._set_failure(ClusterUnreachable(self.name, f"listing it failed: {error!r}"))
@@ -312,15 +321,16 @@ class Cluster:
         self.heard.compare(named, listing.brokers)
         self.listed_at = began
         self._learn(connection)
-        # Only work puts the next listing off. What a broker takes to answer is its work as far as
-        # it takes that again and again: one that was stopped has not worked meanwhile. Work of
-        # this process is its CPU time, for the same reason.
+        # Only work puts the next listing off. A broker's response time counts as work as far as it
+        # is needed each time: a broker that was stopped has not worked meanwhile. Work of this
+        # process is its CPU time, for the same reason.
         work = min(waited, self._waited) + thread_time() - worked
         self._waited = waited
         self._not_before = began + max(self._min_refresh_interval, _REST_PER_WORK * work)
 
     def _check(self, listing: Listing) -> None:
-        """Rejects what cannot be this cluster, or is a broker that knows nothing yet."""
+        """Reject a listing of another cluster, or of a broker that does not know the cluster
+        yet."""
         if not listing.brokers:
             raise BrokerError("lists no brokers")
         if self.cluster_id is not None and listing.cluster_id != self.cluster_id:
@@ -341,7 +351,8 @@ class Cluster:
         self._link.know(brokers.values())
 
     def _learn(self, connection: BrokerConnection) -> None:
-        """Note what the broker serves that gave the listing; each of them, if they are watched."""
+        """Note the API versions of the broker that gave the listing; if brokers are watched, watch
+        the listed brokers, each for its own."""
         self.nodes.learn_of_any(connection.served)
         if self._watch is not None:
             self._watch.see(self.brokers)
@@ -352,7 +363,7 @@ class Cluster:
                 self.nodes.learn(node_id, connection.served)
 
     def _set_failure(self, failure: ClusterUnreachable | None) -> None:
-        """Notes how the last try went; only a change is logged."""
+        """Note the outcome of the last try; only a change is logged."""
         if failure is None:
             if self._failures:
                 log.info("cluster %r answers again", self.name)
@@ -366,7 +377,8 @@ class Cluster:
         self._failure = failure
 
     def _announce(self) -> None:
-        """Calls ``on_change`` if something is new, learnt and forgotten names included."""
+        """Call ``on_change`` after a change of brokers or topic names, learnt and forgotten names
+        included."""
         brokers, version = self._announced
         if brokers is self.brokers and version == self.index.version:
             return
@@ -394,11 +406,11 @@ def _answer(waiting: asyncio.Future[None] | None, failure: ClusterUnreachable | 
         waiting.set_result(None)
     else:
         waiting.set_exception(failure)
-        waiting.exception()  # it is no news that nobody waits any more
+        waiting.exception()  # mark it retrieved: the callers may have stopped waiting
 
 
 def _jitter() -> float:
-    """Keeps gateways and workers from asking all at the same moment."""
+    """Jitter that keeps gateways and workers from sending requests all at the same moment."""
     return random.uniform(0.75, 1.25)  # noqa: S311 - nothing secret
 
 

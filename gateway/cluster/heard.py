@@ -1,9 +1,9 @@
-"""Brokers that answers to clients name, and the last listing does not have there.
+"""Brokers that responses to clients name, while the last listing lacks them at that address.
 
-Brokers name one that is new, back or has moved before the gateway lists it. Some name what no
-listing will ever have: brokers that are fenced (DescribeCluster v2), that left a moment ago, or
-at addresses of another listener. What a listing has contradicted is not heard for a while.
-Pure: the caller tells the time, in seconds.
+Brokers name a broker that is new, back or has moved before the gateway lists it. Some responses
+name brokers that no listing will ever have: brokers that are fenced (DescribeCluster v2), that left
+a moment ago, or at addresses of another listener. A broker that a listing has contradicted is not
+heard for a while. Pure: the caller passes the time, in seconds.
 """
 
 from __future__ import annotations
@@ -14,22 +14,23 @@ from typing import Final, NamedTuple
 from gateway.cluster.listing import Address
 
 MOST_CONTRADICTED: Final = 16
-"""While so many brokers are contradicted no other is heard: answers that always name new ones cost
-as many listings at most in the time for which one is not heard."""
+"""While so many brokers are contradicted, no other broker is heard: responses that always name new
+brokers cause as many listings at most in the time for which a broker is not heard."""
 
 MOST_HEARD: Final = 1024
-"""Brokers kept between two listings: an answer may name any number."""
+"""Brokers kept between two listings: a response may name any number."""
 
 
 class Named(NamedTuple):
-    """An address that an answer gave a broker, and when."""
+    """An address that a response gave a broker, and when."""
 
     address: Address
     at: float
 
 
 class HeardBrokers:
-    """Brokers that answers have named since the last listing began, and those it did not have."""
+    """Brokers that responses have named since the last listing began, and brokers that it
+    lacked."""
 
     def __init__(self, silence: float) -> None:
         """``silence`` is the time, in seconds, for which a contradicted broker is not heard."""
@@ -38,8 +39,8 @@ class HeardBrokers:
         self._contradicted: dict[int, Named] = {}
 
     def hear(self, node_id: int, address: Address, now: float) -> bool:
-        """An answer names a broker where the last listing does not have it: whether to list the
-        cluster for that."""
+        """Note that a response names a broker at an address where the last listing lacks it;
+        returns whether to list the cluster for that."""
         if self._contradicted:
             self._forget(now)
         if node_id in self._contradicted or len(self._contradicted) >= MOST_CONTRADICTED:
@@ -49,12 +50,14 @@ class HeardBrokers:
         return True
 
     def take(self) -> dict[int, Named]:
-        """A listing begins: what it may confirm. What is heard from here on waits for the next."""
+        """The brokers that a listing which begins now may confirm. Brokers heard from here on wait
+        for the next listing."""
         named, self._named = self._named, {}
         return named
 
     def compare(self, named: Mapping[int, Named], listed: Mapping[int, Address]) -> None:
-        """That listing has come: what it does not have is contradicted."""
+        """Compare the brokers of :meth:`take` with the listing, which contradicts brokers that it
+        lacks."""
         for node_id, each in named.items():
             if listed.get(node_id) == each.address:
                 self._contradicted.pop(node_id, None)
@@ -62,13 +65,13 @@ class HeardBrokers:
                 self._contradicted[node_id] = each
 
     def waiting(self, node_id: int) -> Address | None:
-        """The address that an answer has given a broker since the last listing began."""
+        """The address that a response has given a broker since the last listing began."""
         named = self._named.get(node_id)
         return None if named is None else named.address
 
     def named_at(self, node_id: int) -> float | None:
-        """When an answer named a broker that no listing has confirmed yet; None: none did, or it
-        is forgotten."""
+        """When a response named a broker that no listing has confirmed yet, unless it is
+        forgotten."""
         named = self._named.get(node_id) or self._contradicted.get(node_id)
         return None if named is None else named.at
 

@@ -1,4 +1,4 @@
-"""A way to ask "some broker" of a cluster, which moves on when the broker at hand is gone."""
+"""A connection to "some broker" of a cluster, which moves on when that broker is gone."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from gateway.cluster.listing import Address
 
 log = logging.getLogger(__name__)
 _Answer = TypeVar("_Answer")
-# How long an address that rejected a connection is left out where there are others.
+# Seconds for which an address that rejected a connection is left out while there are others.
 _AVOID_SECONDS = 5.0
 
 
 class ClusterUnreachable(ConnectionError):
-    """Nothing of a cluster answers. The text names every address tried, and why each failed.
+    """No address of a cluster responds. The text names every address tried, and why each failed.
 
-    It is an OSError, as a single broker that cannot be reached is.
+    It is an OSError, like the error of a single broker that cannot be reached.
     """
 
     def __init__(self, cluster: str, reasons: Mapping[Address, str] | str) -> None:
@@ -34,10 +34,10 @@ class ClusterUnreachable(ConnectionError):
 
 
 class ClusterLink:
-    """At most one open connection, to a broker or bootstrap server of one cluster.
+    """At most one open connection, to a broker or bootstrap server of a cluster.
 
-    It stays where it is as long as it works. Otherwise the other addresses are tried, those
-    first that have never failed or not for the longest time.
+    It stays at its broker as long as that works. Otherwise the other addresses are tried: first
+    addresses that have never failed, then by the longest time since their failure.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class ClusterLink:
         timeout: float,
         security: BrokerSecurity | None = None,
     ) -> None:
-        """``timeout``, in seconds, is for each step: connecting, and each question."""
+        """``timeout``, in seconds, is for each step: connecting, and each request."""
         self._cluster = cluster
         self._bootstrap_servers = tuple(bootstrap_servers)
         self._brokers: tuple[Address, ...] = ()
@@ -60,28 +60,27 @@ class ClusterLink:
         self._rests_until = 0.0
 
     def know(self, brokers: Collection[Address]) -> None:
-        """Sets the addresses to try before the bootstrap servers."""
+        """Set the addresses to try before the bootstrap servers."""
         self._brokers = tuple(brokers)
         known = {*self._brokers, *self._bootstrap_servers}
         self._failed_at = {a: when for a, when in self._failed_at.items() if a in known}
 
     @property
     def address(self) -> Address | None:
-        """The address that it is connected to, or was asked last where the caller was
-        cancelled."""
+        """The address of the connection, or of the last try if the caller was cancelled."""
         return self._address
 
     def rest(self, ms: int) -> None:
-        """The broker reads nothing of this connection for so long: it has throttled it."""
+        """Note that the broker throttles this connection: it reads nothing for so long."""
         self._rests_until = asyncio.get_running_loop().time() + ms / 1000
 
     @property
     def rests(self) -> bool:
-        """Whether a question on this connection would wait for the end of a throttle time."""
+        """Whether a request on this connection would wait for the end of a throttle time."""
         return asyncio.get_running_loop().time() < self._rests_until
 
     def note_failure(self, address: Address) -> None:
-        """This address did not take a connection, now."""
+        """Note that this address did not take a connection, now."""
         self._failed_at[address] = asyncio.get_running_loop().time()
 
     def lately_failed(self, address: Address) -> bool:
@@ -92,14 +91,14 @@ class ClusterLink:
         return asyncio.get_running_loop().time() - failed_at < _AVOID_SECONDS
 
     async def ask(self, question: Callable[[BrokerConnection], Awaitable[_Answer]]) -> _Answer:
-        """The answer of the first broker that gives one.
+        """The result of ``question`` with the first broker that gives any.
 
-        ``question`` says with a BrokerError that this broker's answer will not do. Raises
-        ClusterUnreachable when no address is left. One caller at a time.
+        ``question`` raises a BrokerError if this broker's response will not do. Raises
+        ClusterUnreachable if no address is left. One caller at a time.
         """
         reasons: dict[Address, str] = {}
         if self._connection is not None and not self._connection.is_open:
-            self.close()  # an idle one that the broker has ended, or will soon, is no failure
+            self.close()  # the broker has ended the idle connection, or will soon: no failure
         if self._connection is not None and self._address is not None:
             try:
                 return await question(self._connection)
@@ -120,7 +119,7 @@ class ClusterLink:
         raise ClusterUnreachable(self._cluster, reasons)
 
     def close(self) -> None:
-        """Closes the connection, if there is one; ``ask`` would open another."""
+        """Close any open connection; ``ask`` would open another."""
         if self._connection is not None:
             self._connection.close()
         self._connection = self._address = None
@@ -129,9 +128,9 @@ class ClusterLink:
     async def _first_connected(
         self, left: list[Address], reasons: dict[Address, str]
     ) -> tuple[Address, BrokerConnection] | None:
-        """A connection to the address that gives one first, of those ``left``, or None if none
-        does. Addresses that fail are not left. The next one is tried beside one that is silent, as
-        many brokers are silent at once."""
+        """A connection to the first address of ``left`` that gives one, unless all fail. Addresses
+        that fail are removed from ``left``. The next address is tried beside a silent address,
+        because many brokers are often silent at once."""
 
         def failed(address: Address, error: Exception) -> None:
             if not isinstance(error, BrokerError):

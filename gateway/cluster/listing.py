@@ -1,4 +1,4 @@
-"""The brokers and topics that one Metadata response lists.
+"""The brokers and topics that a Metadata response lists.
 
 Pure: request and response bodies in, a ``Listing`` out.
 """
@@ -19,18 +19,20 @@ Address = tuple[str, int]
 
 _FIRST_FLEXIBLE_VERSION = 9
 _CONTROLLER_BYTES = 4
-# Error codes of a topic that is not there, or has no name a topic can have.
+# Error codes of a topic that does not exist, or has no name that a topic can have.
 _NO_SUCH_TOPIC = frozenset({3, 17})
 
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A cluster as one broker knows it.
+    """A cluster as a broker knows it.
 
-    ``brokers``: node id -> (host, port) of the listener that was asked, without those that have no
-    address there. ``topics``: (flat name, 16-byte id), the id None before Metadata v10.
-    ``partitions``: how many each flat name has. ``cluster_id`` is None before v2. ``racks``: node
-    id -> rack, None if a broker has none, and before v1.
+    - ``cluster_id``: given from v2 on.
+    - ``brokers``: node id -> (host, port) of the listener that responded, without brokers that have
+      no address there.
+    - ``topics``: (flat name, 16-byte id); the id is given from Metadata v10 on.
+    - ``partitions``: flat name -> the number of its partitions.
+    - ``racks``: node id -> rack; None for a broker without rack, and before v1.
     """
 
     cluster_id: str | None
@@ -42,7 +44,7 @@ class Listing:
 
 
 def all_topics_request(version: int) -> Any:
-    """A Metadata request for every topic: a null array, which before v1 was an empty one."""
+    """A Metadata request for every topic: a null array, but an empty array before v1."""
     message = messages.message_class("MetadataRequest", version)
     if version == 0:
         return messages.build(message, topics=())
@@ -52,7 +54,7 @@ def all_topics_request(version: int) -> Any:
 
 
 def read_listing(version: int, body: bytes) -> Listing:
-    """Reads a MetadataResponse body. Raises ProtocolError if it is not one."""
+    """Read a MetadataResponse body. Raises ProtocolError if it is malformed."""
     response = messages.parse("MetadataResponse", version, body)
     there = [
         (topic.name.encode(), topic)
@@ -77,11 +79,11 @@ def read_listing(version: int, body: bytes) -> Listing:
 
 
 class ListingReader:
-    """``read_listing`` that does not read again what it has read last.
+    """``read_listing`` that does not read the last body again.
 
-    5,000 topics of 6 partitions take 30 ms to read, and most of the time nothing has changed.
-    Brokers of a KRaft cluster make up a controller for every response, any of them: that may
-    differ.
+    5,000 topics of 6 partitions take 30 ms to read, and most of the time nothing has changed. The
+    controller may differ: brokers of a KRaft cluster name any broker as the controller in each
+    response.
     """
 
     def __init__(self) -> None:
@@ -91,7 +93,7 @@ class ListingReader:
         self._listing: Listing | None = None
 
     def read(self, version: int, body: bytes) -> Listing:
-        """Reads a MetadataResponse body. Raises ProtocolError if it is not one."""
+        """Read a MetadataResponse body. Raises ProtocolError if it is malformed."""
         if self._listing is not None and version == self._version and self._is_like_last(body):
             start = len(self._before_controller)
             controller = int.from_bytes(body[start : start + _CONTROLLER_BYTES], "big", signed=True)
@@ -115,9 +117,9 @@ class ListingReader:
 
 
 def _controller_position(version: int, body: bytes, listing: Listing) -> int | None:
-    """The position of the controller id, right behind the cluster id (v2+).
+    """The position of the controller id, right after the cluster id (v2+).
 
-    None where these bytes are found elsewhere too, or there is no cluster id.
+    None if there is no cluster id, or these bytes are found elsewhere too.
     """
     if listing.cluster_id is None:
         return None

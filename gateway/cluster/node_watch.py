@@ -1,7 +1,7 @@
-"""Connections that tell what each broker serves, and when that may have changed.
+"""Connections that show which APIs each broker serves, and when that may have changed.
 
-A broker is asked for its API versions once on a connection that then stays: while it does the
-broker is the same process. No login is needed, because brokers answer ApiVersions before one.
+A broker's API versions are requested once on a connection that then stays: while it stays, the
+broker is the same process. No login is needed, because brokers respond to ApiVersions before it.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from gateway.cluster.listing import Address
 from gateway.cluster.served import ServedByNode
 
 MEETING_SECONDS: Final = 1.0
-"""Seconds for which the first listing waits for the brokers' answers."""
+"""Seconds for which the first listing waits for the brokers' responses."""
 
 FIRST_PAUSE: Final = 0.1
 LONGEST_PAUSE: Final = 1.0
 """Seconds before a broker is connected to again: the first time, and at most."""
 
 SPACING: Final = 0.002
-"""Seconds between two brokers that one listing shows for the first time: connecting is some 0.2 ms
-of work, with TLS 1 ms, and those of one moment would be one turn of the event loop."""
+"""Seconds between two brokers that a listing shows for the first time: connecting is some 0.2 ms of
+work, with TLS 1 ms, and simultaneous connections would be a single turn of the event loop."""
 
 MOST: Final = 500
-"""Connections at most: how many sockets a worker opens is not for a listing to say. Brokers beyond
-count as those of which any may be meant: they serve what all watched ones do."""
+"""Connections at most, so that a listing cannot make a worker open any number of sockets. Each
+further broker counts as unknown: it serves the versions that all watched brokers serve."""
 
 STEADY_SECONDS: Final = 10.0
-"""A connection that ends sooner counts as a failure: what closes each one at once (a limit of
-connections, a proxy before the broker) is not asked ten times a second."""
+"""A connection that ends sooner counts as a failure, so that a broker whose connections are closed
+at once (by a limit of connections, or a proxy before it) is not tried ten times a second."""
 
 
 class NodeWatch:
@@ -48,8 +48,8 @@ class NodeWatch:
         security: BrokerSecurity,
         timeout: float,
     ) -> None:
-        """``served`` takes what the brokers answer; ``ended`` is called when a broker has closed
-        its connection. ``timeout``, in seconds, is for each step with one broker."""
+        """``served`` takes the brokers' responses; ``ended`` is called when a broker closes its
+        connection. ``timeout``, in seconds, is for each step with a broker."""
         self._served = served
         self._ended = ended
         self._security = security
@@ -58,7 +58,8 @@ class NodeWatch:
         self._met: dict[int, asyncio.Event] = {}
 
     def see(self, brokers: Mapping[int, Address]) -> None:
-        """Watch these brokers from here on, and no others. One with another address is another."""
+        """Watch these brokers from here on, and no others. A broker with another address is a new
+        broker."""
         for node_id, (address, _) in list(self._tasks.items()):
             if brokers.get(node_id) != address:
                 self._leave(node_id)
@@ -73,7 +74,7 @@ class NodeWatch:
             self._tasks[node_id] = brokers[node_id], task
 
     async def met(self) -> None:
-        """Wait until each broker has been asked once, for a second at most."""
+        """Wait until each broker has responded once, for a second at most."""
         waits = [asyncio.create_task(each.wait()) for each in self._met.values()]
         if waits:
             _, late = await asyncio.wait(waits, timeout=MEETING_SECONDS)
@@ -100,7 +101,7 @@ class NodeWatch:
                 connection = await BrokerConnection.connect(
                     *address, timeout=self._timeout, security=self._security, log_in=False
                 )
-            except BrokerError:  # the listing, and clients' connections, say what is wrong
+            except BrokerError:  # the listing, and clients' connections, report the failure
                 failures += 1
             else:
                 self._served.learn(node_id, connection.served)

@@ -1,7 +1,7 @@
-"""What the brokers of one cluster serve: API versions and features, kept apart by node.
+"""The API versions and features that the brokers of a cluster serve, by node.
 
-Brokers differ while a cluster is upgraded one by one. What a node serves is that node's; where a
-node is not known, or it may be any of them, what *all* known nodes serve is safe at each.
+Brokers differ while a cluster is upgraded, node after node. Each node has its own versions; for a
+node that is not known, or may be any node, the versions that *all* known nodes serve are safe.
 Pure: ApiVersionsResponses in, ranges and ApiVersionsResponses out.
 """
 
@@ -27,10 +27,10 @@ NOTHING = Served(None, {})
 
 
 class ServedByNode:
-    """What each node of a cluster serves, as far as it has been asked.
+    """The versions that each node of a cluster serves, as far as it has responded.
 
-    A node that is in doubt may have come back with another version of Kafka: its last word counts
-    among those of all, and not as its own.
+    A node that is in doubt may have come back with another version of Kafka: its last response
+    counts for the versions of all nodes, and not as its own.
     """
 
     def __init__(self) -> None:
@@ -40,22 +40,22 @@ class ServedByNode:
         self._all: Served | None = None
 
     def learn(self, node_id: int, response: Any) -> None:
-        """A node has answered ApiVersions."""
+        """Note a node's response to ApiVersions."""
         self._doubted.discard(node_id)
         same = (one for one in self._nodes.values() if one.response == response)
         served = next(same, None)
         if served is None or self._nodes.get(node_id, served) is not served:
-            self._all = None  # a new response, or one in the place of another
+            self._all = None  # a new response, or a response in the place of another
         self._nodes[node_id] = served or _served(response)
 
     def learn_of_any(self, response: Any) -> None:
-        """Some node has answered ApiVersions, which one is not known: that counts as long as no
-        node is known."""
+        """Note a response to ApiVersions of an unknown node, which counts as long as no node is
+        known."""
         if response is not self._any.response:
             self._any = _served(response)
 
     def doubt(self, node_id: int) -> None:
-        """A node's connection has ended: it may come back upgraded, or downgraded."""
+        """Note that a node's connection has ended: it may come back upgraded, or downgraded."""
         self._doubted.add(node_id)
 
     def keep(self, node_ids: Collection[int]) -> None:
@@ -66,27 +66,30 @@ class ServedByNode:
         self._doubted.intersection_update(node_ids)
 
     def by_all(self) -> Served:
-        """What all known nodes serve; the same object until that changes."""
+        """The versions that all known nodes serve; the same object until they change."""
         if not self._nodes:
             return self._any
         if self._all is None:
-            # Nodes of one version share an object: what is compared is versions, not nodes.
+            # Nodes with the same response share an object, so that responses are compared, not
+            # nodes.
             distinct = {id(one): one.response for one in self._nodes.values()}
             self._all = _served(common([*distinct.values()]))
         return self._all
 
     def by(self, node_id: int | None) -> Served:
-        """What a node serves; what all do if it is not known, or may be any (None)."""
+        """The versions that a node serves; for an unknown node, or any (None), that all known nodes
+        serve."""
         known = None if node_id is None else self._nodes.get(node_id)
         return self.by_all() if known is None or node_id in self._doubted else known
 
 
 def common(responses: Sequence[Any]) -> Any:
-    """The ApiVersionsResponse of a node that serves what all of these do, and nothing more.
+    """The ApiVersionsResponse of a node that serves the versions that all of these serve, and no
+    more.
 
-    APIs and supported features have the versions that all serve, if there are any; finalized
-    features are those that all tell, each at its lowest level, with the lowest epoch. Features are
-    told from ApiVersions v3 on: by a node before Kafka 2.4 there are none.
+    An API or supported feature has the versions that all serve, and is left out without any.
+    Finalized features are the features in all responses, each at its lowest level, with the lowest
+    epoch. Features are in ApiVersions from v3 on, so a node before Kafka 2.4 has no features.
     """
     least = min(responses, key=lambda one: int(one.__version__))
     others = [one for one in responses if one is not least]

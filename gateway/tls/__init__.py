@@ -1,1 +1,1 @@
-"""TLS of listeners and to brokers: files, contexts, handshakes, and whom certificates name."""
+"""TLS of listeners and to brokers: files, contexts, handshakes, and certificates' principals."""

@@ -1,4 +1,4 @@
-"""The hosts that a certificate is for."""
+"""The hosts that a certificate is valid for."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def names_of(certificate: x509.Certificate) -> tuple[str, ...]:
 
 
 def covers(names: tuple[str, ...], host: str) -> bool:
-    """Whether a certificate with these names is for a host (RFC 9525, 6.3): ``*`` stands for
+    """Whether a certificate with these names is valid for a host (RFC 9525, 6.3): ``*`` stands for
     exactly one label, the first; addresses are matched as addresses."""
     plain = host.casefold().removesuffix(".")
     try:

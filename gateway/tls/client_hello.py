@@ -1,9 +1,9 @@
 """The server name in a ClientHello, read before TLS begins (RFC 8446, 4.1.2; RFC 6066, 3).
 
-OpenSSL's callback for it comes too late, and not for every name: which sessions may be resumed is
-decided by then, for a resumed one (TLS 1.2) it gets the session's name, and for a name that is not
-ASCII it is never called. So it is read here, and OpenSSL reads it again, and rejects what is
-malformed.
+OpenSSL's callback for it comes too late, and not for every name: by then it is decided which
+sessions may be resumed, for a resumed session (TLS 1.2) it gets the session's name, and if a name
+is not ASCII, it is never called. So the name is read here; OpenSSL reads it again, and rejects a
+malformed ClientHello.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ HOST_NAME: Final = 0
 
 
 class ClientHello(NamedTuple):
-    """The first bytes of a client, and the host name in them; None if there is none."""
+    """The first bytes of a client, and the host name in them, if they name a host."""
 
     data: bytes = b""
     server_name: bytes | None = None
 
 
 def read_hello(data: bytes) -> ClientHello | None:
-    """Read a ClientHello from the bytes received so far, or None if it is not complete yet.
+    """Read a ClientHello from the bytes received so far, unless it is not complete yet.
 
-    Bytes that are no ClientHello, or a malformed one, have no name: OpenSSL rejects them, and
-    knows best why.
+    If the bytes are no ClientHello, or malformed, there is no name: OpenSSL rejects them, and knows
+    the reason best.
     """
     message = bytearray()
     position = 0
@@ -79,7 +79,7 @@ def _server_name(hello: memoryview) -> bytes | None:
 
 
 def _host_name(names: memoryview) -> bytes | None:
-    """The first host name of a ServerNameList. Raises EOFError."""
+    """The first host name of a ServerNameList, if it has any. Raises EOFError."""
     while names:
         kind, names = _number(names, 1)
         name, names = _vector(names, 2)

@@ -1,8 +1,8 @@
 """TLS contexts, made of the files that the configuration names.
 
-A context is made anew whenever its files change and never altered, so that a handshake ends with
-what it began with. The gateway reads the PEM files before OpenSSL does, so that an error names the
-key, the file and the reason; OpenSSL's own errors say little ("PEM lib").
+A context is made anew if its files change, and never altered, so that a handshake ends with the
+files that it began with. The gateway reads the PEM files before OpenSSL does: OpenSSL's own errors
+say little ("PEM lib"), and the gateway's name the key, the file and the reason.
 """
 
 from __future__ import annotations
@@ -23,17 +23,19 @@ if TYPE_CHECKING:
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
-    # A type alone: at run time it would bring pydantic along, which clients do without.
+    # A type alone: at run time it would import pydantic, which clients do without.
     from gateway.config.security import ListenerTls
 
 CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
-"""Of TLS 1.2: forward secrecy and authenticated encryption alone. TLS 1.3 has nothing else."""
+"""Of TLS 1.2: only forward secrecy and authenticated encryption. TLS 1.3 has nothing else."""
 
 Admits = Callable[[str | None], bool]
-"""Whether there is such a server name here (SNI, RFC 6066); None: the client named none."""
+"""Whether this listener has such a server name (SNI, RFC 6066); None stands for a client that named
+no server."""
 
 UNRECOGNIZED_NAME: Final = bytes((21, 3, 3, 0, 2, 2, ssl.ALERT_DESCRIPTION_UNRECOGNIZED_NAME))
-"""The fatal alert, as a record (RFC 8446, 6), for a client whose TLS does not even begin."""
+"""The fatal alert, as a record (RFC 8446, 6), for a client that is rejected before its TLS
+begins."""
 
 _CLIENT_AUTH: Final = {
     "none": ssl.CERT_NONE,
@@ -50,8 +52,8 @@ HELLO: Final[ContextVar[ClientHello | None]] = ContextVar("hello", default=None)
 
 
 class TlsConnection(ssl.SSLObject):
-    """A client's TLS, with the ``server_name`` that it asked for and its ``identity`` once that is
-    known."""
+    """A client's TLS, with the ``server_name`` that it requested and, after the handshake, its
+    ``identity``."""
 
     server_name: str | None = None
     hello: ClientHello | None = None
@@ -92,13 +94,14 @@ class ServerContext(ssl.SSLContext):
 
 
 def server_context(tls: ListenerTls, admits: Admits | None = None) -> ssl.SSLContext:
-    """The context of a listener. A client that asks for a server name which ``admits`` does not
-    know gets the alert unrecognized_name. Raises TlsError."""
+    """The context of a listener. If a client requests a server name which ``admits`` rejects, it
+    gets the alert unrecognized_name. Raises TlsError."""
     context = ServerContext(ssl.PROTOCOL_TLS_SERVER)
     _harden(context)
     context.options |= ssl.OP_CIPHER_SERVER_PREFERENCE
-    # No tickets: their keys would outlive the sessions' secrecy. TLS 1.2 still resumes what the
-    # context remembers; a context made anew, or for another name, remembers nothing of it.
+    # No tickets, because their keys would outlive the sessions' secrecy. TLS 1.2 still resumes the
+    # sessions that the context remembers; a context made anew, or for another name, has no such
+    # sessions.
     context.options |= ssl.OP_NO_TICKET
     context.num_tickets = 0
     _present(context, tls.certificate, tls.key, tls.key_password)
@@ -152,7 +155,7 @@ def _harden(context: ssl.SSLContext) -> None:
     context.set_ciphers(CIPHERS)
     context.options |= ssl.OP_NO_COMPRESSION | ssl.OP_NO_RENEGOTIATION
     # Every authority in the file is trusted, as in a Java truststore; otherwise an intermediate
-    # one would count for nothing without its root.
+    # authority would count for nothing without its root.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
 
 
@@ -199,19 +202,19 @@ def _name_check(
 
 
 def _same(in_hello: bytes | None, name: str | None) -> bool:
-    """Whether OpenSSL's name is the one in the ClientHello; a resumed session's might not be."""
+    """Whether OpenSSL's name is the name in the ClientHello; a resumed session's might not be."""
     if in_hello is None or name is None:
         return in_hello is None and name is None
     return in_hello.lower().removesuffix(b".") == name.encode().lower().removesuffix(b".")
 
 
 MAX_FILE_BYTES = 4 * 1024 * 1024
-"""More than any chain or bundle of authorities has; a larger file was not meant."""
+"""More than any chain or bundle of authorities has; a larger file is a mistake."""
 
 
 class TlsError(Exception):
-    """A file or key of TLS cannot be used. ``key`` is the configuration's, ``reason`` says what is
-    wrong and what to do; neither holds a secret."""
+    """A file or key of TLS cannot be used. ``key`` is the configuration's, ``reason`` gives the
+    error and the next step; neither holds a secret."""
 
     def __init__(self, key: str, reason: str) -> None:
         self.key = key
@@ -230,7 +233,7 @@ def read_pem(key: str, path: Path) -> bytes:
 
 def read_certificates(key: str, path: Path) -> tuple[x509.Certificate, ...]:
     """Every certificate of a PEM file, in order; at least one. Raises TlsError."""
-    # Imported by the first certificate: it is large, and most listeners have none.
+    # Imported for the first certificate: it is large, and most listeners have no certificate.
     from cryptography import x509
 
     data = read_pem(key, path)
@@ -244,7 +247,7 @@ def read_certificates(key: str, path: Path) -> tuple[x509.Certificate, ...]:
 
 
 def read_password(key: str, secret: SecretSource | None) -> str | None:
-    """The password of a private key, or None if it has none. Raises TlsError."""
+    """The password of a private key, if it has any. Raises TlsError."""
     try:
         return None if secret is None else secret.read()
     except SecretError as error:
@@ -272,13 +275,13 @@ def read_private_key(key: str, path: Path, password: str | None) -> PrivateKeyTy
 def check_pair(
     key: str, path: Path, private: PrivateKeyTypes, certificate: x509.Certificate
 ) -> None:
-    """Raises TlsError for a private key that is not the certificate's."""
+    """Raise TlsError if a private key is not the certificate's."""
     if private.public_key() != certificate.public_key():
         text = f"'{path}' is not the key of the certificate; give the two that belong together"
         raise TlsError(key, text)
 
 
 def seconds_left(certificates: Sequence[x509.Certificate]) -> float:
-    """Seconds until the first of a chain's certificates expires; negative once one has."""
+    """Seconds until the first of a chain's certificates expires; negative after that."""
     now = datetime.now(UTC)
     return min((each.not_valid_after_utc - now).total_seconds() for each in certificates)

@@ -4,7 +4,7 @@ Kafka's principals of TLS clients, its mapping rules and so its ACLs are written
 which no Python library gives: the last attribute first, ``CN=alice,OU=Payments,O=Example\\, Inc.``,
 and attributes that RFC 2253 does not know as ``2.5.4.5=#1303313233``: OID and DER in hex.
 
-Pure: it reads the DER (X.690) of what OpenSSL has verified, and checks every length all the same.
+Pure: it reads the DER (X.690) that OpenSSL has verified, and checks every length all the same.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ KEYWORDS: Final = {
 """Attribute types with a name in RFC 2253 (2.3)."""
 
 MAX_CHARACTERS: Final = 4_096
-"""Of a name: more than any directory has; bounds what is matched, logged and kept."""
+"""Characters of a name at most: more than any directory has; limits the text that is matched,
+logged and kept."""
 
 _SEQUENCE: Final = 0x30
 _SET: Final = 0x31
@@ -47,7 +48,7 @@ class UnreadableName(Exception):
 
 
 def subject_name(certificate: bytes) -> str:
-    """The subject of an X.509 certificate (DER); empty if it has none. Raises UnreadableName."""
+    """The subject of an X.509 certificate (DER), which may be empty. Raises UnreadableName."""
     _, outer = _element(certificate, 0)
     _, signed = _element(outer, 0)
     fields = list(_elements(signed))
@@ -85,7 +86,8 @@ def _attributes(content: bytes) -> Iterator[str]:
 
 
 def _escaped(text: str) -> str:
-    """RFC 2253, 2.4, as Java does it: spaces and carriage returns at both ends, too."""
+    """Escape as in RFC 2253, 2.4, and as Java does: spaces and carriage returns at both ends,
+    too."""
     stripped = text.strip(_SPACES)
     lead = len(text) - len(text.lstrip(_SPACES))
     inner = "".join(
@@ -97,7 +99,7 @@ def _escaped(text: str) -> str:
 
 
 def _oid_text(content: bytes) -> str:
-    """``2.5.4.3`` of its DER (X.690, 8.19)."""
+    """``2.5.4.3`` from its DER (X.690, 8.19)."""
     arcs: list[int] = []
     value = 0
     for byte in content:
@@ -133,8 +135,7 @@ def _element(data: bytes, offset: int) -> tuple[int, bytes]:
 
 
 def _bounds(data: bytes, offset: int) -> tuple[int, int]:
-    """The positions of the first byte of the content of the element at ``offset`` and behind it
-    (X.690, 8.1)."""
+    """The positions where the content of the element at ``offset`` begins and ends (X.690, 8.1)."""
     start = offset + 2
     if start > len(data) or data[offset] & _CONTENT_TAGS == _CONTENT_TAGS:
         raise UnreadableName("the certificate is cut off")

@@ -1,8 +1,8 @@
 """TCP connections of a listener with TLS, until their handshake is done.
 
-A client's first bytes are read before TLS begins: until they come the client costs one socket, and
-the server name in them (SNI) chooses the context. The connection or login that follows is made
-after the handshake, and knows nothing of TLS.
+A client's first bytes are read before TLS begins, so until they come the client costs a socket
+only, and the server name in them (SNI) chooses the context. The connection or login that follows is
+created after the handshake, and knows nothing of TLS.
 """
 
 from __future__ import annotations
@@ -35,21 +35,24 @@ WENT_AWAY: Final = "the client went away"
 NO_SUCH_NAME: Final = "there is no such server name (SNI) here"
 
 READ_BYTES: Final = 4_096
-"""Read from a client at a time, before TLS."""
+"""Bytes read from a client at a time, before TLS."""
 
 SHORTEST_SECONDS: Final = 0.001
 """The least time given to the rest of a handshake: event loops take no time-out of zero."""
 
 GoOn = Callable[[int | None], asyncio.Protocol]
-"""The broker that the client asked for by name (None: none) -> the protocol that follows TLS."""
+"""The broker that the client requested by name (None: no broker) -> the protocol that follows
+TLS."""
 
 
 class Gate(Protocol):
-    """The counts and limits of handshakes under way.
+    """The counts and limits of handshakes in progress.
 
-    ``enter``: another one begins; if there is no room, a slower one gives way. ``spoke``: its
-    client has sent something. ``refused``: the client at ``address`` (``host:port``) is not let in;
-    ``failed``: nor is this one, because of a defect of the gateway.
+    - ``enter``: another handshake begins; if there is no room, a slower handshake gives way.
+    - ``spoke``: the handshake's client has sent its first bytes.
+    - ``leave``: the handshake has ended.
+    - ``rejected``: the client at ``address`` (``host:port``) is rejected, with the reason.
+    - ``failed``: the client is closed because of a defect of the gateway.
     """
 
     def enter(self, handshake: Handshake) -> None: ...
@@ -60,11 +63,11 @@ class Gate(Protocol):
 
 
 class _SaidNothing(Exception):
-    """The client went away before its first byte."""
+    """The client closed the connection before its first byte."""
 
 
 class Handshake(asyncio.Protocol):
-    """One connection until its handshake is done. ``connection_made`` is called after TLS."""
+    """A connection until its handshake is done. ``connection_made`` is called after TLS."""
 
     __slots__ = ("_accepted", "_address", "_done", "_gate", "_go_on", "_task", "_tls", "host")
 
@@ -75,7 +78,7 @@ class Handshake(asyncio.Protocol):
         self._address = address_text(peer)
         self.host = host_text(peer)
         self._done = False
-        self._accepted: socket.socket | None = None  # until TLS is there
+        self._accepted: socket.socket | None = None  # until TLS has the socket
         self._task: asyncio.Task[None] | None = None
 
     def begin(self, accepted: socket.socket, seconds: float) -> None:
@@ -86,7 +89,7 @@ class Handshake(asyncio.Protocol):
         self._task.add_done_callback(self._ended)
 
     def abort(self) -> None:
-        """End the handshake without a word, as when the gateway stops."""
+        """End the handshake without sending anything, as when the gateway stops."""
         self._done = True
         self._gate.leave(self)
         if self._task is not None:
@@ -133,13 +136,13 @@ class Handshake(asyncio.Protocol):
             self._fail(f"{FAILED}: {WENT_AWAY}")
 
     def _ended(self, _: asyncio.Task[None]) -> None:
-        # The task may never have begun.
+        # The task may have been cancelled before it began.
         self._gate.leave(self)
         if self._accepted is not None:
             self._accepted.close()
 
     async def _shake_hands(self, accepted: socket.socket, seconds: float) -> None:
-        """Raises OSError, and UnknownName."""
+        """Run the handshake. Raises OSError, and UnknownName."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + seconds
         async with asyncio.timeout_at(deadline):
@@ -156,9 +159,10 @@ class Handshake(asyncio.Protocol):
         )
 
     async def _hello(self, accepted: socket.socket) -> ClientHello:
-        """The client's first bytes; its whole ClientHello where brokers go by name. Raises
-        _SaidNothing, as nothing has failed: it is a load balancer's check, some of which reset what
-        they have opened, or another gateway that looks whether this one is up."""
+        """The client's first bytes; its whole ClientHello if brokers go by name. Raises
+        _SaidNothing if the client sends nothing, which is no failure: it is a load balancer's
+        check, some of which reset their connections, or another gateway's probe whether this
+        gateway is up."""
         loop = asyncio.get_running_loop()
         try:
             data = await loop.sock_recv(accepted, READ_BYTES)
@@ -194,7 +198,7 @@ def _send(accepted: socket.socket, data: bytes) -> None:
 
 
 def failure_text(error: OSError) -> str:
-    """Why a handshake failed, in a few words."""
+    """The reason why a handshake failed, in a few words."""
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the client's certificate is not believed: {error.verify_message}"
     if isinstance(error, ssl.SSLError):

@@ -1,7 +1,7 @@
-"""The TLS of one listener: its context, made anew when one of its files changes, and its clients.
+"""The TLS of a listener: its context, made anew if any of its files changes, and its clients.
 
-Open connections keep the context that they began with. A file that cannot be used is logged, and
-the context before it stays in use.
+Open connections keep the context that they began with. If a file cannot be used, that is logged,
+and the context before it stays in use.
 """
 
 from __future__ import annotations
@@ -32,20 +32,17 @@ from gateway.tls.principal_mapping import PrincipalMapping, certificate_identity
 log = logging.getLogger(__name__)
 
 EXPIRES_SOON: Final = 30 * 86_400.0
-"""Seconds before a certificate expires from which on that is logged."""
+"""Seconds before a certificate's expiry, from which on its expiry is logged."""
 
 MAX_CONTEXTS: Final = 256
-"""Of one listener: more brokers than a cluster has, and fewer than clients can name."""
+"""Contexts of a listener: more brokers than a cluster has, and fewer than clients can name."""
 
 
 class TlsListener:
-    """Makes the contexts of one listener. ``names``: brokers by SNI, or None.
+    """Makes the contexts of a listener.
 
-    Each of the names has a context of its own, made when a client first asks for it: TLS 1.2
-    resumes sessions from its context's memory, and may not under another name (RFC 6066, 3).
-
-    ``identifies``: whether a client's certificate is its identity; with SASL it only lets it in.
-    ``key`` is where the configuration has its files, for the log.
+    Each server name has a context of its own, made when a client first requests it, because TLS 1.2
+    resumes sessions from its context's memory, and must not do so under another name (RFC 6066, 3).
     """
 
     def __init__(
@@ -57,7 +54,13 @@ class TlsListener:
         identifies: bool = True,
         key: str = "listeners[].tls",
     ) -> None:
-        """Raises TlsError and InvalidRules."""
+        """Read the files. Raises TlsError and InvalidRules.
+
+        - ``names``: the brokers by SNI; None: clients do not choose brokers by name.
+        - ``identifies``: a client's certificate is its identity; with SASL it only admits the
+          client.
+        - ``key``: the place of the files in the configuration, for the log.
+        """
         self.name = name
         self._key = key
         self._identifies = identifies
@@ -85,21 +88,21 @@ class TlsListener:
         """The context of a client's handshake, by its server name. Raises UnknownName."""
         if self._names is None or hello.server_name is None:
             return self.context
-        # A name of RFC 6066 is ASCII; escaped, any other is no broker's.
+        # A name of RFC 6066 is ASCII; any other name is escaped, and then belongs to no broker.
         node_id = self._names.node_id(hello.server_name.decode("ascii", "backslashreplace"))
         context = self._by_name.get(node_id)
         if context is None:
             try:
                 context = self._context()
             except TlsError:
-                return self.context  # files that are being changed; ``reload`` logs them
+                return self.context  # the files are being changed; ``reload`` logs them
             if len(self._by_name) >= MAX_CONTEXTS:
                 del self._by_name[next(iter(self._by_name))]
             self._by_name[node_id] = context
         return context
 
     def reload(self) -> None:
-        """Use the files as they are now, if one has changed; called once a second."""
+        """Use the files as they are now, if any has changed; called once a second."""
         stamps = [_stamp_of(path) for path in self._files]
         if stamps == self._stamps:
             return
@@ -119,7 +122,7 @@ class TlsListener:
             log.info("listener %s uses the TLS files as they are now", self.name)
 
     def broker_of(self, connection: ssl.SSLObject) -> int | None:
-        """The broker whose name the client asked for; None: the bootstrap."""
+        """The broker whose name the client requested; None: the bootstrap."""
         if self._names is None or not isinstance(connection, TlsConnection):
             return None
         return self._names.node_id(connection.server_name)
@@ -153,14 +156,14 @@ def expiry_text(seconds: float) -> str:
 
 def _stamp_of(path: Path) -> tuple[int, ...] | None:
     try:
-        found = path.stat()  # follows links: a mounted secret is changed by turning one
+        found = path.stat()  # follows links: a mounted secret is changed by turning a link
     except (OSError, ValueError):
         return None
     return found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino
 
 
 def _digest_of(files: tuple[Path, ...]) -> bytes:
-    """A digest of the content alone, so that files which were merely touched stay in use."""
+    """A digest of the content alone, so that a file which was merely touched changes nothing."""
     digest = hashlib.sha256()
     for path in files:
         try:

@@ -1,8 +1,9 @@
-"""Kafka's ``ssl.principal.mapping.rules`` (KIP-371): a distinguished name becomes a short one.
+"""Kafka's ``ssl.principal.mapping.rules`` (KIP-371): a distinguished name becomes a short name.
 
-A rule is ``DEFAULT`` or ``RULE:pattern/replacement/[LU]``; the first whose pattern matches the
-whole name decides. Patterns are RE2's: matching takes time linear in the name. A pattern that Java
-reads differently, or RE2 cannot read, is rejected at start-up, not when a client connects.
+A rule is ``DEFAULT`` or ``RULE:pattern/replacement/[LU]``; the first rule whose pattern matches the
+whole name decides. Patterns are RE2's, because its matching takes time linear in the name. If Java
+reads a pattern differently, or RE2 cannot read it, it is rejected at start-up, not when a client
+connects.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from gateway.tls.contexts import TlsConnection
 from gateway.tls.distinguished_name import UnreadableName, subject_name
 
 MAX_COMPILED_BYTES: Final = 1 << 20
-"""A pattern that would take more, compiled, is rejected."""
+"""Bytes of a compiled pattern; a pattern that would take more is rejected."""
 
 _UNESCAPED = r"((?:\\.|[^\\/])*)"
 _RULE = re.compile(rf"\s*(?:(DEFAULT)|RULE:{_UNESCAPED}/{_UNESCAPED}/([LU]?))?\s*(?:,|\Z)")
 
 
 class InvalidRules(Exception):
-    """The rules cannot be used; the text is one sentence that says why."""
+    """The rules cannot be used; the text is a sentence that says why."""
 
 
 class NoMatchingRule(Exception):
@@ -37,7 +38,7 @@ class NoMatchingRule(Exception):
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """One rule. ``pattern`` None: DEFAULT. ``pieces``: texts, and numbers of groups."""
+    """A rule. ``pattern`` is None for DEFAULT. ``pieces``: texts, and numbers of groups."""
 
     pattern: Any
     pieces: tuple[str | int, ...]
@@ -52,8 +53,8 @@ class _Rule:
         return found if self.case is None else self.case(found)
 
     def _replaced(self, name: str) -> str:
-        """Every match in the name, as Java's ``replaceAll``: ``.*`` matches once more at the end,
-        and ``a|ab`` only the ``a`` of ``ab``."""
+        """The name with every match replaced, as Java's ``replaceAll`` does: ``.*`` matches once
+        more at the end, and ``a|ab`` only the ``a`` of ``ab``."""
         parts: list[str] = []
         end = 0
         for match in self.pattern.finditer(name):
@@ -67,13 +68,13 @@ class _Rule:
 
 
 class PrincipalMapping:
-    """The rules of one listener, in order; an item of ``rules`` may hold several, with commas
-    between them, as Kafka's property does."""
+    """The rules of a listener, in order; an item of ``rules`` may hold several, with commas between
+    them, as Kafka's property does."""
 
     __slots__ = ("_rules",)
 
     def __init__(self, rules: Iterable[str]) -> None:
-        """Raises InvalidRules."""
+        """Parse the rules. Raises InvalidRules."""
         self._rules = tuple(rule for text in rules for rule in _parsed(text))
         if not self._rules:
             raise InvalidRules("there is no rule, so nobody could connect; write DEFAULT")
@@ -82,7 +83,7 @@ class PrincipalMapping:
         """The principal's name. Raises NoMatchingRule."""
         for rule in self._rules:
             found = rule.apply(distinguished_name)
-            if found:  # a principal without a name could be anyone's
+            if found:  # not empty: a principal without a name could be anyone's
                 return found
             if found is not None:
                 break
@@ -126,7 +127,8 @@ def _rule(pattern: str, replacement: str, case: str) -> _Rule:
 
 
 def _read_differently(pattern: str) -> str | None:
-    """The construct that Java and RE2 read differently: a character class inside another."""
+    """The construct, if any, that Java and RE2 read differently: a character class inside
+    another."""
     inside = False
     quoted = False
     offset = 0
@@ -152,8 +154,8 @@ def _read_differently(pattern: str) -> str | None:
 
 
 def _pieces(replacement: str, groups: int) -> tuple[str | int, ...]:
-    r"""A replacement of Java's: ``$1`` is a group, ``\x`` an x. A number that no group has is
-    text, where the pattern has groups at all; Kafka does the same. Raises InvalidRules."""
+    r"""A replacement of Java's: ``$1`` is a group, ``\x`` an x. If the pattern has groups, a number
+    without a group is text, as in Kafka. Raises InvalidRules."""
     pieces: list[str | int] = []
     text = ""
     offset = 0
@@ -180,7 +182,7 @@ def _pieces(replacement: str, groups: int) -> tuple[str | int, ...]:
 
 
 def _group_number(replacement: str, offset: int, groups: int) -> tuple[int, int]:
-    """The longest number from ``offset`` that a group has, and where it ends."""
+    """The longest number from ``offset`` that a group has, and the position after it."""
     number = int(replacement[offset])
     offset += 1
     while offset < len(replacement) and replacement[offset] in "0123456789":
@@ -207,7 +209,7 @@ def identity_of(transport: asyncio.BaseTransport) -> Identity:
 
 def certificate_identity(certificate: bytes, mapping: PrincipalMapping) -> Identity:
     """The identity of a client by its certificate (DER), which TLS has verified, as Kafka's
-    DefaultKafkaPrincipalBuilder makes it. Raises NoPrincipal."""
+    DefaultKafkaPrincipalBuilder builds it. Raises NoPrincipal."""
     from cryptography import x509
 
     try:
@@ -215,7 +217,8 @@ def certificate_identity(certificate: bytes, mapping: PrincipalMapping) -> Ident
         name = subject_name(certificate)
     except (UnreadableName, ValueError) as error:
         raise NoPrincipal(f"its certificate cannot be read: {error}") from None
-    # A resumed TLS 1.2 session shows a certificate that was verified up to two hours ago.
+    # Checked again, because a resumed TLS 1.2 session shows a certificate that was verified up to
+    # two hours ago.
     if ends <= datetime.now(UTC):
         raise NoPrincipal(f"the certificate of '{name}' has expired")
     try:

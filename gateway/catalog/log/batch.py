@@ -18,11 +18,12 @@ from protocol.pausing import paced
 
 @dataclass(eq=False, slots=True)
 class Waiting:
-    """A change in the queue, to be answered until ``deadline`` (loop time) if that can be.
+    """A change in the queue, to be answered by ``deadline`` (loop time), as far as possible.
 
-    ``in_transaction``: it is part of a batch of which it is not known yet whether it is written.
-    ``reason`` says why it could not be written last, and ``denied`` that only other rights of the
-    gateway's user help; ``actor`` is who asks for it.
+    - ``reason``: why it could not be written at the last try.
+    - ``in_transaction``: it is part of a batch whose outcome is not known yet.
+    - ``denied``: only other rights of the gateway's user would help.
+    - ``actor``: who requested the change.
     """
 
     decide: Decide
@@ -34,7 +35,7 @@ class Waiting:
     actor: Actor = GATEWAY
 
     def settle(self, outcome: Snapshot | Exception) -> None:
-        """Answer, unless nobody waits any more."""
+        """Answer the change, unless its caller has stopped waiting."""
         if self.answer.done():
             return
         if isinstance(outcome, Snapshot):
@@ -45,10 +46,11 @@ class Waiting:
 
 @dataclass(slots=True)
 class Batch:
-    """The records of one transaction, and the changes to answer once it is committed.
+    """The records of a transaction, and the changes to answer once it is committed.
 
-    ``at`` is the offset that its first record is to have, ``keys`` what records are signed with.
-    ``written``: whether it was, or None if that is not known.
+    - ``at``: the offset that its first record is to have.
+    - ``keys``: the keys with which records are signed.
+    - ``written``: whether the transaction was written; None while that is unknown.
     """
 
     draft: Snapshot
@@ -63,7 +65,7 @@ class Batch:
     written: bool | None = None
 
     def decide(self, waiting: Waiting) -> None:
-        """Decide one change on the state that holds those before it."""
+        """Decide a change on the state that includes the changes before it."""
         try:
             changes = waiting.decide(self.draft)
             self._check_levels(changes)
@@ -83,30 +85,31 @@ class Batch:
             at = self.at + len(self.records)
             place = Place(seq, last, decision, after, at, self.draft.size)
             self.records.append(encode(change, place, key, strict=bool(before.signing)))
-        # Now, as keeping every state in between would take a lot of memory.
+        # Now: keeping every state in between would take a lot of memory.
         self.committed.extend(committed(waiting.actor, before, changes))
         self.after = decision
         self.decisions.append((waiting, decision))
         waiting.in_transaction = True
 
     def holds(self, waiting: Waiting) -> bool:
-        """True if the change is part of this batch: the last one that was decided."""
+        """True if the change is part of this batch: the last change that was decided."""
         return bool(self.decisions) and self.decisions[-1][0] is waiting
 
     def _check_levels(self, changes: Sequence[Change]) -> None:
         level = self.draft.format
         for change in paced(changes):
-            # What raises the format stands before what needs it: readers that cannot stop there.
+            # The record that raises the format comes before records that need it, so that a reader
+            # that cannot read the format stops there.
             if isinstance(change, CatalogFormat):
                 level = change.level
             elif kind_of(change).level > level:
                 raise ValueError(f"{change} needs a newer format of the catalog than {level}")
 
     def _keys_of(self, changes: Sequence[Change]) -> list[SigningKey | None]:
-        """The key that each is signed with: the catalog's, or the one that is to be from now on.
+        """The key that signs each change: the catalog's key, or the key that is to replace it.
 
-        What announces another one is signed with the one before, which all gateways have. Raises
-        CatalogUnavailable.
+        The record that announces a new key is signed with the key before it, because all gateways
+        have that key. Raises CatalogUnavailable.
         """
         now, then = self.draft.signing, self.draft.signing
         for change in changes:
@@ -127,14 +130,15 @@ class Batch:
         return key
 
     def mark_unwritten(self) -> None:
-        """The transaction wrote nothing: its changes are decided again."""
+        """The transaction wrote nothing, so its changes are decided again."""
         self.written = False
         for waiting, _ in self.decisions:
             waiting.in_transaction = False
 
     def skipped(self, results: Sequence[Snapshot | None]) -> None:
-        """Something else wrote to the topic meanwhile, so that readers skip what stands where it
-        was not meant to: all from the first decision on that has no snapshot in ``results``."""
+        """A foreign record was written meanwhile, so readers skip the records that stand at another
+        offset than they were made for: all from the first decision without a snapshot in
+        ``results``."""
         taken = 0
         for (waiting, _), snapshot in zip(self.decisions, results, strict=True):
             if snapshot is None:
@@ -146,7 +150,7 @@ class Batch:
         self.written = bool(self.committed)
 
     def settle(self, snapshot: Snapshot) -> None:
-        """Answer every change of the batch: ``snapshot`` holds what was decided."""
+        """Answer every change of the batch: ``snapshot`` holds its decisions."""
         for waiting in (*(one for one, _ in self.decisions), *self.empty):
             waiting.settle(snapshot)
         for waiting, error in self.rejections:

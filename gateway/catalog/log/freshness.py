@@ -17,7 +17,7 @@ class Freshness:
     """Fresh for ``max_staleness`` seconds after the beginning of each read that came to the end.
 
     All of it belongs to one event loop. ``expired`` is called when that time is over. Times are
-    ``monotonic``'s: the loop's own may be that of its last round.
+    ``monotonic``'s, because the loop's own time may be that of its last round.
     """
 
     def __init__(self, max_staleness: float, expired: Callable[[], None]) -> None:
@@ -33,11 +33,12 @@ class Freshness:
 
     @property
     def age(self) -> float | None:
-        """Seconds since ``read_at``, or None if nothing was read yet."""
+        """Seconds since ``read_at``; None before the first read."""
         return None if self.read_at == -math.inf else monotonic() - self.read_at
 
     def note(self, began: float) -> bool:
-        """The log as of ``began`` is read; returns True if it was not fresh before."""
+        """Note that the log as of ``began`` is read; returns True after a time without
+        freshness."""
         was_fresh = bool(self)
         self.read_at = max(self.read_at, began)
         self.end()
@@ -47,7 +48,7 @@ class Freshness:
         return not was_fresh
 
     def end(self) -> bool:
-        """Not fresh from now on; whether it was until now. ``expired`` is not called."""
+        """End the freshness without calling ``expired``; returns True if the snapshot was fresh."""
         was_fresh = bool(self)
         self.validity.until = math.inf
         if self._timer is not None:
@@ -61,15 +62,15 @@ class Freshness:
 
 
 class Expected:
-    """Futures of decisions. All of it belongs to one event loop."""
+    """Futures of decisions that are to be read back. All of it belongs to one event loop."""
 
     def __init__(self) -> None:
         self._futures: dict[str, asyncio.Future[Snapshot | None]] = {}
         self._seen: list[str] = []
 
     def add(self, decision: str) -> asyncio.Future[Snapshot | None]:
-        """The first snapshot that holds this decision, or None if a record of it was skipped.
-        Cancel it to forget it."""
+        """A future of the first snapshot that holds this decision, or of None when a record of it
+        is skipped. Cancel the future to forget it."""
         future: asyncio.Future[Snapshot | None] = asyncio.get_running_loop().create_future()
         self._futures[decision] = future
         future.add_done_callback(lambda _: self._futures.pop(decision, None))
@@ -83,11 +84,11 @@ class Expected:
                 future.set_result(None)
 
     def note_read(self, decisions: Iterable[str]) -> None:
-        """These decisions are read; the next snapshot holds them."""
+        """Note that these decisions are read; the next snapshot holds them."""
         self._seen += [decision for decision in decisions if decision in self._futures]
 
     def resolve(self, snapshot: Snapshot) -> None:
-        """Resolve the futures of the decisions noted as read with this snapshot."""
+        """Resolve, with this snapshot, the futures of the decisions noted as read."""
         for decision in self._seen:
             future = self._futures.get(decision)
             if future is not None and not future.done():
@@ -96,10 +97,11 @@ class Expected:
 
 
 class SharedRefresh:
-    """Batches and rate-limits looks. All of it belongs to one event loop."""
+    """Batches and rate-limits looks at the log's end. All of it belongs to one event loop."""
 
     def __init__(self, look: Callable[[], Awaitable[None]], interval: float) -> None:
-        """``look`` raises CatalogUnavailable; two begin at least ``interval`` seconds apart."""
+        """``look`` raises CatalogUnavailable; two looks begin at least ``interval`` seconds
+        apart."""
         self._look = look
         self._interval = interval
         self._waiting: asyncio.Future[None] | None = None
@@ -107,20 +109,20 @@ class SharedRefresh:
         self._not_before = 0.0
 
     async def ask(self) -> None:
-        """Return when a look that began after this call has ended well.
+        """Return when a look that began after this call has succeeded.
 
-        One that is under way does not count; all who come meanwhile share the next one. Raises
+        A look in progress does not count; all callers meanwhile share the next look. Raises
         CatalogUnavailable.
         """
         if self._waiting is None:
             self._waiting = asyncio.get_running_loop().create_future()
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._run(), name="catalog refresh")
-        # One caller that is cancelled must not cancel what the others wait for.
+        # A caller that is cancelled must not cancel the future of the other callers.
         await asyncio.shield(self._waiting)
 
     async def stop(self) -> None:
-        """End the look that is under way; whoever waits gets CatalogUnavailable."""
+        """End the look in progress; waiting callers get CatalogUnavailable."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
@@ -130,7 +132,7 @@ class SharedRefresh:
         loop = asyncio.get_running_loop()
         while self._waiting is not None:
             await asyncio.sleep(self._not_before - loop.time())
-            # Who asks from here on wants the next look, not this one.
+            # A caller from here on wants the next look, not this one.
             waiting = self._take_waiting()
             self._not_before = loop.time() + self._interval
             try:
@@ -158,4 +160,4 @@ def _answer(waiting: asyncio.Future[None] | None, failure: CatalogUnavailable | 
         waiting.set_result(None)
     else:
         waiting.set_exception(failure)
-        waiting.exception()  # it is no news that nobody waits any more
+        waiting.exception()  # mark it retrieved: the callers may have stopped waiting

@@ -1,4 +1,4 @@
-"""A catalog as a process that has it in memory hands it to an operator's tool, in lines of JSON.
+"""The catalog in a process's memory, handed to an operator's tool in lines of JSON.
 
 The tool sends the name of a cluster and a newline to the worker's address (``gateway.operators``).
 The response is a head, then an entity a line, as in the catalog's topic.
@@ -24,7 +24,7 @@ class NotHeld(Exception):
 
 class Head(NamedTuple):
     """The process that hands a catalog over, the number of its ``entities``, and the ``seconds``
-    since its topic was last read to the end (None if it never was)."""
+    since its topic was last read to the end (None: never)."""
 
     gateway_id: str
     pid: int
@@ -39,12 +39,12 @@ def head_line(head: Head) -> bytes:
 
 
 def refusal_line(reason: str) -> bytes:
-    """The only line of a response without a catalog."""
+    """The only line of a response without a catalog, with the reason."""
     return json.dumps({"refused": reason}).encode() + b"\n"
 
 
 def entity_lines(snapshot: Snapshot) -> Iterator[bytes]:
-    """The lines after the head."""
+    """The lines after the head: an entity each."""
     for entity in snapshot.entities():
         value = encode_value(entity)
         assert value is not None
@@ -52,7 +52,7 @@ def entity_lines(snapshot: Snapshot) -> Iterator[bytes]:
 
 
 async def read_held(lines: AsyncIterator[bytes]) -> tuple[Head, Snapshot]:
-    """A response that is whole. Raises NotHeld, and UnreadableCatalog if it is a newer one."""
+    """Read a whole response. Raises NotHeld, and UnreadableCatalog if it is of a newer format."""
     head: Head | None = None
     changes: list[Change] = []
     async for line in lines:

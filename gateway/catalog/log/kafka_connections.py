@@ -1,8 +1,8 @@
 """Connections to the brokers of the catalog, and of the topics of records.
 
-Neither a consumer nor a producer of a library is used: they make a deleted topic anew by the
-broker's defaults (with a retention, which would eat the catalog), let a long poll hold up every
-other request, and retry what only the caller can judge.
+Neither a consumer nor a producer of a library is used, because they create a deleted topic anew by
+the broker's defaults (with a retention, which would delete the catalog), let a long poll hold up
+every other request, and retry errors that only the caller can judge.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ log = logging.getLogger(__name__)
 Address = tuple[str, int]
 
 CLIENT_ID: Final = "kafka-namespace-gateway-catalog"
-"""Brokers tell these connections apart by it from all others of the gateway."""
+"""The client id by which brokers tell these connections from the gateway's others."""
 
 ANSWER_SECONDS: Final = 5.0
-"""For one response; what waits at the broker has its waiting time on top."""
+"""Seconds for a response; the time that a request may wait at the broker is added."""
 
 UNKNOWN_TOPIC: Final = 3
 PARTITION: Final = 0
@@ -38,21 +38,21 @@ PARTITION: Final = 0
 _ALL_REPLICAS: Final = -1
 # Version 12 of Produce adds partitions to transactions (KIP-890), 13 names topics by id (KIP-516).
 NEEDS: Final[Mapping[str, int]] = {"MetadataRequest": 9, "ProduceRequest": 11}
-"""Kafka's name of a request that is made here -> its newest version."""
+"""Kafka's name of a request made here -> its newest version."""
 
 _LONGEST_SECONDS: Final = 60.0
-"""More than any request here waits for: each has a limit of its own."""
+"""Longer than any request here waits: each has a limit of its own."""
 
 
 def own_request(needs: Mapping[str, int], name: str, values: Mapping[str, Any]) -> Request:
-    """A request in the newest version that ``needs`` has for it, or an older one."""
+    """A request in the newest version that ``needs`` has for it, or an older version."""
     return Request(name, needs[name], values)
 
 
 def produce_request(
     topic: str, partition: int, batch: bytes, seconds: float, transactional_id: str | None = None
 ) -> Request:
-    """A Produce request of one record batch, which all replicas in sync are to have within so many
+    """A Produce request of a record batch that all in-sync replicas must have within so many
     seconds."""
     partitions = [{"index": partition, "records": batch}]
     values = {
@@ -67,7 +67,7 @@ def produce_request(
 class Connections:
     """At most one connection for each broker and purpose. All of it belongs to one event loop.
 
-    A connection whose session the broker will soon end (KIP-368) is left for a new one.
+    If the broker will soon end a connection's session (KIP-368), a new connection replaces it.
     """
 
     def __init__(
@@ -87,9 +87,9 @@ class Connections:
     async def ask(
         self, address: Address, request: Request, purpose: str, wait: float = ANSWER_SECONDS
     ) -> Any:
-        """The response of one broker, within ``wait`` seconds. Raises LogError.
+        """The response of a broker, within ``wait`` seconds. Raises LogError.
 
-        Requests of one ``purpose`` share a connection, where they take turns.
+        Requests of the same ``purpose`` share a connection, on which they take turns.
         """
         key = (address, purpose)
         try:
@@ -97,7 +97,8 @@ class Connections:
                 opened = await self._connected(key)
                 with opened:
                     return await opened.connection.ask(request)
-        # What the next bytes belong to is not certain any more, also when nobody waits for them.
+        # Close the connection (after a cancellation, too), because it is not certain to which
+        # request its next bytes belong.
         except BaseException as error:
             self._drop(key)
             self.forget_leader()
@@ -113,7 +114,7 @@ class Connections:
         return await self.ask(self._leader, request, purpose, wait)
 
     async def ask_any(self, request: Request, purpose: str) -> Any:
-        """The response of the first broker that gives one. Raises LogError."""
+        """The first response of any broker. Raises LogError."""
         failure = LogError("no broker is known")
 
         def failed(_: Address, error: Exception) -> None:
@@ -134,12 +135,12 @@ class Connections:
         return response
 
     def forget_leader(self) -> None:
-        """Look for the partition's leader again before the next request to it."""
+        """Forget the partition's leader, so that the next request looks for it again."""
         self._leader = None
 
     async def metadata(self, purpose: str) -> tuple[dict[int, Address], Any]:
-        """The addresses of the brokers, by node id, and what a broker says of the topic (None if
-        nothing). Raises LogError."""
+        """The addresses of the brokers, by node id, and a broker's metadata of the topic, as far as
+        it has any. Raises LogError."""
         values = {"topics": [{"name": self.topic}], "allow_auto_topic_creation": False}
         response = await self.ask_any(own_request(NEEDS, "MetadataRequest", values), purpose)
         brokers = broker_addresses(response)
@@ -165,7 +166,7 @@ class Connections:
         made = _Open(await self._connect(key[0]))
         meanwhile = self._open.get(key)
         if meanwhile is not None and meanwhile.connection.is_open:
-            made.connection.close()  # another request was as early
+            made.connection.close()  # another request has connected meanwhile
             return meanwhile
         self._open[key] = made
         return made
@@ -179,7 +180,7 @@ class Connections:
                 client_id=CLIENT_ID,
             )
         except SecurityError as error:
-            # Again only if that changes.
+            # Log it again only if the error changes.
             if self._logged.get(address) != str(error):
                 self._logged[address] = str(error)
                 log.warning("the catalog cannot be reached at %s:%d: %s", *address, error)
@@ -205,7 +206,7 @@ class Connections:
 
 
 class _Open:
-    """A connection, and how many requests are under way on it (``with``)."""
+    """A connection, and the number of requests in flight on it (``with``)."""
 
     def __init__(self, connection: BrokerConnection) -> None:
         self.connection = connection
@@ -213,7 +214,7 @@ class _Open:
         self._left = False
 
     def leave(self) -> None:
-        """Close it when the last request has its response."""
+        """Close the connection when its last request has a response."""
         self._left = True
         self._close_if_left()
 
@@ -230,7 +231,8 @@ class _Open:
 
 
 def _reason(error: Exception) -> str:
-    """Why, as far as clients may know: what is wrong with a login is the operator's to read."""
+    """The reason, as far as clients may know it: the details of a failed login are for the
+    operator."""
     if isinstance(error, TimeoutError):
         return "no answer in time"
     return type(error).__name__ if isinstance(error, SecurityError) else str(error)

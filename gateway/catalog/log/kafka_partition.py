@@ -1,8 +1,8 @@
 """The catalog's partition on a Kafka cluster, as its reader uses it.
 
 A broker checks that a record has a key and that its lengths are right, and nothing else. No record
-may stop the reading: one that cannot be read becomes a record without a key, which counts as junk.
-Layout of batches: https://kafka.apache.org/documentation/#recordbatch (magic 2).
+may stop the reading, so a record that cannot be read becomes a record without a key, which counts
+as junk. Layout of batches: https://kafka.apache.org/documentation/#recordbatch (magic 2).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from protocol.records import BATCH_HEADER_SIZE
 from protocol.schema import error_name
 
 FETCH_BYTES: Final = 256 * 1024
-"""At most so much in one fetch (a larger batch comes alone): 6 ms to take its records apart."""
+"""Bytes of a fetch at most (a larger batch comes alone): 6 ms to decode its records."""
 
 _BEGINNING: Final = -2
 _END: Final = -1
@@ -44,7 +44,7 @@ _NO_REPLICA: Final = -1
 _OFFSET_OUT_OF_RANGE: Final = 1
 # Later versions of Fetch name topics by id.
 NEEDS: Final[Mapping[str, int]] = {"FetchRequest": 12, "ListOffsetsRequest": 6}
-"""Kafka's name of a request that is made here -> its newest version."""
+"""Kafka's name of a request made here -> its newest version."""
 
 
 class KafkaPartition:
@@ -60,12 +60,13 @@ class KafkaPartition:
         self._topic_partition = TopicPartition(topic, PARTITION)
 
     async def fetch(self, offset: int, wait: float) -> Fetched:
-        """Records from ``offset`` on; if there are none yet, ``wait`` so many seconds.
+        """Records from ``offset`` on; at the end of the log, wait up to ``wait`` seconds for a
+        record.
 
         Raises OffsetOutOfRange and LogError.
         """
         request = own_request(NEEDS, "FetchRequest", self._fetch_values(offset, wait))
-        # A connection of its own: a broker answers nothing else there while it waits.
+        # On a connection of its own: while a fetch waits, a broker answers nothing else there.
         response = await self._connections.ask_leader(request, "fetch", wait + ANSWER_SECONDS)
         self._check(getattr(response, "error_code", 0))
         partition = self._only((one.topic, one.partitions) for one in response.responses)
@@ -87,15 +88,15 @@ class KafkaPartition:
         return Fetched(records, found.next_fetch_offset, partition.last_stable_offset)
 
     async def beginning(self) -> int:
-        """The first offset that there is. Raises LogError."""
+        """The first offset of the log. Raises LogError."""
         return await self._offset(_BEGINNING)
 
     async def end(self) -> int:
-        """The offset after all that is committed. Raises LogError."""
+        """The offset after the last committed record. Raises LogError."""
         return await self._offset(_END)
 
     async def close(self) -> None:
-        """Close the connections; the next question opens new ones."""
+        """Close the connections; the next request opens new connections."""
         await self._connections.close()
 
     def _fetch_values(self, offset: int, wait: float) -> dict[str, object]:
@@ -127,7 +128,7 @@ class KafkaPartition:
         return int(found.offset)
 
     def _only(self, topics: Iterable[tuple[str, Sequence[Any]]]) -> Any:
-        """The partition, of a response that tells of no other."""
+        """The catalog's partition in a response. Raises LogError for a response without it."""
         for topic, partitions in topics:
             for partition in partitions:
                 if topic == self._connections.topic and partition.partition_index == PARTITION:
@@ -139,7 +140,8 @@ class KafkaPartition:
             raise OffsetOutOfRange("the offset is out of range")
         if code:
             self._connections.forget_leader()
-            # Kafka's leader of a deleted partition; one that has not heard of it yet says so, too.
+            # The leader of a deleted partition responds so, but also a broker that has not heard of
+            # the partition yet.
             kind = LogLost if code == UNKNOWN_TOPIC else LogError
             raise kind(f"a broker rejects reading it ({error_name(code)})")
 
@@ -157,7 +159,7 @@ class _Readable(NamedTuple):
 
 
 class _Batches:
-    """The batches of a fetch, as PartitionRecords wants them."""
+    """The batches of a fetch, with the methods that PartitionRecords calls."""
 
     def __init__(self, data: bytes) -> None:
         self._rest = batches(bytes(data))
@@ -174,11 +176,11 @@ class _Batches:
 
 
 class _Batch:
-    """A batch whose records can be read, also where aiokafka rejects them as a whole."""
+    """A batch whose records can be read, even if aiokafka rejects the batch."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        # One of an older format is wrapped as well.
+        # A batch of an older format is wrapped as well.
         self._batch: Any = MemoryRecords(data).next_batch()
 
     def __getattr__(self, name: str) -> Any:
@@ -192,7 +194,7 @@ class _Batch:
             records = [
                 _Readable(one.key, one.value, one.headers, one.offset) for one in self._batch
             ]
-        # Whatever it is: the broker stored it, and it stands before all that comes later.
+        # Catch any error: the broker has stored the batch, and later records come after it.
         except Exception:  # noqa: BLE001 - a name that is no text, a codec that is not there
             records = [_Readable(*record) for record in salvaged(self._data)]
         return iter(records)
@@ -207,7 +209,7 @@ _MAX_VARINT_BYTES: Final = 10
 
 
 def batches(data: bytes) -> Iterator[bytes]:
-    """The whole batches that a fetch has brought; one that is cut off at the end is left out."""
+    """The whole batches of a fetch; a batch that is cut off at the end is left out."""
     start = 0
     while start + _MAGIC_AT < len(data):
         end = start + _LENGTH_END + int.from_bytes(data[start + 8 : start + _LENGTH_END], "big")
@@ -218,8 +220,8 @@ def batches(data: bytes) -> Iterator[bytes]:
 
 
 def salvaged(batch: bytes) -> Iterator[Record]:
-    """The records of a batch, as far as they can be read; then one that has no key, at the offset
-    after them."""
+    """The records of a batch, as far as they can be read; then a record without a key, at the
+    offset after them."""
     base = int.from_bytes(batch[:8], "big")
     count = int.from_bytes(batch[_COUNT_AT:BATCH_HEADER_SIZE], "big")
     offset = base
@@ -243,7 +245,7 @@ def _record(batch: bytes, pos: int, base: int) -> tuple[Record, int]:
     end = pos + length
     if not pos < end <= len(batch):
         raise ValueError("a record does not end within its batch")
-    pos += 1  # attributes, of which there are none
+    pos += 1  # the attributes byte, in which Kafka sets no bit yet
     _, pos = _varint(batch, pos)
     delta, pos = _varint(batch, pos)
     key, pos = _bytes(batch, pos, end)

@@ -1,7 +1,7 @@
 """Writing to the catalog's partition on a real cluster: one transaction after the other.
 
-The transaction protocol of KIP-98, spoken step by step, as only then it is known after each
-failure whether anything can have been committed.
+The transaction protocol of KIP-98, step by step, because only then it is known after each failure
+whether a record can have been committed.
 """
 
 from __future__ import annotations
@@ -28,31 +28,32 @@ from protocol.messages import Request
 from protocol.schema import error_name
 
 TRANSACTION_SECONDS: Final = 10.0
-"""After which the broker aborts a transaction whose writer is gone."""
+"""Seconds after which the broker aborts a transaction whose writer is gone."""
 
 BATCH_BYTES: Final = 256 * 1024
 STEP_SECONDS: Final = 5.0
-"""For taking the id, for writing, and for committing. Where no transaction was ever made before,
-the broker makes its transaction log first, which may take longer: then it is tried again."""
+"""Seconds for taking the id, for writing, and for committing. If no transaction was ever made
+before, the broker creates its transaction log first, which may take longer: then it is tried
+again."""
 
-# The newest versions of KIP-98's protocol; with those of KIP-890 (transaction version 2) a commit
-# would change the epoch.
+# The newest versions of KIP-98's protocol; in the versions of KIP-890 (transaction version 2) a
+# commit would change the epoch.
 NEEDS: Final[Mapping[str, int]] = {
     "FindCoordinatorRequest": 3,
     "InitProducerIdRequest": 1,
     "AddPartitionsToTxnRequest": 3,
     "EndTxnRequest": 3,
 }
-"""Kafka's name of a request that is made here -> its newest version."""
+"""Kafka's name of a request made here -> its newest version."""
 
 _RETRY_SECONDS: Final = 0.02
 _TRANSACTION_COORDINATOR: Final = 1
 
-# Kafka's error codes; the project's own table holds those that clients are answered with.
+# Kafka's error codes; the project's own table holds the codes with which clients are answered.
 _COORDINATOR_LOAD_IN_PROGRESS: Final = 14
 _COORDINATOR_MOVED: Final = frozenset({15, 16})
 _CONCURRENT_TRANSACTIONS: Final = 51
-_FENCED: Final = frozenset({47, 49, 90})  # its epoch, its id, or it as a whole
+_FENCED: Final = frozenset({47, 49, 90})  # the epoch, the id, or the producer is fenced
 # The brokers' ACLs: on the topic, on the cluster, on the transactional id.
 _DENIED: Final = frozenset({29, 31, 53})
 _WAIT: Final = frozenset({_COORDINATOR_LOAD_IN_PROGRESS, _CONCURRENT_TRANSACTIONS})
@@ -84,7 +85,7 @@ class KafkaTransactions:
         self._sequence = 0
 
     async def take(self) -> None:
-        """Take the id; what another holder had begun is ended. Raises LogError."""
+        """Take the id, which ends a transaction of another holder. Raises LogError."""
         self._producer = None
         try:
             async with asyncio.timeout(STEP_SECONDS):
@@ -100,7 +101,7 @@ class KafkaTransactions:
         producer = self._producer
         if producer is None:
             raise LogError("the catalog's transactional id was not taken")
-        # Whatever goes wrong, the next transaction begins with a new epoch.
+        # If anything fails, the next transaction begins with a new epoch.
         self._producer = None
         try:
             async with asyncio.timeout(STEP_SECONDS):
@@ -114,7 +115,7 @@ class KafkaTransactions:
         self._producer = producer
 
     async def close(self) -> None:
-        """Let go of the id, and close the connections."""
+        """Release the id, and close the connections."""
         self._producer = None
         self._coordinator = None
         await self._connections.close()
@@ -159,7 +160,8 @@ class KafkaTransactions:
                     _raise(partition.error_code, "writing")
 
     async def _end(self, producer: _Producer) -> None:
-        """Commit. Only here the outcome may stay unknown: the broker may do it and not say so."""
+        """Commit. Only here the outcome may stay unknown: the broker may commit without its
+        response arriving."""
         values = {
             "transactional_id": self._id,
             "producer_id": producer.id,
@@ -208,7 +210,7 @@ class KafkaTransactions:
     def _batches(
         self, producer: _Producer, records: Sequence[Record]
     ) -> Iterator[tuple[bytes, int]]:
-        """Record batches, and how many records each holds; made as ``_sequence`` moves on."""
+        """Record batches, and the number of records in each; built as ``_sequence`` moves on."""
         now = int(time.time() * 1000)
         start = 0
         while start < len(records):

@@ -17,12 +17,13 @@ NEEDS: Final[Mapping[str, int]] = {
 
 
 class NotServed(Exception):
-    """The brokers do not serve what the catalog needs; the text says what, and what to ask for."""
+    """The brokers do not serve an API that the catalog needs; the text names it and the next
+    step."""
 
 
 def require(ranges: Mapping[int, tuple[int, int]]) -> None:
-    """Raise NotServed unless brokers that serve these (lowest, highest) versions, by API key, serve
-    all that the catalog is read and written with."""
+    """Raise NotServed unless the brokers serve every API that the catalog needs; ``ranges`` maps
+    API keys to the (lowest, highest) versions that they serve."""
     missing = [name for name, newest in NEEDS.items() if not _is_served(ranges, name, newest)]
     if not missing:
         return

@@ -1,4 +1,4 @@
-"""Following the catalog's log: the newest snapshot, and how old what is known may be."""
+"""Following the catalog's log: the newest snapshot, and how old it may be."""
 
 from __future__ import annotations
 
@@ -34,20 +34,20 @@ log = logging.getLogger(__name__)
 
 LONG_POLL_SECONDS: Final = 0.5
 REFRESH_SECONDS: Final = 5.0
-"""The longest wait of a refresh for the end of the log."""
+"""The longest wait of a refresh for the end of the log, in seconds."""
 
 _MIN_REFRESH_INTERVAL: Final = 0.02
 _FIRST_BACKOFF: Final = 0.05
 _LONGEST_BACKOFF: Final = 2.0
-# So many failures one after the other are no hiccup: who asks is told at once.
+# After so many failures in a row it is no hiccup: callers get the error at once.
 _LOST: Final = 3
 
 
 class Reader:
-    """One process's reader. All of it belongs to one event loop.
+    """A process's reader. All of it belongs to one event loop.
 
-    ``snapshot`` is replaced as a whole. It stays as it is while the log cannot be read, and while
-    a log that turned out to be another one is read from its beginning.
+    ``snapshot`` is replaced as a whole. It stays as it is while the log cannot be read, and while a
+    log that turned out to be another log is read from its beginning.
     """
 
     def __init__(
@@ -60,17 +60,18 @@ class Reader:
         keys: KeyFile | None = None,
     ) -> None:
         """Times are seconds. ``check`` is awaited before a log is read from its beginning: it
-        raises CatalogTopicError if that is not fit for a catalog. ``keys`` verify signatures."""
+        raises CatalogTopicError if the topic is not fit for a catalog. ``keys`` verify
+        signatures."""
         self._partition = partition
         self._check = check
         self._refresh_seconds = refresh_seconds
-        # A poll that finds nothing shows that the snapshot is the newest.
+        # If a poll finds nothing, the snapshot is known to be the newest.
         self._poll = min(LONG_POLL_SECONDS, max_staleness / 4)
         self._subscribers: list[Callable[[], None]] = []
         self.snapshot = Snapshot()
         """The newest state that was read."""
         self.decision = ""
-        """The newest decision in ``snapshot``; empty if it has none."""
+        """The newest decision in ``snapshot``; empty before the first."""
         self._keys = keys
         self._replay = Replay(keys)
         self._offset: int | None = None
@@ -86,18 +87,19 @@ class Reader:
         self._expected = Expected()
         self._preparing: list[Callable[[Snapshot], None]] = []
         self._taking = False
-        """True while records are taken of which nothing shows yet."""
+        """True while records are taken of which subscribers see nothing yet."""
         self.turns = Turns()
-        """The turns of all that reads and writes the catalog: others' long work has its own."""
+        """The turns of all tasks that read and write the catalog; long work of other parts has its
+        own."""
 
     @property
     def position(self) -> int:
-        """The offset at which the next record is looked for; all before it is in ``snapshot``."""
+        """The offset of the next record to fetch; all records before it are in ``snapshot``."""
         return self._offset or 0
 
     @property
     def damage(self) -> Damage:
-        """The keys whose newest record is junk; ``damaged`` is set when there are more."""
+        """The keys whose newest record is junk; ``damaged`` is set when keys are added."""
         return self._replay.damage if self._replay.at_end else Damage()
 
     @property
@@ -112,12 +114,12 @@ class Reader:
 
     @property
     def validity(self) -> Validity:
-        """Until when it is ``fresh``, if nothing more is read."""
+        """The time until which it is ``fresh`` without a further read."""
         return self._freshness.validity
 
     @property
     def lost(self) -> bool:
-        """True while there is no log, or an empty one, where a catalog was read before."""
+        """True while the log is missing or empty, although a catalog was read before."""
         return isinstance(self._failure, LogLost) and self._failures >= _LOST
 
     def subscribe(self, changed: Callable[[], None]) -> None:
@@ -125,14 +127,14 @@ class Reader:
         self._subscribers.append(changed)
 
     def prepare(self, preparing: Callable[[Snapshot], None]) -> None:
-        """Call ``preparing``, in slices, with each snapshot before it becomes ``snapshot``. It may
-        be called with one that never does."""
+        """Call ``preparing``, in slices, with each snapshot before it becomes ``snapshot``; also
+        with a snapshot that never becomes it."""
         self._preparing.append(preparing)
 
     async def start(self, timeout: float) -> None:
         """Read to the end, and follow the log from then on.
 
-        Raises UnreadableCatalog, CatalogTopicError and, when it takes longer than ``timeout``
+        Raises UnreadableCatalog, CatalogTopicError and, if it takes longer than ``timeout``
         seconds, CatalogUnavailable.
         """
         self._task = asyncio.create_task(self._follow(), name="catalog reader")
@@ -158,10 +160,10 @@ class Reader:
         await self._partition.close()
 
     async def refresh(self) -> None:
-        """Return when all is read that was committed before this call.
+        """Return when every record committed before this call is read.
 
-        Those who ask while the end is being asked for share the next question. Raises
-        CatalogUnavailable: at once while the log is known not to be readable, else after
+        Callers that come while the end is being looked up share the next look. Raises
+        CatalogUnavailable: at once if the log is known to be unreadable, else after
         ``refresh_seconds``.
         """
         if self._is_lost:
@@ -169,8 +171,8 @@ class Reader:
         await self._refresh.ask()
 
     def expect(self, decision: str) -> asyncio.Future[Snapshot | None]:
-        """The first snapshot that holds this decision, once it is read; None: a record of it was
-        skipped. Cancel it to forget it."""
+        """A future of the first snapshot that holds this decision, or of None when a record of it
+        is skipped. Cancel the future to forget it."""
         return self._expected.add(decision)
 
     # -- following the log ----------------------------------------------------------------------
@@ -188,14 +190,14 @@ class Reader:
                 continue
             except (LogError, CatalogTopicError) as error:
                 self._set_failure(error)
-            # A defect here must not end the reading for good without a word.
+            # A defect here must not end the reading for good without a log line.
             except Exception as error:
                 log.exception("reading the catalog failed")
                 self._set_failure(LogError(f"reading it failed ({type(error).__name__})"))
             await asyncio.sleep(self._backoff())
 
     async def _read(self) -> None:
-        """One fetch, and what it brings."""
+        """Fetch once, and take the records."""
         began = monotonic()
         if self._offset is None:
             if self._check is not None:
@@ -204,19 +206,19 @@ class Reader:
         wait = self._poll if self._replay.at_end else 0.0
         fetched = await self._partition.fetch(self._offset, wait)
         await self._take(began, fetched)
-        # A log that has much to tell must not keep everybody else waiting.
+        # A log with many records must not keep other tasks waiting.
         await asyncio.sleep(0)
 
     async def _take(self, began: float, fetched: Fetched) -> None:
-        """Read what was fetched: all that may be long in slices, and then all that shows of it at
-        once."""
+        """Apply the fetched records: the long work in slices, and then everything that subscribers
+        see at once."""
         replay, at_end = self._replay, fetched.next >= fetched.end
         skipped: Sequence[Skipped] = ()
         self._taking = True
         try:
             seen = await self._in_slices(partial(replay.take, fetched.records))
             if at_end and self.snapshot.version and not replay.has_records:
-                # Whoever made the topic anew has not said that the catalog is to begin anew.
+                # The topic was created anew, but no operator has requested a new catalog.
                 self._replay, self._offset = Replay(self._keys), None
                 raise LogLost(f"its topic is empty, and had {self.snapshot.version} versions")
             self._set_failure(None)
@@ -229,7 +231,7 @@ class Reader:
             if replay.at_end and replay.snapshot is not self.snapshot:
                 await self._in_slices(partial(self._prepare, replay.snapshot))
         except asyncio.CancelledError:
-            # Some of the records are taken, and it is not known which.
+            # Some of the records are taken, and it is not known which of them.
             self._replay, self._offset = Replay(self._keys), None
             raise
         finally:
@@ -240,7 +242,7 @@ class Reader:
         self._show(began, at_end=at_end)
 
     def _show(self, began: float, *, at_end: bool) -> None:
-        """Let ``snapshot`` be what was read: with it changes all that goes by it."""
+        """Replace ``snapshot`` by the state that was read, and call the subscribers."""
         replay = self._replay
         self.skipped.lost = replay.missing
         changed = replay.at_end and replay.snapshot is not self.snapshot
@@ -306,7 +308,7 @@ class Reader:
         return self._unreadable
 
     def _set_failure(self, failure: LogError | CatalogTopicError | None) -> None:
-        """Notes how the last fetch went; only a change is logged."""
+        """Note the outcome of the last fetch; only a change is logged."""
         if failure is not None and not self._failures:
             log.warning("the catalog cannot be read: %s", failure)
         elif failure is None and self._failures:
@@ -371,12 +373,13 @@ class Reader:
         shown = self._shows and not self._replay.holds
         if not shown or self._offset is None or self._offset < end:
             return False
-        # A log that ends before where this reader is may be another one: the next fetch tells.
+        # If the log ends before this reader's position, it may be another log: the next fetch
+        # shows.
         return self._offset == end or self._freshness.read_at >= began
 
     @property
     def _shows(self) -> bool:
-        """Whether ``snapshot`` is all that was read."""
+        """Whether ``snapshot`` holds every record that was read."""
         return self._replay.at_end and not self._taking
 
     @property
@@ -393,5 +396,5 @@ class Reader:
             return CatalogUnavailable(f"The catalog cannot be read: {self._unreadable}.")
         reason: object = self._failure or "its end is not reached in time"
         if isinstance(self._failure, CatalogTopicError):
-            reason = "its topic is not fit for it"  # which one, and why, only the log says
+            reason = "its topic is not fit for it"  # only the log names it, and the reason
         return CatalogUnavailable(f"The catalog cannot be read now: {reason}. Try again.")

@@ -1,7 +1,7 @@
 """Records of the catalog's topic: entities as JSON under readable keys, and their log.
 
-A record is one entity, or a tombstone for one that was removed. Its headers say where it stands in
-the catalog, so that a reader notices a log other than the one it has read so far, and a record that
+A record is an entity, or a tombstone for an entity that was removed. Its headers give its place in
+the catalog, so that a reader notices a log other than the log it has read so far, and a record that
 no gateway wrote at that place.
 """
 
@@ -18,8 +18,9 @@ from gateway.catalog.schema.table import KINDS, kind_of
 FORMAT: Final = 5
 """The newest catalog format that this software reads and writes.
 
-From format 2 on every record says which offset it was written for, and the catalog can be signed.
-From format 3 on it can hold links, from format 4 on members of a fleet, from format 5 on freezes.
+From format 2 on every record holds the offset that it was written for, and the catalog can be
+signed. From format 3 on it can hold links, from format 4 on members of a fleet, from format 5 on
+freezes.
 """
 
 PLACED_FORMAT: Final = 2
@@ -36,7 +37,7 @@ Headers = Sequence[tuple[str, bytes | None]]
 
 
 class UnreadableCatalog(Exception):
-    """The catalog holds what this software cannot read; the text says what to do."""
+    """The catalog holds a record that this software cannot read; the text says what to do."""
 
 
 class Junk(Exception):
@@ -50,7 +51,7 @@ class Junk(Exception):
 class Record(NamedTuple):
     """A record as the broker keeps it; ``value`` is None for a tombstone.
 
-    ``offset`` is where it stands in the log; -1 for one that is yet to be written.
+    ``offset`` is its offset in the log; -1 for a record that is yet to be written.
     """
 
     key: bytes | None
@@ -66,7 +67,7 @@ def record_key(key: Key) -> bytes:
 
 
 def entity_key(key: bytes | None) -> Key | None:
-    """The key of the entity that a record's key stands for; None if it stands for none."""
+    """The key of the entity that a record's key stands for, if it stands for any."""
     try:
         kind, _, identity = (key or b"").decode().partition("/")
         if kind not in KINDS:
@@ -80,8 +81,8 @@ def entity_key(key: bytes | None) -> Key | None:
 def encode(
     change: Change, place: Place, key: SigningKey | None = None, *, strict: bool = False
 ) -> Record:
-    """The record for a change, signed with ``key`` if there is one; ``strict``: in a catalog in
-    which nothing counts that is not signed."""
+    """The record for a change, signed with ``key`` unless it is None; ``strict``: in a catalog
+    whose records all have to be signed."""
     name, value = record_key(key_of(change)), encode_value(change)
     headers = place.headers()
     if key is not None:
@@ -99,15 +100,15 @@ def encode_value(change: Change) -> bytes | None:
 
 
 def decode(record: Record) -> tuple[Change, Place]:
-    """The change that a record is, and where it stands. Raises Junk and UnreadableCatalog."""
+    """The change that a record holds, and its place. Raises Junk and UnreadableCatalog."""
     return change_of(record), place_of(record)
 
 
 def change_of(record: Record) -> Change:
-    """The change that a record is.
+    """The change that a record holds.
 
-    Raises Junk if it makes no sense, and UnreadableCatalog for what only a newer gateway could
-    write: a kind that is not known, a format that is too new.
+    Raises Junk if it makes no sense, and UnreadableCatalog if only a newer gateway can have written
+    it, because its kind is unknown or its format too new.
     """
     try:
         key = (record.key or b"").decode()
@@ -123,7 +124,7 @@ def change_of(record: Record) -> Change:
             KINDS[kind].place(identity)
             return Removal((kind, identity))
         entity: Entity = KINDS[kind].of_record(identity, json.loads(record.value.decode()))
-    # JSON that is nested too deep is a RecursionError.
+    # JSON that is nested too deep raises RecursionError.
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise Junk(MALFORMED, f"it makes no sense ({error})") from None
     if isinstance(entity, CatalogFormat) and entity.level > FORMAT:
@@ -135,7 +136,7 @@ def change_of(record: Record) -> Change:
 
 
 def place_of(record: Record) -> Place:
-    """The place that a record claims to stand at. Raises Junk if it claims none."""
+    """The place that a record claims to stand at. Raises Junk for a record that claims no place."""
     found = dict(record.headers)
     try:
         seq, last = _number(found["seq"]), _number(found["last"])
@@ -166,19 +167,20 @@ def _decision(value: bytes | None) -> str:
 
 
 class LogError(Exception):
-    """The partition could not be asked, and nothing was written. The text names no address."""
+    """The partition could not be reached or rejected the request, and nothing was written. The text
+    names no address."""
 
 
 class LogLost(LogError):
-    """The log is not there any more, or has no record where there were some."""
+    """The log does not exist any more, or is empty although it had records."""
 
 
 class OffsetOutOfRange(LogError):
-    """There is no such offset: the log was truncated, or is another one."""
+    """The offset does not exist: the log was truncated, or is another log."""
 
 
 class Denied(LogError):
-    """The brokers' ACLs do not let the gateway's user write: no try changes that."""
+    """The brokers' ACLs deny the write to the gateway's user: a retry does not help."""
 
 
 class Fenced(LogError):
@@ -190,11 +192,13 @@ class OutcomeUnknown(LogError):
 
 
 class Overtaken(LogError):
-    """Something else was written where the records were to stand: readers skip them."""
+    """A foreign record was written at the offset that the records were made for: readers skip
+    them."""
 
 
 class Fetched(NamedTuple):
-    """Committed records in order, the offset to go on at, and the end of what is committed."""
+    """Committed records in order, the offset to go on at, and the offset after the last committed
+    record."""
 
     records: Sequence[Record]
     next: int
@@ -202,46 +206,47 @@ class Fetched(NamedTuple):
 
 
 class Partition(Protocol):
-    """Reads what is committed. Every method raises LogError."""
+    """Reads the committed records. Every method raises LogError."""
 
     async def fetch(self, offset: int, wait: float) -> Fetched:
-        """Records from ``offset`` on; if there are none yet, ``wait`` so many seconds.
+        """Records from ``offset`` on; at the end of the log, wait up to ``wait`` seconds for a
+        record.
 
         Raises OffsetOutOfRange. One caller at a time; the other methods do not wait for it.
         """
         ...
 
     async def beginning(self) -> int:
-        """The first offset that there is."""
+        """The first offset of the log."""
         ...
 
     async def end(self) -> int:
-        """The offset after all that is committed."""
+        """The offset after the last committed record."""
         ...
 
     async def close(self) -> None:
-        """Close the connections; the next question opens new ones."""
+        """Close the connections; the next request opens new connections."""
         ...
 
 
 class Transactions(Protocol):
-    """Writes, as the one holder of a transactional id."""
+    """Writes, as the only holder of a transactional id."""
 
     async def take(self) -> None:
-        """Take the id: every other holder is fenced, and what it had begun is ended.
+        """Take the id: every other holder is fenced, and its transaction is ended.
 
         After that no record of an earlier holder can appear. Raises LogError.
         """
         ...
 
     async def commit(self, records: Sequence[Record]) -> None:
-        """Write all of the records, or none, in one transaction of the id taken before.
+        """Write either all of the records or nothing, in a transaction of the id taken before.
 
-        Raises Fenced, OutcomeUnknown and, with nothing written, any other LogError; the id is
-        to be taken again then.
+        Raises Fenced, OutcomeUnknown and, with nothing written, any other LogError; then the id has
+        to be taken again.
         """
         ...
 
     async def close(self) -> None:
-        """Let go of the id, and close the connections."""
+        """Release the id, and close the connections."""
         ...

@@ -1,7 +1,7 @@
 """Records in, snapshots out: how the log becomes the state that a process decides by.
 
-A record that no gateway can have written where it stands is junk: it is skipped, and changes
-nothing. What is junk follows from the log alone, so that all readers come to the same state,
+A record that no gateway can have written at its place is junk: it is skipped, and changes nothing.
+Whether a record is junk follows from the log alone, so that all readers come to the same state,
 whether they read a record when it was written or years later in a compacted log.
 """
 
@@ -32,16 +32,16 @@ FORGED: Final = "forged"
 UNKNOWN_KEY: Final = "unknown key"
 
 _MANY: Final = 1_000
-"""Changes that are looked at in one go."""
+"""Changes that are handled between two pause points."""
 
 
 class BrokenSequence(Exception):
-    """The records read so far and the next one are not of one log; the text says why."""
+    """The records read so far and the next record are not of the same log; the text says why."""
 
 
 class _Rank(IntEnum):
-    """The degree to which a record proves its place. One that proves more is never out of sequence
-    because of what proves less."""
+    """The degree to which a record proves its place. A record that proves more is never out of
+    sequence because of a record that proves less."""
 
     LOOSE = 0
     PLACED = 1
@@ -51,24 +51,24 @@ class _Rank(IntEnum):
 class Replay:
     """The state after all records that were given to it.
 
-    Until the end of the log has been reached once, records may be missing: compaction takes those
-    that others have replaced. From then on each record has to follow the one before, else the log
-    was truncated, or compacted behind a reader that was away.
+    Until the end of the log has been reached once, records may be missing, because compaction
+    removes records that later records have replaced. From then on each record has to follow the
+    record before it; if not, the log was truncated, or compacted while the reader was away.
 
-    A decision is shown whole or not at all, also where a fetch ends in the midst of it.
+    A decision becomes visible as a whole or not at all, even when a fetch ends in the midst of it.
     :meth:`take` and :meth:`reach_end` have pause points; ``snapshot`` is replaced at their end, and
-    where one is abandoned no more can be taken.
+    after an abandoned call no more records can be taken.
     """
 
     def __init__(self, keys: KeyFile | None = None, damage: Damage | None = None) -> None:
-        """``keys`` are what signatures are verified with; None: they are not looked at.
-        ``damage`` is where what junk has replaced is kept."""
+        """``keys`` verify signatures; without keys, signatures are ignored. ``damage`` collects the
+        keys that junk has replaced."""
         self.snapshot = Snapshot()
         self.at_end = False
         self.damage = Damage() if damage is None else damage
         self.missing = 0
-        """Entities that the newest record says there are, and that were not found. A gateway that
-        still has them may write them again later."""
+        """Entities that are missing by the count in the newest record. A gateway that still has
+        them may write them again later."""
         self._keys = keys
         self._skipped: list[Skipped] = []
         self._seq = 0
@@ -77,12 +77,12 @@ class Replay:
         self._highest = [0] * len(_Rank)
         self._entities = NOWHERE
         self.decision = ""
-        """The decision that the newest record belongs to; empty if there is none."""
+        """The decision of the newest record; empty before the first record."""
         self._held: list[Change] = []
         self._format = 1
         self._strict = False
         self._newer: UnreadableCatalog | None = None
-        # Of a catalog that is not signed as a whole (yet): what is signed all the same.
+        # The signed changes of a catalog that is not signed as a whole (yet).
         self._signed: list[Change] = []
         self._base = self.snapshot
         self._ready: list[Change] = []
@@ -90,7 +90,7 @@ class Replay:
 
     @property
     def holds(self) -> bool:
-        """True while records of a decision are held back because others may follow."""
+        """True while records of a decision are held back, as others may follow."""
         return bool(self._held)
 
     @property
@@ -99,10 +99,10 @@ class Replay:
         return self._seq > 0
 
     def take(self, records: Iterable[Record]) -> list[str]:
-        """Apply records in their order; the decisions that are shown whole from now on.
+        """Apply records in their order; returns the decisions that became visible as a whole.
 
-        Raises BrokenSequence, and UnreadableCatalog; nothing is shown then, and nothing more can
-        be taken.
+        Raises BrokenSequence, and UnreadableCatalog; then nothing becomes visible, and no more
+        records can be taken.
         """
         if self._keys is not None:
             self._keys.refresh()
@@ -120,7 +120,8 @@ class Replay:
         return done
 
     def reach_end(self) -> list[str]:
-        """Every committed record was given: decisions held back are whole, as transactions are.
+        """Note that every committed record was given: as transactions are whole, a decision held
+        back is whole, too.
 
         Raises UnreadableCatalog.
         """
@@ -143,7 +144,7 @@ class Replay:
     # -- one record -------------------------------------------------------------------------------
 
     def _accept(self, record: Record, done: list[str]) -> None:
-        """Raises Junk, BrokenSequence and UnreadableCatalog."""
+        """Accept a record. Raises Junk, BrokenSequence and UnreadableCatalog."""
         place = place_of(record)
         rank, strict = self._rank_of(record, place)
         change: Change | None = None
@@ -169,7 +170,7 @@ class Replay:
         self._apply(change, record, place, rank, done)
 
     def _rank_of(self, record: Record, place: Place) -> tuple[_Rank, bool]:
-        """The rank of a record; and True if all others have to be signed, too. Raises Junk."""
+        """The rank of a record, and True if all others have to be signed, too. Raises Junk."""
         if place.at != record.offset and NOWHERE not in (place.at, record.offset):
             raise Junk(MISPLACED, f"it was written for offset {place.at}")
         signature = None if self._keys is None else Signature.found(record.headers)
@@ -191,7 +192,8 @@ class Replay:
         return _Rank.SIGNED, signature.strict
 
     def _check_sequence(self, record: Record, place: Place, rank: _Rank) -> None:
-        """Raises Junk and, once the end was reached, BrokenSequence."""
+        """Check that a record can follow the last. Raises Junk and, if the end was reached,
+        BrokenSequence."""
         follows = self.decision in (place.decision, place.after)
         step = place.seq - self._seq
         if self.at_end and step == 1 and follows:
@@ -210,15 +212,15 @@ class Replay:
 
     def _has_room(self, record: Record, step: int) -> bool:
         """True if the offsets leave room for ``step`` records since the last one."""
-        # Where none says its offset the log may be a copy, made of what was left of another one.
+        # If no record says its offset, the log may be a copy, made from the rest of another log.
         native = self.at_end or any(self._highest[_Rank.PLACED :])
         if not native or NOWHERE in (record.offset, self._offset):
             return True
         return step <= record.offset - self._offset
 
     def _check_signing(self, change: Change, rank: _Rank) -> None:
-        """That the catalog is signed from now on is believed of nobody who cannot sign, if that
-        can be told. Raises Junk."""
+        """Reject a record without signature that sets the signing key, if this reader holds that
+        key, because only a gateway that can sign may do so. Raises Junk."""
         if self._keys is None or rank is _Rank.SIGNED or not isinstance(change, Signing):
             return
         if change.key and self._keys.get(change.key) is not None:
@@ -228,7 +230,7 @@ class Replay:
         self, change: Change, record: Record, place: Place, rank: _Rank, done: list[str]
     ) -> None:
         if self._held and place.decision != self.decision:
-            # Its last record was compacted away.
+            # The decision's last record was compacted away.
             self._finish(done)
         self._held.append(change)
         if rank is _Rank.SIGNED and not self._strict:
@@ -241,7 +243,7 @@ class Replay:
             self._finish(done)
 
     def _finish(self, done: list[str]) -> None:
-        """The decision whose records are held is whole."""
+        """Take the held records as a whole decision."""
         for change in paced(self._held, _MANY):
             if isinstance(change, CatalogFormat):
                 self._format = change.level
@@ -256,24 +258,24 @@ class Replay:
         if not signing.key:
             self._strict = False
         elif signing.whole:
-            # What its decision does not hold does not count any more.
+            # Entities that the decision does not hold do not count any more.
             self._base, self._ready = Snapshot(), []
             self._strict = self._keys is not None
             self._signed = []
             self._newer = None
             if not self.at_end:
-                # Signed with a key that was in use before: all of that is replaced now.
+                # They were signed with an earlier key, and all of them are replaced now.
                 self._skipped = [one for one in self._skipped if one.reason != UNKNOWN_KEY]
 
     def _forget_unsigned(self) -> None:
-        """The catalog is signed, and the record that began it is not there any more."""
+        """Drop unsigned changes: the catalog is signed, and the record that made it so is gone."""
         self._base, self._ready, self._held = Snapshot(), self._signed, []
         self._version = self._seq
         self._strict, self._signed, self._newer = True, [], None
 
     def _reject(self, newer: UnreadableCatalog | None) -> None:
-        """Raises it; before the end was reached only then, as what comes may say that the record
-        counts for nothing."""
+        """Raise the error if the end was reached, else keep it until then, because a later record
+        may void the record."""
         assert newer is not None
         if self.at_end:
             raise newer
@@ -298,7 +300,7 @@ class Replay:
         self.damage.bound(self.snapshot)
 
     def _count_missing(self) -> None:
-        # What is held back is counted by its record, and not in the snapshot yet.
+        # Changes held back are in the record's count, but not in the snapshot yet.
         if self._entities != NOWHERE and not self._held:
             self.missing = max(0, self._entities - self.snapshot.size)
 

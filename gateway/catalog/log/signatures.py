@@ -1,8 +1,8 @@
 """The place of a record in the catalog, and signatures that bind records to their places.
 
 A signature is HMAC-SHA256 over the record's key, its value and its place. The place holds the
-offset that the record was written for, so a signed record that somebody writes once more, at
-another offset, is known for what it is: also after compaction has removed the first one.
+offset that the record was written for, so if somebody copies a signed record to another offset,
+readers recognize the copy, even after compaction has removed the first record.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gateway.files import UnreadableFile, read_text
 log = logging.getLogger(__name__)
 
 NOWHERE: Final = -1
-"""In place of an offset, or a count, that is not told."""
+"""In place of an offset, or a count, that the record does not have."""
 
 MIN_SECRET_BYTES: Final = 32
 
@@ -32,11 +32,13 @@ _MAX_FILE_BYTES: Final = 64 * 1024
 class Place(NamedTuple):
     """The place of a record.
 
-    ``seq`` grows by 1 with every record over the life of the catalog and is the catalog's version
-    after it. ``decision`` is a random text that all records of one decision share, ``last`` the
-    ``seq`` of the last of them, ``after`` the decision before (empty: none). ``at`` is the offset
-    that it was written for, ``entities`` how many entities there are after its decision; older
-    gateways tell neither.
+    - ``seq``: grows by 1 with every record over the life of the catalog, and is the catalog's
+      version after the record.
+    - ``last``: the ``seq`` of the last record of its decision.
+    - ``decision``: a random text that all records of a decision share.
+    - ``after``: the decision before it; empty for the first decision.
+    - ``at``: the offset that the record was written for; older gateways leave it out.
+    - ``entities``: the number of entities after its decision; older gateways leave it out.
     """
 
     seq: int
@@ -53,13 +55,13 @@ class Place(NamedTuple):
 
 
 class SigningKey(NamedTuple):
-    """A key, and the id that records name it by."""
+    """A key, and the id by which records name it."""
 
     key_id: str
     secret: bytes
 
     def __repr__(self) -> str:
-        """Without the secret, wherever it may be printed."""
+        """The key's id without the secret, wherever it may be printed."""
         return f"SigningKey({self.key_id!r})"
 
 
@@ -86,7 +88,7 @@ class Signature(NamedTuple):
 
     @classmethod
     def found(cls, headers: Sequence[tuple[str, bytes | None]]) -> Signature | None:
-        """The signature that the headers of a record hold, or None if it is not signed."""
+        """The signature that the headers of a record hold, if it is signed."""
         values = dict(headers)
         mac = values.get("mac")
         if mac is None:
@@ -105,7 +107,7 @@ class KeyFileError(Exception):
 
 
 class KeyFile:
-    """``catalog.key_file``: a key a line, ``ID HEX``; the first one is for signing anew.
+    """``catalog.key_file``: a key a line, ``ID HEX``; ``catalog sign`` uses the first key.
 
     It is read again when it has changed, so that keys can be added while the gateway runs.
     """
@@ -138,18 +140,17 @@ class KeyFile:
 
     @property
     def first(self) -> SigningKey:
-        """The key that ``catalog sign`` signs with. Raises KeyFileError."""
+        """The key with which ``catalog sign`` signs. Raises KeyFileError."""
         if not self._keys:
             self.load()
         return next(iter(self._keys.values()))
 
     def get(self, key_id: str) -> SigningKey | None:
-        """The key with this id, as of the last time that the file was read, or None if it has
-        none."""
+        """The key with this id, if the file held it when it was last read."""
         return self._keys.get(key_id)
 
     def refresh(self) -> None:
-        """Read it again if it has changed; the keys read before stay if it cannot be read."""
+        """Read the file again after a change; if it cannot be read, the keys read before stay."""
         try:
             found = self._path.stat()
             if (found.st_mtime_ns, found.st_size, found.st_ino) == self._stamp:

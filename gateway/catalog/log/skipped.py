@@ -19,7 +19,7 @@ from gateway.counts import Row
 log = logging.getLogger(__name__)
 
 LOG_SECONDS: Final = 60.0
-"""After a line about skipped records none follows for so long."""
+"""Seconds without a further line after a line about skipped records."""
 
 _MAX_SHOWN: Final = 5
 _MAX_KEY: Final = 100
@@ -27,9 +27,9 @@ _MAX_TEXT: Final = 200
 
 
 class SkipLog:
-    """The count of records that one reader has skipped. ``clock`` returns seconds.
+    """The count of records that a reader has skipped. ``clock`` returns seconds.
 
-    A log that is read once more tells of the same records again; they count once.
+    If a log is read once more, the same records are skipped again; they count once.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -41,7 +41,7 @@ class SkipLog:
         self.total = 0
         """Records skipped so far."""
         self.lost = 0
-        """Entities that the log had, and that were not found in it when it was last read."""
+        """Entities that the log had, and that were missing when it was last read."""
 
     def note(self, skipped: Sequence[Skipped]) -> None:
         """Count these records, and log them unless others were logged just now."""
@@ -67,7 +67,8 @@ class SkipLog:
         self._not_logged = 0
 
     def note_lost(self, missing: int, unknown: Sequence[Key]) -> None:
-        """Log what a log lacks that was read from its beginning to its end."""
+        """Log the entities that are missing after a read of the log from its beginning to its
+        end."""
         if not missing:
             return
         names = [record_key(key).decode() for key in unknown[:_MAX_SHOWN]]
@@ -79,7 +80,7 @@ class SkipLog:
         )
 
     def forget(self) -> None:
-        """The log is another one: its offsets begin anew."""
+        """The log is another log: its offsets begin anew."""
         self._counted_to = -1
 
     def take_rows(self) -> list[Row]:
@@ -89,17 +90,17 @@ class SkipLog:
 
 
 def _shown(text: str) -> str:
-    """A text that somebody else may have a part in: on one line, and not too long."""
+    """A text that a foreign writer may have a part in: on one line, and not too long."""
     return text.encode("unicode_escape").decode()[:_MAX_TEXT]
 
 
 MAX_ABSENT: Final = 1_000
-"""Keys of junk that stand for nothing that there is, so many are kept at most."""
+"""Keys of junk records without an entity that are kept at most."""
 
 
 class Skipped(NamedTuple):
-    """A record that is not believed: where it stands, its key, and why. ``decision`` is the one
-    that it says it belongs to; empty if it does not say so."""
+    """A record that is not believed: its offset, its key, and why. ``decision`` is the decision
+    that its headers name; empty without such a header."""
 
     offset: int
     key: bytes | None
@@ -112,9 +113,9 @@ class Damage:
     """Keys whose newest record is junk, as far as the log was read."""
 
     def __init__(self, before: Damage | None = None, read_to: float = float("inf")) -> None:
-        """``before`` is of an earlier reading of the log, which has come to offset ``read_to``
-        and has missed nothing since it first came to the end."""
-        # Whether the state of the entity was known when the junk came.
+        """``before`` is of an earlier reading of the log, which has come to offset ``read_to`` and
+        has missed nothing since it first came to the end."""
+        # Whether the state of the entity was known when the junk was read.
         self._keys: dict[Key, bool] = {}
         self._before = {} if before is None else before._keys
         self._read_to = read_to
@@ -126,7 +127,7 @@ class Damage:
         return key in self._keys
 
     def add(self, key: bytes | None, offset: int, *, known: bool) -> None:
-        """Junk has this key; ``known``: all that was written before it has been read."""
+        """Add the key of a junk record; ``known``: every record before it has been read."""
         entity = entity_key(key)
         if entity is None:
             return
@@ -134,22 +135,22 @@ class Damage:
         self._keys[entity] = known and self._keys.get(entity, True)
 
     def heal(self, change: Change) -> None:
-        """A gateway has written the entity after the junk."""
+        """Remove the key of a change: a gateway has written the entity after the junk."""
         if self._keys:
             self._keys.pop(key_of(change), None)
 
     def bound(self, snapshot: Snapshot) -> None:
-        """Forget of those that stand for nothing what is too much: it loses nothing."""
+        """Forget keys without an entity beyond :data:`MAX_ABSENT`; no entity is lost by that."""
         if len(self._keys) > MAX_ABSENT:
             absent = [key for key in self._keys if snapshot.entity(key) is None]
             for key in absent[: len(absent) - MAX_ABSENT]:
                 del self._keys[key]
 
     def changes(self, snapshot: Snapshot, *, everything: bool = False) -> Iterator[Change]:
-        """The changes to write so that later readers find what is in ``snapshot``.
+        """The changes to write so that later readers find the entities of ``snapshot``.
 
-        An entity that it does not hold is removed only if it is known that there was none, or if
-        ``everything`` is to be mended: else another gateway may still have it.
+        Another gateway may have an entity that is not in the snapshot. So it is removed only if it
+        is known that it did not exist, or if ``everything`` is to be mended.
         """
         for key, known in list(self._keys.items()):
             entity = snapshot.entity(key)
@@ -159,7 +160,7 @@ class Damage:
                 yield Removal(key)
 
     def unknown(self, snapshot: Snapshot) -> list[Key]:
-        """The keys of which this reader cannot say what junk has replaced, if anything."""
+        """The keys of which this reader does not know whether junk has replaced an entity."""
         return [
             key for key, known in self._keys.items() if not known and snapshot.entity(key) is None
         ]

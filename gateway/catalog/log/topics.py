@@ -28,21 +28,22 @@ class TopicError(Exception):
 
 
 class NotInTime(TopicError):
-    """The cluster did not do it in time; it may still."""
+    """The cluster did not execute the request in time; it may do so later."""
 
 
 class NotAuthorized(TopicError):
-    """The brokers' ACLs deny it to the gateway's user."""
+    """The brokers' ACLs deny the request to the gateway's user."""
 
 
 async def partitions_of(admin: ClusterAdmin, topic: str) -> int | None:
-    """The number of a topic's partitions; None: no such topic. Raises TopicError, OSError."""
+    """The number of a topic's partitions, or None if there is no such topic. Raises TopicError,
+    OSError."""
     return _partitions_in(await _metadata(admin, topic), topic)
 
 
 async def _metadata(admin: ClusterAdmin, *topics: str) -> Any:
-    """One broker's Metadata response for these topics. Raises OSError."""
-    # Else a missing topic would be made by the broker's defaults.
+    """A broker's Metadata response for these topics. Raises OSError."""
+    # Without this flag a missing topic would be created with the broker's defaults.
     values = {
         "topics": [{"name": topic} for topic in topics],
         "allow_auto_topic_creation": False,
@@ -64,7 +65,8 @@ def _partitions_in(response: Any, topic: str) -> int | None:
 
 
 async def config_of(admin: ClusterAdmin, topic: str, key: str) -> str | None:
-    """The value of a topic's config (empty: not told), or None if the topic is not there.
+    """The value of a topic's config (empty: the broker hides it), or None if there is no such
+    topic.
 
     Raises TopicError, OSError.
     """
@@ -88,8 +90,8 @@ async def create(
     replication_factor: int = BROKER_DEFAULT,
     validate_only: bool = False,
 ) -> None:
-    """Make a topic; that somebody else has just made it is as good. With ``validate_only`` the
-    cluster only responds whether it would. Raises NotInTime, NotAuthorized, TopicError, OSError."""
+    """Create a topic; a topic that exists already is no error. If ``validate_only``, the cluster
+    only responds whether it would. Raises NotInTime, NotAuthorized, TopicError, OSError."""
     wanted = {
         "name": topic,
         "num_partitions": partitions,
@@ -109,7 +111,7 @@ async def create(
 
 
 def _named(result: Any) -> str:
-    """The error of a broker's response: its name, and its message if there is one."""
+    """The error of a broker's response: its name, and its message, if any."""
     text = getattr(result, "error_message", None)
     name = error_name(result.error_code)
     return f"{name} ({text})" if text else name
@@ -119,10 +121,10 @@ CATALOG_TOPIC: Final = "__kafka_gateway_catalog"
 
 CONFIGS: Final = {
     "cleanup.policy": "compact",
-    # What a gateway cannot unpack it could not read.
+    # A gateway could not read a codec that it lacks.
     "compression.type": "uncompressed",
 }
-"""The topic configs that the catalog's topic is made with."""
+"""The topic configs with which the catalog's topic is created."""
 
 _SETTLE_SECONDS: Final = 15.0
 _POLL_SECONDS: Final = 0.1
@@ -135,7 +137,7 @@ class CatalogTopicError(Exception):
 
 class CatalogLost(CatalogTopicError):
     """The cluster had a catalog, and does not have it any more. ``cluster`` is its name in the
-    configuration; empty if the catalog is read without one."""
+    configuration; empty if the catalog is read without a configuration."""
 
     def __init__(self, what: str, cluster: str = "") -> None:
         serve = f": kafka-gateway serve --new-catalog {shlex.quote(cluster)}" if cluster else ""
@@ -148,8 +150,8 @@ class CatalogLost(CatalogTopicError):
 
 
 class FoundTopic(NamedTuple):
-    """Whether the catalog's topic is there, and whether its mark is: the cluster has, or had, a
-    catalog that held something."""
+    """Whether the catalog's topic exists, and whether its mark does: then the cluster has, or had,
+    a catalog that held something."""
 
     there: bool
     marked: bool = False
@@ -158,8 +160,9 @@ class FoundTopic(NamedTuple):
 def mark_of(topic: str) -> str:
     """The name of the mark of a catalog: a topic without records beside the catalog's.
 
-    It is at the brokers, so that a gateway in a fresh container sees it too, and it never expires,
-    as offsets of groups and transactional ids do. A gateway's rights on its own topics cover it.
+    The mark is at the brokers, so that a gateway in a fresh container sees it too. It never
+    expires, as offsets of groups and transactional ids do. A gateway's rights on its own topics
+    cover it.
     """
     return f"{topic}_mark"
 
@@ -172,11 +175,11 @@ async def ensure_topic(
     anew: bool = False,
     cluster: str = "",
 ) -> bool:
-    """Make the catalog's topic if it is missing, and check it; returns whether it is marked.
+    """Create the catalog's topic unless it exists, and check it; returns whether it is marked.
 
-    Several gateways may do so at once. ``replication_factor`` -1 is the broker's default; with
-    ``anew`` a missing topic is made although it is marked. Raises CatalogLost, of that ``cluster``,
-    CatalogTopicError, and CatalogUnavailable when the cluster does not answer.
+    Several gateways may do so at once. ``replication_factor`` -1 is the broker's default; if
+    ``anew``, a missing topic is created although it is marked. Raises CatalogLost, of that
+    ``cluster``, CatalogTopicError, and CatalogUnavailable if the cluster does not respond.
     """
     try:
         async with asyncio.timeout(_SETTLE_SECONDS):
@@ -186,7 +189,7 @@ async def ensure_topic(
             if found.marked and not anew:
                 raise CatalogLost(f"the catalog's topic '{topic}' is not there", cluster)
             await _create(admin, topic, replication_factor)
-            # Brokers answer that a topic is made before all of them know it.
+            # Brokers respond that a topic is created before all of them know it.
             while not await check_topic(admin, topic):
                 await asyncio.sleep(_POLL_SECONDS)
             return found.marked
@@ -197,8 +200,8 @@ async def ensure_topic(
 
 
 async def validate_creation(admin: ClusterAdmin, replication_factor: int = BROKER_DEFAULT) -> None:
-    """Let the cluster respond whether it would make the catalog's topic, and make nothing. Raises
-    what :func:`create` does."""
+    """Let the cluster respond whether it would create the catalog's topic, and create nothing.
+    Raises the exceptions of :func:`create`."""
     await create(
         admin,
         CATALOG_TOPIC,
@@ -212,8 +215,8 @@ async def validate_creation(admin: ClusterAdmin, replication_factor: int = BROKE
 async def leave_mark(
     admin: ClusterAdmin, topic: str, replication_factor: int = BROKER_DEFAULT
 ) -> None:
-    """Make the mark of a catalog that holds something. Raises TopicError, OSError."""
-    # It has no records; compaction keeps what somebody else may put there from growing.
+    """Create the mark of a catalog that holds something. Raises TopicError, OSError."""
+    # It has no records; compaction keeps foreign records there from growing without end.
     configs = {"cleanup.policy": "compact"}
     await create(
         admin, mark_of(topic), configs, partitions=1, replication_factor=replication_factor
@@ -221,13 +224,13 @@ async def leave_mark(
 
 
 async def check_topic(admin: ClusterAdmin, topic: str) -> bool:
-    """True if the topic is there. Raises what :func:`find_topic` does."""
+    """True if the topic exists. Raises the exceptions of :func:`find_topic`."""
     return (await find_topic(admin, topic)).there
 
 
 async def find_topic(admin: ClusterAdmin, topic: str) -> FoundTopic:
-    """Look for the catalog's topic and its mark; raises CatalogTopicError when the topic is not
-    fit for a catalog, and CatalogUnavailable when the cluster does not answer."""
+    """Look for the catalog's topic and its mark; raises CatalogTopicError if the topic is not fit
+    for a catalog, and CatalogUnavailable if the cluster does not respond."""
     partitions, marked = await _look(admin, topic)
     if partitions is None:
         return FoundTopic(False, marked)
@@ -249,10 +252,12 @@ async def find_topic(admin: ClusterAdmin, topic: str) -> FoundTopic:
 
 
 async def _look(admin: ClusterAdmin, topic: str) -> tuple[int | None, bool]:
-    """The partitions of the catalog's topic (None if it is not there), and whether it is marked."""
+    """The partitions of the catalog's topic (None if it does not exist), and whether it is
+    marked."""
     try:
-        # One response is one state of the cluster, and the mark is made after the topic. In two
-        # responses, of a broker that is behind another, the topic could be missing beside it.
+        # A single response is one state of the cluster, and the mark is created after the topic. In
+        # two responses, if a broker lags behind another, the topic could be missing beside its
+        # mark.
         response = await _metadata(admin, topic, mark_of(topic))
         partitions = _partitions_in(response, topic)
     except NotAuthorized as error:
@@ -264,7 +269,7 @@ async def _look(admin: ClusterAdmin, topic: str) -> tuple[int | None, bool]:
         raise CatalogUnavailable(f"The catalog's topic is not there yet: {error}.") from None
     except OSError as error:
         raise CatalogUnavailable(_NO_ANSWER) from error
-    # A mark that has no leader now is there all the same.
+    # A mark whose partition has no leader now exists all the same.
     codes = [int(one.error_code) for one in response.topics if one.name == mark_of(topic)]
     return partitions, any(code not in (_UNKNOWN_TOPIC, _NOT_AUTHORIZED) for code in codes)
 

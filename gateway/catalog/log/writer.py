@@ -1,9 +1,9 @@
-"""Changing the catalog: the process's one writer, with a queue.
+"""Changing the catalog: the only writer of the process, with a queue.
 
 It takes the catalog's transactional id, which fences every other writer, reads to the end, decides
-all waiting changes, commits them in one transaction, and answers when it has read them back. While
-its epoch holds it need not take the id again: whoever else wrote has fenced it, and then its next
-commit fails.
+all waiting changes, commits them in a single transaction, and answers when it has read them back.
+While its epoch holds, it need not take the id again: if another writer wrote meanwhile, that writer
+has fenced it, and its next commit fails.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ from protocol.pausing import paced
 log = logging.getLogger(__name__)
 
 CHANGE_SECONDS: Final = 15.0
-"""After which a change that could not be written is given up."""
+"""Seconds after which a change that could not be written is given up."""
 
 IDLE_SECONDS: Final = 1.0
-"""After which a writer with nothing to do lets go of the id and its connections."""
+"""Seconds after which a writer without work releases the id and closes its connections."""
 
 _READ_BACK_SECONDS: Final = 5.0
 _STOP_SECONDS: Final = 3.0
@@ -70,8 +70,8 @@ class Writer:
         observer: Observer | None = None,
         keys: KeyFile | None = None,
     ) -> None:
-        """``observer`` is told of everything that this process commits. ``keys`` are what records
-        are signed with, once the catalog says so."""
+        """``observer`` is called with every change that this process commits. ``keys`` are the keys
+        with which records are signed, if the catalog requires it."""
         self._reader = reader
         self._observer = observer
         self._keys = keys
@@ -92,7 +92,8 @@ class Writer:
         self._task = asyncio.create_task(self._run(), name="catalog writer")
 
     async def stop(self) -> None:
-        """End what is being written, reject the rest, and close the connections."""
+        """Finish the transaction in progress, reject the other changes, and close the
+        connections."""
         self._stopping = True
         self._asked.set()
         if self._task is not None:
@@ -138,7 +139,7 @@ class Writer:
             except (LogError, CatalogUnavailable) as error:
                 self._holds = False
                 self._note(error)
-            # A defect here must not end the writing for good, with everyone waiting for it.
+            # A defect here must not end the writing for good, with callers still waiting.
             except Exception as error:
                 log.exception("writing the catalog failed")
                 self._holds = False
@@ -147,7 +148,7 @@ class Writer:
             await self._back_off(failures)
 
     async def _rest(self) -> None:
-        """Wait for work; let go of the id after a while."""
+        """Wait for work; release the id after a while."""
         self._asked.clear()
         try:
             async with asyncio.timeout(None if self._idle else self._idle_seconds):
@@ -157,12 +158,13 @@ class Writer:
             await self._transactions.close()
 
     async def _back_off(self, failures: int) -> None:
-        """Without jitter writers fence each other for ever."""
+        """Sleep longer after each failure, with jitter, because without jitter writers fence each
+        other for ever."""
         longest = min(_FIRST_BACKOFF * 2.0 ** min(failures, 16), _LONGEST_BACKOFF)
         await asyncio.sleep(longest * random.uniform(0.1, 1.0))  # noqa: S311 - nothing secret
 
     def _drop_answered(self) -> None:
-        """Reject changes that brokers deny, or whose time is over, and forget those that were
+        """Reject changes that brokers deny, or whose time is over, and drop changes that were
         answered or cancelled."""
         for waiting in self._queue:
             if waiting.denied or _now() >= waiting.deadline:
@@ -170,7 +172,8 @@ class Writer:
         self._queue = [waiting for waiting in self._queue if not waiting.answer.done()]
 
     def _note(self, error: Exception) -> None:
-        """Keep why the last transaction failed, for the changes that are rejected for it."""
+        """Keep the reason why the last transaction failed, for the changes that are rejected after
+        it."""
         fenced = isinstance(error, Fenced)
         for waiting in self._queue:
             waiting.reason = "other gateways are writing it" if fenced else _reason(error)
@@ -181,11 +184,12 @@ class Writer:
     # -- one transaction --------------------------------------------------------------------------
 
     async def _write(self, queue: Sequence[Waiting]) -> None:
-        """Decide and commit. Raises LogError or CatalogUnavailable: nothing was written then."""
+        """Decide and commit the changes. Raises LogError or CatalogUnavailable if nothing was
+        written."""
         self._idle = False
         if self._holds:
             await self._reader.refresh()
-            # Another writer was at work: it has fenced this one.
+            # If another writer was at work, it has fenced this writer.
             self._holds = self._reader.decision == self._newest
         if not self._holds:
             await self._transactions.take()
@@ -207,7 +211,7 @@ class Writer:
             await self._notify_observer(batch)
 
     async def _decide(self, batch: Batch, queue: Sequence[Waiting]) -> None:
-        """Decide them all, and let the event loop do other work now and then."""
+        """Decide all changes, and let the event loop do other work now and then."""
         began = _now()
         for waiting in queue:
             if not waiting.answer.done():
@@ -233,7 +237,8 @@ class Writer:
             raise
         batch.written = True
         self._newest = batch.after
-        # All that was decided is committed: it is answered well, also if it cannot be read.
+        # The changes are committed, so they are answered with success even if they cannot be read
+        # back.
         done, _ = await asyncio.wait([expected[-1]], timeout=_READ_BACK_SECONDS)
         if not done:
             log.warning("version %d of the catalog is not read back", batch.draft.version)
@@ -245,8 +250,8 @@ class Writer:
             raise Overtaken("something else than gateways writes to its topic")
 
     async def _notify_observer(self, batch: Batch) -> None:
-        """Report to the observer the changes that were committed, or may have been: in slices, or
-        the rest at once where this is cancelled."""
+        """Report to the observer the changes that were, or may have been, committed: in slices, or
+        the rest at once if this task is cancelled."""
         if self._observer is None or batch.written is False:
             return
         telling = Slices(partial(_tell, self._observer, batch))
@@ -265,7 +270,8 @@ class Writer:
     ) -> bool:
         """True if the transaction was committed after all.
 
-        The id is taken again, after which nothing of it can appear any more, and all is read.
+        The id is taken again, after which no record of the transaction can appear any more, and the
+        log is read to its end.
         """
         log.warning("the outcome of a change of the catalog is not known yet: %s", error)
         self._note(error)
@@ -283,7 +289,7 @@ class Writer:
                 continue
             if not expected.done():
                 batch.mark_unwritten()
-            # One that was skipped is seen to by the caller.
+            # If the decision was skipped, the caller handles that.
             return expected.done()
         return False
 
@@ -292,18 +298,19 @@ def _tell(observer: Observer, batch: Batch) -> None:
     certain = batch.written is True
     try:
         observer([replace(one, certain=certain) for one in paced(batch.committed)])
-    # What was committed stays so.
+    # The changes stay committed, even if the observer fails.
     except Exception:
         log.exception("telling of a change of the catalog failed")
 
 
 def _result(future: asyncio.Future[Snapshot | None]) -> Snapshot | None:
-    """The snapshot that holds a decision; None: it was skipped, or is not read yet."""
+    """The snapshot that holds a decision, or None if it was skipped, or is not read yet."""
     return future.result() if future.done() else None
 
 
 def _expire(waiting: Waiting) -> None:
-    """Its time is over; what is being committed is answered when the outcome is known."""
+    """Reject a change whose time is over; a change being committed is answered when the outcome is
+    known."""
     if not waiting.in_transaction:
         _reject(waiting)
 

@@ -1,7 +1,7 @@
 """Types of an entity's fields, and the forms their values take in records, files and audit events.
 
-Each type has them all: JSON in a record of the catalog (compact, read strictly), YAML in a file
-that ``catalog export`` writes for people, and JSON in an event of the audit log.
+Each type has all three forms: JSON in a record of the catalog (compact, read strictly), YAML in a
+file that ``catalog export`` writes for people, and JSON in an event of the audit log.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ from gateway.names import DELIMITER, LogicalName
 
 
 class FieldType:
-    """A type of fields; this one holds text. A type overrides the forms that differ.
+    """A type of fields; this class holds text. A subclass overrides the forms that differ.
 
-    ``of_record`` raises ValueError, TypeError, KeyError and AttributeError for what makes no sense,
+    ``of_record`` raises ValueError, TypeError, KeyError and AttributeError for a malformed value,
     ``of_file`` BadValue.
     """
 
     unordered = False
-    """True for sets, of which a difference lists removed and added items."""
+    """True for sets, whose differences list removed and added items."""
 
     optional = False
-    """True where null in a record stands for the default."""
+    """True if null in a record stands for the default."""
 
     def __init__(self, empty: str = "") -> None:
-        """``empty``: what to do about an empty text in a file, if none is allowed."""
+        """``empty``: the advice to an operator about an empty text in a file, where that is not
+        allowed."""
         self._empty = empty
 
     def to_record(self, value: Any) -> Any:
@@ -57,7 +58,7 @@ class FieldType:
         return self.to_record(value)
 
     def of_key(self, key: str) -> Any:
-        """The value of such a part of a key. Raises ValueError."""
+        """The value of a key's part. Raises ValueError."""
         return key
 
     # -- among other fields: a type may take several keys there ----------------------------------
@@ -66,7 +67,8 @@ class FieldType:
         fields[name] = self.to_record(value)
 
     def take_record(self, fields: dict[str, Any], name: str) -> Any:
-        """Takes the value out, so that what is left is unknown; MISSING: it is not there."""
+        """Take the value out of ``fields``, so that the rest is unknown fields; MISSING if it is
+        absent."""
         value = fields.pop(name, MISSING)
         if value is MISSING or (value is None and self.optional):
             return MISSING
@@ -79,7 +81,8 @@ class FieldType:
         fields[name] = self.to_file(value)
 
     def take_file(self, whole: Value, fields: Mapping[str, Value], name: str, default: Any) -> Any:
-        """The value in ``fields`` of ``whole``; MISSING: there is no default."""
+        """The value in ``fields`` of ``whole``, or else ``default``; MISSING: the field is
+        required."""
         if name not in fields and default is not MISSING:
             return default
         return self.of_file(required(whole, fields, name))
@@ -194,7 +197,7 @@ class _TopicId(_Digits):
 
 
 class OneOf(FieldType):
-    """One of these texts."""
+    """A text out of a list of known texts."""
 
     def __init__(self, *known: str) -> None:
         super().__init__()
@@ -207,7 +210,7 @@ class OneOf(FieldType):
 
 
 class Code(FieldType):
-    """One of Kafka's codes by its name; those up to ``above`` stand in filters alone."""
+    """A code of Kafka's by its name; the codes up to ``above`` are valid in filters only."""
 
     def __init__(self, above: IntEnum) -> None:
         super().__init__()
@@ -240,7 +243,7 @@ class _Principal(FieldType):
 
 
 class _Name(FieldType):
-    """A logical name: in records its namespace and its topic, each by itself."""
+    """A logical name; a record holds its namespace and its topic in two fields."""
 
     def of_key(self, key: str) -> LogicalName:
         namespace, _, topic = key.rpartition(DELIMITER)
@@ -259,7 +262,7 @@ class _Name(FieldType):
         fields["namespace"], fields["topic"] = value
 
     def take_record(self, fields: dict[str, Any], name: str) -> LogicalName:
-        # Interned: thousands of topics share one namespace.
+        # Interned, because thousands of topics share a namespace.
         namespace = sys.intern(text(fields.pop("namespace")))
         return LogicalName(namespace, text(fields.pop("topic")))
 

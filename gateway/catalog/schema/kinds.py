@@ -1,8 +1,8 @@
 """The schema of a kind of entity: its records, files and audit events follow from it.
 
-A :class:`Kind` lists the fields of an entity with their types. How records hold it, what an export
-writes and an import reads, how a difference is shown and what auditors are told is derived from
-that. The table of kinds is :data:`gateway.catalog.schema.table.KINDS`.
+A :class:`Kind` lists the fields of an entity with their types. The form of its records, the YAML
+that an export writes and an import reads, the lines of a difference and the fields of audit events
+are derived from that. The table of kinds is :data:`gateway.catalog.schema.table.KINDS`.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from gateway.catalog.schema.yaml_values import Value
 
 
 class Section(NamedTuple):
-    """The section of a kind in a file. ``form``: the one entity's only field; fields by key; the
-    only field by key; or a list of fields, the key among them."""
+    """The section of a kind in a file. ``form``: the only field of the only entity; fields by key;
+    the only field by key; or a list of fields, the key among them."""
 
     name: str
     form: Literal["value", "fields by key", "value by key", "list"]
     always: bool = False
-    """True for a section that is written even when it is empty."""
+    """True for a section that is written even if it is empty."""
     order: Callable[[Any], Any] | None = None
     """The sort key of a list; None: the entity's key."""
 
@@ -46,27 +46,29 @@ class Kind:
     entity: type[Entity]
     fields: Sequence[Field]
     level: int = 1
-    """The catalog format that a reader needs for it."""
+    """The catalog format that a reader of this kind needs."""
     section: Section | None = None
-    """None: it is true of running gateways, or of one topic, only, and is not exported."""
+    """None for kinds that describe running gateways or the catalog's topic, and are not
+    exported."""
     title: str = ""
-    """An entity in a sentence: ``{0}`` and so on are the parts of its key."""
+    """A phrase for an entity in messages: ``{0}`` and so on are the parts of its key."""
     resource: Callable[[Any], str] | None = None
-    """The resource of an entity, in logical names, or None if its key is the resource."""
+    """Returns the resource of an entity, in logical names; None: the key is the resource."""
     check: Callable[[Any], object] | None = None
     """Raises InvalidName for an entity that must not be imported."""
     nothing: Any = None
-    """An entity that says what holds if there is none."""
+    """The entity that is equal to the absence of an entity; snapshots do not keep it."""
     counted: bool = True
     """False for kinds that describe the catalog itself, which its size leaves out."""
     audited: bool = True
-    """False for kinds that hold what a change needs while it is made, and nothing that lasts."""
+    """False for kinds that a change needs while it is made, and that hold nothing lasting."""
     nested: bool = False
-    """True where keys are paths: entities are listed outermost first."""
+    """True if keys are paths: entities are listed outermost first."""
     added: int = _EARLY
-    """An import adds what has less before what has more: what is needed before what needs it."""
+    """The order in which an import adds kinds, lowest first: dependencies before their
+    dependents."""
     removed: int = _LATE
-    """The order of removals, likewise."""
+    """The order in which an import removes kinds, likewise."""
 
     @property
     def name(self) -> str:
@@ -81,7 +83,7 @@ class Kind:
         return values[0] if len(values) == 1 else values
 
     def place(self, identity: str) -> Hashable:
-        """The key in snapshots, of a record's key. Raises ValueError."""
+        """The key in snapshots for a record's key. Raises ValueError."""
         values = tuple(
             kind.of_key(part)
             for (_, kind), part in zip(self._key, self.parts(identity), strict=True)
@@ -89,7 +91,7 @@ class Kind:
         return values[0] if len(values) == 1 else values
 
     def parts(self, identity: str) -> list[str]:
-        """A key's parts, as many as it has to have; what is not there is empty."""
+        """The parts of a key, as many as the kind's key has; a missing part is empty."""
         missing = len(self.entity.KEY) - 1
         parts = identity.split("/", missing) if missing > 0 else [identity] * (missing + 1)
         return parts + [""] * (missing + 1 - len(parts))
@@ -101,8 +103,8 @@ class Kind:
         return self._state.to_record(entity)
 
     def of_record(self, identity: str, fields: dict[str, Any]) -> Any:
-        """The entity with such fields. Raises ValueError, TypeError, KeyError and AttributeError
-        for what makes no sense."""
+        """The entity with these fields. Raises ValueError, TypeError, KeyError and AttributeError
+        for malformed fields."""
         return self._state.of_record(fields, **self._arguments(identity))
 
     def _arguments(self, identity: str) -> dict[str, Any]:
@@ -117,14 +119,14 @@ class Kind:
         return dict(zip(self.entity.KEY, parts, strict=True))
 
     def lasting(self, entity: Any) -> Any:
-        """An entity without what it only says of the decision that it is in."""
+        """The entity without the fields that describe only the decision that wrote it."""
         return self._without(self._of_decision, entity)
 
     # -- files ------------------------------------------------------------------------------------
 
     @property
     def is_secret(self) -> bool:
-        """True for a kind whose entities stand in the secrets' file."""
+        """True for a kind whose entities are in the secrets' file."""
         return any(field.secret for field in self.fields)
 
     def to_section(self, entities: Iterable[Any]) -> Any:
@@ -143,8 +145,8 @@ class Kind:
                 return self._only_value(found[0])
 
     def items(self, section: Value) -> Iterable[tuple[str, Value]]:
-        """The key (empty: it is in the value, or there is none) and value of each entity in a
-        section. Raises BadValue."""
+        """The key and value of each entity in a section; the key is empty in a section whose values
+        hold it, or of a single entity. Raises BadValue."""
         assert self.section is not None
         match self.section.form:
             case "list":
@@ -155,7 +157,7 @@ class Kind:
                 return section.entries()
 
     def of_file(self, identity: str, value: Value) -> Any:
-        """The entity that one of :meth:`items` is. Raises BadValue."""
+        """The entity of an item of :meth:`items`. Raises BadValue."""
         assert self.section is not None
         if self.section.form == "list":
             return self._whole.of_file(value)
@@ -172,18 +174,18 @@ class Kind:
     # -- what is shown ----------------------------------------------------------------------------
 
     def thing(self, identity: str) -> str:
-        """An entity in a sentence."""
+        """A phrase for an entity in messages."""
         return (self.title or f"{self.name} {{0}}").format(*(self.parts(identity) or [identity]))
 
     def shown(self, entity: Any) -> dict[str, Any]:
-        """The fields of an entity as a file has them, without secrets."""
+        """The fields of an entity in the form of a file, without secrets."""
         listed = self.section is not None and self.section.form == "list"
         if self.is_secret or not listed:
             return self._public.to_file(entity)
         return self._whole.to_file(entity)
 
     def settled(self, entity: Any) -> Any:
-        """An entity without its notes of work under way."""
+        """The entity without its notes of work in progress."""
         return self._without(self._notes, entity)
 
     @cached_property
@@ -193,12 +195,12 @@ class Kind:
 
     @cached_property
     def listed(self) -> Field | None:
-        """The field of a kind that does nothing but list things."""
+        """The field of a kind whose only field is a set, such as a list of namespaces."""
         fields = self._public.fields
         return fields[0] if len(fields) == 1 and fields[0].type.unordered else None
 
     def resource_of(self, entity: Any) -> str:
-        """The resource of an entity, in logical names; empty if its kind has only one."""
+        """The resource of an entity, in logical names; empty for a kind with a single entity."""
         return identity_of(entity) if self.resource is None else self.resource(entity)
 
     def to_audit(self, entity: Any) -> dict[str, Any]:
@@ -221,7 +223,7 @@ class Kind:
 
     @cached_property
     def _audited(self) -> Shape:
-        # Auditors get them in the order in which the entity has them.
+        # Audit events have the fields in the order in which the dataclass has them.
         told = [one for one in self._public.fields if not one.of_decision]
         return Shape(self.entity, sorted(told, key=lambda one: place_in(self.entity, one.name)))
 

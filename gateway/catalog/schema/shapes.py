@@ -1,4 +1,4 @@
-"""The fields of a dataclass, and all of it in the forms that its fields take (``field_types``)."""
+"""The fields of a dataclass, and its whole in the forms that its fields take (``field_types``)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from protocol.pausing import paced
 
 
 class Field(NamedTuple):
-    """One field of a dataclass. What equals its ``default`` (MISSING: the dataclass's) is left out
-    of records and files."""
+    """A field of a dataclass. Records and files leave it out if it equals its ``default`` (MISSING:
+    the dataclass's default)."""
 
     name: str
     type: FieldType
     default: Any = MISSING
     note: bool = False
-    """True for a note of work under way, which comparisons of two states ignore."""
+    """True for a note of work in progress, which comparisons of two states ignore."""
     secret: bool = False
     """True for a field of the secrets' file, which is shown nowhere."""
     of_decision: bool = False
@@ -39,7 +39,7 @@ class Shape:
         self._as_made = sorted(self.fields, key=lambda one: place_in(made, one.name))
 
     def to_record(self, value: Any) -> dict[str, Any]:
-        """The fields as JSON, without those that have their default."""
+        """The fields as JSON, without fields that have their default."""
         found: dict[str, Any] = {}
         for field in self.fields:
             held = getattr(value, field.name)
@@ -48,8 +48,8 @@ class Shape:
         return found
 
     def of_record(self, fields: dict[str, Any], what: str = "", **known: Any) -> Any:
-        """The reverse; ``known`` is not in the record. Raises ValueError, TypeError, KeyError and
-        AttributeError for what makes no sense."""
+        """The instance whose fields a record holds; ``known`` is not in the record. Raises
+        ValueError, TypeError, KeyError and AttributeError for malformed fields."""
         for name, take, default in self._takes:
             value = take(fields, name)
             if value is not MISSING:
@@ -61,7 +61,7 @@ class Shape:
         return self.made(**known)
 
     def to_file(self, value: Any) -> dict[str, Any]:
-        """The fields as YAML, without those that have their default."""
+        """The fields as YAML, without fields that have their default."""
         found: dict[str, Any] = {}
         for field in self.fields:
             held = getattr(value, field.name)
@@ -70,7 +70,8 @@ class Shape:
         return found
 
     def of_file(self, value: Value, **known: Any) -> Any:
-        """The reverse; ``known`` is not in ``value``. Raises BadValue."""
+        """The instance whose fields a file holds; ``known`` is not in ``value``. Raises
+        BadValue."""
         names = (name for field in self.fields for name in field.type.file_names(field.name))
         found = value.fields(*names)
         for name, kind, default, *_ in self._as_made:
@@ -78,7 +79,7 @@ class Shape:
         return self.made(**known)
 
     def to_audit(self, value: Any) -> dict[str, Any]:
-        """The fields as auditors are told, defaults included."""
+        """The fields as audit events have them, defaults included."""
         return {
             field.name: None
             if (held := getattr(value, field.name)) is None
@@ -88,10 +89,13 @@ class Shape:
 
 
 class Records(FieldType):
-    """Several of a dataclass: in a tuple, or in a frozenset of what can be sorted.
+    """Several instances of a dataclass: in a tuple, or in a frozenset if they can be sorted.
 
-    ``what`` names one of them, ``line`` shows it to people. ``compact``: records hold the values of
-    each without their names. ``most`` (0: any number): a set of 1 to so many, ``of`` what.
+    - ``what``: names an instance in error messages.
+    - ``compact``: records hold the values of each instance without their names.
+    - ``line``: formats an instance for people.
+    - ``most``: a set has 1 to so many instances; 0: any number.
+    - ``of``: names the owner of the set in error messages.
     """
 
     def __init__(

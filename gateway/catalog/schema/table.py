@@ -1,6 +1,6 @@
 """The table of kinds: how each kind of entity is kept, exported, shown and audited.
 
-Records, export, import, diff and the audit log are made from it
+Records, export, import, diff and the audit log are derived from it
 (gateway/catalog/schema/kinds.py). A new kind is a dataclass in ``entities``, and its row here.
 """
 

@@ -1,8 +1,8 @@
-"""YAML read by its reader's needs: every value knows its line, and is text only if it says so.
+"""YAML read by the types that its reader asks for: every value knows its line.
 
 The configuration's reader (gateway/config_file/yaml_lines.py) collects all problems of a file that
-people write; this one is for files with a hundred thousand entries that a program wrote, so it uses
-libyaml if there is one and makes no copy of the whole.
+people write; this reader is for files with a hundred thousand entries that a program wrote, so it
+uses libyaml if it is there, and makes no copy of the whole.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MILLISECOND: Final = datetime.timedelta(milliseconds=1)
 
 
 class BadValue(Exception):
-    """A value that is not what belongs there."""
+    """A value that does not belong there; ``problem`` names its key and line."""
 
     def __init__(self, problem: Problem) -> None:
         super().__init__(problem.text)
@@ -45,7 +45,7 @@ class BadValue(Exception):
 
 
 class Value:
-    """A value of a file, and where it stands. Every method but ``line`` raises BadValue."""
+    """A value of a file, and its line. Every method but ``line`` raises BadValue."""
 
     __slots__ = ("_node", "key", "line")
 
@@ -55,11 +55,12 @@ class Value:
         self.line = line
 
     def reject(self, text: str) -> NoReturn:
-        """Raises BadValue; ``text`` is ``what is wrong; what to do``."""
+        """Raises BadValue; ``text`` is ``problem; advice``."""
         raise BadValue(Problem(self.key, text, self.line))
 
     def fields(self, *known: str) -> dict[str, Value]:
-        """A mapping with no other keys than these, and none if it is left empty."""
+        """The fields of a mapping that may have only these keys; an empty value counts as a
+        mapping."""
         found = dict(self.entries())
         for name, value in found.items():
             if name not in known:
@@ -69,7 +70,8 @@ class Value:
         return found
 
     def entries(self) -> Iterator[tuple[str, Value]]:
-        """The keys, all of them text, and values of a mapping; none if it is left empty."""
+        """The keys, all of them text, and values of a mapping; an empty value counts as a
+        mapping."""
         node = self._node
         if isinstance(node, ScalarNode) and node.tag == f"{TAGS}null":
             return
@@ -87,7 +89,7 @@ class Value:
             yield name.value, inner
 
     def items(self) -> Iterator[Value]:
-        """The items of a list; none if it is left empty."""
+        """The items of a list; an empty value counts as a list."""
         node = self._node
         if isinstance(node, ScalarNode) and node.tag == f"{TAGS}null":
             return
@@ -97,8 +99,8 @@ class Value:
             yield Value(item, (*self.key, index), item.start_mark.line + 1)
 
     def content(self, lines: dict[Key, int]) -> Any:
-        """All that is in the value, for a model that checks it: mappings, tuples and scalars.
-        ``lines`` gets the line of each key and item."""
+        """The whole value as mappings, tuples and scalars, for a model that checks it. ``lines``
+        gets the line of each key and item."""
         lines[self.key] = self.line
         if isinstance(self._node, MappingNode):
             return {name: inner.content(lines) for name, inner in self.entries()}
@@ -110,7 +112,8 @@ class Value:
             self.reject(f"cannot be read as {error}; put it in quotes")
 
     def text(self) -> str:
-        """Text. A number is none, so that nobody guesses what ``0x1F`` or ``1_000`` means."""
+        """Text. A number is rejected, so that nobody guesses the meaning of ``0x1F`` or
+        ``1_000``."""
         if self._is("str"):
             return str(self._node.value)
         self.reject("must be text; put it in quotes")
@@ -129,7 +132,8 @@ class Value:
         self.reject("must be true or false; write one of them")
 
     def time(self) -> int:
-        """Milliseconds since the epoch, of ISO 8601 (UTC, if it says nothing) or such a number."""
+        """Milliseconds since the epoch, from ISO 8601 (UTC, unless it has an offset) or such a
+        number."""
         text = self.plain()
         if _WHOLE.fullmatch(text):
             return self._of_64_bits(text)
@@ -142,13 +146,13 @@ class Value:
         return (time - _EPOCH) // _MILLISECOND
 
     def plain(self) -> str:
-        """A scalar as it is written, whatever YAML takes it for."""
+        """A scalar as it is written, regardless of the type that YAML gives it."""
         if isinstance(self._node, ScalarNode):
             return str(self._node.value)
         self.reject("must be one value, not a list or keys of its own")
 
     def _of_64_bits(self, text: str) -> int:
-        # Python rejects to read thousands of digits.
+        # Python fails to read thousands of digits.
         if len(text) <= 20 and -(1 << 63) <= (number := int(text)) < 1 << 63:
             return number
         self.reject("is beyond 64 bits; correct it")
@@ -165,7 +169,7 @@ def required(value: Value, fields: Mapping[str, Value], name: str) -> Value:
 
 
 def read_file(path: Path) -> Value:
-    """The content of a YAML file. Raises ConfigError when it cannot be read as YAML."""
+    """The content of a YAML file. Raises ConfigError if it cannot be read as YAML."""
     try:
         return _value(read_nodes(path, LIMITS))
     except UnreadableError as error:
@@ -173,7 +177,7 @@ def read_file(path: Path) -> Value:
 
 
 def parse(text: str) -> Value:
-    """Like :func:`read_file`, of a text. Raises BadValue."""
+    """The content of a YAML text. Raises BadValue."""
     try:
         return _value(parse_nodes(text, LIMITS))
     except UnreadableError as error:
@@ -200,7 +204,8 @@ def write(content: Any) -> str:
 
 
 def time_text(milliseconds: int) -> str | int:
-    """Milliseconds since the epoch as ISO 8601, UTC; as they are where no calendar has them."""
+    """Milliseconds since the epoch as ISO 8601, UTC; the number itself if no calendar has the
+    time."""
     try:
         time = _EPOCH + milliseconds * _MILLISECOND
     except OverflowError:
