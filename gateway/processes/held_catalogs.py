@@ -1,4 +1,4 @@
-"""Hands the catalogs that a worker has in memory to ``catalog export --from-memory``."""
+"""Sends the catalogs that a worker has in memory to ``catalog export --from-memory``."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from gateway.config.models import Config
 log = logging.getLogger(__name__)
 
 LINES_AT_ONCE: Final = 100
-"""Entities between two turns of the event loop: about a millisecond of work."""
+"""Entities per turn of the event loop: about a millisecond of work."""
 
 _SECONDS: Final = 60.0
-"""For a tool to ask, and to read all of it."""
+"""Seconds for a tool to send its request and to read the whole catalog."""
 
 _ROOT: Final = 0
 _CREDENTIALS: Final = struct.Struct("3i")
@@ -30,8 +30,8 @@ _CREDENTIALS: Final = struct.Struct("3i")
 
 
 class HeldCatalogs:
-    """A worker's catalogs, by the names of their clusters. Only its own user, and root, get them:
-    users' credentials are among them."""
+    """A worker's catalogs, by the names of their clusters. Only the gateway's own user, and root,
+    get them: they hold users' credentials."""
 
     def __init__(
         self, config: Config, worker_id: int, catalogs: Mapping[str, OwnedCatalog]
@@ -42,7 +42,8 @@ class HeldCatalogs:
         self._server: asyncio.Server | None = None
 
     async def start(self) -> None:
-        """Listen, where the system has addresses of that kind."""
+        """Listen on an abstract Unix socket; does nothing on systems other than Linux, which lack
+        them."""
         if sys.platform != "linux":
             return
         listening = socket.socket(socket.AF_UNIX)
@@ -54,7 +55,7 @@ class HeldCatalogs:
             log.warning("catalog export --from-memory will not find this worker: %s", error)
 
     async def stop(self) -> None:
-        """Listen no more."""
+        """Close the socket."""
         if self._server is not None:
             self._server.close()
             self._server = None
