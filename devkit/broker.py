@@ -1,6 +1,6 @@
 """A real Apache Kafka in KRaft mode, for the demo, the tests and the bench.
 
-``python -m devkit.broker`` starts one broker, prints its address and runs until Ctrl-C.
+``python -m devkit.broker`` starts a broker, prints its address and runs until Ctrl-C.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from devkit.waiting import DeadlineError, progress, wait_until
 KAFKA_VERSION = BrokerProgram().version
 
 _CONTROLLER_ID = 1
-# Long, since machines are busy; a process that has ended is not waited for.
+# Long: machines are busy. The wait ends at once when the process has ended.
 _START_SECONDS = 240.0
 _STOP_SECONDS = 120.0
 _ASK_SECONDS = 60.0
@@ -44,17 +44,22 @@ class BrokerError(Exception):
 
 
 class KafkaCluster:
-    """Brokers on this machine, node 1 being their only controller, so node 1 cannot be stopped.
+    """Brokers on this machine; node 1 is their only controller, so node 1 cannot be stopped.
 
-    ``nodes`` brokers have the ids 1 and up. Ports are chosen free, data lies in a temporary
-    directory that goes away with ``stop``, which also runs at exit. ``overrides`` are broker
-    settings. ``quick_start`` gives up half of Java's top speed for a quicker start: the bench
-    turns it off. ``missed_quickly``: brokers may be killed, and are fenced 3 s later; without it
-    a busy machine may stop them for two minutes. ``security`` adds listeners with TLS or SASL,
-    users and an authorizer; its absence means PLAINTEXT for all. ``jar_set`` is another Kafka's, of
-    the nodes that ``jar_sets`` does not name; ``release`` is the one that all can speak, where they
-    differ (``3.9``). ``classes`` what is before it on the class path, ``archive_classes`` where a
-    broker writes its class data when it ends. Not thread-safe; nothing here needs an event loop.
+    Ports are chosen free; data is in a temporary directory that ``stop`` removes, which also runs
+    at exit. Not thread-safe; nothing here needs an event loop.
+
+    ``nodes``: the number of brokers, with ids from 1.
+    ``overrides``: broker settings.
+    ``security``: adds listeners with TLS or SASL, users and an authorizer; without it all is
+    PLAINTEXT.
+    ``quick_start``: gives up half of Java's top speed for a quicker start; the bench turns it off.
+    ``missed_quickly``: brokers may be killed, and are fenced 3 s later; without it a busy machine
+    may stop them for two minutes.
+    ``jar_set``: another Kafka, for nodes that ``jar_sets`` does not name.
+    ``release``: the release that all nodes support, if they differ (``3.9``).
+    ``classes``: a directory that precedes Kafka on the class path.
+    ``archive_classes``: the file to which a broker writes its class data when it ends.
     """
 
     def __init__(
@@ -87,7 +92,7 @@ class KafkaCluster:
     # --- life ---
 
     def start(self) -> Self:
-        """Start all brokers and wait until every one answers. Raises BrokerError."""
+        """Start all brokers and wait until every broker responds. Raises BrokerError."""
         atexit.register(self.stop)
         try:
             for node_id in (_CONTROLLER_ID, *self._jar_sets):
@@ -119,7 +124,7 @@ class KafkaCluster:
     # --- brokers ---
 
     def add_broker(self, node_id: int) -> str:
-        """Start one more broker and wait until it has joined; returns its address."""
+        """Start another broker and wait until it has joined; returns its address."""
         if node_id in self._plans:
             raise ValueError(f"node {node_id} is part of the cluster already")
         with progress(f"adding broker {node_id}"):
@@ -127,14 +132,14 @@ class KafkaCluster:
         return self._plans[node_id].address
 
     def stop_broker(self, node_id: int) -> None:
-        """Stop a broker as an operator does: it hands its leaderships over, then ends."""
+        """Stop a broker like an operator does: it hands its leaderships over, then ends."""
         self._reject_controller(node_id)
         with progress(f"stopping broker {node_id}"):
             self._processes.pop(node_id).terminate(seconds=_STOP_SECONDS)
 
     def kill_broker(self, node_id: int) -> None:
-        """End a broker with no warning, as ``kill -9`` does. Raises ValueError without
-        ``missed_quickly``: the cluster would go on with it for minutes."""
+        """End a broker with no warning, like ``kill -9``. Raises ValueError without
+        ``missed_quickly``, because the cluster would count on the broker for minutes."""
         if not self._missed_quickly:
             raise ValueError("brokers are killed in a cluster with missed_quickly=True")
         self._reject_controller(node_id)
@@ -143,13 +148,13 @@ class KafkaCluster:
     def restart_broker(
         self, node_id: int, *, elsewhere: bool = False, jar_set: str | None = None
     ) -> None:
-        """Start a stopped broker again, or stop and start it, with its data and its port; or on
-        another port, ``elsewhere``, or as another Kafka, ``jar_set``."""
+        """Start a stopped broker again, or stop and start it, with its data and its port; if
+        ``elsewhere``, on another port; with ``jar_set``, as another Kafka."""
         if jar_set is not None:
             self._jar_sets[node_id] = jar_set
             self._program_of(node_id).fetch()
         if node_id in self._processes:
-            # The controller's own clean stop waits for a quorum that it takes part in.
+            # The controller's own clean stop waits for a quorum of which it is a member.
             self._processes.pop(node_id).terminate(seconds=_STOP_SECONDS)
         if elsewhere:
             self._plans[node_id] = replace(self._plans[node_id], port=free_port())
@@ -170,7 +175,7 @@ class KafkaCluster:
         return self.servers("PLAINTEXT")
 
     def servers(self, protocol: str) -> str:
-        """``host:port`` of the listener for ``protocol`` of every running broker, likewise."""
+        """``host:port`` of every running broker's listener for ``protocol``, joined by commas."""
         return ",".join(self._plans[node].address_of(protocol) for node in self.running)
 
     @property
@@ -192,7 +197,7 @@ class KafkaCluster:
         return self._processes[node_id].tail(lines)
 
     def admin(self) -> AdminClient:
-        """A client that talks to the brokers themselves."""
+        """A client that connects to the brokers directly."""
         return AdminClient({"bootstrap.servers": self.bootstrap_servers, "log_level": 0})
 
     def topics(self, *, internal: bool = False) -> set[str]:
@@ -234,7 +239,7 @@ class KafkaCluster:
         self._await_or_move(plan)
 
     def _await_or_move(self, plan: NodePlan) -> None:
-        """Wait for a broker; one whose port was taken meanwhile is started on another."""
+        """Wait for a broker; if its port was taken meanwhile, it is started on another port."""
         for tries_left in reversed(range(_START_TRIES)):
             try:
                 return self._await_node(plan)
@@ -252,7 +257,7 @@ class KafkaCluster:
         """Write the configuration and format the data directory."""
         plan.directory.mkdir()
         self._configure(plan)
-        if "log.dirs" in self._overrides:  # several, and elsewhere
+        if "log.dirs" in self._overrides:  # several directories, and elsewhere
             return self._run_format(plan)
         program = self._program_of(plan.node_id)
         kind = (
@@ -296,7 +301,7 @@ class KafkaCluster:
         self._processes[plan.node_id] = ManagedProcess(name, command, plan.log_path)
 
     def _await_node(self, plan: NodePlan) -> None:
-        """Wait until the broker answers, and names itself. Raises BrokerError."""
+        """Wait until the broker responds with metadata that names it. Raises BrokerError."""
         process = self._processes[plan.node_id]
         asking: dict[str, str | int | float | bool] = {
             "bootstrap.servers": plan.address,
@@ -309,8 +314,8 @@ class KafkaCluster:
             if not process.running:
                 raise BrokerError(f"{process.name} ended by itself\n{process.tail()}")
             with suppress(KafkaException):
-                # A client of its own each time: one that was answered too late leaves this
-                # address for the advertised one, behind which a test's relay may not be up yet.
+                # A new client each time: if a response comes late, a client leaves this address for
+                # the advertised address, behind which a test's relay may not be up yet.
                 return (
                     plan.node_id in AdminClient(asking).list_topics(timeout=_ANSWER_SECONDS).brokers
                 )
@@ -323,7 +328,7 @@ class KafkaCluster:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Start one broker, print its address, and serve until Ctrl-C; there are no options."""
+    """Start a broker, print its address, and serve until Ctrl-C; there are no options."""
     argparse.ArgumentParser(
         prog="python -m devkit.broker",
         description=f"Start one Apache Kafka {KAFKA_VERSION} broker in KRaft mode on a free port, "

@@ -1,4 +1,4 @@
-"""What a broker of a test cluster is configured with."""
+"""The configuration of the brokers of a test cluster."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ HOST = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class NodePlan:
-    """One node: its id, its ports, its directory. The controller has a port for that as well.
+    """A node: its id, its ports, its directory. The controller also has a controller port.
 
-    ``secure_ports`` are those of the listeners with TLS or SASL, by protocol.
+    ``secure_ports`` are the ports of the listeners with TLS or SASL, by protocol.
     """
 
     node_id: int
@@ -40,7 +40,7 @@ class NodePlan:
 
     @property
     def log_path(self) -> Path:
-        """The file that the broker's output goes to."""
+        """The file of the broker's output."""
         return self.directory / "server.log"
 
 
@@ -51,10 +51,10 @@ def server_properties(
     overrides: Mapping[str, str],
     security: BrokerSecurity | None = None,
 ) -> dict[str, str]:
-    """The configuration of ``node``, with Kafka's defaults if a test has no reason against.
+    """The configuration of ``node``: Kafka's defaults, unless tests need other values.
 
-    ``replicas`` is the replication factor of new topics and of Kafka's internal ones;
-    ``overrides`` go before everything.
+    ``replicas`` is the replication factor of new topics and of Kafka's internal topics;
+    ``overrides`` replace all other settings.
     """
     protocols = ["PLAINTEXT", *node.secure_ports]
     advertised = [f"{protocol}://{node.address_of(protocol)}" for protocol in protocols]
@@ -99,14 +99,15 @@ def _replication(replicas: int) -> dict[str, str]:
 
 
 MISSED_QUICKLY = {"broker.session.timeout.ms": "3000"}
-"""The setting with which the controller fences a killed broker after 3 s, instead of Kafka's 9.
-Until then it also rejects the same broker started again (DUPLICATE_BROKER_REGISTRATION)."""
+"""With this setting the controller fences a killed broker after 3 s, instead of Kafka's 9 s. Until
+then it also rejects the same broker if it is started again (DUPLICATE_BROKER_REGISTRATION)."""
 
-# While nothing changes the controller writes a record every 500 ms, for a third of what an idle
-# broker takes. Other nodes learn by it what is committed: where there are any, it stays.
+# If nothing changes, the controller writes a record every 500 ms, which costs a third of an idle
+# broker's CPU time. Other nodes learn from it which records are committed, so it is turned off only
+# if there are no others.
 _ALONE = {"metadata.max.idle.interval.ms": "0"}
 
-# One machine, a few topics, and someone waiting.
+# For a single machine, a few topics, and a person who waits.
 _HASTE = {
     "offsets.topic.num.partitions": "5",
     "transaction.state.log.num.partitions": "5",
@@ -118,10 +119,11 @@ _HASTE = {
     "num.io.threads": "4",
     "log.cleaner.dedupe.buffer.size": "4194304",
     "controlled.shutdown.enable": "true",
-    # How soon a started broker is unfenced, and a stopping one handed over.
+    # How soon a started broker is unfenced, and a stopping broker's partitions are handed over.
     "broker.heartbeat.interval.ms": "500",
-    # No broker is killed, so the controller never has to notice it; but on a busy machine one may
-    # be late by more than Kafka's 9 s, and would be fenced: its partitions lose their leader.
+    # No broker is killed, so the controller never has to notice it; but on a busy machine a
+    # heartbeat may be late by more than Kafka's 9 s, and then the broker would be fenced, and its
+    # partitions would lose their leader.
     "broker.session.timeout.ms": "120000",
     "leader.imbalance.check.interval.seconds": "5",
 }

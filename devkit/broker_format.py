@@ -1,6 +1,6 @@
-"""Formatted data directories of brokers: Kafka's storage tool writes the first of a kind, and those
-after it in this process are copies with ids of their own, because a Java that formats takes a third
-of what a broker's start does."""
+"""Formatted data directories of brokers: Kafka's storage tool writes the first of a kind; later
+directories of this process are copies with ids of their own, because running the tool takes a third
+of the time of a broker's start."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def format_data(
     """Make ``directory`` the formatted data directory of a node.
 
     ``kind`` is equal for nodes whose formatted directories differ in their ids alone (KIP-858).
-    ``tool`` runs the storage tool, which makes the directory; what it raises is raised.
+    ``tool`` runs the storage tool, which makes the directory; its exceptions are raised.
     """
     with _turn:
         files = _written.get(kind)
@@ -39,7 +39,8 @@ def format_data(
 
 
 def new_id() -> str:
-    """An id as Kafka's own are written: it must not begin as an option of a command does."""
+    """An id in the form of Kafka's own ids, which must not begin with ``-``, like a command's
+    options."""
     while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).rstrip(b"=").decode())[0] == "-":
         pass
     return text

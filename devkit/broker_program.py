@@ -1,4 +1,4 @@
-"""Which Kafka a broker is: its archives, what else is on its class path, and its Java's options."""
+"""The program of a broker: Kafka's archives, the rest of the class path, and Java's options."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from devkit.java import fetch_java, java_command
 from devkit.lagging import lag_options
 from devkit.maven import ENDPOINTS
 
-# The serial collector stays small, the C1 compiler starts fastest; the log says when.
+# The serial collector stays small, the C1 compiler starts fastest; log lines have a time.
 _OPTIONS = (
     "-XX:+UseSerialGC",
     "-Dorg.slf4j.simpleLogger.showDateTime=true",
@@ -22,9 +22,9 @@ _QUICK_START_OPTIONS = ("-XX:TieredStopAtLevel=1",)
 
 @dataclass(frozen=True, slots=True)
 class BrokerProgram:
-    """A broker's program. ``jar_set`` is a lock file of devkit/jars; ``classes`` a directory with
-    classes of one's own that go before it, such as policies; ``archive_classes`` is where it writes
-    its class data when it ends."""
+    """A broker's program. ``jar_set`` is a lock file of devkit/jars; ``classes`` is a directory
+    with further classes, such as policies, that precede it; ``archive_classes`` is the file to
+    which the broker writes its class data when it ends."""
 
     jar_set: str = "kafka"
     classes: Path | None = None
@@ -34,11 +34,12 @@ class BrokerProgram:
 
     @property
     def version(self) -> str:
-        """Kafka's."""
+        """The version of Kafka."""
         return ENDPOINTS[self.jar_set][0].rpartition(":")[2]
 
     def fetch(self) -> None:
-        """Make sure that all of it is on this machine. Raises JavaError or MavenError."""
+        """Make sure that Java and the archives are on this machine. Raises JavaError or
+        MavenError."""
         fetch_java(self.jar_set)
 
     def format_command(self, arguments: Sequence[str]) -> list[str]:
@@ -52,7 +53,7 @@ class BrokerProgram:
         quick: tuple[str, ...] = _QUICK_START_OPTIONS if self.quick_start else ()
         if self.archive_classes is not None:
             quick += (f"-XX:ArchiveClassesAtExit={self.archive_classes}",)
-        elif self.classes is None:  # with them the class path is not the archive's
+        elif self.classes is None:  # with ``classes`` the class path differs from the archive's
             quick += archive_options(self.jar_set)
         return java_command(
             "kafka.Kafka",

@@ -1,7 +1,7 @@
-"""What makes the brokers of a test ask who is there: TLS, SASL and Kafka's own authorizer.
+"""TLS, SASL and Kafka's own authorizer for the brokers of a test.
 
-The listener PLAINTEXT stays beside the others: brokers and controllers talk there, as
-``User:ANONYMOUS``, and so do tests that look behind the gateway's back.
+The listener PLAINTEXT stays beside the others: brokers and controllers use it, as
+``User:ANONYMOUS``, and so do tests that inspect the brokers directly.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ _LOGIN_MODULES = {
 
 @dataclass(frozen=True, slots=True)
 class BrokerTls:
-    """PEM files of the brokers, all with one certificate: its chain, its key (PKCS #8, not
-    encrypted). ``client_ca``: who signs clients; ``client_auth``: Kafka's ``ssl.client.auth``."""
+    """PEM files of the brokers, which share a certificate: its chain, its key (PKCS #8, not
+    encrypted). ``client_ca`` is the authority of clients' certificates; ``client_auth`` is Kafka's
+    ``ssl.client.auth``."""
 
     certificate: Path
     key: Path
@@ -37,12 +38,12 @@ class BrokerTls:
 
 @dataclass(frozen=True, slots=True)
 class BrokerSecurity:
-    """Listeners beside PLAINTEXT, users, and who may do what.
+    """Listeners beside PLAINTEXT, users, and their authorization.
 
-    ``plain_users`` and ``scram_users`` are name to password; SCRAM users have both hashes.
-    ``unsecured_oauthbearer``: tokens without a signature are believed, as Kafka's development
-    default does. Without ``authorizer`` everyone may do everything; with it ``super_users`` may,
-    others by their ACLs.
+    ``plain_users`` and ``scram_users`` map names to passwords; SCRAM users have both hashes.
+    ``unsecured_oauthbearer``: tokens without a signature are accepted, like Kafka's development
+    default. Without ``authorizer`` every operation is allowed; with it, ``super_users`` are allowed
+    every operation, and others the operations that ACLs allow.
     """
 
     protocols: Sequence[str] = ("SASL_PLAINTEXT",)
@@ -55,7 +56,7 @@ class BrokerSecurity:
     allow_everyone_if_no_acl_found: bool = False
 
     def properties(self, directory: Path) -> dict[str, str]:
-        """The broker settings for this; a PEM key store is written to ``directory``."""
+        """The broker settings; a PEM key store is written to ``directory``."""
         settings: dict[str, str] = {}
         if self.authorizer:
             settings["authorizer.class.name"] = STANDARD_AUTHORIZER
@@ -94,7 +95,7 @@ def jaas_config(mechanism: str, username: str, password: str) -> str:
 
 
 def _tls_properties(tls: BrokerTls, directory: Path) -> dict[str, str]:
-    # Kafka wants the key and the chain in one file.
+    # Kafka requires the key and the chain in the same file.
     store = directory / "broker.pem"
     store.write_text(tls.key.read_text() + tls.certificate.read_text())
     store.chmod(0o600)

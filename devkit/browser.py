@@ -1,8 +1,8 @@
-"""A browser that tests look at pages with: headless Chromium, driven by its DevTools protocol.
+"""A browser for tests of pages: headless Chromium, driven by its DevTools protocol.
 
-No driver and no library: the protocol is JSON over a WebSocket, which aiohttp has. A page is
-loaded from a file, as people open a report; what it asks for over any network, writes to the
-console or throws is kept.
+No driver and no library is needed: the protocol is JSON over a WebSocket, which aiohttp has. A page
+is loaded from a file, like a report that a person opens; its network requests, its console output
+and its exceptions are kept.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _LOADED: Final = (
     " || new Promise(done => addEventListener('load', () => done(true)))"
 )
 
-# No sandbox: it needs rights that containers and root lack, and the pages are our own.
-# The rest keeps the browser from calling home.
+# No sandbox: it needs rights that containers and root lack, and the pages are our own. The other
+# flags keep the browser from contacting its vendor.
 _FLAGS: Final = (
     "--headless",
     "--no-sandbox",
@@ -63,7 +63,7 @@ class BrowserError(Exception):
 
 @dataclass(slots=True)
 class Page:
-    """One tab. ``requests``, ``console`` and ``errors`` grow while it lives."""
+    """A tab of the browser. ``requests``, ``console`` and ``errors`` grow while it is open."""
 
     _socket: aiohttp.ClientWebSocketResponse
     requests: list[str] = field(default_factory=list)
@@ -74,19 +74,19 @@ class Page:
     _events: dict[str, asyncio.Event] = field(default_factory=dict)
 
     async def open(self, what: Path | str) -> None:
-        """Load a file, or what is at a URL, and wait until all of it has run."""
+        """Load a file or a URL, and wait until its scripts have run."""
         loaded = self._events["Page.loadEventFired"] = asyncio.Event()
         url = what.resolve().as_uri() if isinstance(what, Path) else what
         await self.call("Page.navigate", url=url)
         async with asyncio.timeout(_SECONDS):
             await loaded.wait()
-            # That may have been the empty page of a new tab, of which the browser tells late.
+            # The event may be of the new tab's empty page, because the browser reports it late.
             await self.run(_LOADED)
 
     async def run(self, script: str) -> Any:
         """The value of an expression in the page, awaited if it is a promise.
 
-        Raises BrowserError with what it threw.
+        Raises BrowserError with the exception that the script threw.
         """
         answer = await self.call(
             "Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True
@@ -107,13 +107,14 @@ class Page:
         await self.settle()
 
     async def media(self, kind: str = "screen", scheme: str = "light") -> None:
-        """Show it on a ``screen`` or for ``print``, in the colour scheme ``light`` or ``dark``."""
+        """Show the page on a ``screen`` or for ``print``, in the colour scheme ``light`` or
+        ``dark``."""
         features = [{"name": "prefers-color-scheme", "value": scheme}]
         await self.call("Emulation.setEmulatedMedia", media=kind, features=features)
         await self.settle()
 
     async def settle(self) -> None:
-        """Wait until what has changed is drawn: observers run between two frames."""
+        """Wait until changes are drawn, because observers run between two frames."""
         frame = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
         await self.run(f"{frame}.then(() => true)")
 
@@ -124,13 +125,14 @@ class Page:
         return base64.b64decode(answer["data"])
 
     async def pdf(self) -> bytes:
-        """The page printed on A4; what ``media`` was last is over."""
+        """The page printed on A4; resets :meth:`media`."""
         await self.call("Emulation.setEmulatedMedia", media="")
         answer = await self.call("Page.printToPDF", paperWidth=8.27, paperHeight=11.69)
         return base64.b64decode(answer["data"])
 
     async def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """A command of the DevTools protocol. Raises BrowserError if it is rejected."""
+        """Send a command of the DevTools protocol; returns its result. Raises BrowserError if it is
+        rejected."""
         number = next(self._ids)
         answer = self._answers[number] = asyncio.get_running_loop().create_future()
         await self._socket.send_json({"id": number, "method": method, "params": parameters})
@@ -142,7 +144,7 @@ class Page:
         return result
 
     async def _read(self) -> None:
-        """Take what the browser says, until it closes."""
+        """Handle the browser's messages until it closes the page."""
         async for frame in self._socket:
             message = frame.json()
             if "id" in message:
@@ -162,14 +164,14 @@ class Page:
             case "Runtime.exceptionThrown":
                 self.errors.append(_thrown(told["exceptionDetails"]))
             case "Log.entryAdded":
-                # What the browser itself has to say: blocked scripts, failed loads.
+                # The browser's own messages: blocked scripts, failed loads.
                 self.errors.append(f"{told['entry']['level']}: {told['entry']['text']}")
         if event in self._events:
             self._events[event].set()
 
 
 class Browser:
-    """A running Chromium; ``open_browser`` and ``kept_browser`` make one."""
+    """A running Chromium; made by ``open_browser`` and ``kept_browser``."""
 
     def __init__(self, session: aiohttp.ClientSession, address: str) -> None:
         self._session = session
@@ -177,7 +179,7 @@ class Browser:
 
     @contextlib.asynccontextmanager
     async def page(self) -> AsyncIterator[Page]:
-        """A new tab, closed at the end: it knows nothing of what others stored or cached."""
+        """A new tab, closed at the end, without the storage and cache of other tabs."""
         async with self._session.get(f"{self._address}/json/version") as answer:
             whole = (await answer.json(content_type=None))["webSocketDebuggerUrl"]
         async with self._session.ws_connect(whole) as owner:
@@ -212,7 +214,7 @@ async def _ask(socket: aiohttp.ClientWebSocketResponse, method: str, **parameter
 
 @contextlib.asynccontextmanager
 async def open_browser(directory: Path) -> AsyncIterator[Browser]:
-    """A Chromium of its own, ended at the end; its profile and log are in ``directory``.
+    """A new Chromium, ended at the end; its profile and log are in ``directory``.
 
     Raises ChromiumError or BrowserError.
     """
@@ -253,7 +255,7 @@ def _start(directory: Path) -> ManagedProcess:
     profile = directory / "profile"
     command = [found.program, *_FLAGS, f"--user-data-dir={profile}", "about:blank"]
     environment = {**os.environ, "HOME": str(directory), **found.environment}
-    # A profile that was used before still says where its browser listened.
+    # A profile that was used before still holds the port of its former browser.
     (profile / _PORT_FILE).unlink(missing_ok=True)
     return ManagedProcess("chromium", command, directory / "chromium.log", env=environment)
 

@@ -1,11 +1,12 @@
-"""The build backend (PEP 517, PEP 660): setuptools, with the hot path compiled where it can be.
+"""The build backend (PEP 517, PEP 660): setuptools, with the hot path compiled if possible.
 
-``pip install .``, ``pip wheel .`` and their like make a wheel with the hot path compiled by mypyc
-if there are a C compiler and Python's headers, else a pure one. ``KAFKA_GATEWAY_BUILD=pure`` or
-``compiled`` chooses; ``compiled`` fails if it cannot be. An editable install is always pure. A
-wheel is built in a copy, so that the source tree stays as it is.
+``pip install .``, ``pip wheel .`` and similar commands make a wheel with the hot path compiled by
+mypyc if there are a C compiler and Python's headers, else a pure wheel.
+``KAFKA_GATEWAY_BUILD=pure`` or ``compiled`` chooses; ``compiled`` fails if compiling is not
+possible. An editable install is always pure. A wheel is built in a copy, so that the source tree
+stays as it is.
 
-This module runs where nothing but setuptools is installed yet.
+When this module runs, only setuptools is installed.
 """
 
 from __future__ import annotations
@@ -64,11 +65,11 @@ Settings = Mapping[str, Any] | None
 
 
 def get_requires_for_build_wheel(config_settings: Settings = None) -> list[str]:
-    """What has to be installed besides setuptools: nothing for the pure form.
+    """The packages to install besides setuptools; empty for the pure form.
 
-    To compile it takes mypy, and the packages that the gateway imports: walkers are generated from
-    kio's message classes, and the types of the others are what mypyc compiles by. Their versions
-    are those of the lock files. Raises CompileError.
+    Compiling needs mypy, and the packages that the gateway imports, because walkers are generated
+    from kio's message classes, and mypyc compiles by the types of the others. Their versions are
+    pinned by the lock files. Raises CompileError.
     """
     needed = build_meta.get_requires_for_build_wheel(config_settings)
     if _form()[0] == PURE:
@@ -82,7 +83,7 @@ def build_wheel(
     config_settings: Settings = None,
     metadata_directory: str | None = None,
 ) -> str:
-    """Build the wheel in a directory; returns its file's name. Raises CompileError."""
+    """Build the wheel in a directory; returns its file name. Raises CompileError."""
     destination = str(Path(wheel_directory).resolve())
     metadata = None if metadata_directory is None else str(Path(metadata_directory).resolve())
     chosen, reason = _form()
@@ -103,8 +104,9 @@ def build_wheel(
 
 @contextmanager
 def _told(form: str) -> Iterator[None]:
-    """Say that the hot path is compiled, how long that has taken, and what else could be done; at
-    once and when it fails. The pure form takes no time worth a word."""
+    """Print that the hot path is compiled, how long it has taken so far, and, at the start and if
+    it fails, how to build the pure form instead. Prints nothing for the pure form, which is built
+    quickly."""
     if form != COMPILED:
         yield
         return
@@ -132,8 +134,8 @@ def _told(form: str) -> Iterator[None]:
 
 
 def _say(text: str) -> None:
-    """Print a line where somebody sees it: pip keeps what a build prints, and shows it only if the
-    build fails, or with -v, so a terminal is written to directly."""
+    """Print a line so that the user sees it: pip captures a build's output, and shows it only if
+    the build fails, or with -v, so the line is also written to the terminal."""
     line = f"kafka-gateway: {text}"
     print(line, file=sys.stderr, flush=True)
     if not sys.stderr.isatty():
@@ -142,10 +144,10 @@ def _say(text: str) -> None:
 
 
 def _form() -> tuple[str, str]:
-    """The form that is built here, and why it is the pure one if nobody chose that.
+    """The form to build, and, if it is pure without being chosen, the reason.
 
-    Raises CompileError if ``KAFKA_GATEWAY_BUILD`` is ``compiled`` and that cannot be, or is neither
-    form.
+    Raises CompileError if ``KAFKA_GATEWAY_BUILD`` is ``compiled`` and compiling is not possible, or
+    if it is neither form.
     """
     chosen = os.environ.get(VARIABLE, "")
     if chosen not in ("", COMPILED, PURE):

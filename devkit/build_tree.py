@@ -1,7 +1,7 @@
-"""The directory that the compiled form is built in: copied sources, walkers, and a ``setup.py``.
+"""The directory in which the compiled form is built: copied sources, walkers, and a ``setup.py``.
 
-``python -m devkit.compiled`` builds in it, and so does the build backend (``build_backend.py``),
-so this module imports nothing that has to be installed; :func:`compiled_sources` alone needs the
+``python -m devkit.compiled`` builds in it, and so does the build backend (``build_backend.py``), so
+this module imports nothing that has to be installed; only :func:`compiled_sources` needs the
 packages that the gateway needs.
 """
 
@@ -55,7 +55,7 @@ def module_files() -> list[str]:
 
 
 def sources(packages: Sequence[str]) -> dict[str, bytes]:
-    """The files of these packages by path, without what Python and editors leave there."""
+    """The files of these packages by path, without caches and compiled modules."""
     found = {}
     for package in packages:
         for file in sorted((PROJECT_ROOT / package).rglob("*")):
@@ -73,7 +73,7 @@ def compiled_sources(packages: Sequence[str]) -> dict[str, bytes]:
 
 
 def write(directory: Path, files: Mapping[str, bytes]) -> None:
-    """Write files by their paths into a directory, which is made."""
+    """Write files by their paths into a directory, which is created."""
     for name, content in files.items():
         file = directory / name
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -81,6 +81,6 @@ def write(directory: Path, files: Mapping[str, bytes]) -> None:
 
 
 def setup_file(mypy_cache: Path) -> dict[str, bytes]:
-    """The ``setup.py`` that compiles the hot path of the directory that it lies in."""
+    """The ``setup.py`` that compiles the hot path of its directory."""
     text = SETUP.format(mypy_cache=mypy_cache, modules=module_files())
     return {"setup.py": text.encode()}

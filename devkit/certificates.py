@@ -1,7 +1,7 @@
 """Certificates for tests and benchmarks: authorities, servers, clients, as PEM files.
 
-Everything is made anew, with ECDSA keys (P-256), which are made in no time, and stands in the
-directory that was given. Private keys are PKCS #8.
+Everything is made anew, with ECDSA keys (P-256), which are made quickly, and written to the given
+directory. Private keys are PKCS #8.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _AGO = timedelta(days=1)  # clocks of other machines may be behind
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A certificate chain and its private key, as PEM files; ``both`` has the two in one."""
+    """A certificate chain and its private key, as PEM files; ``both`` is a file with the two."""
 
     certificate: Path
     key: Path
@@ -78,7 +78,8 @@ class Authority:
     ) -> Credentials:
         """A client's credentials: ``CN=name``, or another subject; files are named by ``name``.
 
-        ``valid`` below zero: it has expired. ``password``: the key is encrypted with it.
+        If ``valid`` is negative, the certificate has expired. If there is a ``password``, the key
+        is encrypted with it.
         """
         if subject is None:
             subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -155,7 +156,7 @@ class Authority:
 
 
 def subject(*attributes: tuple[x509.ObjectIdentifier, str]) -> x509.Name:
-    """A subject of these attributes, in this order: Java shows the last one first."""
+    """A subject of these attributes, in this order; Java shows the last attribute first."""
     return x509.Name([x509.NameAttribute(kind, value) for kind, value in attributes])
 
 

@@ -1,9 +1,9 @@
 """The Helm chart in deploy/helm: ``python -m devkit.chart`` lints, renders and validates it.
 
-It does so with the default values and with each file of ``ci/``. ``helm`` is the one on the PATH,
-else it is built with Go. What is rendered is validated by Kubernetes' schemas
-(``devkit/chart_schemas.py``, in an environment of its own), and the configuration in it as the
-gateway reads it. No cluster is asked.
+It does so with the default values and with each file of ``ci/``. ``helm`` is taken from the PATH,
+or built with Go if it is missing. The rendered manifests are validated by Kubernetes' schemas
+(``devkit/chart_schemas.py``, in an environment of its own), and the configuration in them is read
+by the gateway's own code. No Kubernetes cluster is needed.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ CHART: Final = PROJECT_ROOT / "deploy" / "helm" / "kafka-gateway"
 _HELM: Final = "helm.sh/helm/v3/cmd/helm@v3.22.0"
 _LOCK: Final = PROJECT_ROOT / "requirements" / "chart.txt"
 _SECRETS: Final = re.compile(r"/etc/kafka-gateway-[a-z-]+(?=/)")
-# Which Kubernetes helm takes for its own depends on how it was built.
+# Pinned: helm's default Kubernetes version depends on how helm was built.
 _RELEASE: Final = ("demo", "--namespace", "kafka", "--kube-version", "1.37.0")
 
 
 class ChartError(Exception):
-    """The chart is wrong, or a tool is missing; the message says what was found."""
+    """The chart is wrong, or a tool is missing; the message has the details."""
 
 
 def values_files() -> list[Path]:
-    """The values that the chart is checked with, besides its own defaults."""
+    """The files of values with which the chart is checked, besides its own defaults."""
     return sorted((CHART / "ci").glob("*-values.yaml"))
 
 
 def helm() -> str:
-    """The command ``helm``, built now if there is none. Raises ChartError."""
+    """The command ``helm``, built now if it is missing. Raises ChartError."""
     if (found := shutil.which("helm")) is not None:
         return found
     built = cache_dir() / "go" / "bin" / "helm"
@@ -63,7 +63,8 @@ def helm() -> str:
 
 
 def validator() -> Path:
-    """The Python of the environment with Kubernetes' schemas, made now. Raises ChartError."""
+    """The Python of the environment with Kubernetes' schemas, made now if missing or outdated.
+    Raises ChartError."""
     path = cache_dir() / "chart-venv"
     done = path / "installed"
     with one_at_a_time("chart-venv"):
@@ -79,14 +80,14 @@ def validator() -> Path:
 
 
 def manifests(values: Path | None) -> list[dict[str, Any]]:
-    """What the chart renders with these values. Raises ChartError."""
+    """The manifests that the chart renders with these values. Raises ChartError."""
     flags = [] if values is None else ["--values", str(values)]
     text = _run([helm(), "template", *_RELEASE, str(CHART), *flags], {})
     return [document for document in yaml.safe_load_all(text) if document]
 
 
 def configurations(documents: list[dict[str, Any]]) -> Iterator[str]:
-    """The gateway's configuration, as the first pod of a release has it."""
+    """The gateway's configuration in the first pod of a release."""
     for document in documents:
         text = document.get("data", {}).get("gateway.yaml")
         if text is not None:
@@ -94,8 +95,8 @@ def configurations(documents: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def read_by_the_gateway(text: str, directory: Path) -> Config:
-    """Read a configuration of the chart; ``directory`` gets it, and the files of its Secrets:
-    those that Kubernetes' TLS Secrets have. Raises ChartError."""
+    """Read a configuration of the chart; it is written to ``directory``, with the files of
+    Kubernetes' TLS Secrets. Raises ChartError."""
     authority = Authority(directory)
     server = authority.server()
     for name, path in (
@@ -115,7 +116,7 @@ def read_by_the_gateway(text: str, directory: Path) -> Config:
 
 
 def check(values: Path | None) -> list[dict[str, Any]]:
-    """Lint and render the chart and validate the outcome; returns it. Raises ChartError."""
+    """Lint and render the chart and validate the manifests; returns them. Raises ChartError."""
     flags = [] if values is None else ["--values", str(values)]
     _run([helm(), "lint", "--strict", str(CHART), *flags], {})
     found = manifests(values)

@@ -1,9 +1,9 @@
 """Validates manifests; run by ``devkit.chart`` in the environment of ``requirements/chart.txt``.
 
 ``python chart_schemas.py FILE`` reads a JSON list of manifests. Kubernetes' kinds are validated by
-its schemas of the oldest and the newest version there are, strictly: unknown fields are mistakes.
-Kinds of Prometheus' operator are validated by models made of its own schemas. Every mistake is a
-line on standard error, and the exit status is 1 then.
+its schemas of the oldest and the newest available version, strictly: unknown fields are mistakes.
+Kinds of Prometheus' operator are validated by models generated from its own schemas. Every mistake
+is a line on standard error, and then the exit status is 1.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from cloudcoil.models.prometheus_operator import v1 as prometheus
 from pydantic import ValidationError
 
 VERSIONS: Final = ("1.25", "1.37")
-"""The chart's oldest, see ``kubeVersion`` in Chart.yaml, and the newest whose schemas there are."""
+"""The chart's oldest version, see ``kubeVersion`` in Chart.yaml, and the newest with schemas."""
 
 _OPERATOR: Final = "monitoring.coreos.com/v1"
 
 
 def mistakes(manifest: dict[str, Any]) -> Iterator[str]:
-    """What is wrong with a manifest, a sentence each."""
+    """The mistakes in a manifest, a sentence each."""
     name = f"{manifest['kind']} {manifest['metadata']['name']}"
     if manifest["apiVersion"] == _OPERATOR:
         model = getattr(prometheus, manifest["kind"])
@@ -46,7 +46,7 @@ def mistakes(manifest: dict[str, Any]) -> Iterator[str]:
 
 
 def _lost(written: Any, read: Any, at: str) -> Iterator[str]:
-    """The fields that were written and that the model does not have."""
+    """The written fields that the model does not have."""
     if isinstance(written, dict) and isinstance(read, dict):
         for key, value in written.items():
             if key in read:

@@ -1,8 +1,8 @@
-"""A headless Chromium without root and without a browser's installer, pinned by hash.
+"""A headless Chromium, pinned by hash, that needs neither root nor a browser's installer.
 
-The npm package ``@sparticuz/chromium`` carries one that needs no library but the C library and
-libgcc: those of NSS and a font come with it. npm fetches it (devkit/npm.py) and its Node.js unpacks
-it. None of the package's own code runs.
+The npm package ``@sparticuz/chromium`` has a Chromium that needs only the C library and libgcc,
+because it includes NSS and a font. npm fetches it (devkit/npm.py) and its Node.js unpacks it. The
+package's own code does not run.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ PACKAGE: Final = Package(
 )
 
 OVERRIDE: Final = "KAFKA_GATEWAY_CHROMIUM"
-"""The environment variable that names another Chromium, for machines that the package's does not
-fit; it is started as it is."""
+"""The environment variable that names another Chromium, for machines on which the package's does
+not run; it is started unchanged."""
 
 _PACKED: Final = ("chromium", "al2023.tar", "fonts.tar")
 
-# zlib of Node.js knows Brotli, Python's does not.
+# Unpacked by Node.js: Python's zlib lacks Brotli.
 _UNPACK: Final = (
     "const [from, to] = process.argv.slice(1);"
     "require('stream').pipeline(require('fs').createReadStream(from),"
@@ -41,8 +41,8 @@ _UNPACK: Final = (
 )
 
 
-# The package's font first: a page looks much the same on every machine. Others, if there are any,
-# have the signs that it lacks.
+# The package's font first, so that a page looks much the same on every machine. Other fonts, if
+# installed, have the characters that it lacks.
 _FONTS: Final = """<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "fonts.dtd">
 <fontconfig>
@@ -62,7 +62,7 @@ class ChromiumError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Chromium:
-    """A program to start, and what its environment needs beside this process's."""
+    """A program to start, and the variables to add to its environment."""
 
     program: str
     environment: dict[str, str]
@@ -105,12 +105,12 @@ def _install(home: Path) -> None:
         (unpacked / "chromium").chmod(0o755)
         fonts = _FONTS.format(fonts=home / "fonts", cache=home / "font-cache")
         (unpacked / "fonts.conf").write_text(fonts)
-        # Whole or not at all: a folder of this name is never looked at again.
+        # Renamed when complete: a folder of this name is not checked again.
         unpacked.rename(home)
 
 
 def _unpack(packed: Path, target: Path) -> None:
-    """Unpack one file of the package; what is an archive becomes a folder without ``.tar``."""
+    """Unpack a file of the package; an archive becomes a folder without ``.tar``."""
     _, node = npm.find_npm()
     ended = npm.run([node, "-e", _UNPACK, str(packed), str(target)], packed.parent)
     if ended.returncode != 0:

@@ -1,6 +1,7 @@
 """The class data of a broker, archived for its later starts (JEP 350), which take a third less.
 
-``python -m devkit.class_archive`` makes the archive, if there is none for this Java and this Kafka.
+``python -m devkit.class_archive`` makes the archive, unless there is an archive for this Java and
+this Kafka.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ def class_archive(jar_set: str) -> Path:
 
 
 def archive_options(jar_set: str) -> tuple[str, ...]:
-    """The options with which a Java uses the archive; none if there is no archive."""
+    """The options with which a Java uses the archive; empty if there is no archive."""
     path = class_archive(jar_set)
     return (f"-XX:SharedArchiveFile={path}", "-Xlog:cds=off") if path.is_file() else ()
 
 
 def main() -> None:
-    """Run a broker that writes the archive when it ends, if there is none; whoever calls this
-    meanwhile waits for it."""
+    """Run a broker that writes the archive when it ends, unless the archive exists; other callers
+    wait for it meanwhile."""
     path = class_archive("kafka")
     path.parent.mkdir(parents=True, exist_ok=True)
     with one_at_a_time("class-archive"):
@@ -38,12 +39,12 @@ def main() -> None:
 
 
 def _write(path: Path) -> None:
-    from devkit.broker import KafkaCluster  # which asks for the options
+    from devkit.broker import KafkaCluster  # it calls ``archive_options``
 
     unfinished = path.with_suffix(".unfinished")
     with KafkaCluster(archive_classes=unfinished) as cluster:
         cluster.stop_broker(1)
-    if unfinished.is_file():  # a Java without class data sharing writes none
+    if unfinished.is_file():  # a Java without class data sharing writes no archive
         unfinished.rename(path)
 
 

@@ -1,12 +1,12 @@
-"""The gateway with its hot path compiled by mypyc: half the CPU a request, the same sources.
+"""The gateway with its hot path compiled by mypyc: half the CPU time per request, the same sources.
 
 ``python -m devkit.compiled`` copies ``gateway/`` and ``protocol/`` into ``.cache/compiled/`` and
 compiles the hot path (``gateway/hot_path.py``) there; nothing is written into the source tree. A
-build's directory is named by the digest of all that goes into it, so that edited sources are never
-shadowed by what was compiled from older ones. Put the directory first on ``PYTHONPATH`` to run it.
-The pure form is the reference: the same tests hold for both. ``devkit.wheels`` makes wheels.
+build's directory is named by the digest of all its inputs, so that modules compiled from older
+sources never shadow edited sources. Put the directory first on ``PYTHONPATH`` to run it. The pure
+form is the reference: the same tests hold for both. ``devkit.wheels`` makes wheels.
 
-It needs a C compiler and Python's headers.
+Compiling needs a C compiler and Python's headers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _PACKAGES: Final = ("gateway", "protocol")
 
 
 def compiled_path() -> Path:
-    """The directory of the compiled build of the present sources, built now if there is none.
+    """The directory of the compiled build of the present sources, built now if it is missing.
 
     Raises CompileError if there is no compiler or the compiler fails.
     """
@@ -71,7 +71,7 @@ def _digest(sources: Mapping[str, bytes]) -> str:
 
 
 def _run(command: Sequence[str], directory: Path, what: str) -> None:
-    # Another copy of the sources shall not get in.
+    # PYTHONPATH is removed: it may name another copy of the sources.
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     with progress(what):
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The module of walkers that a compiled build has in the place of ``protocol/prebuilt.py``."""
+"""Generates the module of walkers that replaces ``protocol/prebuilt.py`` in a compiled build."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gateway.exchanges.formats import NUMBERED_FETCH_KINDS, REQUEST_KINDS, respo
 from protocol.walkers import digest, segments_source, walker_source
 
 _APIS: Final = ("Produce", "Fetch")
-"""Whose walkers are compiled: the two that carry the load."""
+"""The APIs whose walkers are compiled: they carry the load."""
 
 _HEAD: Final = '''\
 """Walkers compiled ahead of time, by the digest of their source. Generated."""
@@ -44,7 +44,8 @@ _OWN_NAME: Final = re.compile(r"^def (\w+)|\b(EARLY|unpack_\d+)\b", re.MULTILINE
 
 
 def prebuilt_source() -> str:
-    """The module's text: every source once, its names made its own by a number behind them."""
+    """The module's text: every source once, with a number appended to its names, so that they are
+    unique."""
     parts = [_HEAD]
     table = ["PREBUILT: Final[dict[str, dict[str, Function]]] = {"]
     for number, source in enumerate(dict.fromkeys(prebuilt_sources())):
@@ -60,7 +61,7 @@ def _numbered(source: str, number: int) -> str:
 
 
 def prebuilt_sources() -> Iterator[str]:
-    """What the plans of these APIs ask for, at every decided version; some of it repeatedly."""
+    """The sources that the plans of these APIs use, at every decided version; some repeatedly."""
     for api in APIS.values():
         if api.name not in _APIS:
             continue

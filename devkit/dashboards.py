@@ -1,7 +1,7 @@
-"""``make dashboards``: every query of every panel, variable and rule, in a real Prometheus.
+"""``make dashboards``: runs every query of every panel, variable and rule in a real Prometheus.
 
-It scrapes two gateways of a tree under load, with all that can go wrong going wrong. promtool
-checks the rules and runs their unit tests. The exit status is 0 if every query has data.
+Prometheus scrapes two gateways of a tree under load, in which everything that can fail fails.
+promtool checks the rules and runs their unit tests. The exit status is 0 if every query has data.
 """
 
 from __future__ import annotations
@@ -35,19 +35,19 @@ _VARIABLES: Final = {
     "$client_id": WEAK_CLIENT,
     "$namespace": SEARCH,
 }
-"""What Grafana puts for its variables."""
+"""The values of Grafana's variables."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One query, ready for Prometheus, and where it is from."""
+    """A query, ready for Prometheus, and its origin."""
 
     place: str
     expression: str
 
 
 def main() -> int:
-    """Run all; returns the exit status."""
+    """Check the rules and run all queries; returns the exit status."""
     try:
         checked = _check_rules()
         missing, count = _ask_all()
@@ -62,8 +62,8 @@ def main() -> int:
 
 
 def questions() -> Iterator[Question]:
-    """Every query there is. Of an alert each metric that it looks at: it has data itself only while
-    it fires."""
+    """Every query. For an alert, the query of each of its metrics, because the alert itself has
+    data only while it fires."""
     for query in (*files.panel_queries(), *files.variable_queries()):
         where = f"{query.dashboard}: {query.panel}"
         yield Question(where, filled(query.expression))
@@ -77,8 +77,8 @@ def questions() -> Iterator[Question]:
 
 
 def filled(expression: str) -> str:
-    """An expression with a value for each of Grafana's variables. Raises ValueError if one is
-    left."""
+    """An expression with a value for each of Grafana's variables. Raises ValueError if a variable
+    has no value."""
     for name, value in _VARIABLES.items():
         expression = expression.replace(name, value)
     if "$" in expression:
@@ -87,7 +87,7 @@ def filled(expression: str) -> str:
 
 
 def _check_rules() -> str:
-    """promtool's word on the rules and their unit tests. Raises PrometheusError."""
+    """promtool's output on the rules and their unit tests. Raises PrometheusError."""
     with progress("promtool checks the rules"):
         names = [path.name for path in files.RULE_FILES]
         said = promtool("check", "rules", *names, folder=files.RULES)
@@ -95,7 +95,7 @@ def _check_rules() -> str:
 
 
 def _ask_all() -> tuple[list[Question], int]:
-    """The queries without data after a while of load, and the number of all."""
+    """The queries without data after a while under load, and the number of all queries."""
     with (
         watched() as gateways,
         traffic(gateways),
@@ -119,7 +119,7 @@ def _without_data(prometheus: Prometheus, asked: Sequence[Question]) -> list[Que
 
 
 def _check_health(prometheus: Prometheus) -> None:
-    """Raise PrometheusError for rules that could not be evaluated."""
+    """Raise PrometheusError if a rule could not be evaluated."""
     ill = [rule for rule in prometheus.rules() if rule["health"] != "ok"]
     if ill:
         errors = "\n".join(f"{rule['name']}: {rule.get('lastError')}" for rule in ill)

@@ -1,8 +1,8 @@
-"""Programs of Debian's packages, unpacked into the cache: no root, nothing of the system changes.
+"""Programs of Debian's packages, unpacked into the cache without root or changes to the system.
 
-apt-get fetches a package and checks it against Debian's keys; its lists and archives lie in the
-cache, too. What the package depends on is not fetched: it suits programs that need the C library
-alone, such as those written in Go.
+apt-get fetches a package and checks it against Debian's keys; its lists and archives are in the
+cache, too. The package's dependencies are not fetched, so this suits programs that need only the C
+library, such as programs written in Go.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ _SECONDS: Final = 600.0
 
 
 class DebianError(Exception):
-    """A package cannot be fetched here; the message holds the end of what apt-get said."""
+    """A package cannot be fetched here; the message holds the end of apt-get's output."""
 
 
 def unpacked(package: str) -> Path:
-    """The folder that a package is unpacked in, as if it were ``/``; fetched if it is missing.
+    """The folder of an unpacked package, as if it were ``/``; the package is fetched if it is
+    missing.
 
     Raises DebianError.
     """
@@ -46,7 +47,7 @@ def _install(package: str, home: Path) -> None:
         "--quiet",
         *("-o", f"Dir::State::lists={apt / 'lists'}"),
         *("-o", f"Dir::Cache={apt / 'cache'}"),
-        *("-o", "APT::Sandbox::User="),  # else root becomes a user that cannot write here
+        *("-o", "APT::Sandbox::User="),  # else root switches to a user that cannot write here
     ]
     with (
         progress(f"fetching Debian's {package}"),
@@ -57,7 +58,7 @@ def _install(package: str, home: Path) -> None:
         _run(["apt-get", *options, "download", package], directory)
         (archive,) = directory.glob("*.deb")
         _run(["dpkg-deb", "--extract", str(archive), "unpacked"], directory)
-        # Whole or not at all: a folder of this name is never looked at again.
+        # Renamed when complete: a folder of this name is not checked again.
         (directory / "unpacked").rename(home)
 
 

@@ -1,7 +1,7 @@
-"""``make demo``: a real Kafka, the gateway in front of it, and what clients see through it.
+"""``make demo``: a real Kafka, the gateway in front of it, and the view of clients through it.
 
 ``python -m devkit.demo`` serves until Ctrl-C; with ``--once`` it ends after the tour. The exit
-status is 0 unless something was not as it should be.
+status is 0 unless a check failed.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ LEGAL = Listener("legal", "every namespace, names without colons: team-a..orders
 LISTENERS = (COLON, HOME, LEGAL)
 
 FIRST_PORT = 9592
-"""Listeners have the ports 9592, 9692 and 9792, and those behind each for brokers; HTTP has 9892. A
-block that somebody has is replaced by another one."""
+"""Listeners have the ports 9592, 9692 and 9792, and the following ports for brokers; HTTP has 9892.
+If a port of a block is in use, the block is replaced by another block."""
 
 EXPECTED = (
     BrokerError,
@@ -52,7 +52,7 @@ EXPECTED = (
 
 @dataclass(frozen=True, slots=True)
 class StoredTopic:
-    """One topic: its logical name, the broker's name, the values written to it."""
+    """A topic: its logical name, the broker's name, the values written to it."""
 
     logical: str
     flat: str
@@ -209,18 +209,18 @@ def serve(gateway: GatewayProcess) -> None:
 
 
 def shortest(path: Path) -> str:
-    """A path as it is said from the current directory."""
+    """A path relative to the current directory, if it is below that."""
     relative = os.path.relpath(path)
     return relative if not relative.startswith("..") else str(path)
 
 
 def join(parts: Sequence[str]) -> str:
-    """The parts as one cell of a table."""
+    """The parts as a cell of a table."""
     return ", ".join(parts) or "-"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table."""
+    """Print a table with a head and rows."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     for row in (head, ["-" * width for width in widths], *rows):
         cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
@@ -228,7 +228,7 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def say(text: str) -> None:
-    """Print a line at once."""
+    """Print a line, unbuffered."""
     print(text, flush=True)
 
 

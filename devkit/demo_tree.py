@@ -1,7 +1,7 @@
-"""``make demo-tree``: two Kafkas as two data centres, and one tree of names over them.
+"""``make demo-tree``: two Kafkas as two data centres, and a tree of names over both.
 
 ``python -m devkit.demo_tree`` serves until Ctrl-C; with ``--once`` it ends after the tour. The exit
-status is 0 unless something was not as it should be.
+status is 0 unless a check failed.
 """
 
 from __future__ import annotations

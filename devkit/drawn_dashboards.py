@@ -1,8 +1,8 @@
-"""``python -m devkit.drawn_dashboards FOLDER``: the dashboards as pictures, to be looked at.
+"""``python -m devkit.drawn_dashboards FOLDER``: draws the dashboards as pictures.
 
-Grafana is not needed: a real Prometheus is asked the queries of the committed JSON, over two
-gateways of a tree under load, and each panel is drawn where the JSON has it, with its unit, its
-words and its colours, in the style of the report. What Grafana adds of its own is not there.
+Grafana is not needed: a real Prometheus runs the queries of the committed JSON, over two gateways
+of a tree under load, and each panel is drawn at its place in the JSON, with its unit, its words and
+its colours, in the style of the report. Grafana's own additions are missing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Series: TypeAlias = tuple[Mapping[str, str], Sequence[tuple[float, float]]]
 """Labels, and points: seconds since 1970 and values."""
 
 Ask: TypeAlias = Callable[[str, bool], Sequence[Series]]
-"""The series of an expression: all of their points, or the newest one alone (``instant``)."""
+"""(expression, instant) -> its series, with all points, or only the newest point if ``instant``."""
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def drawn(name: str, ask: Ask) -> str:
-    """A dashboard as one HTML file."""
+    """A dashboard as a single HTML file."""
     board = files.dashboard(name)
     rows = sorted({panel["gridPos"]["y"] for panel in board["panels"]})
     panels = [
@@ -99,7 +99,7 @@ def _panel(panel: Mapping[str, Any], ask: Ask) -> dict[str, Any]:
 
 
 def legend(text: str, labels: Mapping[str, str]) -> str:
-    """How a series is called, as Grafana makes it of the format of its legend."""
+    """The name of a series, made from the legend's format as Grafana does."""
     if text == "__auto":
         return ", ".join(f"{name}={value}" for name, value in sorted(labels.items()))
     return re.sub(r"\{\{(\w+)\}\}", lambda found: labels.get(found[1], ""), text).strip()

@@ -1,4 +1,4 @@
-"""Messages of exactly the fields that are given: a misspelt name is an error, not a default."""
+"""Makes messages from exactly the given fields: a misspelt name raises an error, not a default."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from protocol.messages import element_class, has_field, make
 
 
 def exactly(cls: type, values: Mapping[str, object]) -> Any:
-    """An entity of ``cls`` as ``protocol.messages.make`` builds it. Raises TypeError for a field
-    that this version, or a part of it, does not have."""
+    """An entity of ``cls``, built by ``protocol.messages.make``. Raises TypeError if this version,
+    or a part of it, lacks a field."""
     _check(cls, values)
     return make(cls, values)
 

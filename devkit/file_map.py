@@ -1,4 +1,4 @@
-"""``make map``: every module of the product with the first sentence of its docstring.
+"""``make map``: prints every module of the product with the first sentence of its docstring.
 
 python -m devkit.file_map [FOLDER ...]   (gateway, protocol and spark, if no folder is given)
 """
@@ -28,7 +28,7 @@ def main(folders: list[str]) -> int:
 
 
 def lines_of(folder: Path) -> Iterator[str]:
-    """A line for each module below ``folder``, and for each package before its modules."""
+    """A line for each module below ``folder``, with each package before its modules."""
     for path in sorted(folder.rglob("*.py"), key=_order):
         shown = path.parent if path.name == "__init__.py" else path
         name = shown.relative_to(PROJECT_ROOT).as_posix() + ("/" if shown.is_dir() else "")
@@ -36,7 +36,8 @@ def lines_of(folder: Path) -> Iterator[str]:
 
 
 def purpose_of(path: Path) -> str:
-    """The first sentence of a module's docstring on one line; empty if it has none."""
+    """The first sentence of a module's docstring on a single line; empty if there is no
+    docstring."""
     text = " ".join((ast.get_docstring(ast.parse(path.read_text())) or "").split())
     return text.split(". ")[0].removesuffix(".")
 

@@ -1,7 +1,7 @@
-"""``kafka-gateway`` that leaves its metrics in a file, :data:`FILE`, when it ends.
+"""Runs ``kafka-gateway`` so that it writes its metrics to a file, :data:`FILE`, when it ends.
 
 ``python -m devkit.final_metrics serve --config FILE`` is ``kafka-gateway serve --config FILE``. A
-gateway's /metrics ends before its workers do, so what they count while they drain is never there.
+gateway's /metrics ends before its workers do, so it never has the counts of their drain.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Keeping(Supervisor):
 
 
 def main() -> int:
-    """The command; returns its exit status."""
+    """Run the command; returns its exit status."""
     with patch.object(supervisor, "Supervisor", _Keeping):
         return cli.main()
 

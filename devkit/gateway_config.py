@@ -1,4 +1,4 @@
-"""Gateway configurations for one machine, as the demo, the tests and the bench use them."""
+"""Gateway configurations on a single machine, for the demo, the tests and the bench."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from devkit.certificates import Credentials
 from devkit.ports import block_at, free_ports
 
 HOST = "127.0.0.1"
-# Node ids that get a port of their own: three brokers and a fourth that joins, and some more.
+# Node ids with a port of their own: three brokers, a fourth that joins, and some more.
 NODE_IDS = range(1, 9)
 PORTS_APART = 100
-"""From one listener to the next, where ports are preferred."""
+"""The distance between the ports of two listeners, if ports are preferred."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """One listener: how it is configured, and what it is in a few words.
+    """A listener: its configuration, and a description in a few words.
 
-    ``list_namespaces`` and ``list_subtree`` are the gateway's default while they are None.
-    ``in_fleet``: it lists the gateways of the cluster.
-    ``security`` are keys of the configuration as they are: ``security_protocol``, ``tls``, ...
+    ``list_namespaces`` and ``list_subtree`` have the gateway's default if they are None.
+    ``in_fleet``: it lists the gateways of the cluster. ``security`` has further keys of the
+    listener's configuration: ``security_protocol``, ``tls``, ...
     """
 
     name: str
@@ -39,8 +39,8 @@ class Listener:
 
 @dataclass(frozen=True, slots=True)
 class MountedCluster:
-    """One cluster of a tree: ``brokers`` is ``host:port`` joined by commas, ``settings`` are
-    further keys of the configuration as they are."""
+    """A cluster of a tree: ``brokers`` is ``host:port`` joined by commas, ``settings`` has further
+    keys of its configuration."""
 
     mount: str
     number: int
@@ -50,10 +50,11 @@ class MountedCluster:
 
 @dataclass(frozen=True, slots=True)
 class PeerGateway:
-    """Another gateway of a tree, as its peer knows it: a child with a ``mount``, else a parent.
+    """Another gateway of a tree in its peer's configuration: a child if it has a ``mount``, else a
+    parent.
 
-    ``name`` is the CN of its certificate, ``port`` that of its peer listener; ``principals`` are
-    those that it may speak for.
+    ``name`` is the CN of its certificate, ``port`` the port of its peer listener; ``principals``
+    are the principals for which it may send requests.
     """
 
     name: str
@@ -62,7 +63,7 @@ class PeerGateway:
     principals: Mapping[str, str] | Literal["all"] = "all"
 
     def entry(self) -> dict[str, Any]:
-        """Its entry in the configuration."""
+        """The peer's entry in the configuration."""
         mounted = {} if self.mount is None else {"mount": self.mount}
         principals = self.principals if self.principals == "all" else dict(self.principals)
         addresses = [f"{HOST}:{self.port}"]
@@ -71,11 +72,11 @@ class PeerGateway:
 
 @dataclass(frozen=True, slots=True)
 class TreePlace:
-    """A gateway's place in a tree of gateways. ``name`` is its gateway id, ``port`` that of its
+    """A gateway's place in a tree of gateways. ``name`` is its gateway id, ``port`` the port of its
     peer listener.
 
     ``credentials`` are for both directions, ``ca`` is the certificate of its peers' authority;
-    ``settings`` are further keys of ``tree`` as they are.
+    ``settings`` has further keys of ``tree``.
     """
 
     name: str
@@ -86,7 +87,7 @@ class TreePlace:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def section(self, directory: Path) -> dict[str, Any]:
-        """The configuration's ``tree``; ``directory`` is for what is kept over a restart."""
+        """The configuration's ``tree``; ``directory`` is for data that is kept over a restart."""
         tls = {
             "certificate": str(self.credentials.certificate),
             "key": str(self.credentials.key),
@@ -104,7 +105,7 @@ class TreePlace:
 
 @dataclass(frozen=True, slots=True)
 class GatewayPlan:
-    """A configuration, and the addresses in it that others need."""
+    """A configuration, and its addresses that clients and Prometheus need."""
 
     config: dict[str, Any]
     bootstrap_servers: Mapping[str, str]
@@ -122,19 +123,19 @@ def plan_gateway(
     overrides: Mapping[str, Any] | None = None,
     first_port: int | None = None,
 ) -> GatewayPlan:
-    """A configuration with free ports; ``brokers`` is ``host:port`` joined by commas, or the
+    """Make a configuration with free ports; ``brokers`` is ``host:port`` joined by commas, or the
     clusters of a tree.
 
-    ``namespaces`` are made at the first start; ``cluster_security`` is how the gateway reaches the
-    brokers; ``overrides`` replace top-level keys, and those of ``metrics`` one by one.
-    From ``first_port`` on, 100 apart, are the ports of listeners, and behind them that of the
-    metrics, as far as nobody else has them.
+    ``namespaces`` are created at the first start; ``cluster_security`` is the gateway's security to
+    the brokers; ``overrides`` replace top-level keys, and single keys of ``metrics``. If they are
+    free, listeners get the ports from ``first_port`` on, 100 apart, and the metrics the port after
+    them.
     """
     overrides = dict(overrides or {})
     clusters = _clusters(brokers, cluster_security)
     entries = []
     for number, listener in enumerate(listeners):
-        # The first port is the bootstrap address, the others stand for one broker each.
+        # The first port is the bootstrap address; each other port stands for a broker.
         count = 1 + len(NODE_IDS) * len(clusters) + listener.in_fleet
         ports = _ports(count, first_port, number)
         entry: dict[str, Any] = {
@@ -151,7 +152,7 @@ def plan_gateway(
             entry |= {"home": listener.home, "escape": listener.escape}
         entry |= {key: value for key, value in _listed(listener).items() if value is not None}
         if "broker_names" in listener.security:
-            del entry["broker_base_port"]  # one port for all brokers
+            del entry["broker_base_port"]  # all brokers share a port
         entries.append(entry | dict(listener.security))
     (metrics_port,) = _ports(1, first_port, len(listeners))
     metrics = {"host": HOST, "port": metrics_port, **overrides.pop("metrics", {})}
@@ -161,7 +162,7 @@ def plan_gateway(
         "listeners": entries,
         "workers": workers,
         "metrics": metrics,
-        # A test that waits for a flow record waits for the end of a window.
+        # Short: a test that waits for a flow record waits for the end of a window.
         "traffic_log": {"directory": traffic_log_directory, "window_seconds": 1},
         **overrides,
     }

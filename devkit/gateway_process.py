@@ -1,4 +1,4 @@
-"""The gateway as its users run it: the command ``kafka-gateway serve`` in a process of its own."""
+"""Runs the gateway as its users do: the command ``kafka-gateway serve`` in a process of its own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from devkit.paths import PROJECT_ROOT
 from devkit.process import ManagedProcess, ProcessError
 from devkit.waiting import DeadlineError, progress, wait_until
 
-# Long, since machines are busy; a process that has ended is not waited for.
+# Long: machines are busy. The wait ends at once when the process has ended.
 _START_SECONDS = 240.0
 _STOP_SECONDS = 120.0
 _LOG_SECONDS = 120.0
@@ -34,15 +34,16 @@ _PORT_TAKEN = ("Address already in use", "address already in use")
 
 
 class GatewayError(Exception):
-    """The gateway did not start or stop as it should; the message holds the end of its log."""
+    """The gateway did not start or stop in good order; the message holds the end of its log."""
 
 
 COMMAND: Final = "KAFKA_GATEWAY_COMMAND"
-"""The environment variable that names a ``kafka-gateway`` of another environment to be run."""
+"""The environment variable that names the ``kafka-gateway`` of another environment, to be run
+instead."""
 
 
 def gateway_command() -> str:
-    """The installed ``kafka-gateway``: that of :data:`COMMAND`, else of this environment.
+    """The installed ``kafka-gateway``: the command in :data:`COMMAND`, else this environment's.
 
     Raises GatewayError if this environment lacks it.
     """
@@ -55,16 +56,19 @@ def gateway_command() -> str:
 
 
 class GatewayProcess:
-    """One running ``kafka-gateway serve`` with free ports.
+    """A running ``kafka-gateway serve`` with free ports.
 
-    ``brokers`` is ``host:port`` joined by commas, a function that says so, or a tree's clusters;
-    ``cluster_security`` is how it reaches them. ``python_path`` is where another build of the
-    packages lies, ``interpreter`` the Python of another environment, which needs one;
-    ``environment`` is what it gets besides this process's own. ``first_port`` begins the ports that
-    it has if they are free. A port that someone takes between
-    choosing and binding it costs another try with other ports; that of ``tree_place``, its place
-    among other gateways, is given. Its files lie in a temporary directory that goes away with
-    ``stop``, which also runs at exit.
+    If a port is taken between choosing and binding it, the start is tried again with other ports,
+    except for the port of ``tree_place``. Its files are in a temporary directory that ``stop``
+    removes, which also runs at exit.
+
+    ``brokers``: ``host:port`` joined by commas, a function that returns it, or a tree's clusters.
+    ``cluster_security``: the gateway's security to the brokers.
+    ``tree_place``: its place among other gateways.
+    ``python_path``: the directory of another build of the packages.
+    ``interpreter``: the Python of another environment, which needs a ``python_path``.
+    ``environment``: variables besides this process's own.
+    ``first_port``: the first port that it prefers, if the ports are free.
     """
 
     def __init__(
@@ -96,13 +100,13 @@ class GatewayProcess:
         self._directory: Path | None = None
         self._plan: GatewayPlan | None = None
         self._process: ManagedProcess | None = None
-        # What it has counted is compared when it is stopped: see devkit.sums.
+        # Its counts are compared with its logs when it is stopped: see devkit.sums.
         own = not (python_path or interpreter or COMMAND in os.environ)
         self._summed = own and sums.asked_for()
         self._logs: sums.Logs | None = None
 
     def start(self) -> Self:
-        """Start it and wait until /readyz says that it serves. Raises GatewayError."""
+        """Start the gateway and wait until /readyz reports that it serves. Raises GatewayError."""
         atexit.register(self.close)
         self._directory = Path(tempfile.mkdtemp(prefix="kafka-gateway-"))
         try:
@@ -114,7 +118,7 @@ class GatewayProcess:
         return self
 
     def stop(self) -> None:
-        """Send SIGTERM and wait for the clean stop. Raises GatewayError if it is not one."""
+        """Send SIGTERM and wait for a clean stop. Raises GatewayError if the stop is not clean."""
         process, self._process = self._process, None
         try:
             if process is not None:
@@ -123,7 +127,7 @@ class GatewayProcess:
             self.close()
 
     def kill(self) -> None:
-        """End the supervisor and its workers at once, as ``kill -9`` does; the files stay."""
+        """End the supervisor and its workers at once, like ``kill -9``; the files stay."""
         process, self._process = self._process, None
         if process is not None:
             if self._summed:
@@ -132,8 +136,8 @@ class GatewayProcess:
             process.kill()
 
     def start_again(self, python_path: Path | None = None) -> None:
-        """Start it, once killed, with the configuration and ports it had, and from another build if
-        that is given. Raises GatewayError."""
+        """Start the gateway after a kill, with its former configuration and ports, and from another
+        build if ``python_path`` is given. Raises GatewayError."""
         assert self._process is None, "the gateway still runs"
         self._python_path = python_path or self._python_path
         with progress("starting the gateway again"):
@@ -141,13 +145,13 @@ class GatewayProcess:
             self._await_ready()
 
     def keeps(self, text: str) -> bool:
-        """Whether a worker has written a text to what it keeps of volumes behind other gateways."""
+        """Whether a worker has written a text to its file of volumes behind other gateways."""
         assert self._directory is not None
         files = self._directory.glob("tree/tree-*.json")
         return any(text in file.read_text() for file in files)
 
     def close(self) -> None:
-        """End it at once, if it still runs, and remove its files. May be called again."""
+        """End the gateway at once, if it still runs, and remove its files. May be called again."""
         atexit.unregister(self.close)
         self.kill()
         if self._directory is not None:
@@ -163,7 +167,7 @@ class GatewayProcess:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # An error on the way is the news, not how the gateway took it.
+        # If the body failed, its error matters, not whether the gateway stops cleanly.
         if error is None:
             self.stop()
         else:
@@ -183,24 +187,25 @@ class GatewayProcess:
 
     @property
     def traffic_log_directory(self) -> Path:
-        """The directory that the gateway writes flow records to."""
+        """The directory to which the gateway writes flow records."""
         assert self._directory is not None, "the gateway does not run"
         return self._directory / "traffic"
 
     def bootstrap_servers(self, listener: str) -> str:
-        """The address of a listener, as clients are given it."""
+        """The address of a listener, for clients."""
         return self.plan.bootstrap_servers[listener]
 
     def url(self, path: str) -> str:
-        """The address of a page of its HTTP port."""
+        """The URL of a path at the gateway's HTTP port."""
         return f"http://127.0.0.1:{self.plan.metrics_port}{path}"
 
     def log(self) -> str:
-        """All that it has printed, before a kill and after it."""
+        """The whole output of the gateway, before a kill and after it."""
         return self._log_path.read_text()
 
     def wait_for_log(self, text: str, count: int = 1) -> None:
-        """Wait until it has printed ``text`` ``count`` times: what clients see of it comes first.
+        """Wait until the gateway has printed ``text`` ``count`` times, because clients see an event
+        before it is logged.
 
         Raises DeadlineError.
         """
@@ -211,8 +216,8 @@ class GatewayProcess:
         return self.get("/metrics")[1]
 
     def fresh_metrics(self) -> str:
-        """The response of /metrics once each worker has reported after this call: it has all
-        that was counted before. Raises DeadlineError."""
+        """The response of /metrics once each worker has reported after this call, so that it has
+        all earlier counts. Raises DeadlineError."""
         since = time.monotonic()
 
         def fresh() -> str:
@@ -225,7 +230,8 @@ class GatewayProcess:
         return wait_until(fresh, "a report of every worker", _REPORT_SECONDS)
 
     def get(self, path: str) -> tuple[int, str]:
-        """The status and the body that its HTTP port answers. Raises OSError if it does not."""
+        """The status and the body of a response of the HTTP port. Raises OSError if it does not
+        respond."""
         return http_get.get(self.plan.metrics_port, path, _ANSWER_SECONDS)
 
     def _start(self, tries: int) -> None:
@@ -285,7 +291,7 @@ class GatewayProcess:
         command = [*program, "serve", "--config", str(self.config_path)]
         env = {**os.environ, "PYTHONUNBUFFERED": "1", **self._environment}
         if COMMAND in env:
-            env.pop("PYTHONPATH", None)  # else it would run these sources, not those it has
+            env.pop("PYTHONPATH", None)  # else it would run these sources, not its own
         if self._python_path is not None:
             env["PYTHONPATH"] = str(self._python_path)
         if self._summed:
@@ -296,7 +302,7 @@ class GatewayProcess:
         self._process = ManagedProcess("kafka-gateway", command, self._log_path, env=env)
 
     def _await_ready(self) -> None:
-        """Wait until it serves; one that does not is ended. Raises GatewayError."""
+        """Wait until the gateway serves; end it if it does not. Raises GatewayError."""
         try:
             wait_until(self._ready, "the gateway's /readyz", _START_SECONDS)
         except (DeadlineError, ProcessError) as error:
@@ -323,7 +329,7 @@ class GatewayProcess:
             self._compare()
 
     def _compare(self) -> None:
-        """Compare what it has counted with its logs. Raises GatewayError if they differ."""
+        """Compare the gateway's counts with its logs. Raises GatewayError if they differ."""
         assert self._logs is not None
         found = sums.compare(self._final_metrics.read_text(), self._logs)
         text = "\n  ".join([found.summary, *found.differences])

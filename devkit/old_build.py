@@ -1,4 +1,4 @@
-"""The packages of the gateway as an earlier revision of the repository has them."""
+"""The packages of the gateway in an earlier revision of the repository."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ PACKAGES: Final = ("gateway", "protocol", "spark")
 
 
 class OldBuildError(Exception):
-    """The repository, or a revision of it, is not there."""
+    """The repository, or the revision, does not exist."""
 
 
 def old_build(revision: str, repository: Path = PROJECT_ROOT) -> Path:
-    """A folder with the packages of a revision, to be put on ``PYTHONPATH``. They are pure, as they
-    lie in the repository. Raises OldBuildError."""
+    """A folder with the packages of a revision, for ``PYTHONPATH``. They are in the pure form.
+    Raises OldBuildError."""
     commit = _git(repository, "rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}")
     home = cache_dir() / "builds" / commit.decode().strip()
     with one_at_a_time("builds"):
@@ -32,7 +32,7 @@ def old_build(revision: str, repository: Path = PROJECT_ROOT) -> Path:
                 unpacked = Path(directory) / "unpacked"
                 with tarfile.open(fileobj=io.BytesIO(archive)) as tar:
                     tar.extractall(unpacked, filter="data")
-                # Whole or not at all: a folder of this name is never looked at again.
+                # Renamed when complete: a folder of this name is not checked again.
                 unpacked.rename(home)
     return home
 

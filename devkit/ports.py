@@ -1,8 +1,8 @@
 """Free TCP ports for processes that cannot choose their own.
 
-A port is only known to be free when it is asked for; whoever starts a process on it retries with
-another one when the process finds it taken. The ports lie below the range from which operating
-systems take the local ports of outgoing connections, so a passing client does not take one.
+A port is only known to be free when it is returned; if a process finds it taken, its starter
+retries with another port. The ports are below the range from which operating systems take the local
+ports of outgoing connections, so a client's connection does not take them.
 """
 
 from __future__ import annotations
@@ -17,22 +17,23 @@ _HIGHEST = 32_767
 _TRIES = 1_000
 _LARGE = 100
 
-# Calls in a row must not answer alike: the first one's process may not listen yet. The last ones,
-# in order, up to a fourth of the range: so there always are others.
+# The ports given last, in order, which are not given again, because their process may not listen
+# yet. At most a fourth of the range, so that there always are other ports.
 _given: dict[int, None] = {}
 _range = range(_LOWEST, _LOWEST_OF_PARTS)
 
 
 class NoFreePortError(Exception):
-    """No free port, or no block of them, was found."""
+    """No free port, or no block of free ports, was found."""
 
 
 def keep_to(part: int, parts: int) -> None:
-    """Give ports of one of so many equal parts of a range only: processes that keep to different
-    ones do not take each other's, also not one whose process is being restarted.
+    """Give only ports of a part of the range, which is divided into ``parts`` equal parts.
+    Processes that keep to different parts do not take each other's ports, even while a process is
+    being restarted.
 
-    Those that keep to none have ports of their own: a client that a test has left behind, and that
-    looks for its broker, finds none of a demo's.
+    Processes that keep to no part have a range of their own, so that a client that a test has left
+    behind does not find a demo's broker in place of its own.
     """
     global _range
     size = (_HIGHEST + 1 - _LOWEST_OF_PARTS) // parts
@@ -40,13 +41,13 @@ def keep_to(part: int, parts: int) -> None:
 
 
 def free_port() -> int:
-    """One port that nothing listens on, on any address, and that was not given lately."""
+    """A port on which no process listens, at any address, and that was not given lately."""
     return free_ports(1)[0]
 
 
 def free_ports(count: int) -> range:
-    """``count`` consecutive ports that nothing listens on, none of them given lately. Of a large
-    block, which there may be none of, some may have been.
+    """``count`` consecutive ports on which no process listens and that were not given lately. If
+    there is no such large block, some of its ports may have been given lately.
 
     Raises NoFreePortError if there is no such block.
     """
@@ -61,7 +62,7 @@ def free_ports(count: int) -> range:
 
 
 def block_at(first: int, count: int) -> range | None:
-    """The ``count`` ports from ``first`` on, if nothing listens on any of them."""
+    """The ``count`` ports from ``first`` on, or None if a process listens on any of them."""
     block = range(first, first + count)
     return block if all(map(_is_free, block)) else None
 
@@ -73,8 +74,8 @@ def _give(block: range) -> None:
 
 
 def _is_free(port: int) -> bool:
-    # A socket on the wildcard address meets a listener on any one address. SO_REUSEADDR, as
-    # servers set it, so that connections of an earlier listener that still close do not count.
+    # A socket on the wildcard address conflicts with a listener on any address. SO_REUSEADDR, like
+    # servers, so that closing connections of an earlier listener do not count.
     with contextlib.closing(socket.socket(socket.AF_INET, socket.SOCK_STREAM)) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

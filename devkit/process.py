@@ -27,7 +27,7 @@ class ProcessError(Exception):
 
 
 class ManagedProcess:
-    """One command, its output in a file, ended for sure when this process ends.
+    """A command with its output in a file, which certainly ends when this process ends.
 
     The command runs under ``devkit.guard``; it may be started from any thread.
     """
@@ -43,7 +43,7 @@ class ManagedProcess:
     ) -> None:
         self.name = name
         self.log_path = log_path
-        # -I -S: no site-packages and no user settings, so that the guard starts at once.
+        # -I -S leave out site-packages and user settings, so that the guard starts at once.
         guarded = [sys.executable, "-I", "-S", guard.__file__, *command]
         with log_path.open("ab") as log:
             self._process = subprocess.Popen(
@@ -53,7 +53,8 @@ class ManagedProcess:
                 stderr=log,
                 env=env,
                 cwd=cwd,
-                # Ctrl-C in the terminal is for this process, which ends its children in order.
+                # A session of its own, because Ctrl-C in the terminal is for this process, which
+                # ends its children in order.
                 start_new_session=True,
             )
         _RUNNING.add(self)
@@ -69,12 +70,12 @@ class ManagedProcess:
                 return psutil.Process(self._process.pid).children()
             return []
 
-        # The guard may have started only just now.
+        # The guard may have only just started.
         return wait_until(children, f"the start of {self.name}", _GUARD_SECONDS)[0].pid
 
     @property
     def returncode(self) -> int | None:
-        """The exit status, None while the command runs; 128 + the signal that ended it."""
+        """The exit status, or 128 + the signal that ended the command; None while it runs."""
         return self._process.poll()
 
     @property
@@ -83,9 +84,9 @@ class ManagedProcess:
         return self._process.poll() is None
 
     def terminate(self, seconds: float = 60.0) -> int:
-        """Send SIGTERM and wait; returns the exit status. After ``seconds`` it is killed.
+        """Send SIGTERM and wait; returns the exit status. After ``seconds`` the command is killed.
 
-        Raises ProcessError if it had to be killed, with the end of its output.
+        Raises ProcessError, with the end of the output, if it had to be killed.
         """
         with contextlib.suppress(ProcessLookupError):
             self._process.terminate()
@@ -100,7 +101,7 @@ class ManagedProcess:
         return status
 
     def kill(self) -> None:
-        """End it at once, as ``kill -9`` does, with what it started."""
+        """End the command at once, like ``kill -9``, with all processes that it started."""
         self._close()
         self._process.wait()
 
@@ -109,7 +110,7 @@ class ManagedProcess:
             _RUNNING.discard(self)
             with contextlib.suppress(OSError):
                 _ENDED.append((time.time(), self.name, self.tail()))
-        # The end of the guard's standard input is its order to kill the command.
+        # Closing the guard's standard input makes it kill the command.
         if self._process.stdin is not None:
             self._process.stdin.close()
 
@@ -136,7 +137,8 @@ _ENDED: Final[deque[tuple[float, str, str]]] = deque(maxlen=_MOST_ENDED)
 
 def outputs(since: float) -> Iterator[tuple[str, str]]:
     """The name of each process that runs, or was ended after ``since`` (seconds since 1970), and
-    the end of its output: why a test failed stands there, and the files go away with it."""
+    the end of its output, because it may show why a test failed, and the files are removed with the
+    test."""
     yield from ((name, tail) for ended, name, tail in _ENDED if ended >= since)
     for process in list(_RUNNING):
         with contextlib.suppress(OSError):

@@ -1,4 +1,4 @@
-"""A real Prometheus that scrapes gateways, and promtool, which checks rules."""
+"""Runs a real Prometheus that scrapes gateways, and promtool, which checks rules."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ class PrometheusError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """The paths of the two programs."""
+    """The paths of Prometheus and promtool."""
 
     prometheus: Path
     promtool: Path
 
 
 def programs() -> Programs:
-    """Those on the PATH, else Debian's, fetched if they are missing. Raises DebianError."""
+    """The programs on the PATH, else Debian's, fetched if they are missing. Raises DebianError."""
     found = shutil.which("prometheus"), shutil.which("promtool")
     if found[0] is not None and found[1] is not None:
         return Programs(Path(found[0]), Path(found[1]))
@@ -49,7 +49,8 @@ def programs() -> Programs:
 
 
 def promtool(*arguments: str, folder: Path) -> str:
-    """What promtool prints; it is started in ``folder``. Raises PrometheusError if it rejects."""
+    """The output of promtool, started in ``folder``. Raises PrometheusError if it rejects a
+    file."""
     command = [str(programs().promtool), *arguments]
     ended = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, timeout=_SECONDS, check=False
@@ -60,8 +61,8 @@ def promtool(*arguments: str, folder: Path) -> str:
 
 
 class Prometheus:
-    """One running Prometheus. It scrapes the ports ``targets`` of this machine every second, as
-    one job, and evaluates the rules of ``rule_files`` as often."""
+    """A running Prometheus. It scrapes the ports ``targets`` of this machine every second, as a
+    single job, and evaluates the rules of ``rule_files`` as often."""
 
     def __init__(self, targets: Sequence[int], rule_files: Sequence[Path]) -> None:
         self._directory = Path(tempfile.mkdtemp(prefix="kafka-gateway-prometheus-"))
@@ -103,7 +104,8 @@ class Prometheus:
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def has_data(self, expression: str) -> bool:
-        """Whether a query returns a number now. Raises PrometheusError if it is not valid."""
+        """Whether a query returns a number now. Raises PrometheusError if the query is not
+        valid."""
         found = self._get("/api/v1/query", {"query": expression})
         return any(not math.isnan(float(one["value"][1])) for one in found["result"])
 
@@ -111,7 +113,7 @@ class Prometheus:
         self, expression: str, end: float, seconds: int, instant: bool
     ) -> list[tuple[Mapping[str, str], list[tuple[float, float]]]]:
         """Labels and points (seconds since 1970, number) of each series in the ``seconds`` before
-        ``end``; ``instant``: of the end alone. Raises PrometheusError if it is not valid."""
+        ``end``; ``instant``: only at the end. Raises PrometheusError if the query is not valid."""
         if instant:
             found = self._get("/api/v1/query", {"query": expression, "time": str(end)})
             rows = [(one["metric"], [one["value"]]) for one in found["result"]]
@@ -125,7 +127,8 @@ class Prometheus:
         ]
 
     def rules(self) -> list[dict[str, Any]]:
-        """Every rule as it is now: ``name``, ``health`` (``ok``, ``err``, ``unknown``), ..."""
+        """Every rule with its present state: ``name``, ``health`` (``ok``, ``err``, ``unknown``),
+        ..."""
         groups = self._get("/api/v1/rules", {})["groups"]
         return [rule for group in groups for rule in group["rules"]]
 

@@ -1,8 +1,8 @@
-"""``make report``: traffic of the demo's kind through a gateway, and the report of its log.
+"""``make report``: makes traffic like the demo's through a gateway, and the report of its log.
 
 ``python -m devkit.report [FILE]`` starts a Kafka and the gateway, lets a few teams produce and
-consume, ends both and runs ``spark.report`` over what the gateway has logged; the page is
-``report.html`` if no other file is named.
+consume, ends both and runs ``spark.report`` over the gateway's traffic log; the page is
+``report.html`` if no file is named.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _SECONDS: Final = 240.0
 
 
 class TrafficError(Exception):
-    """A client did not get what it should have got."""
+    """A client did not get the expected result."""
 
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """A producer and a consumer of one topic: the number of records, and the producer's acks."""
+    """A producer and the consumers of a topic: the number of records, and the producer's acks."""
 
     topic: str
     partitions: int
@@ -59,7 +59,7 @@ TEAMS: Final = (
     Team("events", 1, 8_000, "edge", "all", ("analytics",)),
 )
 REFUSED: Final = "team-a:too-wide"
-"""Asked for with more partitions than the policy allows."""
+"""The topic that is requested with more partitions than the policy allows."""
 
 
 def main(args: Sequence[str]) -> int:
@@ -91,7 +91,7 @@ def main(args: Sequence[str]) -> int:
 
 
 def make_traffic(log: Path) -> None:
-    """Let the teams work through a gateway whose traffic log is in ``log``."""
+    """Make the teams work through a gateway whose traffic log is in ``log``."""
     overrides = {
         "policies": POLICIES,
         "traffic_log": {"directory": str(log), "window_seconds": 1},
@@ -121,12 +121,12 @@ def _work(servers: str, team: Team) -> None:
 
 
 def _create(servers: str, topic: NewTopic) -> str:
-    """Make a topic; why it was not made, empty if it was."""
+    """Create a topic; returns why it was not created, or an empty text."""
     admin = AdminClient({"bootstrap.servers": servers, "client.id": "platform", "log_level": 3})
     try:
         create_topics(admin, [topic], _SECONDS)
     except KafkaException as error:
-        return str(error)  # the error itself would keep its client alive
+        return str(error)  # not the error itself, which would keep its client alive
     return ""
 
 

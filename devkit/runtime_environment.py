@@ -1,7 +1,7 @@
-"""A Python environment that holds what users of the gateway install, and no tool of developers.
+"""A Python environment with the packages of the gateway's users, and no developers' tools.
 
-A package that is there changes what others import: kio, by itself, registers with hypothesis where
-it finds it. What is measured shall be what users have.
+An installed package changes the imports of others: kio registers with hypothesis if it finds it.
+Measurements must be of an environment like the users'.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class RuntimeEnvironmentError(Exception):
 def runtime_python(lock: Path = PROJECT_ROOT / "requirements" / "runtime.txt") -> Path:
     """The interpreter of an environment with the packages of ``lock`` and the gateway's metadata.
 
-    The packages are this environment's own, by symbolic links; the gateway's sources come by
+    The packages are symbolic links to this environment's own; the gateway's sources come by
     ``PYTHONPATH``. Made once for each lock. Raises RuntimeEnvironmentError if a package is not
-    installed here in the version of the lock.
+    installed here in the lock's version.
     """
     text = lock.read_text()
     identity = f"{sys.executable} {sys.version} {text}"
@@ -55,7 +55,7 @@ def _make(path: Path, links: list[Path]) -> None:
 
 
 def _links(name: str, pin: str) -> list[Path]:
-    """The entries of site-packages that a package installed there."""
+    """The entries of a package in site-packages."""
     try:
         found = distribution(name)
     except PackageNotFoundError:
@@ -67,7 +67,7 @@ def _links(name: str, pin: str) -> list[Path]:
 
 
 def _metadata(name: str) -> list[Path]:
-    """The directory that tells a project's version, without what would find its sources."""
+    """The directory with a project's version, without the entries that would find its sources."""
     return [
         link for link in _links(name, distribution(name).version) if link.suffix == ".dist-info"
     ]

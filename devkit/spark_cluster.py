@@ -25,7 +25,7 @@ _HOST: Final = "127.0.0.1"
 _START_SECONDS: Final = 120.0
 _AT_ANY_PORT: Final = ("--host", _HOST, "--port", "0", "--webui-port", "0")
 
-# It lives for a few minutes: the C1 compiler starts fastest, the serial collector is small.
+# The cluster runs for a few minutes: the C1 compiler starts fastest, the serial collector is small.
 _JAVA_OPTIONS: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 _MASTER_AT: Final = re.compile(r"Starting Spark master at (spark://\S+)\n")
@@ -45,7 +45,7 @@ class Addresses:
 
     @classmethod
     def of_log(cls, text: str) -> Addresses | None:
-        """The addresses in the master's log; None until all of them are there."""
+        """The addresses in the master's log, or None until it has all of them."""
         master, page = _MASTER_AT.search(text), _PAGE_AT.search(text)
         return cls(master[1], int(page[1])) if master and page else None
 
@@ -53,7 +53,7 @@ class Addresses:
 @dataclass(frozen=True, slots=True)
 class Application:
     """An application that the master knows. ``state`` is Spark's, such as ``FINISHED``; ``workers``
-    is how many ran executors of it."""
+    is the number of workers that ran executors of it."""
 
     name: str
     state: str
@@ -63,8 +63,8 @@ class Application:
 class SparkCluster:
     """A master and ``workers``, each with ``cores`` and ``memory`` for executors.
 
-    They run from pyspark's own archives, at ports that they choose themselves. Their files
-    lie in a temporary directory that goes away with ``stop``.
+    They run from pyspark's own archives, at ports that they choose themselves. Their files are in a
+    temporary directory that ``stop`` removes.
     """
 
     def __init__(self, workers: int = 2, *, cores: int = 1, memory: str = "1g") -> None:
@@ -78,7 +78,7 @@ class SparkCluster:
     # --- life ---
 
     def start(self) -> Self:
-        """Start all processes, and wait until every worker is known to the master.
+        """Start all processes, and wait until the master knows every worker.
 
         Raises SparkClusterError, and SetupError if there is no Java for Spark.
         """
@@ -115,7 +115,7 @@ class SparkCluster:
 
     @property
     def master(self) -> str:
-        """``spark://HOST:PORT``, what ``--master`` takes."""
+        """``spark://HOST:PORT``, for ``--master``."""
         return self._addresses().master
 
     def applications(self) -> list[Application]:
@@ -125,7 +125,7 @@ class SparkCluster:
             (*state["activeapps"], *state["completedapps"]), key=lambda one: str(one["id"])
         )
         assert self._directory
-        # A worker keeps a directory for each application that it had executors of.
+        # A worker keeps a directory for each application of which it had executors.
         return [
             Application(
                 one["name"], one["state"], len(list(self._directory.glob(f"work-*/{one['id']}")))
@@ -185,7 +185,7 @@ def spark_home() -> Path:
 
 
 def environment(directory: Path) -> Mapping[str, str]:
-    """The environment of Spark's own programs: nothing that is set for another Spark."""
+    """The environment of Spark's own programs, without variables that are set for another Spark."""
     own = {key: value for key, value in os.environ.items() if not key.startswith("SPARK_")}
     return own | {
         "JAVA_HOME": str(find_java()),

@@ -1,7 +1,7 @@
 """The jars of Spark's Kafka connector in a directory of their own, for the jobs of ``spark/``.
 
-``python -m devkit.spark_jars`` fetches what is missing and prints the directory: what the jobs
-take from the environment variable ``KAFKA_GATEWAY_SPARK_JARS``.
+``python -m devkit.spark_jars`` fetches missing jars and prints the directory, which the jobs read
+from the environment variable ``KAFKA_GATEWAY_SPARK_JARS``.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ JAR_SET = "spark-kafka"
 
 
 def spark_jars() -> Path:
-    """The directory, with exactly the jars of the lock file; filled by one at a time. Raises
-    MavenError."""
+    """The directory, with exactly the jars of the lock file; only one process at a time fills it.
+    Raises MavenError."""
     directory = cache_dir() / JAR_SET
     wanted = {path.name: path for path in jars(JAR_SET)}
     directory.mkdir(exist_ok=True)

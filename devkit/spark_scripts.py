@@ -1,8 +1,8 @@
-"""Spark's own commands in an environment that pip has made: ``spark-submit`` and its neighbours.
+"""Makes Spark's own commands, such as ``spark-submit``, work in an environment that pip has made.
 
-``python -m devkit.spark_scripts``, which ``make spark`` runs, writes ``find-spark-home`` anew, the
-script that all of them ask where Spark is. pip's own one asks whatever ``python3`` is on the PATH:
-of an environment that is not activated that is another Python, which knows no Spark.
+``python -m devkit.spark_scripts``, which ``make spark`` runs, rewrites ``find-spark-home``, the
+script by which all of them find Spark. pip's version of it runs the ``python3`` on the PATH, which,
+if the environment is not activated, is another Python without Spark.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if [ -z "${JAVA_HOME}" ]; then
     export JAVA_HOME
 fi
 """
-"""Takes no more than the environment's own Python; a Java is looked for as the jobs do it."""
+"""Needs only the environment's own Python; finds a Java like the jobs do."""
 
 _FINDER: Final = "find_spark_home.py"
 
@@ -48,7 +48,7 @@ def install(directory: Path) -> Path:
 
 
 def main() -> int:
-    """Write it into the environment that this Python is of; returns the exit status."""
+    """Write the script into this Python's environment; returns the exit status."""
     try:
         install(Path(sys.executable).parent)
     except NotInstalledError as error:

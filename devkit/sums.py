@@ -1,9 +1,9 @@
-"""Whether a gateway's metrics, traffic log and audit log say the same of all that it has counted.
+"""Checks that a gateway's metrics, its traffic log and its audit log have the same counts.
 
-With the environment variable ``KAFKA_GATEWAY_SUMS``, which names a file, the devkit's gateways are
-compared so when they are stopped, if they end in good order; a difference is an error. The file
-gets a line for each: what agreed, what differed, or why nothing was compared. ``make sums`` runs
-the live tests so.
+If the environment variable ``KAFKA_GATEWAY_SUMS`` names a file, the devkit's gateways are compared
+when they are stopped, if they end in good order; a difference is an error. The file gets a line for
+each gateway: the counts that agreed, the counts that differed, or why nothing was compared. ``make
+sums`` runs the live tests with it.
 """
 
 from __future__ import annotations
@@ -29,22 +29,23 @@ FILE: Final = "KAFKA_GATEWAY_FINAL_METRICS"
 """The environment variable that names the file for a gateway's last metrics."""
 
 _SHOWN: Final = 20
-"""Differences of one gateway that are named."""
+"""Differences of a gateway that are printed."""
 
 _PREFIX: Final = "kafka_gateway_"
 _OTHER: Final = "(other)"
 
 
 class Logs(NamedTuple):
-    """The directories of a gateway's logs, or None if it has no such log, or one elsewhere."""
+    """The directories of a gateway's logs, or None if it has no such log, or the log is not its
+    own."""
 
     traffic: Path | None
     audit: Path | None
 
 
 class Agreement(NamedTuple):
-    """What a comparison has found: ``differences``, or in a few words why there was none to make,
-    or what agreed."""
+    """The result of a comparison: the ``differences``, and a summary of what agreed, or why nothing
+    was compared."""
 
     differences: Sequence[str]
     summary: str
@@ -56,13 +57,14 @@ def asked_for() -> bool:
 
 
 def with_audit(overrides: Mapping[str, Any], directory: Path) -> dict[str, Any]:
-    """The overrides of a configuration, with an audit log where they have none."""
+    """The overrides of a configuration, with an audit log if they have no audit log."""
     return {"audit": {"directory": str(directory)}, **overrides}
 
 
 def logs_of(config: Mapping[str, Any]) -> Logs:
-    """The logs of a gateway that is about to start, whose configuration is as
-    :func:`devkit.gateway_config.plan_gateway` makes it; not those that others have written."""
+    """The logs of a gateway that is about to start, with a configuration of
+    :func:`devkit.gateway_config.plan_gateway`; without directories that other gateways have written
+    to."""
     traffic, audit = config["traffic_log"], config.get("audit", {})
     directory = traffic.get("directory") if traffic.get("enabled", True) else None
     return Logs(*map(_unwritten, (directory, audit.get("directory"))))
@@ -75,7 +77,7 @@ def _unwritten(directory: str | None) -> Path | None:
 
 
 def note(text: str) -> None:
-    """Write a line about a gateway, behind the test that ends it, to the file."""
+    """Write a line about a gateway to the file, with the name of the test that ends it."""
     test = os.environ.get("PYTEST_CURRENT_TEST", "").rpartition(" ")[0] or "no test"
     with Path(os.environ[VARIABLE]).open("a") as file:
         file.write(f"{test}: {text}\n")
@@ -113,8 +115,8 @@ def compare(metrics: str, logs: Logs) -> Agreement:
 
 
 def _different(counted: Counts, logged: Counts, where: str) -> Iterator[str]:
-    """The counters whose sums differ. Of those that have a label ``(other)`` the sums of all labels
-    are compared, because a log has no bound."""
+    """The counters whose sums differ. If a counter has a label ``(other)``, the sums of all labels
+    are compared, because a log has no limit of labels."""
     folded = {key[0] for key in counted if _OTHER in key}
     counted, logged = _folded(counted, folded), _folded(logged, folded)
     for key in sorted(counted.keys() | logged.keys()):
@@ -130,8 +132,8 @@ def _folded(counts: Counts, names: set[str]) -> Counts:
 
 
 def _denied(counted: Counts, events: Sequence[Record], where: str) -> Iterator[str]:
-    """What differs between denials as events and as counts: as many of each rule, and no more of an
-    API and an error than it responded in all."""
+    """The differences between denials as events and as counts. Each rule must have as many, and an
+    API and an error no more events than responses."""
     rules: Counts = Counter(("denials_total", event["rule"]) for event in events)
     of_rules = Counter({key: count for key, count in counted.items() if key[0] == "denials_total"})
     yield from _different(of_rules, rules, where)

@@ -1,4 +1,4 @@
-"""Topics that programs here create through a broker or a gateway, on machines that may be busy."""
+"""Creates topics through a broker or a gateway, on machines that may be busy."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def create_topics(
 ) -> set[str]:
     """Create topics, and wait ``seconds`` for each; returns their names. Raises KafkaException.
 
-    TOPIC_ALREADY_EXISTS counts as created: if a response is late, or its connection ends before
-    it, librdkafka sends the same request again, and the broker responds so to the second one. So
-    no topic may be wanted here whose existence is a mistake.
+    TOPIC_ALREADY_EXISTS counts as created, because if a response is late, or its connection ends
+    before it, librdkafka sends the same request again, and the broker responds with this error to
+    the second request. So do not use this if an existing topic is a mistake.
     """
     created = admin.create_topics([*wanted])
     for future in created.values():

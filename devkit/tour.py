@@ -1,7 +1,7 @@
-"""What the demo does with real clients, and what they and the broker then say.
+"""The steps of the demo with real clients, and the results at the clients and the broker.
 
-Nothing here computes a flat name: which topic on the broker stands behind a logical name is
-learnt from the broker, whose listing grows by it.
+Nothing here computes a flat name: the flat name of a logical name is read from the broker, whose
+listing grows by it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _SECONDS = 120.0
 
 
 class TourError(Exception):
-    """A client did not see what it should have seen."""
+    """A client did not see the expected result."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumedTopic:
-    """The topic that one client consumed, by the client's name for it, and the values."""
+    """The topic that a client consumed, by the client's name for it, and the values."""
 
     listener: str
     topic: str
@@ -34,7 +34,7 @@ class ConsumedTopic:
 
 
 def create_topic(servers: str, topic: str) -> None:
-    """Create a topic with one partition through ``servers``. Raises KafkaException."""
+    """Create a topic with a single partition through ``servers``. Raises KafkaException."""
     create_topics(_admin(servers), [NewTopic(topic, 1)], _SECONDS)
 
 
@@ -54,7 +54,7 @@ def list_groups(servers: str) -> set[str]:
 
 
 def new_topic(broker_topics: Callable[[], set[str]], create: Callable[[], None]) -> str:
-    """Run ``create`` and return the one topic that the broker then stores and did not before."""
+    """Run ``create`` and return the only topic that is new on the broker."""
     before = broker_topics()
     create()
     fresh = wait_until(lambda: broker_topics() - before, "a new topic on the broker", _SECONDS)
@@ -90,7 +90,8 @@ def consume(listener: str, servers: str, topic: str, count: int) -> ConsumedTopi
 def consume_all(
     listener: str, servers: str, topics: Sequence[str], count: int
 ) -> list[ConsumedTopic]:
-    """Consume and commit ``count`` records of these topics as one member of ``LISTENER-app``."""
+    """Consume and commit ``count`` records of these topics as a member of group
+    ``LISTENER-app``."""
     consumer = Consumer(
         {
             **_client(servers),
@@ -118,7 +119,7 @@ def consume_all(
 
 
 def _client(servers: str) -> dict[str, str | int | float | bool]:
-    # Errors only: a connection that ends is no news in a demo that ends.
+    # Errors only: in a demo that ends, connections end, too.
     return {"bootstrap.servers": servers, "log_level": 3}
 
 

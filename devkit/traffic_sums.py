@@ -1,4 +1,4 @@
-"""Sums of what a gateway has counted: by its metrics, and by the records of its traffic log."""
+"""Sums of a gateway's counts, by its metrics and by the records of its traffic log."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gateway.mounts import join
 
 Record: TypeAlias = dict[str, Any]
 Counts: TypeAlias = Counter[tuple[str, ...]]
-"""A counter's name and its label values, in the order of :data:`_LABELS`, to its count."""
+"""(a counter's name, its label values in the order of :data:`_LABELS`) -> its count."""
 
 _LABELS = {
     "requests_total": ("namespace", "api", "version"),
@@ -34,13 +34,13 @@ _LABELS = {
     "gateway_seconds_count": ("api",),
     "broker_seconds_count": ("api",),
 }
-"""The metrics that flow records have too."""
+"""The metrics that flow records have, too."""
 
 _PREFIX = "kafka_gateway_"
 
 
 def read_files(directory: Path) -> list[Record]:
-    """All records, or events: of files that are still written and of compressed ones."""
+    """All records, or events, of files that are still written and of compressed files."""
     records = []
     for path in sorted(directory.glob("*.jsonl*")):
         compressed = path.with_suffix(".jsonl.gz") if path.suffix != ".gz" else path
@@ -53,7 +53,7 @@ def read_files(directory: Path) -> list[Record]:
 
 
 def of_metrics(text: str) -> Counts:
-    """The totals in /metrics."""
+    """The totals in the text of /metrics."""
     counts: Counts = Counter()
     for family in text_string_to_metric_families(text):
         for sample in family.samples:
@@ -90,7 +90,7 @@ def of_records(records: Iterable[Record]) -> Counts:
 
 
 def _label(record: Record) -> str:
-    """The metrics' label for a record's namespace: in a tree its path."""
+    """The metrics' label for a record's namespace; in a tree, its path."""
     namespace, mount = record["namespace"], record["mount"]
     if namespace is None:
         return "(none)"

@@ -1,4 +1,4 @@
-"""Waiting on conditions, with a deadline, and telling the person who waits that it goes on."""
+"""Waits for conditions, with a deadline, and prints progress for the person who waits."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class DeadlineError(Exception):
 def wait_until(
     condition: Callable[[], Value], what: str, seconds: float, poll: float = POLL_SECONDS
 ) -> Value:
-    """Call ``condition`` until it answers something true, and return that.
+    """Call ``condition`` until it returns a true value, and return that.
 
-    Raises DeadlineError, which says ``what`` was waited for, after ``seconds``.
+    Raises DeadlineError, which names ``what``, after ``seconds``.
     """
     deadline = time.monotonic() + seconds
     while True:
@@ -48,7 +48,7 @@ class Progress:
 def progress(title: str, stream: TextIO | None = None) -> Iterator[Progress]:
     """Print a line every two seconds for as long as the body of the ``with`` takes.
 
-    A body that takes less prints nothing. The lines go to ``stream``, by default stderr.
+    If the body takes less, nothing is printed. The lines go to ``stream``, by default stderr.
     """
     out = stream or sys.stderr
     state = Progress(title)

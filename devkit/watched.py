@@ -1,8 +1,8 @@
-"""Two gateways of one tree that are set up for all that dashboards and alerts look at.
+"""Two gateways of a tree that produce every metric of the dashboards and alerts.
 
 ``root`` has listeners with logins and TLS, ACLs, policies, a policy class that fails, an audit log,
-and two children: ``la``, which is there, and ``gone``, which is not. ``la`` gets a broker whose id
-is in none of its ranges.
+and two children: ``la``, which runs, and ``gone``, which does not. ``la`` gets a broker whose id is
+outside its ranges.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ ROOT, LA, GONE = "", "la", "gone"
 SEARCH, ADS = "search", "ads"
 NAMESPACES: Final = (SEARCH, ADS, "maps", "mail")
 SHOWN_NAMESPACES: Final = 3
-"""The values of the label ``namespace``: what is beyond them is counted as ``(other)``."""
+"""The number of values of the label ``namespace``; further namespaces are counted as
+``(other)``."""
 
 USER, PASSWORD = "alice", "wonderland"
 _OUTSIDE: Final = NODE_IDS[-1] + 1
@@ -54,18 +55,19 @@ class Watched:
 
     @property
     def metrics_ports(self) -> tuple[int, int]:
-        """Where Prometheus finds them."""
+        """The ports that Prometheus scrapes."""
         return self.root.plan.metrics_port, self.la.plan.metrics_port
 
     def add_broker_outside(self) -> None:
-        """Start the broker of ``la`` that has a place on no listener. It gets no partition of
-        topics that are there."""
+        """Start a broker of ``la`` that has a place on no listener. It gets no partition of
+        existing topics."""
         self.la_kafka.add_broker(_OUTSIDE)
 
 
 @contextmanager
 def watched() -> Iterator[Watched]:
-    """Start all of it; it is stopped and removed with the ``with``."""
+    """Start the clusters and the gateways; they are stopped and removed at the end of the
+    ``with``."""
     with ExitStack() as stack:
         directory = Path(tempfile.mkdtemp(prefix="kafka-gateway-watched-"))
         stack.callback(shutil.rmtree, directory, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""What clients do to the gateways of ``devkit.watched``, good and bad, until they are stopped."""
+"""Valid and invalid traffic of clients at the gateways of ``devkit.watched``."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ _LIST_GROUPS: Final = struct.pack(">ihhih", 10, 16, 0, 1, -1)
 _CORRUPT_BATCH: Final = struct.pack(
     ">qiibIhiqqqhii", 0, 49 + 7, -1, 2, 0, 0, 0, 0, 0, -1, -1, -1, 1
 ) + bytes.fromhex("0c000000010000")
-"""A record batch, version 2, of one record without a key, whose CRC is 0 and so is wrong."""
+"""A record batch, version 2, of a record without a key, whose CRC is 0 and so is wrong."""
 
 
 @contextmanager
 def traffic(watched: Watched) -> Iterator[None]:
-    """Clients that work without a pause, and what happens once: a worker dies, somebody writes junk
-    to the catalog's topic, policies are loaded anew, a broker joins that has no place."""
+    """Run clients that work without a pause, and events that happen once: a worker dies, a producer
+    writes junk to the catalog's topic, policies are reloaded, a broker joins that has no place."""
     stopping = threading.Event()
     _prepare(watched)
     clients = [
@@ -73,13 +73,13 @@ def traffic(watched: Watched) -> Iterator[None]:
 
 def _repeat(stopping: threading.Event, turn: Callable[[], None]) -> None:
     while not stopping.wait(_PAUSE):
-        # Most of what they do is rejected; what matters is that the gateway counts it.
+        # Most of their requests are rejected; it only matters that the gateway counts them.
         with suppress(KafkaException, OSError):
             turn()
 
 
 def _admin(servers: str, **more: Any) -> AdminClient:
-    # Errors of its connections are none of this program's output.
+    # The log level keeps errors of its connections out of this program's output.
     return AdminClient({"bootstrap.servers": servers, "log_level": 0, **more})
 
 
@@ -109,8 +109,8 @@ def _happen_once(watched: Watched) -> None:
 
 
 class _Writer:
-    """A producer with acks=1, whose records are too large now and then; and one at each namespace,
-    here and at the other gateway."""
+    """A producer with acks=1, some of whose records are too large, and an idempotent producer that
+    writes to each namespace, here and at the other gateway."""
 
     def __init__(self, watched: Watched) -> None:
         servers = watched.root.bootstrap_servers("root")
@@ -120,7 +120,7 @@ class _Writer:
         self._strong = Producer({**common, "enable.idempotence": True})
 
     def turn(self) -> None:
-        """Some records of each."""
+        """Write some records by each producer."""
         for size in (10, 100, _LARGE):
             self._weak.produce(CLICKS, b"x" * size)
             self._weak.flush(_SECONDS)
@@ -130,7 +130,7 @@ class _Writer:
 
 
 class _Reader:
-    """A group that reads what is written, and commits."""
+    """A consumer group that reads the written records, and commits."""
 
     def __init__(self, watched: Watched) -> None:
         self._consumer = Consumer(
@@ -145,20 +145,20 @@ class _Reader:
         self._consumer.subscribe([CLICKS, FAR])
 
     def turn(self) -> None:
-        """All that there is now."""
+        """Read all records that are there now."""
         while self._consumer.poll(0.1) is not None:
             pass
 
 
 class _Offender:
-    """Creates topics that rules, policies and classes reject, grants what is deprecated, and asks
-    for topics where no gateway answers."""
+    """Creates topics that rules, policies and classes reject, grants a deprecated operation, and
+    requests topics of a mount whose gateway does not respond."""
 
     def __init__(self, watched: Watched) -> None:
         self._admin = _admin(watched.root.bootstrap_servers("root"))
 
     def turn(self) -> None:
-        """Each of them."""
+        """Send each of these requests."""
         wanted = [
             NewTopic(f"{SEARCH}:wide", 50),
             NewTopic(f"{ADS}:topic", 1),
@@ -183,8 +183,8 @@ class _Offender:
 
 
 class _Users:
-    """Logs in with the right password and with a wrong one, more often than the listener likes, and
-    reads without the right to it."""
+    """Logs in with the right password and with a wrong password, more often than the listener
+    allows, and sends requests that ACLs deny."""
 
     def __init__(self, watched: Watched) -> None:
         self._security = {
@@ -196,7 +196,7 @@ class _Users:
         self._servers = watched.root.bootstrap_servers("users")
 
     def turn(self) -> None:
-        """Both logins, and a request that ACLs deny."""
+        """Log in with both passwords, and send a request that ACLs deny."""
         for password in (PASSWORD, "wrong"):
             admin = _admin(self._servers, **self._security, **{"sasl.password": password})
             with suppress(KafkaException):
@@ -208,7 +208,7 @@ class _Users:
 
 
 class _Stray:
-    """Asks at the port of a place that has no broker."""
+    """Sends a request to the port of a place that has no broker."""
 
     def __init__(self, watched: Watched) -> None:
         (listener,) = (
@@ -217,15 +217,15 @@ class _Stray:
         self._address = HOST, int(listener["broker_base_port"]) + 1
 
     def turn(self) -> None:
-        """Ask, and wait for the connection's end."""
+        """Send the request, and wait for the connection's end."""
         with socket.create_connection(self._address, _SECONDS) as connection:
             connection.sendall(_LIST_GROUPS)
             connection.recv(1)
 
 
 class _Corrupter:
-    """Writes a batch that was damaged on its way, which its broker rejects with CORRUPT_MESSAGE: an
-    error that is a failure of the brokers in every turn, where others come by chance."""
+    """Writes a corrupt batch, which its broker rejects with CORRUPT_MESSAGE: an error that brokers
+    return in every turn, while others occur by chance."""
 
     def __init__(self, watched: Watched) -> None:
         host, _, port = watched.root.bootstrap_servers("root").rpartition(":")
@@ -238,7 +238,7 @@ class _Corrupter:
         self._request = struct.pack(">i", len(frame)) + frame
 
     def turn(self) -> None:
-        """Write it, and wait for the beginning of the response."""
+        """Write the batch, and wait for the beginning of the response."""
         with socket.create_connection(self._address, _SECONDS) as connection:
             connection.sendall(self._request)
             connection.recv(4)

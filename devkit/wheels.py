@@ -1,6 +1,6 @@
-"""The wheels of this source tree: with the hot path compiled, and pure.
+"""Builds the wheels of this source tree: with the hot path compiled, and pure.
 
-``python -m devkit.wheels DIR`` makes both, or says why it makes the pure one alone.
+``python -m devkit.wheels DIR`` makes both, or only the pure wheel, and then prints why.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ _AS_IT_IS: Final = ("--no-build-isolation", "--no-index")
 
 
 class WheelError(Exception):
-    """A wheel could not be built; the message has what pip printed."""
+    """A wheel could not be built; the message has pip's output."""
 
 
 def build_wheel(form: str, directory: Path, *, isolated: bool = False) -> Path:
-    """Build the wheel of a form in a directory, which is made; returns the wheel's path.
+    """Build the wheel of a form in a directory, which is created; returns the wheel's path.
 
-    It is built with the packages that are installed here or, ``isolated``, with those that the
-    build backend asks for, which pip fetches, as for users. A wheel of the same name is replaced.
-    Raises WheelError, or CompileError without a compiler.
+    It is built with the packages that are installed here or, if ``isolated``, with the packages
+    that the build backend requires, which pip fetches, as for users. A wheel of the same name is
+    replaced. Raises WheelError, or CompileError without a compiler.
     """
     if form == COMPILED:
         require_compiler()

@@ -6,8 +6,8 @@ _DISTRIBUTION = "kafka-namespace-gateway"
 
 
 def version() -> str:
-    """The installed version, or what says that this is a source tree."""
-    # Imported here: it takes 0.1 s and some memory, which workers have no use for.
+    """The installed version, or ``0+source`` if the gateway runs from a source tree."""
+    # Imported here: it takes 0.1 s and some memory, and workers do not need it.
     from importlib import metadata
 
     try:

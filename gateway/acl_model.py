@@ -1,7 +1,7 @@
 """Kafka's ACL model in logical names: resources, patterns, operations, entries.
 
-Codes are those of the wire (org.apache.kafka.common.acl and .resource). A namespace is a TOPIC
-resource whose name ends in ``:`` (``org:apache:``), as it is for the tools that manage topics.
+Codes are the codes of the wire (org.apache.kafka.common.acl and .resource). A namespace is a TOPIC
+resource whose name ends in ``:`` (``org:apache:``), as for the tools that manage topics.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Final, NamedTuple, TypeVar
 from gateway.names import DELIMITER, owner_of_id
 
 WILDCARD: Final = "*"
-"""As a resource name every resource of its type; as a host every host."""
+"""As a resource name, every resource of its type; as a host, every host."""
 
 ANY_USER: Final = "User:*"
 """The principal that stands for every user (KIP-11)."""
 
 CLUSTER_NAME: Final = "kafka-cluster"
-"""The one name that a CLUSTER resource has."""
+"""The only name of a CLUSTER resource."""
 
 
 class ResourceType(IntEnum):
@@ -67,7 +67,7 @@ class Operation(IntEnum):
 
 
 class Permission(IntEnum):
-    """Whether an entry allows or denies. ANY stands in filters alone."""
+    """Whether an entry allows or denies. ANY occurs in filters only."""
 
     UNKNOWN = 0
     ANY = 1
@@ -79,7 +79,7 @@ _Code = TypeVar("_Code", ResourceType, PatternType, Operation, Permission)
 
 
 def code_of(kind: type[_Code], value: int) -> _Code:
-    """A code of the wire; UNKNOWN (0) for one that Kafka 4.3 lacks, as in Kafka."""
+    """A code of the wire, or UNKNOWN (0) for a code that Kafka 4.3 lacks, as in Kafka."""
     try:
         return kind(value)
     except ValueError:
@@ -90,9 +90,9 @@ def code_of(kind: type[_Code], value: int) -> _Code:
 class Resource:
     """A resource that an operation concerns.
 
-    ``namespace`` is its tier path (``""``: the default namespace), ``name`` what follows it; an
-    empty ``name`` is the namespace itself (of TOPIC alone). The group ``app`` of home ``team-a``
-    is ``team-a:app``, as its transactional ids are.
+    ``namespace`` is its tier path (``""``: the default namespace), ``name`` the name within it. If
+    ``name`` is empty, the resource is the namespace itself (TOPIC only). The group ``app`` of home
+    ``team-a`` is ``team-a:app``; transactional ids likewise.
     """
 
     type: ResourceType
@@ -111,13 +111,13 @@ class Resource:
 NAMESPACED: Final = frozenset(
     {ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID}
 )
-"""The types whose names are in namespaces; names of others are text without parts, as in Kafka."""
+"""The types whose names are in namespaces; names of other types have no parts, as in Kafka."""
 
 CLUSTER: Final = Resource(ResourceType.CLUSTER, "", CLUSTER_NAME)
 
 
 def resource(kind: ResourceType, logical: str) -> Resource:
-    """The resource of a logical name: ``org:apache:orders``, or ``org:apache:`` a namespace."""
+    """The resource of a logical name: ``org:apache:orders``, or a namespace as ``org:apache:``."""
     namespace, _, name = logical.rpartition(DELIMITER)
     # A leading ``:``, as a group may have one, begins no namespace: it is part of the name.
     return Resource(kind, namespace, name) if namespace else Resource(kind, "", logical)
@@ -127,9 +127,9 @@ def resource(kind: ResourceType, logical: str) -> Resource:
 class ResourcePattern:
     """The pattern of an ACL: the key under which the catalog keeps it.
 
-    ``name`` is a logical name, ``*``, or for PREFIXED the beginning of one. ``pattern_type`` is
-    LITERAL or PREFIXED. A PREFIXED name that ends in ``:`` covers the namespace and all below it;
-    any other covers only names in its own namespace. LITERAL ``*`` covers all.
+    ``name`` is a logical name, ``*``, or for PREFIXED the beginning of a logical name.
+    ``pattern_type`` is LITERAL or PREFIXED. If a PREFIXED name ends in ``:``, it covers the
+    namespace and all below it, else only names in its own namespace. LITERAL ``*`` covers all.
     """
 
     type: ResourceType
@@ -142,13 +142,14 @@ class ResourcePattern:
 
 _IDS: Final = frozenset({ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID})
 _REST: Final = "t"
-"""Stands for the rest of an id: the beginning of one is only read with it."""
+"""Stands for the rest of an id, because the beginning of an id cannot be read without a rest."""
 
 
 def decided_as(pattern: ResourcePattern) -> ResourcePattern:
-    """The pattern by which ids are decided: of ids as brokers know them, ``team-a..app``, that of
-    ``team-a:app``, which :func:`gateway.names.owner_of_id` reads them as. Every other one is its
-    own. Where it was written there may not have been such a namespace."""
+    """The pattern by which the authorizer decides on ids. A pattern in the brokers' spelling,
+    ``team-a..app``, is decided as ``team-a:app``, which is how :func:`gateway.names.owner_of_id`
+    reads such ids; every other pattern is decided as itself. The namespace may not have existed
+    when the pattern was written."""
     if pattern.type not in _IDS:
         return pattern
     prefixed = pattern.pattern_type is PatternType.PREFIXED
@@ -161,7 +162,7 @@ def decided_as(pattern: ResourcePattern) -> ResourcePattern:
 
 
 def pattern_of(text: str) -> ResourcePattern:
-    """The reverse of ``str(pattern)``: ``TOPIC:LITERAL:org:orders``. Raises ValueError."""
+    """The pattern that ``str(pattern)`` wrote: ``TOPIC:LITERAL:org:orders``. Raises ValueError."""
     try:
         kind, pattern_type, name = text.split(DELIMITER, 2)
         pattern = ResourcePattern(ResourceType[kind], PatternType[pattern_type], name)
@@ -189,7 +190,7 @@ class AclEntry:
 
 @dataclass(frozen=True, slots=True)
 class AclBinding:
-    """One ACL, as tools list it."""
+    """An ACL, as tools list it: a pattern and an entry."""
 
     pattern: ResourcePattern
     entry: AclEntry
@@ -199,13 +200,13 @@ class AclBinding:
 
 
 MAX_ENTRIES: Final = 5_000
-"""Entries of one pattern: its record in the catalog stays below 1 MiB, a broker's default limit."""
+"""Entries of a pattern, so that its record in the catalog stays below 1 MiB, brokers' default
+limit."""
 
 
 class Name(NamedTuple):
-    """A name in its parts: ``head`` is the namespace that it is in, with a final ``:`` (empty: the
-    default one), ``tail`` what follows. ``itself``: it is a namespace, which is in the one above.
-    """
+    """A name in its parts: ``head`` is its namespace, with a final ``:`` (empty: the default
+    namespace), ``tail`` the rest. ``itself``: the name is a namespace, and ``head`` its parent."""
 
     text: str
     head: str
@@ -229,13 +230,13 @@ def name_of(kind: ResourceType, text: str) -> Name:
 
 
 def anything_in(tier: str) -> Name:
-    """A name in a namespace (with its final ``:``) that is covered only by patterns which cover
-    all of it; in ``""`` a name that only LITERAL ``*`` covers."""
+    """A name in a namespace (with its final ``:``) that only patterns of the whole namespace cover;
+    in ``""``, a name that only LITERAL ``*`` covers."""
     return Name("", tier, "")
 
 
 def tiers_of(head: str) -> list[str]:
-    """A namespace and all above it, outermost first, each with its final ``:``.
+    """A namespace and all namespaces above it, outermost first, each with its final ``:``.
 
     >>> tiers_of("org:apache:")
     ['org:', 'org:apache:']
@@ -250,7 +251,7 @@ def tiers_of(head: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class AclFilter:
-    """A filter of ACLs (KIP-290): None and ANY leave a part open.
+    """A filter of ACLs (KIP-290); a part that is None or ANY matches every ACL.
 
     With MATCH, ``name`` is the name of a resource, and the filter matches every pattern that covers
     it.
@@ -266,15 +267,15 @@ class AclFilter:
 
 
 def is_namespace(pattern: ResourcePattern) -> bool:
-    """Whether a pattern has the name of a namespace: it ends in ``:``."""
+    """Whether a pattern has the name of a namespace, which ends in ``:``."""
     return pattern.name.endswith(DELIMITER) and pattern.type in NAMESPACED
 
 
 def covers(pattern: ResourcePattern, kind: ResourceType, text: str) -> bool:
     """Whether a pattern covers the resource of this type and whole logical name (KIP-290).
 
-    A PREFIXED name that ends in ``:`` covers that namespace and everything below; any other stays
-    within its own namespace.
+    If a PREFIXED name ends in ``:``, it covers that namespace and everything below, else only names
+    in its own namespace.
     """
     if pattern.type is not kind:
         return False
@@ -287,10 +288,10 @@ def covers(pattern: ResourcePattern, kind: ResourceType, text: str) -> bool:
 
 
 def namespace_of(pattern: ResourcePattern) -> str | None:
-    """The innermost namespace that everything a pattern covers is in, or None if there is none.
+    """The innermost namespace that contains every name that a pattern covers, or None.
 
-    ``org:apache:`` and ``org:apache:x`` are inside ``org:apache``. LITERAL ``*``, and what is
-    shorter than ``org:``, reach beyond any namespace.
+    ``org:apache:`` and ``org:apache:x`` are inside ``org:apache``. LITERAL ``*``, and names shorter
+    than ``org:``, cover more than any namespace.
     """
     if pattern.type not in NAMESPACED:
         return None

@@ -1,4 +1,4 @@
-"""Broker names: one port, one host name for each broker, told apart by SNI (RFC 6066).
+"""Broker names: all brokers share a port, and each has a host name, which SNI tells (RFC 6066).
 
 Pure: no sockets. A pattern such as ``broker-{node_id}.kafka.example`` gives each broker its name.
 """
@@ -15,24 +15,24 @@ from gateway.node_ids import FIRST_GATEWAY_ID, NodeIdRanges
 NODE_ID: Final = "{node_id}"
 _MAX_LABEL = 63
 _LABEL = re.compile(rf"[a-z0-9]([a-z0-9-]{{0,{_MAX_LABEL - 2}}}[a-z0-9])?\Z")
-# Only as it is written by us: 1, never 01 or +1.
+# Only in the gateway's own form: 1, never 01 or +1.
 _NUMBER = re.compile(r"(0|[1-9][0-9]{0,9})\Z")
 
 
 class UnknownName(Exception):
-    """No broker of the listener, nor its bootstrap, has this name."""
+    """Neither a broker of the listener nor its bootstrap has this name."""
 
 
 class BrokerNames:
-    """The names of one listener: ``bootstrap``, one for each node id of the ranges, which are
-    virtual ones in a tree, and ``gateway``, if the gateway itself is listed as a node."""
+    """The names of a listener: ``bootstrap``, a name for each node id of the ranges (virtual node
+    ids in a tree), and ``gateway``, if the gateway itself is listed as a node."""
 
     __slots__ = ("_after", "_before", "_bootstrap", "_gateway", "_ranges")
 
     def __init__(
         self, pattern: str, bootstrap: str, ranges: NodeIdRanges, gateway: str | None = None
     ) -> None:
-        """Raises ValueError with one sentence for what gives no host names."""
+        """Raises ValueError, with a sentence, for a pattern that gives no host names."""
         before, found, after = pattern.casefold().partition(NODE_ID)
         if not found or NODE_ID in after:
             raise ValueError(
@@ -66,8 +66,8 @@ class BrokerNames:
         return map(self.host, self._ranges)
 
     def node_id(self, name: str | None) -> int | None:
-        """The broker that a client names by SNI; None: the bootstrap, also without a name;
-        ``FIRST_GATEWAY_ID``: the gateway.
+        """The node id of the broker that a client names by SNI; None for the bootstrap, or without
+        a name; ``FIRST_GATEWAY_ID`` for the gateway.
 
         Raises UnknownName for every other name.
         """
@@ -100,7 +100,7 @@ class BrokerNames:
             raise ValueError(f"'{name}' is the name of a broker too; the gateway needs its own")
 
     def _number(self, name: str) -> int | None:
-        """The node id in a name of the pattern, whether or not there is such a broker."""
+        """The node id in a name of the pattern, even if there is no such broker."""
         if not name.startswith(self._before) or not name.endswith(self._after):
             return None
         digits = name[len(self._before) : len(name) - len(self._after)]
@@ -108,7 +108,7 @@ class BrokerNames:
 
 
 def is_host_name(name: str) -> bool:
-    """Whether a name, in lower case, can stand in DNS and in SNI, which has no addresses."""
+    """Whether a name, in lower case, is valid in DNS and in SNI, which excludes IP addresses."""
     try:
         ipaddress.ip_address(name)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The command ``kafka-gateway``: its subcommands, each of which is imported when it is chosen."""
+"""The command ``kafka-gateway``: its subcommands, each of which is imported when it is used."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gateway.config.errors import ConfigError
 from gateway.foreign_text import raised_text
 
 _PLACES: Final = 5
-"""Lines of code that are named for a defect, the innermost first."""
+"""Lines of code that the report of a defect names, the innermost first."""
 
 
 class _Subcommand(NamedTuple):
@@ -133,7 +133,7 @@ exit status:
 
 
 class _Version(argparse.Action):
-    """``--version``: argparse's own action takes the text before it is known to be needed."""
+    """``--version``, because argparse's own action would read the version for every command."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
         super().__init__(option_strings, argparse.SUPPRESS, nargs=0, **options)
@@ -146,7 +146,7 @@ class _Version(argparse.Action):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; returns its exit status. Errors go to standard error, a line each."""
     for stream in (sys.stdout, sys.stderr):
-        # A name that the terminal's encoding lacks is shown as an escape.
+        # Characters that the terminal's encoding lacks are shown as escapes.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     words = sys.argv[1:] if arguments is None else arguments
@@ -161,13 +161,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return exit_codes.INTERRUPTED
     except BrokenPipeError:
-        # The reader has closed the pipe. The interpreter flushes once more when it ends.
+        # The reader has closed the pipe. Redirected: the interpreter flushes again when it ends.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return exit_codes.FAILED
     except OSError as error:
         _say(f"kafka-gateway: {raised_text(error)}", options)
         return exit_codes.FAILED
-    # No input of an operator's may get here: what does is a defect, and told in one line.
+    # No input of an operator may get here: an exception that does is a defect, reported in a line.
     except Exception as error:  # noqa: BLE001
         _say(f"kafka-gateway: {_defect(error)}", options)
         return exit_codes.FAILED
@@ -175,8 +175,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _say(text: str, options: argparse.Namespace) -> None:
-    """Print why a command failed, for programs too if they asked. A command that sets
-    ``options.say`` has lines of its own for it."""
+    """Print why a command failed, also as JSON if ``--json`` was given. A command that sets
+    ``options.say`` prints it in its own way."""
     say: Callable[[str], None] | None = getattr(options, "say", None)
     if say is not None:
         say(text)
@@ -193,7 +193,7 @@ def _defect(error: Exception) -> str:
 
 
 def parser() -> Parser:
-    """The parser of the command; those of its subcommands are filled when they are used."""
+    """The parser of the command; the parsers of its subcommands are filled when they are used."""
     made = Parser(
         prog="kafka-gateway",
         description="A Kafka proxy that gives clients namespaces on an ordinary, flat cluster.",

@@ -1,7 +1,7 @@
-"""Counts: what a worker's flows add to the metrics, summed up before they leave the process.
+"""Counts of a worker for the metrics, summed up before they leave the process.
 
-A counter is a family name with label values, raw as the flows have them (API keys, error codes);
-``metrics`` gives them their names. Rows are plain lists, so that they pass through JSON.
+A counter is a family name with label values, in the flows' raw form (API keys, error codes);
+``metrics`` gives them Kafka's names. Rows are plain lists, so that they pass through JSON.
 """
 
 from __future__ import annotations
@@ -15,40 +15,42 @@ from gateway.places import Place
 
 Labels: TypeAlias = tuple[str | int, ...]
 Row: TypeAlias = tuple[str, Labels, int | list[int]]
-"""(family, label values, how many). A histogram's row has a count for each of its buckets."""
+"""(family, label values, count). A histogram's row has a count for each of its buckets."""
 
 DEFAULT_NAMESPACE = "(default)"
-"""The label of the default namespace: an empty label would be none at all."""
+"""The label of the default namespace, because Prometheus treats an empty label as missing."""
 
 
 METRIC_BUCKETS = 26
 """Buckets of a histogram in the metrics, one for each power of two: index i counts the requests
-that took less than 2**i us, and no less than 2**(i-1); the last one all from 2**24 us up."""
+that took less than 2**i us, and no less than 2**(i-1); the last bucket counts all from 2**24 us
+up."""
 
 _METRIC_BUCKET = tuple(-(-index // LATENCY_STEPS) for index in range(LATENCY_BUCKETS))
-"""By the index of a flow's bucket: that of the metrics' bucket which it is a part of."""
+"""Index of a flow's bucket -> index of the metrics' bucket that contains it."""
 
 NONE = NO_TOPIC
-"""The label of a client that says nothing of itself."""
+"""The label of a client that sends no client id, or no software name."""
 
 OTHER = "(other)"
-"""The label of all values beyond a bound."""
+"""The label of all values beyond a limit."""
 
 MAX_CLIENT_LABEL = 64
-"""Characters of a client id, or of its software's name, that are a label: escaped in JSON both take
-at most some 1,500 bytes, for which a line of ``worker_channel`` has room."""
+"""Characters of a label that are kept of a client id, or of its software's name. Escaped in JSON,
+both take at most some 1,500 bytes, for which a line of ``worker_channel`` has room."""
 
 MAX_CLIENTS = 1_000
-"""Clients that are told apart between two reports, a second apart."""
+"""Clients with labels of their own in a report, which covers a second."""
 
 
 def namespace_label(place: Place, namespace: str) -> str:
-    """The label of a namespace of a cluster: in a tree its path from the root."""
+    """The label of a cluster's namespace; in a tree, its path from the root."""
     return NONE if namespace == NONE else place.namespace_of(namespace) or DEFAULT_NAMESPACE
 
 
 def cluster_label(place: Place) -> tuple[str, ...]:
-    """The last label of what has a namespace: the cluster's name in a tree, else none."""
+    """The last label of a family with a namespace: the cluster's name if there is a tree, else no
+    label."""
     return () if place.mount is None else (place.cluster,)
 
 
@@ -64,7 +66,7 @@ class Counts:
         return bool(self._sums or self._histograms)
 
     def add(self, family: str, labels: Labels, count: int) -> int:
-        """Add to one counter; nothing for a count of 0. Returns its sum."""
+        """Add to a counter, unless the count is 0; returns its sum."""
         key = (family, labels)
         total = self._sums.get(key, 0) + count
         if count:
@@ -72,7 +74,7 @@ class Counts:
         return total
 
     def add_flows(self, flows: Sequence[Flow]) -> None:
-        """Add what flows have counted. A request counts once, however many topics it names."""
+        """Add the counts of flows. A request counts once, however many topics it names."""
         for flow in flows:
             namespace = namespace_label(flow.source.place, flow.namespace)
             at = cluster_label(flow.source.place)
@@ -93,13 +95,13 @@ class Counts:
                 self._add_latency("broker_seconds", api, flow.broker_us)
 
     def add_rows(self, rows: Iterable[Row]) -> None:
-        """Add counters of any number of labels."""
+        """Add rows of counters."""
         for family, labels, count in rows:
             assert isinstance(count, int), f"{family} is no counter"
             self.add(family, labels, count)
 
     def take(self) -> Iterator[Row]:
-        """All rows; the sums start afresh."""
+        """Return all rows; the sums start afresh."""
         sums, self._sums = self._sums, {}
         histograms, self._histograms = self._histograms, {}
         self._clients.clear()
@@ -109,7 +111,7 @@ class Counts:
             yield family, labels, buckets
 
     def _client(self, source: FlowSource) -> tuple[str, str]:
-        """Client id and software, as labels: cut, and of so many clients only."""
+        """Client id and software as labels: cut, and ``(other)`` beyond ``MAX_CLIENTS``."""
         shown = (
             source.client_id[:MAX_CLIENT_LABEL] or NONE,
             source.software_name[:MAX_CLIENT_LABEL] or NONE,
@@ -125,5 +127,5 @@ class Counts:
         sums = self._histograms.get(key)
         if sums is None:
             sums = self._histograms[key] = [0] * METRIC_BUCKETS
-        for index in compress(range(len(counts)), counts):  # those that are not 0
+        for index in compress(range(len(counts)), counts):  # buckets that are not 0
             sums[_METRIC_BUCKET[index]] += counts[index]

@@ -1,6 +1,6 @@
 """The Kafka error codes that the gateway responds with (kafka.apache.org/protocol).
 
-As numbers, so that what only compares codes, such as ``check``, does not load kio.
+They are numbers, so that code that only compares them, such as ``check``, does not load kio.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Exit statuses of the command and of its worker processes (64 and up are sysexits.h's)."""
+"""Exit statuses of the command and of its worker processes (64 and up are from sysexits.h)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ USAGE: Final = 2
 """The command line cannot be understood (argparse's own)."""
 
 UNAVAILABLE: Final = 69
-"""No server responds: a client command found no gateway, an operator's tool no cluster, a worker no
-broker (it is started again)."""
+"""No server responds: a client command found no gateway, an operator's tool no cluster, or a worker
+no broker (the worker is started again)."""
 
 CONFIG: Final = 78
-"""The configuration is not valid, or an address in it cannot be bound: trying again is no use."""
+"""The configuration is not valid, or an address in it cannot be bound; trying again does not
+help."""
 
 INTERRUPTED: Final = 130
 """Ctrl-C, as shells report it (128 + SIGINT)."""

@@ -1,11 +1,11 @@
 """Files that an operator names: configurations, secrets, keys, certificates, exports.
 
-All of them are read here, whole and bounded. A device or a socket is rejected before it is opened:
-/dev/zero never ends, and to open some devices changes what they do.
+All of them are read here, whole and up to a limit. A device or a socket is rejected before it is
+opened, because /dev/zero never ends, and opening some devices changes their state.
 
-What a command line names is read once, by the process that was started: ``read_input`` takes a
-pipe as well, for :data:`PIPE_SECONDS`. What a configuration names is read by the supervisor, by
-every worker, and again by each of them after a change: ``read_file`` takes regular files only,
+A file that a command line names is read once, by the process that was started: ``read_input`` also
+reads a pipe, for :data:`PIPE_SECONDS`. A file that a configuration names is read by the supervisor,
+by every worker, and again by each of them after a change: ``read_file`` reads regular files only,
 because a pipe would be empty for all but the first reader, and ``check`` would accept it.
 """
 
@@ -35,7 +35,7 @@ Reader: TypeAlias = Callable[[Path, int], bytes]
 
 
 class UnreadableFile(Exception):
-    """A file cannot be read; the text is the reason, as ``os.strerror`` would have it."""
+    """A file cannot be read; the text is the reason, in the manner of ``os.strerror``."""
 
 
 def input_path(text: str) -> Path:
@@ -44,8 +44,8 @@ def input_path(text: str) -> Path:
 
 
 def read_file(path: Path, most: int) -> bytes:
-    """The content of a regular file. Raises UnreadableFile, also if it has over ``most`` bytes, and
-    for a path that other processes do not have, as /dev/stdin."""
+    """The content of a regular file. Raises UnreadableFile, also if it has over ``most`` bytes, or
+    if other processes do not have its path, such as /dev/stdin."""
     with _reasons():
         if not _is_regular(path.stat()):
             raise UnreadableFile(_NO_PIPE)
@@ -59,14 +59,14 @@ def read_input(path: Path, most: int) -> bytes:
     UnreadableFile, also if it has over ``most`` bytes or its writer does not end in time."""
     with _reasons():
         if path == _STDIN:
-            # Not opened: a socket, as sshd gives, cannot be, and a file goes on where it is.
+            # Not opened: a socket, as sshd gives, cannot be, and a file is read from its position.
             return _read(os.dup(0), most, pipe=True, sockets=True)
         _is_regular(path.stat())
         return _read(os.open(path, _FLAGS), most, pipe=True)
 
 
 def read_text(path: Path, most: int, read: Reader = read_file) -> str:
-    """Like :func:`read_file`, or like ``read``, of UTF-8 text."""
+    """The UTF-8 text of a file, read by ``read``; raises as it does, and for other encodings."""
     try:
         return read(path, most).decode()
     except UnicodeDecodeError:
@@ -84,7 +84,7 @@ def _reasons() -> Iterator[None]:
 
 
 def _read(descriptor: int, most: int, *, pipe: bool = False, sockets: bool = False) -> bytes:
-    """The rest of a regular file, or of what else may be; closes the descriptor."""
+    """The rest of a regular file, or of a pipe or socket if allowed; closes the descriptor."""
     try:
         found = os.fstat(descriptor)
         if (sockets and stat.S_ISSOCK(found.st_mode)) or not _is_regular(found):
@@ -103,20 +103,20 @@ def _read(descriptor: int, most: int, *, pipe: bool = False, sockets: bool = Fal
 def _read_regular(descriptor: int, most: int) -> bytes:
     with os.fdopen(descriptor, "rb", closefd=False) as file:
         data: bytes | None = file.read(most + 1)
-    if data is None:  # some of /proc: to read on would wait
+    if data is None:  # some files of /proc: reading on would wait
         raise UnreadableFile("it has nothing to read")
     return data
 
 
 def _read_pipe(descriptor: int, most: int) -> bytes:
-    """What is written until the end, or until it is over ``most`` bytes."""
+    """All bytes up to the end, or somewhat more than ``most`` bytes."""
     poll = select.poll()
     poll.register(descriptor, select.POLLIN)
     ends = monotonic() + PIPE_SECONDS
     data = bytearray()
     while len(data) <= most:
         left = ends - monotonic()
-        # A FIFO that has had no writer yet is not at its end: Linux does not wake for it.
+        # If a FIFO has had no writer yet, it is not at its end: Linux does not wake for it.
         if left <= 0 or not poll.poll(left * 1000):
             raise UnreadableFile(f"it is a pipe whose writer did not end within {PIPE_SECONDS:g} s")
         try:
@@ -130,8 +130,8 @@ def _read_pipe(descriptor: int, most: int) -> bytes:
 
 
 def _is_regular(found: os.stat_result) -> bool:
-    """True for a regular file, False for a pipe. Raises OSError for a directory, UnreadableFile for
-    everything else."""
+    """Whether it is a regular file; False for a pipe. Raises OSError for a directory,
+    UnreadableFile for everything else."""
     if stat.S_ISDIR(found.st_mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not stat.S_ISREG(found.st_mode) and not stat.S_ISFIFO(found.st_mode):
@@ -141,7 +141,7 @@ def _is_regular(found: os.stat_result) -> bool:
 
 
 def _is_of_this_process(path: Path) -> bool:
-    """True if the path leads, by links perhaps, through descriptors: a worker has other ones."""
+    """Whether the path leads, perhaps by links, through descriptors, which differ in a worker."""
     for _ in range(_MOST_LINKS):
         directory = f"{path.parent.resolve()}/"
         if directory.startswith(("/proc/", "/dev/fd/")):

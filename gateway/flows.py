@@ -1,10 +1,10 @@
-"""Flows: what one client did with one topic through one API, counted until the next collection.
+"""Flows: a client's counts for a topic and an API, until the next collection.
 
-The hot path adds to a :class:`Flow` that its connection already holds: integers only, no labels,
-no formatting. Once a second the worker collects the flows of every connection that was busy,
-adds them to the metrics and to the traffic log's window, and the connection starts afresh, so
-an idle connection holds none. Those that requests in flight still refer to stay with their
-connection, and only their counts are collected.
+The hot path adds to a :class:`Flow` that its connection already holds: integers only, no labels, no
+formatting. Once a second the worker collects the flows of every busy connection and adds them to
+the metrics and to the traffic log's window; then the connection starts afresh, so an idle
+connection holds no flows. If requests in flight still refer to a flow, it stays with its
+connection, and only its counts are collected.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ from typing import Final, NamedTuple
 from gateway.places import NO_PLACE, Place
 
 LATENCY_STEPS: Final = 4
-"""Buckets of a latency histogram for each power of two."""
+"""Buckets of a latency histogram per power of two."""
 
 LATENCY_BUCKETS: Final = 98
 """Index i of a latency histogram counts the requests that took less than 2**(i/4) us, and no less
-than bucket i - 1 ends at: i is the bit length of their microseconds to the fourth power. Bucket 0
-is all below 1 us, the last one everything from 2**24 us (16.8 s) up. A histogram is only as long
-as what it has counted needs: see :mod:`gateway.exchanges.meter`."""
+than the end of bucket i - 1: i is the bit length of their microseconds to the fourth power. Bucket
+0 counts all below 1 us, the last bucket all from 2**24 us (16.8 s) up. A histogram is only as long
+as its counts need: see :mod:`gateway.exchanges.meter`."""
 
 _GATEWAY_AT_FIRST: Final = 40
 _BROKER_AT_FIRST: Final = 56
 """The initial length of histograms: up to 0.9 ms and 14 ms, enough for most requests. Zeros for all
-buckets would cost more than a flow of a few requests does."""
+buckets would cost more than the rest of a flow of a few requests."""
 
 NO_TOPIC: Final = "(none)"
-"""The namespace label of a request that concerns no namespace that exists."""
+"""The namespace label of a request that concerns no existing namespace."""
 
 
 @dataclass(slots=True)
 class FlowSource:
-    """The client of one connection.
+    """The client of a connection.
 
     ``client_address`` is ``host:port``. ``software_name`` and ``software_version`` are KIP-511's,
     empty until the client has sent an ApiVersions request of version 3 or later. ``place`` is the
-    cluster that its topics are of.
+    cluster of its topics.
     """
 
     listener: str
@@ -52,18 +52,9 @@ class FlowSource:
 
 
 class FlowCounts:
-    """Counts of what clients did with one topic through one API.
+    """Counts of clients' requests for a topic and an API.
 
-    ``led`` counts the requests that named this topic first, ``followed`` those that named it after
-    another one: a request with three topics is ``led`` once and ``followed`` twice. Bytes are
-    record bytes, and of the topic that came first all the rest of the frame besides, so that they
-    add up to what passed; ``bytes_in`` is from the client. ``records``, ``batches``,
-    ``idempotent`` and ``transactional`` are of what brokers took of Produce requests,
-    ``records_out`` and ``batches_out`` of what Fetch responses brought.
-    ``errors`` maps a Kafka error code to how often the broker (or the gateway) answered it,
-    ``denials`` a rule's name to how often it denied. ``weak`` counts Produce requests that ask for
-    less than the strongest guarantee (KIP-679), by weakness and decision as
-    :func:`weak_key` has them; each counts once for every namespace that it names topics of.
+    The comments in ``_reset`` describe the counts.
     """
 
     __slots__ = (
@@ -90,11 +81,17 @@ class FlowCounts:
         self._reset()
 
     def _reset(self) -> None:
+        # A request with three topics counts once as ``led``, for the topic named first, and twice
+        # as ``followed``.
         self.led = 0
         self.followed = 0
         self.partitions = 0
+        # Record bytes; the topic named first also gets the rest of the frame, so that the sums
+        # equal the bytes that passed. ``bytes_in`` is from the client.
         self.bytes_in = 0
         self.bytes_out = 0
+        # Records and batches of Produce requests that brokers accepted; ``_out``: of Fetch
+        # responses.
         self.records = 0
         self.batches = 0
         self.records_out = 0
@@ -102,10 +99,15 @@ class FlowCounts:
         self.acks0 = 0
         self.acks1 = 0
         self.acks_all = 0
+        # Accepted batches of idempotent producers, and of transactions.
         self.idempotent = 0
         self.transactional = 0
+        # Kafka error code -> number of responses with it, from brokers or from the gateway.
         self.errors: dict[int, int] = {}
+        # Rule's name -> number of its denials.
         self.denials: dict[str, int] = {}
+        # :func:`weak_key` -> Produce requests with less than the strongest guarantee (KIP-679). A
+        # request counts once for every namespace of its topics.
         self.weak: dict[str, int] = {}
 
     @property
@@ -138,12 +140,12 @@ class FlowCounts:
 
 
 class Flow(FlowCounts):
-    """Counts since the last collection, for one (source, api, version, topic).
+    """Counts since the last collection, for a (source, api, version, topic).
 
-    ``gateway_us`` and ``broker_us`` are histograms as :data:`LATENCY_BUCKETS` says, filled for
-    ``led`` requests only, the second for those of them that a broker answered or that the gateway
-    carried out. Without a topic (``logical`` and ``flat`` are empty) it counts what concerns the
-    ``namespace``, or, as :data:`NO_TOPIC`, no namespace.
+    ``gateway_us`` and ``broker_us`` are histograms (see :data:`LATENCY_BUCKETS`) of ``led``
+    requests only, ``broker_us`` only of requests that a broker answered or that the gateway carried
+    out. Without a topic (``logical`` and ``flat`` are empty) a flow counts requests that concern
+    the ``namespace``, or, if that is :data:`NO_TOPIC`, no namespace.
     """
 
     __slots__ = (
@@ -181,13 +183,13 @@ class Flow(FlowCounts):
 
     @property
     def empty(self) -> bool:
-        """True while nothing has been counted."""
+        """Whether nothing has been counted."""
         counted = self.led or self.followed or self.partitions or self.bytes_in or self.bytes_out
         acks = self.acks0 or self.acks1 or self.acks_all
         return not (counted or acks or self.errors or self.denials or self.weak)
 
     def moved(self) -> Flow:
-        """The counts so far, as a flow of its own; this one begins anew."""
+        """The counts so far, as a new flow; the counts of this flow begin anew."""
         taken = Flow(
             self.source, self.api_key, self.version, self.namespace, self.logical, self.flat
         )
@@ -198,8 +200,8 @@ class Flow(FlowCounts):
 
 
 class FlowSums(FlowCounts):
-    """Counts of several flows, and the connections that they come from. Of the histograms only the
-    buckets that count anything are kept, by their number."""
+    """Counts of several flows, and their connections. The histograms keep only buckets with a
+    count, by their number."""
 
     __slots__ = ("broker_us", "connections", "gateway_us")
 
@@ -219,15 +221,15 @@ class FlowSums(FlowCounts):
 
 
 def _add_buckets(sums: dict[int, int], buckets: list[int]) -> None:
-    for number in compress(range(len(buckets)), buckets):  # those that are not 0
+    for number in compress(range(len(buckets)), buckets):  # buckets that are not 0
         sums[number] = sums.get(number, 0) + buckets[number]
 
 
 def weak_key(weakness: str, decision: str) -> str:
     """A key of ``Flow.weak``, such as ``acks1_upgraded``.
 
-    ``weakness`` is ``acks0``, ``acks1`` or ``not_idempotent``, ``decision`` what was done with the
-    request: ``observed`` (nothing), ``upgraded`` or ``refused``.
+    ``weakness`` is ``acks0``, ``acks1`` or ``not_idempotent``; ``decision`` on the request is
+    ``observed`` (forwarded as it was), ``upgraded`` or ``refused``.
     """
     return f"{weakness}_{decision}"
 
@@ -240,13 +242,13 @@ def weak_labels(key: str) -> tuple[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """One item of a request rejected by a rule: an event of its own, never aggregated.
+    """An item of a request rejected by a rule: an event of its own, never aggregated.
 
-    ``resource`` is what the client asked for, as it spelled it. Of what ACLs or the producer
-    guarantee reject, ``operation`` and ``named`` (``TOPIC org:orders``) say what was to be done
-    with what, in logical names, and of what ACLs reject ``because`` by which ACL, or for want of
-    one; elsewhere they are empty. ``namespace`` is what
-    the resource would be in (empty: the default one), None for what is in none.
+    ``resource`` is the requested resource, in the client's spelling. If ACLs or the producer
+    guarantee denied it, ``operation`` and ``named`` (``TOPIC org:orders``) are the operation and
+    its resource in logical names, else empty. If ACLs denied it, ``because`` names the ACL, or the
+    lack of an ACL. ``namespace`` is the resource's namespace (empty: the default namespace), or
+    None outside namespaces.
     """
 
     source: FlowSource
@@ -264,19 +266,19 @@ class Denial:
 
     @property
     def path(self) -> str | None:
-        """The absolute path of the topic, or the namespace, that ``named`` says, if it does."""
+        """The absolute path of the topic, or the namespace, in ``named``, or None if it has
+        neither."""
         kind, _, name = self.named.partition(" ")
         return self.source.place.path_of(name) if kind == "TOPIC" else None
 
 
 @dataclass(frozen=True, slots=True)
 class PolicyEvent:
-    """A violation of policies by a topic, or a topic that they allowed near a limit.
+    """A violation of policies by a topic, or an allowed topic that is near a limit.
 
-    ``topic`` is a full logical name, that of a namespace ends in ``:``; ``rule``, ``source`` and
-    ``mode`` are those of :class:`gateway.policies.violation.Violation`, as are ``value`` and
-    ``limit``. ``outcome`` is ``refused``, ``warned`` or ``near``. ``place`` is the cluster that it
-    is of.
+    ``topic`` is a full logical name, which ends in ``:`` for a namespace. ``rule``, ``source``,
+    ``mode``, ``value`` and ``limit`` are as in :class:`gateway.policies.violation.Violation`.
+    ``outcome`` is ``refused``, ``warned`` or ``near``. ``place`` is the topic's cluster.
     """
 
     principal: str
@@ -293,7 +295,7 @@ class PolicyEvent:
 
 
 class NeededAcl(NamedTuple):
-    """An ACL, as text, that has allowed a principal something in a cluster."""
+    """An ACL, as text, that has allowed an operation of a principal in a cluster."""
 
     principal: str
     acl: str

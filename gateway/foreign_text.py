@@ -1,6 +1,6 @@
-"""Text from code and clients that are not the gateway's, made safe to show.
+"""Makes text from foreign code and from clients safe to show.
 
-Policy classes and authorizers are other people's code: their texts reach clients, log lines and
+Policy classes and authorizers are not the gateway's code: their texts reach clients, log lines and
 audit events, where a control character could forge a line or move a terminal's cursor.
 """
 
@@ -43,9 +43,10 @@ def shown_text(value: object, most: int) -> str:
     surrogate pairs, which UTF-8 cannot carry, are escapes.
     """
     try:
-        # Not text[:most]: str() may return an instance of a subclass, whose methods are not ours.
+        # Not text[:most], because str() may return an instance of a subclass, with methods of its
+        # own.
         plain = str.__getitem__(str(value), slice(most))
-    # SystemExit as well: a __str__ is code like any other.
+    # Also SystemExit: a __str__ may run any code.
     except BaseException:  # noqa: BLE001
         return ""
     return printable(plain)[:most]
@@ -53,7 +54,7 @@ def shown_text(value: object, most: int) -> str:
 
 def printable(text: str, escaped: Callable[[str], str] = unicode_escaped) -> str:
     """The text with every control and formatting character, and every half of a surrogate pair, as
-    an escape: by default as Python writes it."""
+    an escape, by default in Python's form."""
     return _MAY_HIDE.sub(
         lambda found: escaped(found[0]) if unicodedata.category(found[0]) in _HIDDEN else found[0],
         text,
@@ -61,11 +62,11 @@ def printable(text: str, escaped: Callable[[str], str] = unicode_escaped) -> str
 
 
 def raised_text(error: BaseException) -> str:
-    """The last line of an exception's traceback, as :func:`shown_text`; the name of its class alone
-    if that line cannot be made."""
+    """The last line of an exception's traceback, made safe by :func:`shown_text`, or the name of
+    its class if that line cannot be made."""
     try:
         line: object = traceback.format_exception_only(error)[-1].strip()
-    # traceback reads attributes of the exception, and those may be code that raises.
+    # traceback reads attributes of the exception, which may be code that raises.
     except BaseException:  # noqa: BLE001
         line = type.__dict__["__name__"].__get__(type(error))
     return shown_text(line, MAX_SHOWN)

@@ -1,7 +1,7 @@
-"""The hot path: the modules that every request passes, and in which form this interpreter has them.
+"""The hot path: the modules that every request passes, and their form in this interpreter.
 
-The same sources run as they are (pure) or compiled by mypyc, which takes half the CPU a request.
-The build compiles what is listed here (``devkit/build_tree.py``).
+The same sources run as they are (pure) or compiled by mypyc, which halves the CPU time per request.
+The build compiles the modules listed here (``devkit/build_tree.py``).
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ MODULES: Final = {
     "gateway.session.responses": "the loop over what brokers send",
     "gateway.session.session": "what calls both",
 }
-"""What is compiled, and what each request needs of it. The rest stays as it is: the connection
-because the event loop calls it through asyncio's classes, the cold path because it would gain
-nothing."""
+"""The compiled modules, and the use that each request makes of them. Others are not compiled: the
+connection, because the event loop calls it through asyncio's classes; the cold path, because it
+would gain nothing."""
 
 
 class Form(NamedTuple):
-    """How many modules of the hot path are compiled, of how many."""
+    """The number of compiled modules, and of all modules, of the hot path."""
 
     compiled: int
     modules: int
@@ -68,10 +68,10 @@ class Form(NamedTuple):
 
 
 def running_form() -> Form:
-    """The form that this interpreter runs.
+    """The form of the hot path that this interpreter runs.
 
-    It is read from the files of the modules: those that are imported already, and else those
-    that an import would take. Raises ImportError if a module is missing.
+    It is read from the files of the modules: the imported file, or, if a module is not imported
+    yet, the file that an import would take. Raises ImportError if a module is missing.
     """
     files = list(map(_file, MODULES))
     compiled = [file for file in files if file.endswith(tuple(EXTENSION_SUFFIXES))]

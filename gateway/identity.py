@@ -6,18 +6,19 @@ from dataclasses import dataclass
 from typing import Final
 
 _EVERYONE: Final = "*"
-"""The name that ACLs read as every principal of a type."""
+"""The name that stands for every principal of a type in ACLs."""
 
 
 class InvalidPrincipal(ValueError):
-    """No client may be this principal; the text says why."""
+    """No client may have this principal; the text says why."""
 
 
 def check_principal(principal: str) -> None:
-    """Raise InvalidPrincipal for what is not one client: ``User:*`` is everyone in ACLs,
-    and what cannot be printed would look like another one in logs, listings and commands.
+    """Raise InvalidPrincipal if a client must not have this principal: ``User:*`` stands for
+    everyone in ACLs, and a principal with unprintable characters would look like another principal
+    in logs, listings and commands.
 
-    The rule for all sources: certificates, tokens, SASL, pass-through and other gateways.
+    The rule applies to all sources: certificates, tokens, SASL, pass-through and other gateways.
     """
     kind, colon, name = principal.partition(":")
     if not (kind and colon and name):
@@ -30,12 +31,12 @@ def check_principal(principal: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """One authenticated principal. Raises InvalidPrincipal (:func:`check_principal`).
+    """An authenticated principal. Raises InvalidPrincipal (:func:`check_principal`).
 
     ``principal`` is ``User:alice``. ``mechanism`` is the SASL mechanism that proved it, ``TLS`` for
-    a client certificate, empty if nothing did. ``expires`` is its end in seconds since the epoch;
-    None: with the connection. ``user`` is the name of the ``PLAIN`` or SCRAM credential here;
-    without that credential the identity ends.
+    a client certificate, or empty if the client proved nothing. ``expires`` is its end in seconds
+    since the epoch, or None for the end of the connection. ``user`` is the name of the gateway's
+    ``PLAIN`` or SCRAM credential; if that credential is removed, the identity ends.
     """
 
     principal: str

@@ -1,4 +1,4 @@
-"""What a log line is about, by name: a format with fields shows them as such."""
+"""The details of a log line, by name, which a format with fields shows as fields."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ _DETAILS: Final = "details"
 
 
 def details(**named: object) -> Mapping[str, Any]:
-    """The ``extra`` of a log line."""
+    """The ``extra`` argument of a log call, with these details."""
     return {_DETAILS: named}
 
 
 def details_of(record: logging.LogRecord) -> Mapping[str, object]:
-    """What a line is about; empty if its ``extra`` does not say it."""
+    """The details of a line; empty for a line without ``extra``."""
     found: Mapping[str, object] = getattr(record, _DETAILS, {})
     return found

@@ -1,10 +1,11 @@
-"""MirrorMaker 2's replication policies: which topics are its own, and what copies are called.
+"""MirrorMaker 2's replication policies: its own topics, and the names of copies.
 
-KIP-1074 (Kafka 4.0) changed which topics are internal, which are never replicated: before it every
-topic that ends in ``.internal`` or ``-internal``, since then MirrorMaker's own alone. Names in this
-module are those that MirrorMaker sees: at a gateway the logical ones, as its listener shows them.
-Methods are named after those of ``org.apache.kafka.connect.mirror.ReplicationPolicy``; a test
-compares them with Kafka's classes (tests/live/oracle/test_replication_oracle.py).
+Internal topics are never replicated, and KIP-1074 (Kafka 4.0) changed which topics are internal:
+before it every topic whose name ends in ``.internal`` or ``-internal``, since then only
+MirrorMaker's own. Names in this module are the names that MirrorMaker sees: at a gateway, the
+logical names that its listener shows. Methods are named after those of
+``org.apache.kafka.connect.mirror.ReplicationPolicy``; a test compares them with Kafka's classes
+(tests/live/oracle/test_replication_oracle.py).
 """
 
 from __future__ import annotations
@@ -17,24 +18,24 @@ from typing import Final, Literal
 HEARTBEATS: Final = "heartbeats"
 
 EXCLUDE: Final = (r"mm2.*\.internal", r".*\.replica", "__.*")
-"""``topics.exclude`` of DefaultTopicFilter since KIP-1074, whose text has the first one without its
-backslash and dot."""
+"""``topics.exclude`` of DefaultTopicFilter since KIP-1074, whose text has the first pattern without
+its backslash and dot."""
 
 EXCLUDE_BEFORE: Final = (r".*[\-\.]internal", r".*\.replica", "__.*")
 """``topics.exclude`` of DefaultTopicFilter before KIP-1074."""
 
 Kind = Literal["user", "mirror-maker", "kafka"]
-"""What a topic is to MirrorMaker: a user's, its own, or one that Kafka hides (``__…``, ``.…``)."""
+"""The kind of a topic for MirrorMaker: a user's, its own, or hidden by Kafka (``__…``, ``.…``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicationPolicy:
     """DefaultReplicationPolicy or, with ``identity``, IdentityReplicationPolicy.
 
-    ``separator`` is ``replication.policy.separator``, not empty. Without
-    ``internal_separator_enabled`` (``replication.policy.internal.topic.separator.enabled``)
-    internal topics have ``.`` in its place. ``source_alias`` is what IdentityReplicationPolicy
-    takes for the source of every topic (``source.cluster.alias``).
+    ``separator`` is ``replication.policy.separator``, not empty. Unless
+    ``internal_separator_enabled`` (``replication.policy.internal.topic.separator.enabled``),
+    internal topics have ``.`` in its place. ``source_alias`` (``source.cluster.alias``) is the
+    source of every topic for IdentityReplicationPolicy.
     """
 
     separator: str = "."
@@ -55,7 +56,7 @@ class ReplicationPolicy:
         if self.identity and not topic.endswith(HEARTBEATS):
             return self.source_alias
         parts = topic.split(self.separator)
-        while parts and not parts[-1]:  # as Java's split leaves them out
+        while parts and not parts[-1]:  # Java's split leaves them out, too
             parts.pop()
         return parts[0] if len(parts) > 1 else None
 
@@ -67,7 +68,7 @@ class ReplicationPolicy:
         return None if source is None else topic[len(source) + len(self.separator) :]
 
     def original_topic(self, topic: str) -> str:
-        """The name of the topic that a copy, perhaps of copies, goes back to."""
+        """The name of the original topic of a copy, which may be a copy of copies."""
         while True:
             upstream = self.upstream_topic(topic)
             if upstream is None or upstream == topic:
@@ -77,7 +78,7 @@ class ReplicationPolicy:
     # -- topics of MirrorMaker's own ------------------------------------------------------------
 
     def offset_syncs_topic(self, alias: str) -> str:
-        """The topic that says which offsets of a cluster's topics belong together."""
+        """The topic that maps offsets of a cluster's topics to offsets of their copies."""
         return f"mm2-offset-syncs{self._internal_separator}{alias}{self._internal_suffix}"
 
     def checkpoints_topic(self, alias: str) -> str:
@@ -85,11 +86,12 @@ class ReplicationPolicy:
         return f"{alias}{self._checkpoints_suffix}"
 
     def is_heartbeats_topic(self, topic: str) -> bool:
-        """Whether it holds heartbeats; those are replicated, whatever ``topics`` says."""
+        """Whether a topic holds heartbeats, which are replicated even if ``topics`` does not name
+        them."""
         return self.original_topic(topic) == HEARTBEATS
 
     def is_checkpoints_topic(self, topic: str) -> bool:
-        """Whether it has the name of a topic of checkpoints."""
+        """Whether a topic has the name of a checkpoints topic."""
         return topic.endswith(self._checkpoints_suffix)
 
     def is_mm2_internal_topic(self, topic: str) -> bool:
@@ -102,16 +104,16 @@ class ReplicationPolicy:
         return self.is_mm2_internal_topic(topic) or _is_kafka_internal(topic)
 
     def is_mm2_internal_topic_before(self, topic: str) -> bool:
-        """Whether a topic is taken for MirrorMaker's own before KIP-1074."""
+        """Whether MirrorMaker before KIP-1074 takes a topic for its own."""
         return topic.endswith(self._internal_suffix)
 
     def is_internal_topic_before(self, topic: str) -> bool:
-        """Whether a topic is never replicated before KIP-1074."""
+        """Whether MirrorMaker before KIP-1074 never replicates a topic."""
         is_connects = topic.endswith(("-internal", ".internal"))
         return self.is_mm2_internal_topic_before(topic) or _is_kafka_internal(topic) or is_connects
 
     def kind(self, topic: str) -> Kind:
-        """What a topic is to MirrorMaker, since KIP-1074."""
+        """The kind of a topic for MirrorMaker since KIP-1074."""
         if self.is_mm2_internal_topic(topic):
             return "mirror-maker"
         return "kafka" if _is_kafka_internal(topic) else "user"
@@ -131,8 +133,8 @@ class ReplicationPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What MirrorMaker with its default filter makes of a name: ``replicated`` since KIP-1074,
-    ``was_replicated`` before it, if the topic is no copy from the target itself."""
+    """Whether MirrorMaker with its default filter replicates a topic: ``replicated`` since
+    KIP-1074, ``was_replicated`` before it, if the topic is no copy from the target itself."""
 
     kind: Kind
     replicated: bool
@@ -158,12 +160,12 @@ DEFAULT: Final = ReplicationPolicy()
 
 
 def excluded(topic: str, patterns: Sequence[str] = EXCLUDE) -> bool:
-    """Whether DefaultTopicFilter leaves a topic out: a pattern matches all of its name."""
+    """Whether DefaultTopicFilter leaves a topic out: a pattern matches its whole name."""
     return any(re.fullmatch(pattern, topic) for pattern in patterns)
 
 
 def verdict(topic: str, policy: ReplicationPolicy = DEFAULT) -> Verdict:
-    """What MirrorMaker makes of a name as it sees it."""
+    """The verdict on a topic, by the name that MirrorMaker sees."""
     heartbeats = policy.is_heartbeats_topic(topic)
     now = not excluded(topic) and not policy.is_internal_topic(topic)
     before = not excluded(topic, EXCLUDE_BEFORE) and not policy.is_internal_topic_before(topic)

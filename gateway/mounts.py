@@ -1,7 +1,7 @@
-"""Mounts: the paths at which clusters stand in the tree, and which of them owns a path.
+"""Mounts: the paths of clusters in the tree, and the mount that owns a path.
 
-Pure; the hierarchical-topics proposal calls them mount points. A path is tiers joined by ``:``
-without one before them (``la:tracking``); ``""`` is the root. A **volume** is one Kafka cluster,
+Pure; the hierarchical-topics proposal calls them mount points. A path is tiers joined by ``:``,
+without a leading ``:`` (``la:tracking``); ``""`` is the root. A **volume** is a Kafka cluster,
 known in the tree by its mount.
 """
 
@@ -13,21 +13,23 @@ from dataclasses import dataclass
 from gateway.names import DELIMITER, END_OF_NAMESPACE, SLASH, InvalidName, flat_prefix
 
 CACHE_LIMIT = 100_000
-"""Paths whose owner is remembered; with more of them they are looked up anew."""
+"""Paths whose owner is cached; if there are more, the cache begins anew."""
 
 MAX_NUMBER = 16_383
-"""Above it a virtual node id would reach 2^30; Java makes coordinator ids by subtraction."""
+"""With a larger number, a virtual node id would reach 2^30, where Java's coordinator ids (2^31 - 1
+- id) could be equal to other ids."""
 
 MAX_MOUNTED_NODE_ID = (1 << 16) - 1
-"""The largest broker id of a mounted cluster: 16 bits of a virtual node id are for it."""
+"""The largest broker id of a mounted cluster, which has 16 bits of a virtual node id."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """One cluster's place in the tree.
+    """A cluster's place in the tree.
 
-    ``number`` (1 to 16383, never reused) stands in its virtual node ids and producer ids;
-    ``cluster`` is its name in the configuration. The mount of another gateway has neither here.
+    ``number`` (1 to 16383, never reused) is part of its virtual node ids and producer ids;
+    ``cluster`` is its name in the configuration. If the mount is another gateway's, it has neither
+    here.
     """
 
     path: str
@@ -36,7 +38,7 @@ class Mount:
 
     @property
     def far(self) -> bool:
-        """Whether it is the mount of another gateway."""
+        """Whether the mount is another gateway's."""
         return not self.number
 
     def __str__(self) -> str:
@@ -44,8 +46,8 @@ class Mount:
 
 
 class OtherVolume(InvalidName):
-    """A name of another volume than the one that it was looked up in. ``mount`` is that volume's,
-    or None if this gateway does not have it."""
+    """A name was looked up in a volume, but belongs to another volume. ``mount`` is the other
+    volume's, if this gateway has it."""
 
     def __init__(self, message: str, mount: Mount | None) -> None:
         super().__init__(message)
@@ -53,10 +55,10 @@ class OtherVolume(InvalidName):
 
 
 class Mounts:
-    """All mounts that one gateway knows. The longest one that is a prefix of a path owns it.
+    """All mounts that a gateway knows. A path is owned by the longest mount that is a prefix of it.
 
-    With ``reach``, the paths of some of them, these are all that there are for the clients of a
-    listener: nobody owns what a mount out of reach holds, and what it hides stays hidden.
+    ``reach``, the paths of some mounts, limits the clients of a listener to these: paths in a mount
+    out of reach have no owner, and paths that it hides stay hidden.
     """
 
     def __init__(self, mounts: Iterable[Mount], reach: Collection[str] | None = None) -> None:
@@ -76,7 +78,7 @@ class Mounts:
         return iter(self._in_reach.values())
 
     def within(self, reach: Collection[str] | None) -> Mounts:
-        """The mounts as the clients of a listener with this reach know them; None: all."""
+        """The mounts for the clients of a listener with this reach (None: all mounts)."""
         return self if reach is None else Mounts(self._by_path.values(), reach)
 
     def at(self, path: str) -> Mount | None:
@@ -84,8 +86,8 @@ class Mounts:
         return self._in_reach.get(path)
 
     def owner(self, path: str) -> Mount | None:
-        """The mount that owns a path, or None if the path is above every mount, or beside them, or
-        that mount is out of reach."""
+        """The mount that owns a path, or None if the path is above or beside all mounts, or if the
+        mount is out of reach."""
         try:
             return self._owners[path]
         except KeyError:
@@ -98,7 +100,7 @@ class Mounts:
             return found
 
     def standing(self, path: str) -> Mount | None:
-        """The mount that holds a path, in reach or not."""
+        """The mount that holds a path, even if it is out of reach."""
         while path:
             found = self._by_path.get(path)
             if found is not None:
@@ -107,19 +109,19 @@ class Mounts:
         return self._by_path.get("")
 
     def leads_to_mounts(self, path: str) -> bool:
-        """Whether mounts stand below a path that none of them owns: it is a directory."""
+        """Whether a path is a directory: mounts are below it, and no mount owns it."""
         return self.owner(path) is None and any(self.below(path))
 
     def below(self, path: str) -> Iterator[Mount]:
-        """The mounts below a path, without one at the path itself."""
+        """The mounts below a path, without a mount at the path itself."""
         start = f"{path}{DELIMITER}" if path else ""
         return (each for each in self if each.path != path and each.path.startswith(start))
 
     def of_id(self, absolute: bytes) -> tuple[Mount, bytes] | None:
-        """The mount that an absolute group or transactional id begins with, the longest one, and
-        the rest, which is the id in that volume, or None if the id begins with no mount.
+        """The longest mount with which an absolute group or transactional id begins, and the rest,
+        which is the id in that volume, or None if the id begins with no mount.
 
-        Ids may hold any character, so nothing but the mount is read.
+        Ids may hold any character, so only the mount is parsed.
         """
         for length in self._prefix_lengths:
             found = self._by_prefix.get(absolute[:length])
@@ -139,5 +141,5 @@ def prefixes(path: str) -> tuple[str, str, str]:
 
 
 def join(mount: str, path: str) -> str:
-    """A path inside of a volume, as one from the root."""
+    """The path from the root for a path inside a volume."""
     return f"{mount}{DELIMITER}{path}" if mount and path else mount or path

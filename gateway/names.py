@@ -2,11 +2,11 @@
 
 The encoding (docs/names.md has the rationale): tiers are encoded and joined by ``.``, then comes
 ``..``, then the topic as it is. Inside a tier ``.`` becomes ``-.``, a single ``-`` before a letter
-or digit stays, every other run of ``-`` is doubled. A name of the default namespace is its own
-flat name. The encoding is total on valid names, injective, reversible, and two names of different
-namespaces stay apart even after Kafka's folding of ``.`` and ``_``.
+or digit stays, every other run of ``-`` is doubled. A name of the default namespace is its own flat
+name. The encoding is total on valid names, injective and reversible, and names of different
+namespaces differ even after Kafka's folding of ``.`` and ``_``.
 
-Pure functions over ``str``; which namespaces exist is the catalog's business, not this module's.
+Pure functions over ``str``; the catalog, not this module, knows which namespaces exist.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SLASH = "/"
 END_OF_NAMESPACE = ".."
 
 TIER = re.compile(r"[a-zA-Z0-9.-]+\Z")
-"""One tier of a namespace, as KIP-37 allows it."""
+"""A tier of a namespace, as KIP-37 allows it."""
 
 TOPIC = re.compile(r"[a-zA-Z0-9._-]+\Z")
 """Characters that Kafka allows in a topic name; ``.`` and ``..`` alone are rejected as well."""
@@ -37,15 +37,15 @@ RESERVED_TOPICS = frozenset(
 """Kafka's own topics (org.apache.kafka.common.internals.Topic: INTERNAL_TOPICS and
 CLUSTER_METADATA_TOPIC_NAME)."""
 RESERVED_PREFIX = "__kafka_gateway"
-"""How the gateway's own topics and ids begin."""
+"""The beginning of the gateway's own topics and ids."""
 
 END_TOPIC = f"{RESERVED_PREFIX}_end_"
-"""How, in its namespace, an end topic begins (gateway/changes/jobs/end_topic.py)."""
+"""The beginning of an end topic in its namespace (gateway/changes/jobs/end_topic.py)."""
 
 _END_TOPIC = re.compile(re.escape(f"{END_OF_NAMESPACE}{END_TOPIC}") + r"[0-9]+\Z")
 
 _ANY_TOPIC = "t"
-"""Stands for a topic: a namespace's flat prefix can only be decoded with one."""
+"""Stands for a topic, because a namespace's flat prefix can be decoded only with a topic."""
 
 _PLAIN_TIERS = re.compile(r"[a-zA-Z0-9]+(?:[.-][a-zA-Z0-9]+)*")
 _DASHES = re.compile(r"-+")
@@ -53,16 +53,16 @@ _PIECE = re.compile(r"(-+)|(\.)|([a-zA-Z0-9]+)")
 
 
 class InvalidName(ValueError):
-    """A name that is valid in no namespace and no Kafka; the text tells the client why."""
+    """A name that is valid neither in a namespace nor in Kafka; the text tells the client why."""
 
 
 class NoTopicHere(InvalidName):
-    """A legal name of no topic in this view: another view may reach one by it, or it is the name of
-    a namespace, which exists or not."""
+    """A legal name of no topic in this view: another view may reach a topic by it, or it is the
+    name of a namespace, which may not exist."""
 
 
 class LogicalName(NamedTuple):
-    """A namespace (tier path, ``""`` for the default one) and the topic in it."""
+    """A namespace (tier path, ``""`` for the default namespace) and the topic in it."""
 
     namespace: str
     topic: str
@@ -77,20 +77,20 @@ def is_reserved(name: str) -> bool:
 
 
 def is_reserved_id(name: str) -> bool:
-    """Whether a group or transactional id is the gateway's own, or has the name of a topic of
-    Kafka's."""
+    """Whether a group or transactional id is the gateway's own, or has the name of one of Kafka's
+    topics."""
     return name in RESERVED_TOPICS or name.startswith(RESERVED_PREFIX)
 
 
 def is_end_topic(flat: str) -> bool:
-    """Whether a flat name is an end topic's, of a namespace that exists or not."""
+    """Whether a flat name is an end topic's, even if its namespace does not exist."""
     return END_TOPIC in flat and _END_TOPIC.search(flat) is not None
 
 
 def is_reserved_name(name: LogicalName) -> bool:
-    """Whether no topic is known by a logical name, and none gets it, because it is the gateway's or
-    Kafka's own in the default namespace. In every namespace, because a tool at a home reads
-    ``__consumer_offsets`` there as the brokers' and finds no group in it."""
+    """Whether a logical name is reserved, so that no topic has it or can get it: its topic's name
+    is the gateway's or Kafka's own. This holds in every namespace, because a tool at a home would
+    take ``__consumer_offsets`` there for the brokers' topic, and find no group in it."""
     return is_reserved(name.topic)
 
 
@@ -105,7 +105,7 @@ def check_namespace(namespace: str) -> None:
 
 
 def check_topic(topic: str) -> None:
-    """Raise :class:`InvalidName` unless Kafka would take ``topic``, length aside."""
+    """Raise :class:`InvalidName` unless Kafka would accept ``topic``, length aside."""
     if topic in {"", ".", ".."}:
         shown = topic or "(empty)"
         raise InvalidName(f"topic name '{shown}' is not allowed")
@@ -114,7 +114,7 @@ def check_topic(topic: str) -> None:
 
 
 def parents(namespace: str) -> list[str]:
-    """The namespace and all above it, outermost first, the default one left out.
+    """The namespace and all namespaces above it, outermost first, without the default namespace.
 
     >>> parents("org:apache:kafka")
     ['org', 'org:apache', 'org:apache:kafka']
@@ -124,7 +124,8 @@ def parents(namespace: str) -> list[str]:
 
 
 def below(namespace: str, home: str) -> str | None:
-    """``namespace`` relative to ``home`` (``""``: the root); None when it is not in its subtree."""
+    """``namespace`` relative to ``home`` (``""``: the root), or None if it is not in home's
+    subtree."""
     if not home or namespace == home:
         return namespace if not home else ""
     inside = namespace.removeprefix(home + DELIMITER)
@@ -144,7 +145,7 @@ def flat_prefix(namespace: str) -> str:
 
 
 def encode(name: LogicalName) -> str:
-    """The flat name. Raises :class:`InvalidName` when it is not valid or longer than 249."""
+    """The flat name. Raises :class:`InvalidName` if it is not valid or longer than 249."""
     if name.namespace:
         check_namespace(name.namespace)
     check_topic(name.topic)
@@ -161,15 +162,15 @@ def encode(name: LogicalName) -> str:
 
 
 def decode(flat: str) -> LogicalName:
-    """The logical name a flat name spells; the default namespace where it spells no other.
+    """The logical name that a flat name spells, in the default namespace if it spells no other.
 
-    Whether that namespace exists is not asked: see the catalog. Only what :func:`encode` gives
-    is decoded, so ``encode(decode(flat)) == flat`` for every flat name.
+    The namespace may not exist: see the catalog. Only the spelling of :func:`encode` is decoded, so
+    ``encode(decode(flat)) == flat`` for every flat name.
     """
     head, end, rest = flat.partition(END_OF_NAMESPACE)
     if not end:
         return LogicalName("", flat)
-    if _PLAIN_TIERS.fullmatch(head):  # as nearly all are: nothing in them is escaped
+    if _PLAIN_TIERS.fullmatch(head):  # as in nearly all names: no tier has an escape
         split: tuple[str, str] | None = head.replace(".", DELIMITER), rest
     else:
         split = _read_namespace(flat)
@@ -182,11 +183,12 @@ def decode(flat: str) -> LogicalName:
 
 
 def owner_of_id(text: str) -> tuple[str, str] | None:
-    """Namespace and rest of an absolute group or transactional id, by how it is written alone:
-    ``team-a..app`` is ``app`` of home team-a, and ``team-a..`` its empty group id. Ids may hold any
-    character, so only the prefix is parsed.
+    """Namespace and rest of an absolute group or transactional id, by its spelling alone:
+    ``team-a..app`` is ``app`` of home team-a, and ``team-a..`` its empty group id. Only the prefix
+    is parsed, because ids may hold any character.
 
-    Whether that namespace exists is not asked: what an id's clients may do would tell it to them.
+    Existence does not matter: else clients could find out by the operations that they may do on an
+    id which namespaces exist.
     """
     at = text.find(END_OF_NAMESPACE, 0, MAX_FLAT_LENGTH)
     while at > 0:
@@ -200,12 +202,14 @@ def owner_of_id(text: str) -> tuple[str, str] | None:
 
 
 def may_be_captured(topic: str) -> bool:
-    """Whether a namespace that is created later could capture this name of the default one."""
+    """Whether a namespace that is created later could capture this name of the default
+    namespace."""
     return fold(topic).find(fold(END_OF_NAMESPACE)) > 0
 
 
 def fold(flat: str) -> str:
-    """Kafka's metric-name folding: names equal after it collide (Topic.hasCollisionChars)."""
+    """Kafka's folding of metric names: names collide if they are equal after it
+    (Topic.hasCollisionChars)."""
     return flat.replace(".", "_")
 
 
@@ -219,10 +223,10 @@ def _encode_tier(tier: str) -> str:
 
 
 def _read_namespace(flat: str) -> tuple[str, str] | None:
-    """Read ``tiers..rest`` off the left; None when the text is not what an encoding gives.
+    """Read ``tiers..rest`` from the left, or None if no encoding gives this text.
 
-    After a run of dashes: an odd run and a dot hold an escaped dot, an even run before a dot
-    leaves the dot to end the tier, a single dash before a letter or digit is itself.
+    Dashes: if an odd run precedes a dot, the dot is escaped; if an even run does, the dot ends the
+    tier; a single dash before a letter or digit is itself.
     """
     tiers: list[str] = []
     tier: list[str] = []
@@ -252,11 +256,12 @@ def _read_namespace(flat: str) -> tuple[str, str] | None:
 
 
 def _read_dashes(count: int, following: str) -> tuple[str, int] | None:
-    """The text that ``count`` dashes spell, and how many characters after them belong to it."""
+    """The text that ``count`` dashes spell, and the number of characters after them that belong to
+    it."""
     if following == ".":
         if count == 1:
             return ".", 1
-        # An escaped dot needs its own dash; the dashes before it stand in doubled runs.
+        # An escaped dot has its own dash; the dashes before it are doubled.
         return ("-" * (count // 2) + ("." if count % 2 else ""), count % 2)
     if not following.isalnum():
         return None

@@ -1,7 +1,7 @@
-"""Node ids: the ranges that a configuration provides addresses for.
+"""Node ids, and the ranges for which a configuration provides addresses.
 
-Clients see brokers under the node ids that brokers have themselves, in 24 bits. Those of a mounted
-cluster have 16 bits, behind the cluster's number in the tree.
+Clients see brokers under the brokers' own node ids, in 24 bits. In a mounted cluster a node id has
+16 bits, behind the cluster's number in the tree.
 """
 
 from __future__ import annotations
@@ -15,33 +15,34 @@ MAX_NODE_ID = (1 << 24) - 1
 MAX_VIRTUAL_NODE_ID = (1 << 30) - 1
 
 FIRST_GATEWAY_ID = 1 << 30
-"""Added to a gateway's number in its fleet: the node id that clients see it under. No broker has
-such an id. Java's ids of coordinators (2^31 - 1 - id) meet them in the last cluster of a tree
-alone, which ``gateway.config_file.tree_rules`` rejects."""
+"""Added to a gateway's number in its fleet, gives the node id under which clients see the gateway.
+No broker has such an id. Java's ids of coordinators (2^31 - 1 - id) could equal them only in the
+last cluster of a tree, which ``gateway.config_file.tree_rules`` rejects."""
 
 MAX_GATEWAYS = 4_095
-"""Members of a fleet at most, and the highest number of one."""
+"""The most members of a fleet, and the highest number of a member."""
 
 _RANGE = re.compile(r"\s*(-?[0-9]+)\s*(?:-\s*(-?[0-9]+)\s*)?")
 
 
 MOUNTED_BITS = 16
-"""Bits of a mounted cluster's node ids; its number stands above them."""
+"""Bits of a mounted cluster's node ids; the bits above them hold its number."""
 
 
 def virtual_node_id(number: int, node_id: int) -> int:
-    """A broker's node id as clients see it. ``number`` is its cluster's in the tree, 0 if there is
-    no tree; negative ids, which stand for no broker, stay as they are."""
+    """The node id under which clients see a broker. ``number`` is its cluster's in the tree, 0
+    without a tree; negative ids, which stand for no broker, are unchanged."""
     return number << MOUNTED_BITS | node_id if number and node_id >= 0 else node_id
 
 
 class NodeIdRanges:
-    """The node ids that a configuration provides addresses for, in the order it lists them."""
+    """The node ids for which a configuration provides addresses, in the order of the
+    configuration."""
 
     __slots__ = ("_ranges", "highest", "size")
 
     def __init__(self, ranges: Iterable[tuple[int, int]], largest: int = MAX_NODE_ID) -> None:
-        """``ranges`` are (first, last), both inclusive. Raises ValueError with one sentence."""
+        """``ranges`` are (first, last), both inclusive. Raises ValueError with a sentence."""
         self._ranges = tuple(ranges)
         if not self._ranges:
             raise ValueError("node_ids names no node id; give ranges such as 1-3")
@@ -71,15 +72,15 @@ class NodeIdRanges:
 
     @classmethod
     def parse(cls, texts: Iterable[str | int]) -> Self:
-        """Reads ``["1-3", "10"]``; YAML gives a lone number as an int, which is as good.
+        """Reads ``["1-3", "10"]``; a lone number may be an int, as YAML reads it.
 
-        Raises ValueError, its text one sentence for whoever wrote the configuration: not a
-        number, negative, too large, reversed, overlapping, or nothing at all.
+        Raises ValueError, with a sentence for the operator, for ranges that are no numbers,
+        negative, too large, reversed or overlapping, and for no ranges at all.
         """
         return cls(_parse_range(text) for text in texts)
 
     def place(self, node_id: int) -> int | None:
-        """The position of a node id, from 0, in the ranges put end to end; None outside them."""
+        """The position of a node id, from 0, in the ranges put end to end, or None outside them."""
         before = 0
         for first, last in self._ranges:
             if first <= node_id <= last:
@@ -98,7 +99,7 @@ class NodeIdRanges:
 
 def _parse_range(text: str | int) -> tuple[int, int]:
     match = _RANGE.fullmatch(str(text))
-    # A longer number is beyond every node id, and Python rejects to read 5,000 digits.
+    # A longer number is larger than every node id, and Python's int() rejects 5,000 digits.
     if match is None or len(str(text)) > 64:
         raise ValueError(f"node_ids {str(text)[:64]!r} is not a node id or a range such as 1-3")
     first = int(match[1])

@@ -17,8 +17,8 @@ def address_text(peer: object) -> str:
 
 
 def host_text(peer: object) -> str:
-    """The IP address of a socket address, as ACLs write it: an IPv4 one also where it came over
-    an IPv6 socket."""
+    """The IP address of a socket address in the form of ACLs; an IPv4 address also when it came
+    over an IPv6 socket."""
     if not isinstance(peer, tuple) or len(peer) < 2:
         return ""
     return str(peer[0]).removeprefix("::ffff:")
@@ -26,7 +26,7 @@ def host_text(peer: object) -> str:
 
 def address_by_peer(host: str, peer: str) -> str:
     """The address of a client whose request came by a peer, another gateway of the tree: its IP
-    address, as far as that is known, without a port.
+    address, if known, without a port.
 
     >>> address_by_peer("192.0.2.7", "la-gateway")
     '192.0.2.7 (peer la-gateway)'

@@ -1,7 +1,7 @@
-"""Places: the cluster that something happened in, with its mount, for counts and logs.
+"""Places: the cluster of a flow or an event, with its mount, for counts and logs.
 
-Names in flows and events are those of one volume, relative to its mount; a place makes them
-absolute. Without a tree there are no absolute names.
+Names in flows and events are names in a volume, relative to its mount; a place makes them absolute.
+Without a tree there are no absolute names.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from gateway.names import DELIMITER
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Place:
-    """A cluster: its name in the configuration, and its mount's path (None if there is no tree).
+    """A cluster: its name in the configuration, and, in a tree, its mount's path.
 
-    ``mounts`` are all of the tree, if they are known. Each cluster of a process has one place; two
-    are never equal.
+    ``mounts`` are all mounts of the tree, if they are known. Each cluster of a process has one
+    place; two places are never equal.
     """
 
     cluster: str = ""
@@ -26,8 +26,8 @@ class Place:
     mounts: Mounts | None = None
 
     def path_of(self, logical: str) -> str | None:
-        """The absolute path of a topic, or of a namespace (``search:``), of this cluster; None if
-        there is no tree, and for what another mount hides.
+        """The absolute path of a topic, or of a namespace (``search:``), of this cluster, or None
+        if there is no tree, or if another mount hides it.
 
         >>> Place("la", "la:tracking").path_of("search:clicks")
         ':la:tracking:search:clicks'
@@ -42,7 +42,8 @@ class Place:
         return DELIMITER + path
 
     def namespace_of(self, namespace: str) -> str:
-        """A namespace from the root, without a delimiter before it; without a tree as it is.
+        """The path of a namespace from the root, without a leading delimiter; unchanged if there is
+        no tree.
 
         >>> Place("la", "la:tracking").namespace_of("search")
         'la:tracking:search'
@@ -51,4 +52,4 @@ class Place:
 
 
 NO_PLACE: Final = Place()
-"""The place of what is in no cluster."""
+"""The place of flows and events that belong to no cluster."""

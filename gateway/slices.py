@@ -1,15 +1,15 @@
-"""Slices: long work of one request that yields to everyone else's every few milliseconds.
+"""Slices: long work of a request, which yields to other requests every few milliseconds.
 
-An event loop serves one callback at a time, so a request of 100,000 names would stop every tenant
-of its worker while it is decided. Handlers of requests are plain functions, deep in one another; to
-interrupt them they run in a greenlet, which keeps its stack while other requests are served. It
-pauses only at the pause points (``protocol.pausing``) of loops that can be long, so never in the
-middle of a change to what connections share. A thread could be interrupted anywhere, would need
-locks around all of that, and would take the interpreter's lock for 5 ms at a time from callbacks
-that need microseconds.
+An event loop runs a callback at a time, so a request of 100,000 names would stop every tenant of
+its worker while it is decided. Handlers of requests are plain, deeply nested functions; so that
+they can be interrupted, they run in a greenlet, which keeps its stack while other requests are
+served. It pauses only at the pause points (``protocol.pausing``) of loops that can be long, so
+never in the middle of a change to state that connections share. A thread could be interrupted
+anywhere, would need locks around all of that state, and would hold the interpreter's lock for 5 ms
+at a time against callbacks that need microseconds.
 
-All slices of a worker take turns: one in each round of its event loop, whatever the number of
-large requests.
+All slices of a worker take turns: one slice per round of its event loop, however many large
+requests there are.
 """
 
 from __future__ import annotations
@@ -30,37 +30,39 @@ from protocol import pausing
 T = TypeVar("T")
 
 SLICE_SECONDS: Final = 0.005
-"""The time that work runs before it pauses; the longest slice is this and what lies between two
-pause points, and no client waits longer than a few of them."""
+"""The time that work runs before it pauses. The longest slice is this plus the time between two
+pause points, and no client waits longer than a few slices."""
 
 FIRST_SECONDS: Final = 0.002
-"""The same for the first slice, which waits for no turn: most work is done in it."""
+"""The time of the first slice, which waits for no turn, because most work is done in it."""
 
 FEW_PIECES: Final = 16
-"""Short pieces of work that are done in one go whatever time they take: each takes up to 0.3 ms."""
+"""Short pieces of work that are done without a pause even if time is up; each takes up to 0.3
+ms."""
 
 MAX_AT_ONCE: Final = 8
-"""Pieces of long work of one worker that are under way together, some 100 MB each at worst; the
-rest have done their first slice and wait."""
+"""Pieces of long work of a worker that are under way together, some 100 MB each at worst; the
+others wait after their first slice."""
 
 MAX_IDLE: Final = 4
-"""Greenlets kept for the next work: making one takes 20 us, switching to it less than one."""
+"""Greenlets kept for the next work: making a greenlet takes 20 us, switching less than 1 us."""
 
 NEVER: Final = 1 << 30
 
 MAX_SECONDS: Final = 60.0
-"""The time that passes wait for requests that follow each other without a gap."""
+"""The longest time for which garbage collection is put off when requests follow each other without
+a gap."""
 
 _idle: list[greenlet] = []
 _until = 0.0
 
 
 class Collector:
-    """Puts off Python's passes over the oldest generation of objects during large requests.
+    """Puts off Python's garbage collection of the oldest generation during large requests.
 
-    A pass looks at every object in one go: 40 ms with those of a request of 100,000 names, again
-    and again while they become more. They are in no cycles and are freed with the request, so the
-    pass waits for that, but for ``MAX_SECONDS`` at most.
+    A collection visits every object at once: 40 ms with the objects of a request of 100,000 names,
+    again and again while their number grows. They are in no cycles and are freed with the request,
+    so the collection waits for its end, but for ``MAX_SECONDS`` at most.
     """
 
     def __init__(self) -> None:
@@ -69,7 +71,7 @@ class Collector:
         self._usual: tuple[int, int, int] | None = None
 
     def hold(self) -> None:
-        """A request with many objects has begun."""
+        """Put collections off during a request with many objects."""
         if not self._held:
             self._since = monotonic()
         self._held += 1
@@ -80,7 +82,7 @@ class Collector:
             gc.set_threshold(self._usual[0], self._usual[1], NEVER)
 
     def release(self) -> None:
-        """A request that held has ended."""
+        """End a :meth:`hold` at the end of its request."""
         self._held -= 1
         if not self._held:
             self._restore()
@@ -92,12 +94,12 @@ class Collector:
 
 
 COLLECTOR: Final = Collector()
-"""The process has one garbage collector."""
+"""The only instance: a process has a single garbage collector."""
 
 
 class Slices(Generic[T]):
-    """One piece of work, done slice by slice; within another one it is done as a part of that.
-    ``paused`` says that one slice was not enough."""
+    """A piece of work, done slice by slice; within other sliced work it is done as a part of that.
+    ``paused``: it needed more than a slice."""
 
     __slots__ = ("_error", "_greenlet", "_result", "_thrown", "_work", "done", "paused")
 
@@ -111,7 +113,7 @@ class Slices(Generic[T]):
         self.paused = False
 
     def step(self) -> bool:
-        """Go on for one slice; whether the work is done."""
+        """Go on for a slice; returns whether the work is done."""
         global _until
         runner = self._greenlet
         seconds = SLICE_SECONDS
@@ -149,13 +151,14 @@ class Slices(Generic[T]):
         return self._result  # type: ignore[return-value]
 
     def interrupt(self, error: BaseException) -> None:
-        """Let paused work go on with an exception, which its pause point raises."""
+        """Make paused work go on with an exception, which its pause point raises."""
         self._thrown = error
 
     def abandon(self) -> None:
-        """End work that is not done, and free what it holds.
+        """End work that is not done, and free its stack.
 
-        Work that has begun must be ended or abandoned: nothing else frees what is on its stack.
+        Work that has begun must be ended or abandoned, because nothing else frees the objects on
+        its stack.
         """
         runner, self._work = self._greenlet, None
         if runner is not None:
@@ -168,7 +171,7 @@ class Slices(Generic[T]):
             COLLECTOR.release()
 
     def run(self) -> None:
-        """Do the work, in the greenlet."""
+        """Do the work; called in the greenlet."""
         work, self._work = self._work, None
         assert work is not None
         try:
@@ -187,7 +190,7 @@ def _runner() -> greenlet:
 
 
 def _serve() -> None:
-    """Run one piece of work after the other, each given by a switch to this greenlet."""
+    """Run pieces of work, each passed by a switch to this greenlet."""
     while True:
         caller = getcurrent().parent
         assert caller is not None
@@ -204,8 +207,8 @@ def _pause() -> None:
 
 
 class Budget:
-    """The time for many short pieces of work in one go, ``seconds`` from now. The first few pieces
-    are done in any case: little work is done at once, however busy the machine is."""
+    """The time for many short pieces of work without a pause, ``seconds`` from now. The first few
+    pieces are done in any case, so that a little work is done at once, even on a busy machine."""
 
     __slots__ = ("_ends", "_left")
 
@@ -214,14 +217,14 @@ class Budget:
         self._left = pieces
 
     def is_spent(self) -> bool:
-        """Whether the next piece has to wait for another go."""
+        """Whether the next piece has to wait until after a pause."""
         self._left -= 1
         return self._left < 0 and monotonic() > self._ends
 
 
 class Turns:
-    """The order of slices: one in each round of the event loop, first come, first served.
-    ``places`` bounds how much work is under way together, and so its memory."""
+    """The order of slices: a slice per round of the event loop, first come, first served.
+    ``places`` limits the work that is under way together, and so its memory."""
 
     def __init__(self) -> None:
         self.places = asyncio.Semaphore(MAX_AT_ONCE)
@@ -252,9 +255,9 @@ class Turns:
 async def in_slices(turns: Turns, work: Slices[T], *, raised_inside: bool = False) -> T:
     """The result of a piece of work, done in slices. Raises the work's exception.
 
-    Where the caller is cancelled the work is abandoned; if ``raised_inside``, the CancelledError is
-    raised where the work has paused, as in a coroutine that awaits something there: so a time-out
-    of its own ends the work, and not the task that it is done in.
+    If the caller is cancelled, the work is abandoned; if ``raised_inside``, the CancelledError is
+    raised at the pause point of the work, as in a coroutine that awaits something there, so that a
+    timeout of its own ends the work, and not the task that runs it.
     """
     placed = False
     try:
@@ -275,12 +278,12 @@ async def in_slices(turns: Turns, work: Slices[T], *, raised_inside: bool = Fals
 
 
 async def sliced(turns: Turns | None, work: Callable[[], T]) -> T:
-    """The result of a piece of work, done in slices; at once if there are no turns to take."""
+    """The result of a piece of work, done in slices, or at once without ``turns``."""
     return work() if turns is None else await in_slices(turns, Slices(work))
 
 
 class InSlices(Generic[T]):
-    """Awaits a coroutine, whose steps between what it waits for itself are done in slices."""
+    """Awaits a coroutine, and does its steps between its own awaits in slices."""
 
     __slots__ = ("_coroutine", "_turns")
 
@@ -298,7 +301,7 @@ class InSlices(Generic[T]):
                 ended, value = yield from working.__await__()
                 if slices.paused and not paused:
                     paused = True
-                    COLLECTOR.hold()  # what it has read may be there until it ends
+                    COLLECTOR.hold()  # objects that it has read may live until it ends
                 if ended:
                     return value  # type: ignore[no-any-return]
                 try:
@@ -312,13 +315,13 @@ class InSlices(Generic[T]):
 
 
 async def all_in_slices(turns: Turns, works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """The results of coroutines that are under way at once, each with its steps done in slices: a
-    task of its own has none of the slices of the work that begins it."""
+    """The results of coroutines that run concurrently, each with its steps in slices, because a new
+    task does not inherit the slices of the work that begins it."""
     return await asyncio.gather(*(InSlices(turns, work) for work in works))
 
 
 def _advance(go_on: Callable[[], Any]) -> tuple[bool, Any]:
-    """A coroutine's next step: whether it has ended, and what it gave or what it awaits."""
+    """A coroutine's next step: whether it has ended, and its result or the awaited object."""
     try:
         return False, go_on()
     except StopIteration as end:

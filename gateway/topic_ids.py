@@ -1,9 +1,9 @@
 """The topics of a cluster and their ids: name to id and id to name (KIP-516).
 
-No I/O: it is filled by listings (``replace``) and, between two listings, by what passes through
-the gateway (``learn``, ``forget``). Names are the broker's (flat), UTF-8 without a length
-prefix; ids are the 16 bytes of the wire. Brokers older than Kafka 2.8 give no ids: their topics
-are known by name only.
+No I/O: it is filled by listings (``replace``) and, between two listings, by responses that pass
+through the gateway (``learn``, ``forget``). Names are the broker's (flat), UTF-8 without a length
+prefix; ids are the 16 bytes of the wire. If brokers are older than Kafka 2.8, they have no ids, and
+topics are known by name only.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from protocol.pausing import paced
 
 ID_LENGTH = 16
 _NO_ID = bytes(ID_LENGTH)
-# Gone topics whose id is still understood, and deleted ids that a late listing cannot bring back.
+# Deleted topics whose id is still resolved, and deleted ids that a late listing cannot bring back.
 _RETIRED_LIMIT = 10_000
 _DELETED_LIMIT = 10_000
 _EVERY = 256
@@ -25,18 +25,18 @@ _EVERY = 256
 
 
 class TopicIndex:
-    """The topics of one cluster, as of the last listing and what was learnt since.
+    """The topics of a cluster, as of the last listing and the responses since.
 
-    ``name_of`` also knows topics that were deleted a while ago: Kafka never reuses an id, so the
-    name cannot be wrong, and a client that still uses the old id gets the broker's own
+    ``name_of`` also knows topics that were deleted a while ago: the name cannot be wrong, because
+    Kafka never reuses an id, and a client that still uses the old id gets the broker's own
     UNKNOWN_TOPIC_ID. ``exists``, ``id_of`` and ``names`` know only topics that exist.
 
-    A broker's listing may lag behind what the cluster has just answered (in KRaft, brokers follow
-    the metadata log each at its own pace), so what was learnt or forgotten less than
-    ``settle_time`` seconds before a listing was asked for is stronger than the listing.
+    A broker's listing may lag behind the cluster's last responses, because in KRaft each broker
+    follows the metadata log at its own pace. So a topic that was learnt or forgotten less than
+    ``settle_time`` seconds before a listing was requested overrides the listing.
 
-    ``version`` grows when the set of names changes, and only then: what was computed from the names
-    (the matches of a regex, a listing) is valid until then. ``partitions`` are the counts of the
+    ``version`` grows if the set of names changes, and only then: results computed from the names
+    (the matches of a regex, a listing) are valid until then. ``partitions`` are the counts of the
     last listing, by flat name; the mapping is replaced as a whole.
     """
 
@@ -57,7 +57,7 @@ class TopicIndex:
     def __init__(
         self, settle_time: float = 1.0, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """``clock`` tells seconds from any fixed point."""
+        """``clock`` returns seconds since any fixed point."""
         self.version = 0
         self.partitions: Mapping[bytes, int] = {}
         self._id_of: dict[bytes, bytes | None] = {}
@@ -67,18 +67,18 @@ class TopicIndex:
         self._deleted_ids: OrderedDict[bytes, None] = OrderedDict()
         self._settle_time = settle_time
         self._clock = clock
-        # The last listing, if it and nothing else is what the index holds.
+        # The last listing, if the index holds exactly its content.
         self._listed: object = None
-        # What is learnt and forgotten while a listing is read into a copy; None: none is.
+        # Topics learnt and forgotten while a listing is read into a copy, else None.
         self._learnt: list[Callable[[], None]] | None = None
         self._recent: dict[bytes, float] = {}  # name -> when it was learnt or forgotten last
 
     def name_of(self, topic_id: bytes) -> bytes | None:
-        """The flat name that has, or lately had, this id; None if the id is not known."""
+        """The flat name that has, or lately had, this id, or None if the id is not known."""
         return self._name_of.get(topic_id)
 
     def id_of(self, flat: bytes) -> bytes | None:
-        """The id of an existing topic; None if there is no such topic or no id is known."""
+        """The id of an existing topic, or None if there is no such topic or its id is not known."""
         return self._id_of.get(flat)
 
     def exists(self, flat: bytes) -> bool:
@@ -88,19 +88,19 @@ class TopicIndex:
     def names(self) -> Collection[bytes]:
         """The flat names of all topics: a live, read-only view, in no particular order.
 
-        It changes with the index, until the next listing is in: copy it before anything is awaited.
+        It changes with the index, until the next listing is in: copy it before an await.
         """
         return self._id_of.keys()
 
     def mark(self) -> float:
-        """This moment, for ``replace``: to be taken before the listing is asked for."""
+        """This moment, for ``replace``: to be taken before the listing is requested."""
         return self._clock()
 
     def learn(self, flat: bytes, topic_id: bytes | None) -> None:
-        """Adds a topic seen in a response that passes (CreateTopics v7+, Metadata v10+).
+        """Adds a topic of a response that passes (CreateTopics v7+, Metadata v10+).
 
-        ``topic_id`` is None, or 16 zero bytes, where the version at hand carries none: an id
-        that is known already is kept then. A deleted id is not learnt again.
+        If the version at hand has no ids, ``topic_id`` is None or 16 zero bytes, and an id that is
+        known already is kept. A deleted id is not learnt again.
         """
         known = self._id_of.get(flat)
         topic_id = known if topic_id is None or topic_id == _NO_ID else topic_id
@@ -118,8 +118,8 @@ class TopicIndex:
     def forget(self, flat: bytes, topic_id: bytes | None = None) -> None:
         """Removes a topic that was deleted through the gateway.
 
-        With ``topic_id`` (DeleteTopics v6+ answers with it) it is exact: a topic that has been
-        created anew under the name stays or may come, and no listing brings the deleted one back.
+        With ``topic_id`` (DeleteTopics v6+ responds with it) it is exact: a topic that has been
+        created anew under the name stays or may come, and no listing brings the deleted topic back.
         """
         self._listed = None
         if self._learnt is not None:
@@ -142,11 +142,11 @@ class TopicIndex:
         mark: float | None = None,
         partitions: Mapping[bytes, int] | None = None,
     ) -> None:
-        """Makes the (name, id) pairs of a whole listing the content of the index, and how many
-        partitions each name has.
+        """Makes a whole listing the content of the index: (name, id) pairs, and each name's
+        partition count.
 
-        ``mark`` was taken before the listing was asked for. Without one the listing is taken to
-        be newer than anything learnt or forgotten.
+        ``mark`` was taken before the listing was requested. Without a mark, the listing overrides
+        everything learnt or forgotten.
         """
         if partitions is not None and _differ(partitions, self.partitions):
             self.partitions = partitions
@@ -166,7 +166,7 @@ class TopicIndex:
             self._set(name, topic_id)
         if gone or len(self._id_of) != names_before:
             self.version += 1
-        # A later listing is asked for later: what has settled now has settled then.
+        # A name that has settled now has also settled for later listings.
         self._recent = {name: self._recent[name] for name in newer}
         self._listed = None if newer else listing
 
@@ -176,10 +176,9 @@ class TopicIndex:
         mark: float,
         partitions: Mapping[bytes, int],
     ) -> None:
-        """The same as ``replace``, with pause points; 200,000 topics take 0.2 s. The index holds
-        what it held, and what is learnt, until all of the listing is in it. For one listing at a
-        time, which nobody changes: the same one again is known to be no news.
-        """
+        """Like ``replace``, with pause points; 200,000 topics take 0.2 s. The index keeps its
+        content, and learns topics, until the whole listing is read. Only for one listing at a time,
+        which must not be changed, because the same listing again is skipped."""
         if listing is self._listed and partitions is self.partitions:
             return
         made = self._copied()
@@ -194,13 +193,13 @@ class TopicIndex:
         self._id_of, self._name_of = made._id_of, made._name_of
         self._retired, self._deleted_ids = made._retired, made._deleted_ids
         self._recent, self._listed = made._recent, made._listed
-        # What was learnt meanwhile is newer than the listing.
+        # Topics learnt meanwhile are newer than the listing.
         for learn in learnt:
             learn()
         self.version = grown
 
     def _copied(self) -> TopicIndex:
-        """The same index, apart from what is learnt later. 200,000 topics take some ms."""
+        """A copy of the index, which takes some ms for 200,000 topics."""
         made = TopicIndex(self._settle_time, clock=self._clock)
         made.version, made.partitions = self.version, self.partitions
         made._id_of, made._name_of = self._id_of.copy(), self._name_of.copy()
@@ -236,7 +235,7 @@ class TopicIndex:
 
 
 def _differ(one: Mapping[bytes, int], other: Mapping[bytes, int]) -> bool:
-    """Whether two mappings differ, which for large ones takes a while."""
+    """Whether two mappings differ, with pause points: large mappings take a while."""
     if one is other:
         return False
     if len(one) != len(other):

@@ -1,9 +1,10 @@
-"""Virtual brokers: which gateway address stands for which broker.
+"""Virtual brokers: the gateway's address for each broker.
 
 Pure: no sockets and no clock. A broker's port is a listener's base port plus the *place* of its
-node id in the configured ``node_ids`` ranges, so no port moves when a broker joins or leaves. On a
-listener with broker names (``broker_names``) each has a name at one port instead. In a tree the
-ranges of the volumes that a listener reaches are put end to end, and names have virtual node ids.
+node id in the configured ``node_ids`` ranges, so no port moves when a broker joins or leaves. If a
+listener has broker names (``broker_names``), each broker has a name at the same port instead. In a
+tree the ranges of the volumes that a listener reaches are put end to end, and names have virtual
+node ids.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _OUTSIDE_LIMIT = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """The address that a listener advertises for one broker, also as it stands on the wire.
+    """The address that a listener advertises for a broker, also in its wire form.
 
     ``host_legacy`` and ``host_compact`` are the host in UTF-8, prefixed with an int16 length and
     with an unsigned varint of length + 1; ``port_bytes`` is an int32, big-endian.
@@ -43,15 +44,15 @@ class PeerBrokers:
     :class:`gateway.catalog.entities.Member`."""
 
     def __init__(self, address: str, node_ids: Sequence[str]) -> None:
-        """Raises ValueError for what is no address, and no ranges."""
+        """Raises ValueError for a malformed address or malformed ranges."""
         host, _, port = address.rpartition(":")
         self._host = host.strip("[]")
         self._port = int(port)
         self._ranges = NodeIdRanges.parse(node_ids)
 
     def address(self, node_id: int, virtual: int) -> tuple[str, int] | None:
-        """Host and port of a broker, by its own node id and by that which clients see, or None if
-        the other gateway has no place for it."""
+        """Host and port of a broker, by its own node id and its virtual node id, or None if the
+        other gateway has no place for it."""
         place = self._ranges.place(node_id)
         if place is None:
             return None
@@ -61,12 +62,11 @@ class PeerBrokers:
 
 
 class ListenerAddresses:
-    """The addresses of one listener for the brokers of one cluster, by their own node ids.
+    """The addresses of a listener for the brokers of a cluster, by their own node ids.
 
-    ``base_port`` is the port of place 0; with ``names`` it is
-    the port of all. ``number`` is the cluster's in the tree, 0 without one; it stands in names. A
-    broker outside the ranges has no address: it is put into ``outside`` and handed to
-    ``on_outside``, once.
+    ``base_port`` is the port of place 0; with ``names``, of all places. ``number`` is the cluster's
+    in the tree, 0 without a tree; it is part of names. If a broker is outside the ranges, it has no
+    address: it is put into ``outside`` and passed to ``on_outside``, once.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class ListenerAddresses:
         number: int = 0,
         on_outside: Callable[[int], None] | None = None,
     ) -> None:
-        """Raises ValueError with one sentence if there is no such host or port."""
+        """Raises ValueError, with a sentence, for an invalid host or port."""
         if not 0 < len(advertised_host) <= _MAX_HOST_LENGTH:
             raise ValueError(
                 f"advertised host {advertised_host!r} must have 1 to {_MAX_HOST_LENGTH} characters"
@@ -100,17 +100,19 @@ class ListenerAddresses:
         self._peer: PeerBrokers | None = None
 
     def hand_over(self, peer: PeerBrokers | None) -> None:
-        """From here on give clients the addresses at another gateway; None: its own again."""
+        """From now on give clients the addresses at ``peer``, another gateway, or this gateway's
+        own without ``peer``."""
         self._peer = peer
         self._endpoints.clear()
 
     @property
     def handed_over(self) -> bool:
-        """Whether the addresses are those at another gateway."""
+        """Whether clients get the addresses at another gateway."""
         return self._peer is not None
 
     def endpoint(self, node_id: int) -> Endpoint | None:
-        """The address that stands for a broker; None, and noted, if it is outside the ranges."""
+        """The address that stands for a broker, or None, and noted, if the broker is outside the
+        ranges."""
         known = self._endpoints.get(node_id)
         if known is not None:
             return known
@@ -122,7 +124,7 @@ class ListenerAddresses:
         return endpoint
 
     def ports(self) -> dict[int, int]:
-        """Every port that stands for a broker, with its node id; none where names do."""
+        """Every port that stands for a broker, with its node id; empty if names do."""
         if self.names is not None:
             return {}
         return {self.base_port + place: node_id for place, node_id in enumerate(self.ranges)}
@@ -158,8 +160,8 @@ class ListenerAddresses:
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """A cluster that a listener reaches: its mount, its number (0: there is no tree) and the node
-    ids that it has addresses for."""
+    """A cluster that a listener reaches: its mount, its number (0 without a tree) and the node ids
+    that have addresses."""
 
     path: str
     number: int
@@ -168,8 +170,8 @@ class Volume:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a client connects to: a broker of a volume by its own node id, or any (None).
-    ``gateway``: it connects to the node that stands for the gateway itself."""
+    """The target of a client's connection: a broker of a volume by its own node id, or, without
+    ``node_id``, any broker. ``gateway``: the node that stands for the gateway itself."""
 
     volume: str
     addresses: ListenerAddresses
@@ -178,12 +180,12 @@ class Target:
 
 
 class ReachAddresses:
-    """The addresses of one listener for the brokers of every volume that it reaches.
+    """The addresses of a listener for the brokers of every volume that it reaches.
 
-    ``by_volume`` has those of each, by its mount. ``names`` are the brokers' by virtual node id, if
-    ``pattern`` gives them any. Clients of the bootstrap connect to the volume ``own``; where that
-    is none of them, with the addresses of the first. ``gateway`` is the port, or the name, of the
-    node that stands for the gateway itself, or None if it has no such node.
+    ``by_volume`` has the addresses of each volume, by its mount. ``names`` are the brokers' names
+    by virtual node id, if ``pattern`` is given. Clients of the bootstrap connect to the volume
+    ``own``, with the addresses of the first volume if ``own`` is not reached. ``gateway`` is the
+    port, or the name, of the node that stands for the gateway itself, if there is such a node.
     """
 
     def __init__(
@@ -196,7 +198,7 @@ class ReachAddresses:
         own: str = "",
         gateway: int | str | None = None,
     ) -> None:
-        """Raises ValueError with one sentence if there is no such host, name or port."""
+        """Raises ValueError, with a sentence, for an invalid host, name or port."""
         if not volumes:
             raise ValueError("the listener reaches no cluster of this gateway; correct its reach")
         self.names: BrokerNames | None = None
@@ -217,7 +219,7 @@ class ReachAddresses:
         self._gateway_port = gateway if pattern is None else None
 
     def ports(self) -> dict[int, Target]:
-        """Every port that stands for a broker, or for the gateway, with it; none where names
+        """Every port that stands for a broker, or for the gateway, with its target; empty if names
         do."""
         ports = {
             port: Target(path, addresses, node_id)
@@ -229,7 +231,7 @@ class ReachAddresses:
         return ports
 
     def broker(self, virtual: int) -> Target:
-        """The broker with a virtual node id, or the gateway: one that ``names`` knows."""
+        """The broker with a virtual node id that ``names`` knows, or the gateway."""
         if virtual >= FIRST_GATEWAY_ID:
             return self._gateway
         for path, addresses in self.by_volume.items():

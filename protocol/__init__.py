@@ -1,1 +1,1 @@
-"""Kafka's wire protocol as pure functions over bytes: no I/O, no clock, nothing of namespaces."""
+"""Kafka's wire protocol as pure functions over bytes: no I/O, no clock, no namespaces."""

@@ -1,8 +1,8 @@
-"""Generates the source of walkers: Python specialised for one message, version and kinds.
+"""Generates the source of walkers: Python specialised for a message, a version and kinds.
 
-The generated code reads a length with plain indexing where one byte or two hold it, calls a
-function of ``protocol.primitives`` only for what is rare, passes fixed-size fields with one
-addition, and has no code at all for kinds that are not wanted. What makes it safe on any bytes:
+The generated code reads a length of one or two bytes with plain indexing, calls a function of
+``protocol.primitives`` only for rare lengths, passes fixed-size fields with a single addition, and
+has no code for kinds that are not wanted. It is safe on any bytes, because:
 
 - the position is compared with the end before anything is sliced or emitted, after every element
   of an array, and at the end of the function;
@@ -20,10 +20,9 @@ from protocol.source import Source, count, records, sized_field
 
 
 class Generator:
-    """Writes the walking of fields of one message to a ``Source``.
+    """Writes code that walks the fields of a message to a ``Source``.
 
-    Tagged fields that hold nothing wanted are skipped by their size, unless ``whole`` says that
-    every byte is to be looked at.
+    Tagged fields without wanted fields are skipped by their size, unless the walker is ``whole``.
     """
 
     def __init__(
@@ -56,7 +55,7 @@ class Generator:
         source.landed()
 
     def fields(self, specs: tuple[FieldSpec, ...], flexible: bool) -> None:
-        """Walk fields one after the other; runs of fixed size at once."""
+        """Walk fields in order; runs of fixed-size fields at once."""
         run: list[FieldSpec] = []
         for field in specs:
             if field.type in SIZES and not field.array:
@@ -68,7 +67,7 @@ class Generator:
         self._fixed(run)
 
     def count(self, field: FieldSpec, flexible: bool, emitted: bool) -> None:
-        """Read the count of an array into ``n``, -1 if it is null; emit it if asked to."""
+        """Read the count of an array into ``n``, -1 if it is null; emit it if ``emitted``."""
         source = self._source
         if emitted:
             source.line(f"s = {source.at()}")
@@ -97,7 +96,8 @@ class Generator:
         return struct is not None and any(map(self._wants, struct.fields + struct.tagged))
 
     def _fixed(self, run: list[FieldSpec]) -> None:
-        """Walk fixed-size fields: one addition, one ``unpack_from`` for all that are wanted."""
+        """Walk fixed-size fields with one addition, and one ``unpack_from`` for all wanted
+        fields."""
         source = self._source
         size = 0
         wanted: list[tuple[int, FieldSpec, Kind]] = []
@@ -116,7 +116,7 @@ class Generator:
             source.assume_checked()
 
     def _error_code(self, offset: int) -> None:
-        """An error code alone: two bytes that are nearly always zero."""
+        """Walk an error code, whose two bytes are nearly always zero."""
         source = self._source
         start, stop = source.at(offset), source.at(offset + 2)
         with_error = f"{source.unpack('>h')}(buf, {start})[0]"
@@ -155,7 +155,7 @@ class Generator:
             self._sized(field, flexible, field.nullable)
 
     def _sized(self, field: FieldSpec, flexible: bool, nullable: bool) -> None:
-        """A field that is no struct, or one element of an array of them."""
+        """Walk a field that is no struct, or an element of an array of such fields."""
         if field.type == "records":
             self.records(field, flexible, skip=True)
         elif field.type in ("string", "bytes"):
@@ -165,7 +165,7 @@ class Generator:
             self._fixed([field])
 
     def _nested(self, field: FieldSpec, struct: StructSpec) -> None:
-        """A struct; one that may be null has an int8 before it, negative for null (KIP-893)."""
+        """Walk a struct; if it may be null, an int8 precedes it, negative for null (KIP-893)."""
         if not field.nullable:
             self.struct(struct)
             return
@@ -200,7 +200,7 @@ class Generator:
             self._elements(field, flexible)
         else:
             self._strided(field, flexible, stride)
-        # A null array has not been compared with the end.
+        # The position after a null array has not been compared with the end.
         source.assume_checked(not field.nullable)
 
     def _wants_element(self, field: FieldSpec) -> bool:
@@ -211,7 +211,7 @@ class Generator:
 
     @staticmethod
     def _stride(field: FieldSpec) -> int | None:
-        """Bytes of an element without tagged fields, whose last byte says that there are none."""
+        """Bytes of an element without tagged fields, whose last byte is their count, 0."""
         struct = field.struct
         if struct is None or not struct.flexible:
             return None
@@ -219,7 +219,8 @@ class Generator:
         return None if size is None else size + 1
 
     def _strided(self, field: FieldSpec, flexible: bool, stride: int) -> None:
-        """Elements of fixed size but for tagged fields: if none has any, pass all at once."""
+        """Walk elements that have a fixed size without tagged fields: all at once if no element has
+        tagged fields."""
         source = self._source
         last = f"buf[pos + {stride - 1}:pos + n * {stride}:{stride}]"
         with source.block("if n > 0:"):
@@ -240,7 +241,8 @@ class Generator:
             source.check()
 
     def _tagged(self, wanted: list[FieldSpec]) -> None:
-        """Tagged fields, some of which hold what is wanted; the others are skipped by size."""
+        """Walk tagged fields, some of which hold wanted fields; the others are skipped by their
+        size."""
         source = self._source
         self._depth += 1
         outer, inner = source.end, f"end_{self._depth}"

@@ -1,10 +1,10 @@
-"""The kind of every field of every message: the table that the walkers and all rules go by.
+"""The kind of every field of every message: the table that walkers and rules use.
 
-kio's types give most kinds (TopicName, GroupId, TransactionalId, BrokerId, error codes). The others
-stand in tables here: field names that mean the same in every message, and kinds by message and
+kio's types give most kinds (TopicName, GroupId, TransactionalId, BrokerId, error codes). Tables
+here have the others: field names that mean the same in every message, and kinds by message and
 field path, from the "about" texts of Kafka 4.3.1's message definitions, which overrule the rest. A
-string, bytes, uuid or records field, a broker id or an error code without a kind fails a test: a
-new Kafka version cannot bring in a name that nobody looks at.
+test fails if a string, bytes, uuid or records field, a broker id or an error code has no kind, so
+that a new Kafka version cannot bring in a name that no rule looks at.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ _PLAIN: Final[Mapping[str, str]] = {
     "ConsumerGroupHeartbeatRequest": "server_assignor",
     "ConsumerGroupDescribeResponse": "groups.assignor_name",
     "ShareGroupDescribeResponse": "groups.assignor_name",
-    # The user_endpoint is where the application itself listens (interactive queries), no broker.
+    # user_endpoint is the application's own address (interactive queries), not a broker's.
     "StreamsGroupHeartbeatRequest": (
         "user_endpoint.host user_endpoint.port "
         "topology.subtopologies.state_changelog_topics.topic_configs.key "
@@ -215,7 +215,7 @@ _PLAIN: Final[Mapping[str, str]] = {
     "DefaultPrincipalData": "type_ name",
     "VotersRecord": "voters.endpoints.name",
 }
-"""Message -> paths of fields that carry nothing a rule looks at."""
+"""Message -> paths of fields that no rule looks at."""
 
 for _message, _paths in _PLAIN.items():
     OVERLAY.setdefault(_message, {}).update(dict.fromkeys(_paths.split(), Kind.PLAIN))
@@ -242,7 +242,7 @@ _PLAIN_NAMES: Final[Mapping[str, str]] = {
         "voter_directory_id"
     ),
 }
-"""Wire type -> names of fields that carry nothing a rule looks at, in every message."""
+"""Wire type -> names of fields that no rule looks at, in every message."""
 
 _BY_NAME: Final[Mapping[tuple[str, str], Kind]] = {
     ("int32", "partition"): Kind.PARTITION,
@@ -261,9 +261,9 @@ _MUST_BE_KNOWN: Final = frozenset({"string", "bytes", "uuid", "records", "error_
 
 
 def kind_of(message: str, field: FieldSpec) -> Kind | None:
-    """The kind of ``field`` of ``message``; None if no table has one.
+    """The kind of ``field`` of ``message``, or None if no table has it.
 
-    Structs and arrays of them are PLAIN themselves, and so are numbers that no table names.
+    Structs, arrays of structs, and numbers that no table names are PLAIN.
     """
     if field.struct is not None:
         return Kind.PLAIN

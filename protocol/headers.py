@@ -3,9 +3,9 @@
 Every request and response is preceded by its size, an int32 that excludes itself.
 
 Request header 1 holds API key, version, correlation id and client id; 2 adds tagged fields.
-Response header 0 holds the correlation id; 1 adds tagged fields. The client id is a legacy
-string in both, and an ApiVersions response has header 0 always (KIP-511), so that a client
-that is too new can read it.
+Response header 0 holds the correlation id; 1 adds tagged fields. The client id is a legacy string
+in both request headers. An ApiVersions response always has header 0 (KIP-511), because a client
+that is too new must be able to read it.
 """
 
 from __future__ import annotations
@@ -21,26 +21,27 @@ from protocol.schema import message_class, request_name, response_name
 API_VERSIONS: Final = 18
 _API_VERSIONS_FLEXIBLE_SINCE: Final = 3
 SIZE_PREFIX: Final = Struct(">i")
-"""Unpacks a frame's size; negative or oversized values are the caller's to reject."""
+"""Unpacks a frame's size; the caller must reject negative and oversized values."""
 
 _REQUEST: Final = Struct(">hhih")
 _CORRELATION_ID: Final = Struct(">i")
 
 
 MAX_HEADER_TAGS: Final = 4 * 1024
-"""Bytes of tagged fields in a header, which Kafka knows none of: millions of empty ones would be
-skipped before anything is decided, all in one go."""
+"""The most bytes of tagged fields in a header. Kafka has no such fields, and millions of empty ones
+would be skipped in one go before the request is decided."""
 
 
 def frame(*parts: bytes) -> bytes:
-    """One frame of the payload that ``parts`` make when joined."""
+    """The frame of a payload, which is ``parts`` joined."""
     return SIZE_PREFIX.pack(sum(map(len, parts))) + b"".join(parts)
 
 
 @cache
 def request_header_version(api_key: int, version: int) -> int:
-    """1 or 2. Raises ProtocolError for an API key or version that is not known; ApiVersions is
-    known at every version, because a client may always send a newer one (KIP-511)."""
+    """The version of a request's header, 1 or 2. Raises ProtocolError for an unknown API key or
+    version; every version of ApiVersions is known, because a client may always send a newer version
+    (KIP-511)."""
     if api_key == API_VERSIONS and version >= _API_VERSIONS_FLEXIBLE_SINCE:
         return 2
     return _header_version(request_name(api_key), version)
@@ -48,7 +49,8 @@ def request_header_version(api_key: int, version: int) -> int:
 
 @cache
 def response_header_version(api_key: int, version: int) -> int:
-    """0 or 1. Raises ProtocolError for an API key or version that is not known."""
+    """The version of a response's header, 0 or 1. Raises ProtocolError for an unknown API key or
+    version."""
     if api_key == API_VERSIONS:
         return 0
     return _header_version(response_name(api_key), version)
@@ -95,8 +97,8 @@ def response_body_pos(buf: bytes, pos: int, end: int, header_version: int) -> in
 def _skip_header_tags(buf: bytes, pos: int, end: int) -> int:
     """The position behind a header's tagged fields.
 
-    Raises TruncatedError if they may go on behind ``end``, ProtocolError if they are too long: then
-    it is of no use to wait for more of them.
+    Raises TruncatedError if they may go on behind ``end``, ProtocolError if they are too long,
+    because then it does not help to wait for more bytes.
     """
     try:
         return skip_tags(buf, pos, min(end, pos + MAX_HEADER_TAGS))

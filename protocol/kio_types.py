@@ -1,8 +1,8 @@
-"""kio as ``protocol/`` uses it, loaded without hypothesis.
+"""The parts of kio that ``protocol/`` uses, loaded without hypothesis.
 
-kio imports hypothesis wherever that is installed, to register strategies for its own tests: 0.1 s
-and 7 MiB for each worker and command in such an environment. Where hypothesis is loaded
-already, as in our tests, nothing is kept from kio.
+If hypothesis is installed, kio imports it, to register strategies for its own tests, which costs
+each worker and command 0.1 s and 7 MiB. If hypothesis is loaded already, as in our tests, it is not
+hidden from kio.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _without_hypothesis() -> Iterator[None]:
     if "hypothesis" in modules:
         yield
         return
-    modules["hypothesis"] = None  # its import raises ModuleNotFoundError then
+    modules["hypothesis"] = None  # importing it raises ModuleNotFoundError then
     try:
         yield
     finally:

@@ -1,7 +1,6 @@
-"""The lengths of fields on the wire, by their specs: how many bytes they take, and how to skip
-them.
+"""The lengths of fields on the wire, by their specs, and functions that skip fields.
 
-What passes fields here believes lengths and counts: a ``walkers.validator`` must have passed them.
+Functions here believe lengths and counts: a ``walkers.validator`` must have checked them.
 """
 
 from __future__ import annotations
@@ -34,20 +33,20 @@ FORMATS: Final = {
     "timedelta_i64": "q",
     "datetime_i64": "q",
 }
-"""kio's fixed-size wire types and how ``struct`` calls them."""
+"""kio's fixed-size wire types -> their formats in ``struct``."""
 
 SIZES: Final = {name: calcsize(f">{fmt}") for name, fmt in FORMATS.items()}
-"""Their sizes in bytes."""
+"""kio's fixed-size wire types -> their sizes in bytes."""
 
 FEW_PLAIN: Final = 512
-"""Elements that are no structs and that are passed, read or written between two pauses."""
+"""Elements other than structs that are skipped, read or written between two pauses."""
 
 _LONG: Final = 4_096
-"""Bytes of a field that is not copied before the pieces are joined."""
+"""If a field has more bytes, it is not copied before the pieces are joined."""
 
 
 def element_size(field: FieldSpec) -> int | None:
-    """Bytes of the field, or of one element if it is an array; None if that varies."""
+    """Bytes of the field, or of an element if it is an array, or None if the size varies."""
     if field.struct is None:
         return SIZES.get(field.type)
     if field.struct.flexible or (field.nullable and not field.array):
@@ -56,7 +55,7 @@ def element_size(field: FieldSpec) -> int | None:
 
 
 def fields_size(struct: StructSpec) -> int | None:
-    """Bytes of a struct's fields without the tagged ones; None if that varies."""
+    """Bytes of a struct's fields without tagged fields, or None if the size varies."""
     total = 0
     for field in struct.fields:
         size = None if field.array else element_size(field)
@@ -76,7 +75,7 @@ def least_size(field: FieldSpec, flexible: bool) -> int:
 
 
 def least_element_size(field: FieldSpec, flexible: bool) -> int:
-    """The fewest bytes that one element of an array field takes; at least 1."""
+    """The fewest bytes that an element of an array field takes; at least 1."""
     if field.struct is not None:
         return max(1, least_struct_size(field.struct))
     return _least_value_size(field, flexible)
@@ -143,8 +142,8 @@ def _value_end(buf: bytes, pos: int, field: FieldSpec, nullable: bool, flexible:
 def without_unknown_tags(buf: bytes, spec: StructSpec) -> bytes:
     """A body without the tagged fields that are not in ``spec``, at every depth (KIP-482).
 
-    A newer client or broker may add them anywhere. Kafka skips those that it does not know, kio
-    does not read a body that has any.
+    Newer clients and brokers may add them anywhere. Kafka skips unknown tagged fields, but kio
+    rejects a body that has any.
     """
     parts: list[Piece] = []
     _known_struct(buf, 0, spec, None, parts)
@@ -152,14 +151,14 @@ def without_unknown_tags(buf: bytes, spec: StructSpec) -> bytes:
 
 
 Read = Callable[[bytes], bytes]
-"""Gives the text that stands for the bytes of a string."""
+"""(bytes of a string) -> the text that replaces them."""
 
 Piece: TypeAlias = bytes | memoryview
 
 
 def with_texts(buf: bytes, start: int, spec: StructSpec, read: Read) -> list[Piece]:
-    """The pieces of a body, which begins at ``start``, with other texts, those that ``read`` gives
-    for the bytes of its strings; without unknown tagged fields."""
+    """The pieces of a body that begins at ``start``, with each string replaced by ``read``, and
+    without unknown tagged fields."""
     parts: list[Piece] = []
     _known_struct(buf, start, spec, read, parts)
     return parts
@@ -168,8 +167,8 @@ def with_texts(buf: bytes, start: int, spec: StructSpec, read: Read) -> list[Pie
 def _known_struct(
     buf: bytes, pos: int, spec: StructSpec, read: Read | None, parts: list[Piece]
 ) -> int:
-    """Add the pieces of a struct without unknown tagged fields; returns where the original ends. So
-    do those below. Pieces are joined once, at the end, because records may be long."""
+    """Add the pieces of a struct without unknown tagged fields; returns the end of the original, as
+    the functions below do. Pieces are joined once, at the end, because records may be long."""
     for field in spec.fields:
         pos = _known_field(buf, pos, field, spec.flexible, read, parts)
     if not spec.flexible:
@@ -216,7 +215,8 @@ def _known_field(
 def _read_field(
     buf: bytes, pos: int, field: FieldSpec, flexible: bool, read: Read, parts: list[Piece]
 ) -> int:
-    """A string, or an array of them, with other texts."""
+    """Add a string, or an array of strings, replaced by ``read``; returns the end of the
+    original."""
     start, count = pos, 1
     if field.array:
         count, pos = read_count(buf, pos, flexible)
@@ -229,7 +229,7 @@ def _read_field(
 
 
 def _read_string(value: bytes, flexible: bool, read: Read) -> bytes:
-    """A string with another text; a null one as it is."""
+    """A string replaced by ``read``, unless it is null."""
     if flexible:
         length, begin = read_uvarint(value, 0, len(value))
         return compact_string(read(value[begin:])) if length else value

@@ -1,9 +1,9 @@
 """Long messages as kio's entities: read and written element by element, with pause points.
 
 kio reads and writes a message in one go, which takes 20 ms for a thousand topics, or for 100,000
-names. Here whatever holds long arrays is cut: its elements are kio's, one at a time, and so is what
-is left of it with these arrays empty. Long records, which kio would copy, are views of the bytes
-that they are read from. Bytes must have passed the message's validator, as for kio.
+names. Here a struct with long arrays is cut: kio reads or writes its elements singly, and the rest
+of the struct with these arrays empty. Long records, which kio would copy, are views of the bytes
+that they are read from. The message's validator must have passed the bytes, as for kio.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from protocol.schema import (
 from protocol.walkers import Walker, struct_walker
 
 SHORT: Final = 4 * 1024
-"""Bytes of a struct that kio reads in one go: at most some 0.3 ms."""
+"""Bytes of a struct that kio reads in one go, which takes at most some 0.3 ms."""
 
 FEW: Final = 32
 """Elements of an array that kio writes in one go."""
@@ -41,8 +41,8 @@ _PLAIN: Final[dict[tuple[str, bool], tuple[Reader, Writer]]] = {
     ("string", False): (readers.read_legacy_string, writers.write_legacy_string),
     ("string", True): (readers.read_compact_string, writers.write_compact_string),
 }
-"""kio's reader and writer of an element that is no struct, by its type and whether its message is
-flexible. There are no arrays of others."""
+"""(type of an element that is no struct, whether its message is flexible) -> kio's reader and
+writer. Arrays of other types are left to kio."""
 
 
 _RECORDS: Final = "records"
@@ -51,7 +51,7 @@ _NO_RECORDS: Final = Records(b"")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Part:
-    """A struct, and how its long fields are read."""
+    """A struct, and the readers of its long fields."""
 
     cls: Any
     """kio's class."""
@@ -67,7 +67,7 @@ class _Part:
 
     @property
     def is_short(self) -> bool:
-        """Whether nothing in the struct can be long but its strings."""
+        """Whether nothing in the struct except its strings can be long."""
         return not (self.parts or self.plain or self.records)
 
 
@@ -94,7 +94,7 @@ def _make(message: str, version: int, cls: Any, spec: StructSpec) -> _Part:
 
 
 def read(message: str, version: int, body: bytes) -> Any:
-    """The entity that ``body`` holds; raises what kio raises."""
+    """The entity in ``body``. Raises kio's exceptions."""
     return _read(_part_of(message, version), body, 0)[0]
 
 
@@ -141,14 +141,14 @@ def _read(part: _Part, buf: bytes, pos: int) -> tuple[Any, int]:
 
 
 def write(entity: Any, out: BytesIO) -> None:
-    """Write an entity, of whatever class; raises what kio raises."""
+    """Write an entity of any class. Raises kio's exceptions."""
     cls: Any = type(entity)
     _writer(cls)(out, entity)
 
 
 @cache
 def _writer(cls: type[Entity]) -> Writer:
-    """A writer of entities of a class: kio's, but for long arrays and long records."""
+    """A writer of entities of a class: kio's, except for long arrays and long records."""
     plain, records = _plain_of(cls), _records_of(cls)
     names = (*_arrays_of(cls), *plain, *records)
     at_once: Any = entity_writer(cls)
@@ -191,7 +191,8 @@ def _writer(cls: type[Entity]) -> Writer:
 
 
 def _is_long(entity: Any) -> bool:
-    """Whether a field of an entity, or of one in it, is longer than kio writes in one go."""
+    """Whether a field of an entity, or of an entity in it, is too long for kio to write in one
+    go."""
     cls: Any = type(entity)
     for name in _arrays_of(cls):
         elements = getattr(entity, name)
@@ -234,8 +235,8 @@ def _plain_of(cls: type[Entity]) -> dict[str, Writer]:
 
 
 def _array_starts(buf: bytes, spec: StructSpec, names: Collection[str]) -> dict[str, int]:
-    """The positions of these arrays, in order, in an entity that was written with empty ones (or
-    nulls) for those that are long."""
+    """The positions of the fields ``names``, in order, in an entity that was written with its long
+    fields empty."""
     found: dict[str, int] = {}
     pos = 0
     for field in spec.fields:

@@ -1,7 +1,7 @@
 """Whole messages as kio's entities, for the cold path: tens of times slower than walking.
 
-kio's own errors do not leave this module: bytes that it cannot read are a ProtocolError. ``make``
-fits one set of plain values to every version of a message, ``Request`` is a whole request of them.
+kio's own errors do not leave this module: bytes that it cannot read raise ProtocolError. ``make``
+fits a set of plain values to every version of a message, ``Request`` is a whole request of them.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ _ZEROS: Final[Mapping[str, object]] = {
 
 
 LONG: Final = 16 * 1024
-"""Bytes of a body that is read in pieces where work may pause: kio takes up to 5 ms for as many."""
+"""If a body has more bytes, and work may pause, it is read in pieces, because kio takes up to 5
+ms."""
 
 
 class _Reader(NamedTuple):
@@ -59,17 +60,17 @@ class _Reader(NamedTuple):
 
 
 def parse(message: str, version: int, body: bytes) -> Any:
-    """The entity that ``body``, all of it, holds; unknown tagged fields are left out.
+    """The entity that the whole ``body`` holds, without unknown tagged fields.
 
-    Raises TruncatedError if it ends early, ProtocolError if it goes on after its end, is
-    malformed, or holds what kio has no value for (a time out of range), and as its kind NotUtf8 for
-    text that is not UTF-8.
-    Error codes are numbers, also those that kio does not know, and so are ``schema.OPEN_TIMES``.
+    Raises TruncatedError if the body ends early; ProtocolError if it goes on after its end, is
+    malformed, or has a value that kio cannot hold (a time out of range); its subclass NotUtf8 for
+    text that is not UTF-8. Error codes, also codes that kio does not know, and
+    ``schema.OPEN_TIMES`` are numbers.
     """
     reader = _reader(message, version)
     long = len(body) > LONG and may_pause()
     walk = validator(message, version, paced=True) if long else reader.walk
-    # Walked first, because this bounds every count before anything is made of it.
+    # Walked first, because this checks every count before anything is made of it.
     end = walk(body, 0, len(body), [])
     if end != len(body):
         raise ProtocolError(f"{message} v{version} has {len(body) - end} bytes after its end")
@@ -77,7 +78,7 @@ def parse(message: str, version: int, body: bytes) -> Any:
     try:
         try:
             entity = read(body)
-        except KeyError:  # kio's way to say that it does not know a tag
+        except KeyError:  # kio raises it for a tag that it does not know
             entity = read(without_unknown_tags(body, reader.spec))
     except InvalidUnicode as error:
         raise NotUtf8(f"{message} v{version} cannot be read: a text is not UTF-8") from error
@@ -87,7 +88,7 @@ def parse(message: str, version: int, body: bytes) -> Any:
 
 
 def write(entity: Entity) -> bytes:
-    """The body that holds ``entity``. Raises ProtocolError for values that do not fit it."""
+    """The body of ``entity``. Raises ProtocolError for values that do not fit it."""
     out = BytesIO()
     try:
         if may_pause():
@@ -100,7 +101,7 @@ def write(entity: Entity) -> bytes:
 
 
 def build(cls: type[_E], **values: object) -> _E:
-    """An entity of ``cls`` with ``values``; the other fields get their default, else a zero.
+    """An entity of ``cls`` with ``values``; other fields get their default, else a zero.
 
     Arrays and records are empty, also where they may be null; strings, bytes and structs that
     may be null are None; other structs are built the same way. Raises TypeError for a field
@@ -122,30 +123,31 @@ def element_class(cls: type, attribute: str) -> type:
 def make(cls: type, values: Mapping[str, object]) -> Any:
     """An entity of ``cls`` from plain values by kio's field names.
 
-    Structs are entities or mappings, arrays are sequences of them. A field that this version does
-    not have is left out, null becomes the zero of a field that is not nullable, and a field without
-    a value gets its default, else a zero.
+    Structs are entities or mappings, arrays are sequences. Values of fields that this version lacks
+    are left out; null becomes a zero if the field is not nullable; a field without a value gets its
+    default, else a zero.
     """
-    pause_point()  # one for each item of what may be a large message
+    pause_point()  # a pause point for each item of a message that may be large
     return build(cls, **_fitting(cls, values))
 
 
 def made(name: str, version: int, values: Mapping[str, object]) -> bytes:
-    """The body of a message, from plain values as :func:`make` takes them. Raises ProtocolError."""
+    """The body of a message from plain values, like :func:`make`. Raises ProtocolError."""
     return write(make(message_class(name, version), values))
 
 
 def changed(entity: Any, values: Mapping[str, object]) -> Any:
-    """``entity`` with other ``values``, fitted to its version as ``make`` does."""
+    """``entity`` with other ``values``, fitted to its version like ``make`` does."""
     pause_point()
     return replace(entity, **_fitting(type(entity), values))
 
 
 class Request(NamedTuple):
-    """A request of the gateway's own, one description for all versions.
+    """A request of the gateway's own, described once for all versions.
 
     ``name`` is Kafka's (``MetadataRequest``), ``at_most`` the newest version whose meaning the
-    caller knows. ``values`` are what :func:`make` takes, or give that for a version.
+    caller knows. ``values`` are values for :func:`make`, or a function that returns them for a
+    version.
     """
 
     name: str
@@ -153,7 +155,7 @@ class Request(NamedTuple):
     values: Mapping[str, object] | Callable[[int], Mapping[str, object]]
 
     def entity(self, version: int) -> Any:
-        """The request in one version. Raises ProtocolError if Kafka has no such version."""
+        """The request in a version. Raises ProtocolError if Kafka has no such version."""
         values = self.values(version) if callable(self.values) else self.values
         return make(message_class(self.name, version), values)
 
@@ -201,7 +203,7 @@ def _reader(message: str, version: int) -> _Reader:
 
 @cache
 def _zeros(cls: type[Entity]) -> Mapping[str, object]:
-    """Values of fields without a default that are not given; entities are immutable."""
+    """The zeros of fields without a default. They can be shared, because entities are immutable."""
     hints = get_type_hints(cls)
     zeros: dict[str, object] = {}
     for field in fields(cls):

@@ -1,9 +1,9 @@
-"""Pause points: where long work over a large message may be interrupted, and others served.
+"""Pause points, at which long work over a large message may pause while others are served.
 
 Loops over the items of a message call :func:`pause_point` now and then. It does nothing unless
-``gateway.slices`` has set a function to call; so the same code serves small messages in one go and
-large ones in slices. State that connections share may change during a pause: a live view of it is
-copied before a loop with pauses.
+``gateway.slices`` has set a function to call, so the same code handles small messages in one go and
+large messages in slices. State that connections share may change during a pause, so a live view of
+it is copied before a loop with pauses.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from typing import TypeVar
 T = TypeVar("T")
 
 FEW = 256
-"""Items that :func:`eased` has no pause points for."""
+"""The most items for which :func:`eased` has no pause points."""
 
 MANY = 10_000
-"""Items that are freed in one go: 1 ms."""
+"""Items that are freed in one go, which takes 1 ms."""
 
 EVERY = 32
-"""Items between two pause points of :func:`paced`: some 0.3 ms of the dearest ones."""
+"""Items between two pause points of :func:`paced`: some 0.3 ms for the most costly items."""
 
 LONG = 1024 * 1024
-"""Bytes that are copied in one go: 0.5 ms, for memory that is new."""
+"""Bytes that are copied in one go, which takes 0.5 ms into new memory."""
 
 _pause: Callable[[], None] | None = None
 
 
 def on_pause(pause: Callable[[], None] | None) -> None:
-    """Let every pause point call this from now on, or None if none does anything."""
+    """Make every pause point call ``pause`` from now on; None: pause points do nothing."""
     global _pause
     _pause = pause
 
 
 def pause_point() -> None:
-    """Work may be interrupted here."""
+    """Pause here, if work may pause."""
     if _pause is not None:
         _pause()
 
@@ -47,7 +47,7 @@ def may_pause() -> bool:
 
 
 def paced(items: Iterable[T], every: int = EVERY) -> Iterator[T]:
-    """The items, with a pause point before every so many."""
+    """The items, with a pause point before the first of each ``every``."""
     left = 0
     for item in items:
         if not left:
@@ -58,12 +58,12 @@ def paced(items: Iterable[T], every: int = EVERY) -> Iterator[T]:
 
 
 def eased(items: Collection[T]) -> Iterable[T]:
-    """The items; paced where they are many."""
+    """The items, paced if there are many."""
     return items if len(items) <= FEW else paced(items)
 
 
 def in_order(texts: Iterable[str]) -> list[str]:
-    """The texts sorted: run by run, which the last sorting only merges."""
+    """The texts sorted: each run is sorted, then a last sort only merges the runs."""
     every = list(texts)
     if len(every) <= MANY:
         return sorted(every)
@@ -76,7 +76,7 @@ def in_order(texts: Iterable[str]) -> list[str]:
 
 
 def runs(items: Sequence[T]) -> Iterator[Sequence[T]]:
-    """The items in runs that are short enough for one go, with a pause point before each."""
+    """The items in runs of ``MANY``, with a pause point before each run."""
     for start in range(0, len(items), MANY):
         pause_point()
         yield items[start : start + MANY]
@@ -90,11 +90,11 @@ def size_of(pieces: Sequence[bytes | memoryview]) -> int:
 
 
 def joined(pieces: list[bytes | memoryview]) -> bytes:
-    """The bytes of the pieces, a few of them at a time; the list is emptied, also a few at a time,
-    because to free a million pieces takes as long as to join them."""
+    """The pieces joined, a few at a time; the list is emptied, also a few at a time, because
+    freeing a million pieces takes as long as joining them."""
     if len(pieces) <= FEW and size_of(pieces) <= LONG:
         return b"".join(pieces)
-    # The value of a BytesIO is its own memory, no copy.
+    # getvalue() of a BytesIO returns its own memory, not a copy.
     out = BytesIO()
     for run in runs(pieces):
         if size_of(run) <= LONG:
@@ -107,7 +107,7 @@ def joined(pieces: list[bytes | memoryview]) -> bytes:
 
 
 def write_long(out: BytesIO, content: bytes | memoryview) -> None:
-    """Write content of any size, some of it at a time."""
+    """Write content of any size, ``LONG`` bytes at a time."""
     view = memoryview(content)
     for start in range(0, len(view), LONG):
         pause_point()
@@ -115,12 +115,13 @@ def write_long(out: BytesIO, content: bytes | memoryview) -> None:
 
 
 def copied(buf: bytes, start: int, end: int) -> bytes:
-    """``buf[start:end]``, copied some of it at a time."""
+    """``buf[start:end]``, copied ``LONG`` bytes at a time."""
     return buf[start:end] if end - start <= LONG else joined([memoryview(buf)[start:end]])
 
 
 def let_go(items: list[T]) -> None:
-    """Empty a list that holds the last references to many items: freeing them takes time, too."""
+    """Empty a list that holds the last references to many items, with pauses, because freeing them
+    takes time."""
     while len(items) > MANY:
         pause_point()
         del items[-MANY:]

@@ -1,8 +1,7 @@
-"""Walkers compiled ahead of time, by the digest of their source: none, in the source tree.
+"""Walkers compiled ahead of time, by the digest of their source; empty in the source tree.
 
-A compiled build (``python -m devkit.compiled``) has another module in the place of this one,
-with the hottest walkers. ``protocol.walkers`` takes one only where it would generate the very
-same source.
+A compiled build (``python -m devkit.compiled``) replaces this module by a module with the hottest
+walkers. ``protocol.walkers`` uses a prebuilt walker only if it would generate the very same source.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Kafka's primitive types: https://kafka.apache.org/protocol#protocol_types.
 
-"Legacy" is how messages without tagged fields write a length (int16 for strings, int32 for
-bytes and arrays; -1 is null), "compact" how flexible ones do (KIP-482: an unsigned varint of
-the length + 1; 0 is null).
+"Legacy" is the form of lengths in messages without tagged fields (int16 for strings, int32 for
+bytes and arrays; -1 is null), "compact" the form in flexible messages (KIP-482: an unsigned varint
+of the length + 1; 0 is null).
 
-Generated walkers call ``reject_length``, ``skip_tags`` and the readers of compact lengths for what
-they do not handle inline; ``path`` names the field in error messages. Like the walkers these
-read ``buf[:end]`` only as far as lengths go: the caller checks the returned position against
-``end`` before it slices or emits.
+Generated walkers call ``reject_length``, ``skip_tags`` and the readers of compact lengths for
+lengths that they do not read inline; ``path`` names the field in error messages. Like walkers,
+these functions do not read past ``buf[:end]`` for lengths, but the caller must compare the returned
+position with ``end`` before it slices or emits.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MAX_ONE_BYTE_LENGTH: Final = 0x7E
 """The longest string that has a compact length of one byte."""
 
 PAUSE_MASK: Final = 1023
-"""``skip_tags`` has a pause point at each count of fields left that has none of these bits."""
+"""``skip_tags`` has a pause point whenever the count of fields left has none of these bits."""
 
 _ONE_BYTE: Final = [bytes((value,)) for value in range(0x80)]
 
@@ -31,8 +31,8 @@ _ONE_BYTE: Final = [bytes((value,)) for value in range(0x80)]
 def read_uvarint(buf: bytes, pos: int, end: int) -> tuple[int, int]:
     """Read an unsigned varint of at most five bytes; returns (value, position after it).
 
-    Raises TruncatedError if it does not stand whole before ``end``, ProtocolError if it is
-    longer than five bytes or does not fit an int32, which no length or count may.
+    Raises TruncatedError if it does not end before ``end``; ProtocolError if it is longer than five
+    bytes or does not fit an int32, as every length and count must.
     """
     value = shift = 0
     while pos < end:
@@ -62,7 +62,7 @@ def write_uvarint(value: int) -> bytes:
 
 
 def legacy_string(value: bytes | None) -> bytes:
-    """A string as non-flexible messages write it. Raises ProtocolError over 32,767 bytes."""
+    """A string in the form of non-flexible messages. Raises ProtocolError over 32,767 bytes."""
     if value is None:
         return b"\xff\xff"
     if len(value) > MAX_INT16:
@@ -71,14 +71,14 @@ def legacy_string(value: bytes | None) -> bytes:
 
 
 def legacy_bytes(value: bytes | None) -> bytes:
-    """A bytes field as non-flexible messages write it."""
+    """A bytes field in the form of non-flexible messages."""
     if value is None:
         return b"\xff\xff\xff\xff"
     return len(value).to_bytes(4, "big") + value
 
 
 def compact_string(value: bytes | None) -> bytes:
-    """A string or bytes field as flexible messages write it."""
+    """A string or bytes field in the form of flexible messages."""
     if value is None:
         return b"\x00"
     size = len(value)
@@ -87,7 +87,7 @@ def compact_string(value: bytes | None) -> bytes:
 
 
 def reject_length(length: int, path: str) -> NoReturn:
-    """Raise ProtocolError for a legacy length that is negative, and no null or none allowed."""
+    """Raise ProtocolError for a legacy length that is negative, and not an allowed null."""
     raise ProtocolError(f"{path} has a length of {length}")
 
 
@@ -113,7 +113,7 @@ def compact_text(buf: bytes, pos: int, end: int, path: str) -> tuple[int, int]:
 
 
 def nullable_compact_text(buf: bytes, pos: int, end: int, path: str) -> tuple[int, int]:
-    """The same of a string that may be null (then -1)."""
+    """Like :func:`compact_text` for a string that may be null (then -1)."""
     length, pos = nullable_compact(buf, pos, end, path)
     return _of_text(length, path), pos
 
@@ -133,7 +133,7 @@ def require_utf8(text: bytes, path: str) -> None:
 
 
 def skip_tags(buf: bytes, pos: int, end: int) -> int:
-    """Skip the tagged fields that start at ``pos`` with their count; returns where they end.
+    """Skip the tagged fields that start at ``pos`` with their count; returns their end.
 
     Raises TruncatedError if that is not before ``end``.
     """

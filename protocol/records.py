@@ -13,9 +13,9 @@ BATCH_HEADER_SIZE: Final = 61
 
 _MAGIC_AT: Final = 16
 _HEADER: Final = Struct(">16xb4xh20xq6xi")
-"""Magic, attributes, producer id, record count; what stands between them is skipped."""
+"""Magic, attributes, producer id, record count; the fields between them are skipped."""
 _LENGTH_END: Final = 12
-"""Bytes of a batch before those that its length, at 8, tells; the record count is at 57."""
+"""Bytes of a batch that its length field, at 8, does not count; the record count is at 57."""
 _ATTRIBUTES_AT: Final = 22
 _NEGATIVE: Final = 0x80
 _TRANSACTIONAL: Final = 0x10
@@ -27,8 +27,8 @@ BatchFacts = tuple[int, bool, bool]
 
 
 def batch_facts(buf: bytes, start: int, end: int) -> BatchFacts | None:
-    """Read the batch that starts at ``start``; None if its header does not stand before ``end``
-    or it is not of magic 2 (older formats have no such header)."""
+    """Read the batch that starts at ``start``, or None if its header does not end before ``end`` or
+    it is not of magic 2 (older formats have no such header)."""
     if end - start < BATCH_HEADER_SIZE:
         return None
     magic, attributes, producer_id, records = _HEADER.unpack_from(buf, start)
@@ -38,8 +38,8 @@ def batch_facts(buf: bytes, start: int, end: int) -> BatchFacts | None:
 
 
 def idempotent_producer_id(buf: bytes, start: int, end: int) -> int | None:
-    """The producer id of the batch that starts at ``start`` if its producer is idempotent and not
-    transactional; None for any other, and where :func:`batch_facts` is None."""
+    """The producer id of the batch that starts at ``start``, or None if its producer is not
+    idempotent or is transactional, or if :func:`batch_facts` is None."""
     if end - start < BATCH_HEADER_SIZE:
         return None
     magic, attributes, producer_id, _ = _HEADER.unpack_from(buf, start)
@@ -52,14 +52,14 @@ def walk_batches(buf: bytes, start: int, stop: int, end: int) -> tuple[int, int,
     """Read the headers of the batches from ``start`` on, as far as they have arrived (``stop``), in
     records that go on to ``end``.
 
-    Returns where the next header begins (``end``: there is none), and the numbers of records and
-    batches of magic 2, without control batches. A batch that a fetch cut off at its end is not
-    counted: clients do not read it either.
+    Returns the position of the next header (``end`` if there is no next header), and the numbers of
+    records and batches of magic 2, without control batches. A batch that a fetch cut off at its end
+    is not counted, because clients do not read it either.
     """
     records = batches = 0
     last = stop - BATCH_HEADER_SIZE
     while start <= last:
-        # Bytes one by one: compiled, that is eight times as fast as a Struct.
+        # Single bytes: compiled, this is eight times as fast as a Struct.
         at = start
         length = buf[at + 8] << 24 | buf[at + 9] << 16 | buf[at + 10] << 8 | buf[at + 11]
         start = at + _LENGTH_END + length
@@ -74,6 +74,6 @@ def walk_batches(buf: bytes, start: int, stop: int, end: int) -> tuple[int, int,
 
 
 def is_older_format(buf: bytes, start: int, end: int) -> bool:
-    """Whether what starts at ``start`` is a message set of magic 0 or 1 (before KIP-98), which has
-    its magic at the same place; False if that does not stand before ``end``."""
+    """Whether a message set of magic 0 or 1 (before KIP-98), which has its magic at the same place,
+    starts at ``start``; False if the magic is not before ``end``."""
     return end - start > _MAGIC_AT and buf[start + _MAGIC_AT] < _MAGIC_2

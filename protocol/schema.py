@@ -1,7 +1,7 @@
-"""Message specs and names, read off kio's generated classes: kio is the schema, nothing is copied.
+"""Message specs and names, read from kio's generated classes: kio is the schema, nothing is copied.
 
-Messages go by Kafka's names ("ProduceRequest", "ConsumerProtocolSubscription"), fields by kio's
-(snake case). A version's module is loaded at first use, which takes milliseconds.
+Messages have Kafka's names ("ProduceRequest", "ConsumerProtocolSubscription"), fields kio's (snake
+case). A version's module is loaded at first use, which takes milliseconds.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ UNKNOWN: Final = "(unknown)"
 
 @dataclass(frozen=True, slots=True)
 class FieldSpec:
-    """One field.
+    """A field of a struct.
 
     ``path`` is the dotted path from the message, ``type`` kio's wire type of the field or of its
-    elements ("struct" if that is a struct), ``tag`` is None for fields that are not tagged.
-    ``nullable`` is said of the array where the field is one.
+    elements ("struct" for structs), ``tag`` is None for fields that are not tagged. ``nullable``:
+    if the field is an array, the array may be null.
     """
 
     name: str
@@ -53,7 +53,7 @@ class FieldSpec:
 
 @dataclass(frozen=True, slots=True)
 class StructSpec:
-    """Fields in wire order, the tagged ones apart; flexible structs end with tagged fields."""
+    """Fields in wire order, tagged fields apart; flexible structs end with tagged fields."""
 
     flexible: bool
     fields: tuple[FieldSpec, ...]
@@ -62,7 +62,7 @@ class StructSpec:
 
 @dataclass(frozen=True, slots=True)
 class MessageSpec:
-    """One message at one version; ``body`` is its outermost struct."""
+    """A message at a version; ``body`` is its outermost struct."""
 
     name: str
     version: int
@@ -75,12 +75,12 @@ class MessageSpec:
 
     @property
     def fields(self) -> tuple[FieldSpec, ...]:
-        """The outermost fields, tagged ones last."""
+        """The outermost fields, tagged fields last."""
         return self.body.fields + self.body.tagged
 
 
 def _index() -> dict[str, tuple[str, LoadableEntityType]]:
-    """Kafka's message name -> kio's name and kind of it."""
+    """Kafka's message name -> kio's name and kind of the message."""
     found: dict[str, tuple[str, LoadableEntityType]] = {}
     for kio_name, versions in schema_name_map.items():
         for paths in versions.values():
@@ -105,10 +105,10 @@ API_NAMES: Final[Mapping[int, str]] = {
 ERROR_NAMES: Final[Mapping[int, str]] = {int(code): code.name.upper() for code in ErrorCode}
 
 _FIRST_CREATE_TOPICS: Final = 2
-"""The first version that kio has: Kafka 4 no longer serves earlier ones, but old clients send them.
-The request v1 has the layout of v2, v0 lacks ``validate_only``; the response v0 has name and error
-code only, v1 adds the error message and v2 the throttle time (Kafka 3.9's CreateTopicsRequest.json
-and CreateTopicsResponse.json)."""
+"""The first version that kio has, because Kafka 4 no longer serves earlier versions; old clients
+send them. The request v1 has the layout of v2, v0 lacks ``validate_only``; the response v0 has name
+and error code only, v1 adds the error message and v2 the throttle time (Kafka 3.9's
+CreateTopicsRequest.json and CreateTopicsResponse.json)."""
 
 _WITHOUT: Final[Mapping[tuple[str, int], frozenset[str]]] = {
     ("CreateTopicsRequest", 0): frozenset({"validate_only"}),
@@ -130,12 +130,12 @@ def error_name(code: int) -> str:
 
 
 def message_names() -> tuple[str, ...]:
-    """Every message there is: requests, responses and data entities."""
+    """Every message: requests, responses and data entities."""
     return tuple(_MESSAGES)
 
 
 def message_versions(name: str) -> tuple[int, ...]:
-    """The versions that ``name`` has, ascending. Raises ProtocolError for an unknown name."""
+    """The versions of ``name``, ascending. Raises ProtocolError for an unknown name."""
     earlier = {version for message, version in _WITHOUT if message == name}
     return tuple(sorted(earlier | set(schema_name_map[_find(name)[0]])))
 
@@ -155,7 +155,7 @@ def message_class(name: str, version: int) -> type[Entity]:
 
 
 def api_key_of(name: str) -> int:
-    """The API key of a request or response. Raises ProtocolError for an unknown one."""
+    """The API key of a request or response. Raises ProtocolError for an unknown name."""
     key = _API_KEYS.get(_find(name)[0])
     if key is None:
         raise ProtocolError(f"{name} is no request and no response")
@@ -202,7 +202,7 @@ def _create_topics_class(name: str, version: int) -> type[Entity]:
 
 
 def _earlier(cls: Any, version: int, without: frozenset[str]) -> Any:
-    """kio's ``cls`` as it is in a version that kio lacks: ``without`` some fields, at any depth."""
+    """kio's ``cls`` for a version that kio lacks: ``without`` some fields, at any depth."""
     hints = get_type_hints(cls)
     specs: list[tuple[str, Any, Any]] = []
     for each in fields(cls):
@@ -223,15 +223,15 @@ def _earlier(cls: Any, version: int, without: frozenset[str]) -> Any:
 
 
 OPEN_TIMES: Final[Mapping[str, int]] = {"retention_time": -1}
-"""Times (ms) that clients may set to any int64, and their defaults: a timedelta holds less."""
+"""Times (ms) that clients may set to any int64, and their defaults; a timedelta cannot hold all."""
 
 
 def _open_numbers(cls: Any) -> None:
-    """Have kio read and write the error codes of ``cls``, at any depth, as int16, and its times
+    """Make kio read and write the error codes of ``cls``, at any depth, as int16, and its times
     that may be any number (``OPEN_TIMES``) as int64.
 
-    kio reads error codes as members of its ErrorCode and rejects the whole message for one that the
-    enum lacks, but newer brokers and vendors' brokers have codes of their own. The annotation
+    kio reads error codes as members of its ErrorCode and rejects the whole message if the enum
+    lacks a code, but newer brokers and vendors' brokers have codes of their own. The annotation
     stays, so specs still say ``error_code``. kio compiles its reader of a class from the metadata
     at first use, which is after this.
     """
@@ -274,8 +274,8 @@ def _field(of: Field[Any], annotation: object, parent: str) -> FieldSpec:
     is_struct = is_dataclass(inner)
     wire_type = "struct" if is_struct else of.metadata["kafka_type"]
     if inner is ErrorCode:
-        wire_type = "error_code"  # the metadata say int16, see _open_numbers
-    # kio says None where these hold zero or -1; on the wire they are as long as any.
+        wire_type = "error_code"  # the metadata have int16, see _open_numbers
+    # kio uses None for their zero or -1; on the wire they always have the same length.
     has_null = nullable and (array or wire_type not in ("uuid", "datetime_i64"))
     nominal = inner.__name__ if inner.__name__ in _NOMINALS else ""
     return FieldSpec(

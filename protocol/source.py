@@ -1,12 +1,12 @@
-"""The text of one generated function: lines, indentation, and its position in the bytes.
+"""The text of a generated function: lines, indentation, and its position in the bytes.
 
 The position in generated code is ``pos`` plus a distance known while generating, so that a run of
-fixed-size fields costs one addition, which the next length's own addition often takes in.
+fixed-size fields costs one addition, which is often merged into the next length's addition.
 
 The functions below ``Source`` generate the reading of fields that begin with their length, the hot
-lines of every walker. Generated code uses ``n`` for a length or count, ``s`` for where a field
-starts, ``v`` for where its content does. The length that fits the fewest bytes is read inline, the
-others by ``protocol.primitives``.
+lines of every walker. Generated code uses ``n`` for a length or count, ``s`` for the start of a
+field, ``v`` for the start of its content. A length in the fewest bytes is read inline, longer
+lengths by ``protocol.primitives``.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from protocol.kinds import Kind
 from protocol.schema import FieldSpec
 
 PAUSE_MASK: Final = 127
-"""A paced loop pauses at each index that has none of these bits."""
+"""A paced loop has a pause point at each index that has none of these bits."""
 
 
 class Source:
-    """``end`` names the variable that holds where the bytes end: the body's end, or that of the
-    tagged field whose content is being walked. ``structs`` collects the ``struct`` formats used:
-    format -> name of its ``unpack_from``; functions of one module share it. The loops of one that
-    is ``paced`` have pause points (``protocol.pausing``)."""
+    """The lines of a generated function. ``end`` is the variable with the end of the bytes: the
+    body's end, or the end of the tagged field whose content is being walked. ``structs`` collects
+    the ``struct`` formats used: format -> name of its ``unpack_from``; functions of a module share
+    it. If it is ``paced``, its loops have pause points (``protocol.pausing``)."""
 
     def __init__(self, structs: dict[str, str], paced: bool = False) -> None:
         self.lines: list[str] = []
@@ -43,8 +43,8 @@ class Source:
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """Add ``head``; the lines inside are indented under it. The position at its end must
-        stand in ``pos``; what has been checked before holds no longer after it."""
+        """Add ``head``; the lines inside are indented under it. At its end, ``pos`` holds the
+        position, and the position counts as checked only if it was checked before and inside."""
         self.line(head)
         self._indent += 1
         checked = self._checked
@@ -55,8 +55,8 @@ class Source:
 
     @contextmanager
     def loop(self) -> Iterator[None]:
-        """A block that is done ``n`` times. The number gets a name of its own, because the lines
-        inside change ``n`` and compiled code looks at the end of a range again each time."""
+        """A block that is run ``n`` times. The number gets a name of its own, because the lines
+        inside change ``n``, and compiled code reads the end of a range again each time."""
         times, turn = f"n_{self._indent}", f"i_{self._indent}" if self._paced else "_"
         self.line(f"{times} = n")
         with self.block(f"for {turn} in range({times}):"):
@@ -66,16 +66,16 @@ class Source:
             yield
 
     def at(self, distance: int = 0) -> str:
-        """The expression for the present position, or for one ``distance`` bytes further."""
+        """The expression for the present position, or for a position ``distance`` bytes further."""
         ahead = self.ahead(distance)
         return f"pos + {ahead}" if ahead else "pos"
 
     def ahead(self, distance: int = 0) -> int:
-        """The number to add to ``pos`` to stand ``distance`` bytes further than now."""
+        """The number to add to ``pos`` for the position ``distance`` bytes further than now."""
         return self._ahead + distance
 
     def advance(self, distance: int) -> None:
-        """Pass bytes whose number is known now."""
+        """Pass a number of bytes that is known while generating."""
         if distance:
             self._ahead += distance
             self._checked = False
@@ -92,7 +92,8 @@ class Source:
             self._ahead = 0
 
     def check(self, distance: int = 0) -> None:
-        """Reject a position, or one ``distance`` bytes further, that is past the end."""
+        """Reject the position, or the position ``distance`` bytes further, if it is past the
+        end."""
         if distance or not self._checked:
             self.line(f"if {self.at(distance)} > {self.end}:")
             self.line("    raise TruncatedError(EARLY)")
@@ -100,11 +101,11 @@ class Source:
             self._checked = True
 
     def assume_checked(self, checked: bool = True) -> None:
-        """Say that what was just generated keeps the position before the end, or does not."""
+        """Note that the code just generated keeps the position before the end, or does not."""
         self._checked = checked
 
     def emit(self, kind: Kind, start: str, stop: str, value: str) -> None:
-        """Append a span."""
+        """Add the line that appends a span."""
         self.line(f"out.append(({int(kind)}, {start}, {stop}, {value}))")
 
     def unpack(self, fmt: str) -> str:
@@ -112,13 +113,13 @@ class Source:
         return self._structs.setdefault(fmt, f"unpack_{len(self._structs)}")
 
     def function(self, name: str) -> list[str]:
-        """The whole function's lines."""
+        """The lines of the whole function."""
         self.settle()
         self.check()
         self.line("return pos")
         return [
             f"def {name}(buf: bytes, pos: int, end: int, out: list[Span]) -> int:",
-            "    n: int",  # what struct unpacks is of no type that a compiler could use
+            "    n: int",  # struct's values have no type that a compiler could use
             "    try:",
             *self.lines,
             "    except (IndexError, StructError):",
@@ -134,8 +135,8 @@ def sized_field(
     kind: Kind | None,
     text: bool = False,
 ) -> None:
-    """A string or bytes field, or an element of an array of them; emitted as ``kind`` if given.
-    ``text``: a string that is not UTF-8 is rejected."""
+    """Read a string or bytes field, or an element of an array of such fields; emit it as ``kind``
+    if given. ``text``: reject a string that is not UTF-8."""
     text = text and field.type == "string"
     if flexible:
         _compact(source, field, nullable, kind, text)
@@ -144,14 +145,14 @@ def sized_field(
 
 
 def _check_text(source: Source, field: FieldSpec, there: str) -> None:
-    """Reject a text that is not UTF-8. Nearly all are ASCII, which is one look."""
+    """Reject a text that is not UTF-8. Nearly all texts are ASCII, which is checked first."""
     source.line(f"if {there}not buf[v:pos].isascii():")
     source.line(f'    require_utf8(buf[v:pos], "{field.path}")')
 
 
 def count(source: Source, field: FieldSpec, flexible: bool, size: int | None = None) -> None:
-    """The count of an array into ``n`` (-1 if null), ``pos`` after it; or, if the ``size`` of an
-    element is given, past the whole array, with ``n`` undefined."""
+    """Read the count of an array into ``n`` (-1 if null), with ``pos`` after it; or, if the
+    ``size`` of an element is given, pass the whole array, with ``n`` undefined."""
     if flexible:
         _compact_count(source, field, size)
         return
@@ -181,9 +182,9 @@ def _compact_count(source: Source, field: FieldSpec, size: int | None) -> None:
 
 
 def records(source: Source, field: FieldSpec, flexible: bool, wanted: bool, skip: bool) -> None:
-    """A records field: its length, emitted if ``wanted``, and its bytes too if ``skip``.
+    """Read the length of a records field, emit it if ``wanted``, and pass its bytes if ``skip``.
 
-    Batches are long, so lengths of two and three bytes are read inline too.
+    Batches are long, so lengths of two and three bytes are read inline, too.
     """
     source.line(f"s = {source.at()}")
     if flexible:
@@ -239,7 +240,7 @@ def _compact(
     source: Source, field: FieldSpec, nullable: bool, kind: Kind | None, text: bool
 ) -> None:
     path = field.path
-    # Only lengths of two bytes and more are read by a function, which bounds those of strings.
+    # Only lengths of two bytes and more are read by a function, which limits the length of strings.
     reader = "nullable_compact" if nullable else "compact"
     reader += "_text" if field.type == "string" else ""
     if kind is None and not text:
@@ -288,7 +289,7 @@ def _skip_compact(source: Source, path: str, nullable: bool, reader: str) -> Non
 def _legacy(
     source: Source, field: FieldSpec, nullable: bool, kind: Kind | None, text: bool
 ) -> None:
-    """A string with an int16 length, for which two plain indexings are faster than
+    """Read a string with an int16 length, for which two plain indexings are faster than
     ``unpack_from``, or bytes with an int32 length."""
     short, size = field.type == "string", 2 if field.type == "string" else 4
     start = source.at()

@@ -1,7 +1,7 @@
 """Splice: a body with some of its fields replaced and every enclosing size corrected.
 
-Replacing a string changes no other length in a Kafka body, except the sizes of the tagged
-fields around it; frames are the caller's.
+Replacing a string changes no other length in a Kafka body, except the sizes of the tagged fields
+around it; the caller makes the frame.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def splice(
     """``buf[start:end]`` with ``edits`` made, which are sorted by position and do not overlap.
 
     ``sized`` are the SIZED spans of the same walk: (start of a tagged field's size, start of its
-    content, end of its content). A size is written anew where the content's length changed.
+    content, end of its content). A size is written anew if the content's length has changed.
     """
     if sized:
         edits = sorted([*edits, *_size_edits(edits, sized)])
@@ -50,7 +50,7 @@ def _size_edits(edits: Sequence[Edit], sized: Sequence[tuple[int, int, int]]) ->
     at = [start for start, _, _ in edits]
     longer = list(accumulate((len(new) - (stop - start) for start, stop, new in edits), initial=0))
     found: list[Edit] = []
-    # By how much the sizes in and before a field have grown; all in it are found before it.
+    # (position of a size, growth of it and of the sizes in its field); inner fields come first.
     inner: list[tuple[int, int]] = []
     for size_at, content, content_end in paced(sorted(sized, reverse=True)):
         grown = 0

@@ -1,8 +1,8 @@
 """Topic names inside the bytes that members of a classic consumer group exchange.
 
-JoinGroup carries a ConsumerProtocolSubscription, SyncGroup a ConsumerProtocolAssignment, each
-after its int16 version; both are never flexible. Versions newer than the newest known are read
-like it, as Kafka's clients do, and whatever follows the known fields is kept as it is.
+JoinGroup carries a ConsumerProtocolSubscription, SyncGroup a ConsumerProtocolAssignment, each after
+its int16 version; neither is ever flexible. A version newer than the newest known is read like the
+newest known, as Kafka's clients do, and bytes after the known fields are kept unchanged.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _OWNED_PARTITIONS_SINCE: Final = 1
 
 
 def rewrite_subscription(data: bytes, rename: Rename) -> bytes:
-    """A versioned ConsumerProtocolSubscription with its topics renamed, those it subscribes to
-    and those whose partitions it owns. Raises ProtocolError for bytes that are no subscription."""
+    """A versioned ConsumerProtocolSubscription with its topics renamed, both subscribed topics and
+    topics of owned partitions. Raises ProtocolError for bytes that are no subscription."""
     try:
         return _rewrite_subscription(data, rename)
     except StructError:
@@ -47,8 +47,8 @@ def rewrite_assignment(data: bytes, rename: Rename) -> bytes:
 
 
 def topics_of_subscription(data: bytes) -> list[bytes]:
-    """The topics that a subscription subscribes to, in its order. Raises ProtocolError for bytes
-    that are no subscription."""
+    """The subscribed topics of a subscription, in its order. Raises ProtocolError for bytes that
+    are no subscription."""
     topics: list[bytes] = []
 
     def note(name: bytes) -> bytes:
@@ -69,8 +69,8 @@ def _rewrite_subscription(data: bytes, rename: Rename) -> bytes:
     topics_end = _topics(data, _BODY_AT, rename, out, with_partitions=False)
     pos = _skip_bytes(data, topics_end)
     out.append(data[topics_end:pos])
-    # Some clients (Sarama before 1.38) say version 1 and leave the owned partitions out; brokers
-    # never look, and other clients read it.
+    # Some clients (Sarama before 1.38) send version 1 without owned partitions; brokers do not
+    # parse it, and other clients accept it.
     if version >= _OWNED_PARTITIONS_SINCE and pos < len(data):
         pos = _topics(data, pos, rename, out, with_partitions=True)
     return b"".join((*out, data[pos:]))
@@ -84,7 +84,8 @@ def _version(data: bytes) -> int:
 
 
 def _topics(data: bytes, pos: int, rename: Rename, out: list[bytes], with_partitions: bool) -> int:
-    """Rewrite the array of topics at ``pos``, each followed by an array of partitions or not."""
+    """Rewrite the array of topics at ``pos``; ``with_partitions``: an array of partitions follows
+    each."""
     (count,) = _INT32.unpack_from(data, pos)
     pos += _INT32.size
     if count < 0:

@@ -1,10 +1,10 @@
-"""How the text of a request is read: as a broker reads it, which rejects no bytes.
+"""Reads the text of a request like a broker, which rejects no bytes.
 
-Kafka makes a Java ``String`` of the bytes of a string (``Readable.readString``), in which each part
-that is malformed becomes U+FFFD. What it decides, stores and responds is of that string. So there
-is one reading: a request with text that is not UTF-8 is decided, and forwarded, with the text that
-a broker would read. Walkers of requests, and ``messages.parse``, raise :class:`NotUtf8` for such
-text, and :func:`readable` gives the body without it.
+Kafka makes a Java ``String`` of the bytes of a string (``Readable.readString``), in which each
+malformed part becomes U+FFFD, and decides on, stores and returns that string. So the gateway
+decides on a request with text that is not UTF-8, and forwards it, with the text that a broker would
+read. Walkers of requests, and ``messages.parse``, raise :class:`NotUtf8` for such text, and
+:func:`readable` returns the body with the replaced text.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from protocol.schema import message_spec
 from protocol.walkers import validator
 
 _SURROGATE: Final = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
-"""A surrogate in three bytes, or its first two: one malformed part to Java, but not to Python."""
+"""A surrogate in three bytes, or its first two: a single malformed part in Java, but not in
+Python."""
 
 _MALFORMED: Final = b"\xff"
-"""A byte that is a malformed part by itself, to both."""
+"""A byte that is a malformed part by itself, in both."""
 
 
 def as_brokers_read(text: bytes) -> bytes:
-    """The text that a broker makes of bytes, in UTF-8.
+    """The text that a broker reads from bytes, in UTF-8.
 
     >>> as_brokers_read(b"orders" + bytes([0x80])) == "orders\\ufffd".encode()
     True
@@ -36,7 +37,7 @@ def as_brokers_read(text: bytes) -> bytes:
 
 
 def text_of(text: bytes) -> str:
-    """The text that a broker makes of bytes, and shows."""
+    """The text that a broker reads from bytes, as a string."""
     return _SURROGATE.sub(_MALFORMED, text).decode(errors="replace")
 
 
@@ -49,7 +50,7 @@ def readable_pieces(message: str, version: int, buf: bytes, start: int, stop: in
     """The pieces of a request's body, ``buf[start:stop]``, with each of its texts as a broker reads
     it, without bytes after its end and without unknown tagged fields.
 
-    Raises ProtocolError for a malformed body, and for a text that no message could carry, as
+    Raises ProtocolError for a malformed body, and if a text becomes too long for a message, because
     U+FFFD takes three bytes.
     """
     validator(message, version, paced=True)(buf, start, stop, [])

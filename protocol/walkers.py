@@ -1,10 +1,10 @@
 """Walkers: compiled functions that find the wanted fields in the bytes of a message.
 
-``walker(message, version, kinds)`` gives ``walk(buf, pos, end, out) -> pos``: it walks the body
-that starts at ``pos``, appends a span for each field of a wanted kind, and returns where the body
-ends, which is at most ``end`` (which is at most ``len(buf)``). Unknown tagged fields are skipped.
-It raises TruncatedError if the body goes on past ``end``, ProtocolError where it is malformed;
-``out`` then holds spans of what stood before. ``buf`` may hold other frames after ``end``.
+``walker(message, version, kinds)`` returns ``walk(buf, pos, end, out) -> pos``: it walks the body
+that starts at ``pos``, appends a span for each field of a wanted kind, and returns the end of the
+body, which is at most ``end`` (which is at most ``len(buf)``). Unknown tagged fields are skipped.
+It raises TruncatedError if the body goes on past ``end``, ProtocolError if it is malformed; then
+``out`` holds the spans of the fields before. ``buf`` may hold other frames after ``end``.
 
 ``python -m protocol.walkers ProduceRequest 9 [KIND ...]`` prints the source.
 """
@@ -39,9 +39,9 @@ from protocol.schema import FieldSpec, StructSpec, message_spec
 from protocol.source import Source
 
 Span = tuple[int, int, int, Any]
-"""(kind, start, stop, value): ``start..stop`` is the whole field, its length prefix included,
-which is what a splice replaces; ``Kind`` says what the values are, and what the positions of
-RECORDS and SIZED are. Spans come in the order of the wire."""
+"""(kind, start, stop, value): ``start..stop`` is the whole field with its length prefix, which a
+splice replaces; ``Kind`` describes the values, and the positions of RECORDS and SIZED. Spans are in
+the order of the wire."""
 
 Walker = Callable[[bytes, int, int, list[Span]], int]
 
@@ -67,11 +67,11 @@ class Segments:
     """Walkers of the units of a message that carries records, for bodies that arrive in pieces.
 
     A body is ``prefix``, then for each topic ``topic_head``, its partitions and ``topic_tail``,
-    then ``tail``; a partition is ``partition_head``, the record bytes, which nothing walks, and
+    then ``tail``; a partition is ``partition_head``, the record bytes, which are not walked, and
     ``partition_tail``. The last span of ``prefix`` and ``topic_head`` is the COUNT of the topics
-    and partitions (-1 if null), that of ``partition_head`` is RECORDS; they are emitted even if
-    these kinds are not wanted. Each raises TruncatedError when its unit has not wholly arrived:
-    call it again from the same position with more bytes, and with an empty ``out``.
+    and partitions (-1 if null), the last span of ``partition_head`` is RECORDS; they are emitted
+    even if these kinds are not wanted. A walker raises TruncatedError if its unit has not wholly
+    arrived: call it again from the same position with more bytes, and with an empty ``out``.
     """
 
     prefix: Walker
@@ -93,11 +93,12 @@ def walker(
 ) -> Walker:
     """The walker of a message's body.
 
-    A ``whole`` one looks at the content of every known tagged field, as a broker does, and raises
-    ProtocolError if it is not as long as its size says. One that is ``paced`` is for long messages,
-    and has pause points (``protocol.pausing``).
+    ``whole``: it walks the content of every known tagged field, as a broker does, and raises
+    ProtocolError if a content is not as long as its size says. ``paced``: it has pause points
+    (``protocol.pausing``), for long messages.
 
-    Raises ProtocolError for an unknown message or version."""
+    Raises ProtocolError for an unknown message or version.
+    """
     source = walker_source(message, version, kinds, whole, paced)
     walk: Walker = _compile(source, message, version)["walk"]
     return walk
@@ -110,7 +111,7 @@ def validator(message: str, version: int, *, paced: bool = False) -> Walker:
 
 
 def struct_walker(message: str, version: int, spec: StructSpec) -> Walker:
-    """A walker of one struct in a message, which only finds its end."""
+    """A walker of a struct in a message, which only finds its end."""
     structs: dict[str, str] = {}
     source = Source(structs, paced=True)
     Generator(message, frozenset(), source).struct(spec)
@@ -215,12 +216,13 @@ def _module(structs: dict[str, str], functions: list[list[str]], message: str) -
 
 
 def digest(source: str) -> str:
-    """The key of a source among those compiled ahead of time."""
+    """The key of a source in ``PREBUILT``."""
     return sha256(source.encode()).hexdigest()
 
 
 def _compile(source: str, message: str, version: int) -> Mapping[str, Any]:
-    """The functions of a source; those compiled ahead of time if they are of just this source."""
+    """The functions of a source, compiled ahead of time if there are functions of this very
+    source."""
     prebuilt = PREBUILT.get(digest(source))
     if prebuilt is not None:
         return prebuilt

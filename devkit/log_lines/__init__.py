@@ -1,1 +1,1 @@
-"""The log lines that operators may meet: docs/operations.md has its table from here."""
+"""The log lines that operators may see; docs/operations.md has its table from here."""

@@ -1,4 +1,4 @@
-"""``make log-lines``: write the table of log lines into docs/operations.md."""
+"""``make log-lines``: writes the table of log lines into docs/operations.md."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PAGE: Final = PROJECT_ROOT / "docs" / "operations.md"
 
 
 def main() -> None:
-    """Write the page, if the table is another one."""
+    """Write the page, if its table has changed."""
     page = _PAGE.read_text()
     written = with_table(page)
     if written != page:

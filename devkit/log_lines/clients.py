@@ -1,4 +1,4 @@
-"""Log lines of listeners, certificates, client connections and what clients ask for."""
+"""Log lines of listeners, certificates, client connections and clients' requests."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def table() -> str:
 
 
 def with_table(page: str) -> str:
-    """``page`` with the table in the place of the one that it has."""
+    """``page`` with its table replaced by the present table."""
     before, head, rest = page.partition(_HEAD)
     if not head:
         raise ValueError("The page has no table of log lines.")

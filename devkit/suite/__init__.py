@@ -1,2 +1,2 @@
-"""The test suite as ``make test`` and ``make test-all`` run it: stages, one suite at a time on a
-machine, a second look at what failed, and where the time went."""
+"""The test suite of ``make test`` and ``make test-all``: stages, one suite at a time on a machine,
+a second look at failed tests, and a summary of the time."""

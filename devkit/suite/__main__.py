@@ -51,10 +51,10 @@ _PARTS: Final[Mapping[str, Callable[[], Sequence[Stage]]]] = {
 def main(arguments: Sequence[str]) -> int:
     """Run a command; returns the exit status."""
     command, *more = arguments or [""]
-    # Else each of hundreds of gateways and commands compiles its sources anew, which is a fourth of
-    # its start.
+    # Removed: otherwise each of hundreds of gateways and commands compiles its sources anew, which
+    # is a fourth of its start.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
-    # So that subprocess.call ends what it has started: no suite goes on behind the lock.
+    # So that subprocess.call ends its process, and no suite goes on without the lock.
     signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
     if command == "run" and more:
         with machine(" ".join(more)):
@@ -71,8 +71,8 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(stages: Sequence[Stage], *, with_check: bool) -> list[Outcome]:
-    """Run every stage, those behind a red one too, because one run is to tell all that is red.
-    If ``make check`` fails, nothing else runs."""
+    """Run every stage, also after a red stage, because a run must show everything that is red. If
+    ``make check`` fails, nothing else runs."""
     outcomes = []
     with warming_up() if with_check else nullcontext():
         if with_check:

@@ -1,5 +1,5 @@
-"""A lock that lets one suite at a time run on a machine, because two that share its processors make
-each other slow, and red by chance."""
+"""A lock that lets one suite at a time run on a machine, because two suites that share its
+processors make each other slow, and red by chance."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ LOCK: Final = Path(tempfile.gettempdir()) / "kafka-namespace-gateway-suite.lock"
 def machine(command: str, lock: Path = LOCK) -> Iterator[None]:
     """Keep every other suite of this machine out while the body of the ``with`` runs.
 
-    Waits for one that runs, and prints which: its command, its directory, its process and since
-    when. The lock ends with the process that holds it, however that one ends.
+    If a suite runs, waits for it, and prints its command, its directory, its process and its start
+    time. The lock ends with the process that holds it, however that ends.
     """
-    # Another user of the machine may take it as well; what it holds is for people alone.
+    # Another user of the machine may take the lock as well; its text is only for people.
     with os.fdopen(os.open(lock, os.O_RDWR | os.O_CREAT, 0o666), "r+", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -1,7 +1,7 @@
 """A pytest plugin (``-p devkit.suite.reports``) that writes a line of JSON for each report of a
-test: its node id, phase, outcome, seconds, and why it failed.
+test: its node id, phase, outcome, seconds, and the reason of a failure.
 
-Under pytest-xdist the controller alone writes, also that one of its processes died.
+Under pytest-xdist only the controller writes, also if one of its processes died.
 """
 
 from __future__ import annotations
@@ -18,22 +18,23 @@ OPTION: Final = "--suite-reports"
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A report of pytest about one phase of a test."""
+    """A report of pytest on a phase of a test."""
 
     test: str
-    """pytest's node id; the name of a process that died."""
+    """pytest's node id, or the name of a process that died."""
     phase: str
-    """``setup``, ``call`` or ``teardown``; ``collect`` of a file, ``crash`` of a process."""
+    """``setup``, ``call`` or ``teardown`` of a test, ``collect`` of a file, ``crash`` of a
+    process."""
     has_failed: bool
     seconds: float
     reason: str
-    """The first line of the failure; empty if there is none."""
+    """The first line of the failure, or empty."""
 
 
 def read_reports(path: Path) -> list[Report]:
-    """Every report in a file that this plugin has written; none if there is no such file.
+    """Every report in a file of this plugin; empty if there is no such file.
 
-    A last line that was cut off, because pytest was killed, is left out.
+    A last line that was cut off, when pytest was killed, is left out.
     """
     if not path.is_file():
         return []
@@ -52,7 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class _Writer:
-    """Writes each line at once, so that a pytest that is killed leaves what it has seen."""
+    """Writes each line at once, so that the reports remain if pytest is killed."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("w", encoding="utf-8")
@@ -79,7 +80,7 @@ class _Writer:
 
 
 def _first_line(report: pytest.TestReport | pytest.CollectReport) -> str:
-    """The exception's message, or else the last line of the text: a traceback ends with it."""
+    """The exception's message, or the last line of the text: a traceback ends with the message."""
     crash = getattr(report.longrepr, "reprcrash", None)
     if crash is not None:
         return str(crash.message).partition("\n")[0]

@@ -1,4 +1,4 @@
-"""Run a stage, and what fails in it a second time, alone."""
+"""Runs a stage, and then its failed tests a second time, alone."""
 
 from __future__ import annotations
 
@@ -45,12 +45,11 @@ class Outcome:
 
 
 def run_stage(stage: Stage, scratch: Path, *, root: Path = PROJECT_ROOT) -> Outcome:
-    """Run the tests of a stage under ``root``, then alone those that failed, if they are few.
+    """Run the tests of a stage under ``root``, then the failed tests alone, if they are few.
 
     The stage is red if a test fails both times, if more than ``MOST_SECOND_LOOKS`` fail (a set-up
-    that the tests of a file share counts once), or if
-    pytest or one of its processes does not come to its end. ``scratch`` is a directory for caches
-    and reports, which the stage makes.
+    that the tests of a file share counts once), or if pytest or one of its processes does not end
+    in good order. ``scratch`` is the directory for caches and reports, which the stage creates.
     """
     outcome = Outcome(stage.name)
     began = time.monotonic()
@@ -85,7 +84,7 @@ def _look_again(stage: Stage, outcome: Outcome, where: Path, root: Path) -> None
 def _pytest(
     arguments: Sequence[str], where: Path, look: str, root: Path
 ) -> tuple[int, list[Report]]:
-    """Run pytest; its exit status, negative if a signal ended it, and its reports."""
+    """Run pytest; returns its exit status, negative if a signal ended it, and its reports."""
     written = where / f"{look}.jsonl"
     written.unlink(missing_ok=True)
     command = [sys.executable, "-m", "pytest", "-p", "devkit.suite.reports", OPTION, str(written)]
@@ -94,7 +93,7 @@ def _pytest(
 
 
 def _why_red(status: int, reports: Sequence[Report]) -> str:
-    """Why a first run can't be made good by a second look; empty if it can, or need not."""
+    """Why a second look cannot help after a first run; empty if it can, or is not needed."""
     crashes = [report.reason for report in reports if report.phase == "crash"]
     if crashes:
         return f"a process of pytest died: {crashes[0]}"
@@ -115,8 +114,8 @@ def _why_red(status: int, reports: Sequence[Report]) -> str:
 
 
 def _failed_for_themselves(reports: Sequence[Report]) -> int:
-    """How many tests failed, those of a file as one that share a set-up which failed: pytest makes
-    it once, and reports its failure for each of them."""
+    """The number of failed tests; tests of a file whose shared set-up failed count once, because
+    pytest runs the set-up once, and reports its failure for each of them."""
     failed = [report for report in reports if report.has_failed]
     shared = {
         (report.test.partition("::")[0], report.reason)

@@ -1,4 +1,4 @@
-"""The stages of the suite: which tests each runs, in how many processes.
+"""The stages of the suite: the tests that each runs, and the number of processes.
 
 A test is in the gate unless it is marked ``long`` or ``alone`` (tests/marks.py).
 """
@@ -15,23 +15,26 @@ from devkit.paths import PROJECT_ROOT
 _LONG: Final = ("long", "alone")
 
 EXAMPLES: Final = "KAFKA_GATEWAY_EXAMPLES"
-"""The environment variable that says of how many examples hypothesis tries each property, if a test
-does not say it itself."""
+"""The environment variable with the number of examples that hypothesis tries for each property,
+unless a test sets its own."""
 
 MOST_EXAMPLES: Final = 100
 GATE_EXAMPLES: Final = 25
-"""In ``make test``: the first of those that all other runs try, because the order is always one."""
+"""In ``make test``: the first of the examples of all other runs, because the order is always the
+same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Tests that run together: those with all of some marks and none of others, in some paths."""
+    """Tests that run together: tests in ``paths`` that have all of ``marks`` and none of
+    ``without``."""
 
     name: str
     marks: Sequence[str]
     without: Sequence[str]
     paths: Sequence[str]
-    """Folders or files: each process collects what it is given, and all tests take 20 s."""
+    """Folders or files; only these, because each process collects them, which takes 20 s for all
+    tests."""
     processes: int = 1
     options: Sequence[str] = ()
 
@@ -51,7 +54,7 @@ class Stage:
         return Stage(self.name, self.marks, self.without, self.paths, 1, ("-v",))
 
     def selects(self, marks: Set[str], path: str) -> bool:
-        """Whether a test with these marks, in the file ``path``, is one of the stage's."""
+        """Whether a test with these marks, in the file ``path``, belongs to the stage."""
         return (
             marks >= set(self.marks)
             and marks.isdisjoint(self.without)
@@ -81,6 +84,6 @@ def long_stages(root: Path = PROJECT_ROOT) -> tuple[Stage, Stage]:
 
 
 def _files_with(mark: str, root: Path) -> tuple[str, ...]:
-    """Files of tests in which a mark stands, relative to the project's directory."""
+    """Test files that contain a mark, relative to the project's directory."""
     files = sorted((root / "tests").rglob("test_*.py"))
     return tuple(str(path.relative_to(root)) for path in files if mark in path.read_text("utf-8"))

@@ -10,14 +10,15 @@ from typing import Final
 from devkit.suite.running import Outcome
 
 LONGEST_TEST_SECONDS: Final = 5.0
-"""Of a test of the gate on an idle machine; the start of its brokers aside, which is set-up."""
+"""The limit for a test of the gate on an idle machine, without the start of its brokers, which is
+set-up."""
 
 _FILES: Final = 10
 
 
 def lines(outcomes: Sequence[Outcome], *, are_gate: bool) -> Iterator[str]:
-    """The time of each stage, the slowest files, tests that took long, second looks, and why a
-    stage is red."""
+    """Yield the time of each stage, the slowest files, slow tests, second looks, and why a stage is
+    red."""
     yield ""
     yield "stages:"
     for outcome in outcomes:
@@ -43,7 +44,7 @@ def lines(outcomes: Sequence[Outcome], *, are_gate: bool) -> Iterator[str]:
 
 
 def _files(outcomes: Sequence[Outcome]) -> list[tuple[str, float]]:
-    """The files that took most, and the seconds of all phases of their tests."""
+    """The slowest files, and the seconds of all phases of their tests."""
     took: defaultdict[str, float] = defaultdict(float)
     for outcome in outcomes:
         for report in outcome.reports:

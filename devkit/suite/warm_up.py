@@ -1,7 +1,7 @@
-"""``python -m devkit.suite.warm_up``: make what the stages of a fresh clone need, while ``make
-check`` runs: it takes one processor, and mypy most of its time.
+"""``python -m devkit.suite.warm_up``: makes the files that the stages of a fresh clone need, while
+``make check`` runs, because that uses one processor, mostly for mypy.
 
-Each stage makes what is missing here itself, and reports why it cannot.
+If this fails, each stage makes missing files itself, and reports why it cannot.
 """
 
 from __future__ import annotations
@@ -23,7 +23,8 @@ from devkit.paths import PROJECT_ROOT
 
 @contextmanager
 def warming_up() -> Iterator[None]:
-    """Run this module beside the body, behind which it is ended: it may take less, or more."""
+    """Run this module beside the body; it is ended after the body, although it may need more
+    time."""
     command = [sys.executable, "-m", "devkit.suite.warm_up"]
     with subprocess.Popen(command, cwd=PROJECT_ROOT, stdout=subprocess.DEVNULL) as process:
         try:
@@ -33,22 +34,22 @@ def warming_up() -> Iterator[None]:
 
 
 def import_tests(root: Path) -> None:
-    """Import every module of tests under ``root`` once, so that each is on disk with the assertions
-    that pytest rewrites: else each process of a stage does that, which takes half a minute."""
+    """Import every test module under ``root`` once, so that pytest's rewritten modules are on disk,
+    because else each process of a stage rewrites them, which takes half a minute."""
     os.chdir(root)
     pytest.main(["--collect-only", "-qq", "-p", "no:cacheprovider", "tests"])
 
 
 def fetch_archives() -> None:
-    """Make a broker's class data, before tests of a stage take ports, and fetch the other archives
-    of Java. Raises MavenError or BrokerError."""
+    """Make a broker's class data, before tests of a stage take ports, and fetch the other Java
+    archives. Raises MavenError or BrokerError."""
     class_archive.main()
     for name in ENDPOINTS:
         jars(name)
 
 
 def main() -> None:
-    """Do both side by side: what is fetched is waited for."""
+    """Do both concurrently: fetching mostly waits for the network."""
     with ThreadPoolExecutor(1) as pool:
         fetching = pool.submit(fetch_archives)
         import_tests(PROJECT_ROOT)

@@ -1,8 +1,8 @@
-"""The gateway's own requests to a broker: one connection, one request at a time.
+"""A connection for the gateway's own requests to a broker, which are sent one at a time.
 
-This is the cold path (listings, configs, the catalog); what clients send goes another way. It is
-written on ``protocol.messages``, which has every version: aiokafka stops at Metadata v5 (0.14), and
-topic ids came with Metadata v10 (KIP-516).
+This is the cold path (listings, configs, the catalog); clients' requests do not take it. It is
+written on ``protocol.messages``, which has every version, because aiokafka stops at Metadata v5
+(0.14), and topic ids came with Metadata v10 (KIP-516).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MAX_RESPONSE_BYTES = 100 * 1024 * 1024
 """Kafka's own default for ``socket.request.max.bytes``."""
 
 NEWEST = 2**15 - 1
-"""No version is newer."""
+"""At most this version: no version is newer."""
 
 API_VERSIONS = "ApiVersionsRequest"
 
@@ -46,12 +46,12 @@ _UNPROTECTED = BrokerSecurity()
 
 
 class BrokerConnection:
-    """A connection to one broker, which knows what versions the broker speaks.
+    """A connection to a broker, which knows the API versions that the broker supports.
 
-    Where the broker ends sessions (KIP-368), ``is_open`` turns False some time before: who asks
-    now and then connects anew, which is simpler than to re-authenticate. Whatever goes wrong
-    while a request is under way (also that its caller is cancelled) resets the connection: what
-    the next bytes belong to is not certain any more, and nobody waits for what is done late.
+    Where a broker ends sessions (KIP-368), ``is_open`` turns False some time before: the next
+    caller connects anew, which is simpler than to re-authenticate. If anything fails while a
+    request is under way (even the cancellation of its caller), the connection is reset: the next
+    bytes may belong to another response, and no caller waits for a late result.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class BrokerConnection:
         client_id: str = CLIENT_ID,
         max_response_bytes: int = MAX_RESPONSE_BYTES,
     ) -> None:
-        """Use ``connect``; this only takes over the two ends of an open connection."""
+        """Use ``connect``; this only takes over the streams of an open connection."""
         self._reader = reader
         self._writer = writer
         self._timeout = timeout
@@ -90,8 +90,8 @@ class BrokerConnection:
         max_response_bytes: int = MAX_RESPONSE_BYTES,
         log_in: bool = True,
     ) -> Self:
-        """Opens a connection, asks for the broker's API versions, and logs in, unless it is only
-        to be asked for these.
+        """Opens a connection, requests the broker's API versions, and logs in unless ``log_in`` is
+        false.
 
         ``timeout``, in seconds, is for connecting (with TLS), for ApiVersions, for each step of
         the login, and later for each request on its own. Raises BrokerError.
@@ -102,7 +102,7 @@ class BrokerConnection:
                 reader, writer = await dial_streams(host, port, **options)
         except TimeoutError:
             raise BrokerError(f"no connection within {timeout:g} s") from None
-        # A host that is no host name, or a port that is none, is a ValueError or OverflowError.
+        # An invalid host name raises ValueError, an invalid port OverflowError.
         except (OSError, ValueError, OverflowError) as error:
             kind = SecurityError if isinstance(error, ssl.SSLError) else BrokerError
             if isinstance(error, ConnectionResetError):
@@ -130,12 +130,12 @@ class BrokerConnection:
 
     @property
     def api_versions(self) -> dict[int, tuple[int, int]]:
-        """API key -> (lowest, highest) version that the broker speaks."""
+        """API key -> (lowest, highest) version that the broker supports."""
         return self._api_versions.copy()
 
     @property
     def served(self) -> Any:
-        """The broker's ApiVersionsResponse, as it came."""
+        """The broker's ApiVersionsResponse, unchanged."""
         return self._served
 
     @property
@@ -146,13 +146,14 @@ class BrokerConnection:
 
     @property
     def certificate(self) -> bytes | None:
-        """The certificate (DER) at the other end, which TLS has verified; None without TLS."""
+        """The broker's certificate (DER), which TLS has verified, or None without TLS."""
         tls = self._writer.get_extra_info("ssl_object")
         return None if tls is None else tls.getpeercert(binary_form=True)
 
     @property
     def is_open(self) -> bool:
-        """False once closed at either end, or soon to be closed. True may be out of date."""
+        """False once either end has closed the connection, or its session ends soon. True may be
+        out of date."""
         return (
             not self._writer.is_closing()
             and not self._reader.at_eof()
@@ -160,10 +161,10 @@ class BrokerConnection:
         )
 
     def version_for(self, name: str, at_most: int = NEWEST) -> int:
-        """The highest version of a request, ``at_most`` that one, which the broker and this gateway
-        both know.
+        """The highest version of a request, up to ``at_most``, that the broker and this gateway
+        both support.
 
-        ``name`` is Kafka's, ``MetadataRequest``. Raises BrokerError if there is none.
+        ``name`` is Kafka's, ``MetadataRequest``. Raises BrokerError without such a version.
         """
         low, high = self._api_versions.get(api_key_of(name), (0, -1))
         high = min(high, at_most)
@@ -173,8 +174,8 @@ class BrokerConnection:
         return common[-1]
 
     async def ask(self, request: Request) -> Any:
-        """Sends a request in the newest version that both know, and returns the response entity;
-        see ``exchange``. Raises ProtocolError too, for values that do not fit the request."""
+        """Sends a request in the newest version that both support, and returns the response entity;
+        see ``exchange``. Also raises ProtocolError, for values that do not fit the request."""
         version = self.version_for(request.name, request.at_most)
         return await self.request(request.name, version, request.entity(version))
 
@@ -190,8 +191,8 @@ class BrokerConnection:
     async def exchange(self, name: str, version: int, entity: Any) -> bytes:
         """Sends a request entity and returns the body of the response, without its header.
 
-        Callers take turns; the timeout counts from when the turn comes. Raises BrokerError, and
-        the connection is closed then.
+        Callers take turns; the timeout begins with the caller's turn. Raises BrokerError; the
+        connection is closed then.
         """
         return await self._in_turn(name, lambda: self._exchange(name, version, entity))
 
@@ -203,9 +204,10 @@ class BrokerConnection:
         ready: Callable[[], Awaitable[None]] | None = None,
     ) -> bytes:
         """Sends a client's request frame and returns the response frame, sizes and headers
-        included, which only its sender can read; otherwise as :meth:`exchange`. Errors name it by
-        ``what``. ``ready`` is awaited when the turn has come; the request is sent at once then, and
-        not if it raises anything, which is raised here. The time-out begins after it."""
+        included, which only the client can read; otherwise like :meth:`exchange`. ``what`` names
+        the request in errors. ``ready`` is awaited when the turn has come; the request is sent
+        right after it. An exception of ``ready`` is raised here, and nothing is sent. The timeout
+        begins after it."""
 
         async def exchange() -> bytes:
             response = await self._send(request)
@@ -214,13 +216,13 @@ class BrokerConnection:
         return await self._in_turn(what, exchange, ready)
 
     async def ping(self) -> None:
-        """Asks for the API versions again. Raises BrokerError, and the connection is closed then
-        if nothing was answered."""
+        """Requests the API versions again. Raises BrokerError; the connection is closed then if the
+        broker did not respond."""
         await self._ask_api_versions()
 
     async def ended(self) -> None:
-        """Returns, with the connection closed, once the other end has closed it or sends what
-        nobody requested. Requests wait meanwhile; may be cancelled."""
+        """Closes the connection and returns once the broker has closed it or sends bytes without a
+        request. Requests wait meanwhile; may be cancelled."""
         async with self._turn:
             with suppress(OSError):
                 await self._reader.read(1)
@@ -255,7 +257,8 @@ class BrokerConnection:
                     self.reset()
 
     def _lost(self, text: str) -> BrokerError:
-        """With TLS something has been answered before any request."""
+        """The error of a lost connection; not Unanswered with TLS, because the broker sends bytes
+        in the handshake."""
         has_tls = self._writer.get_extra_info("ssl_object") is not None
         unanswered = not self._answered and not has_tls
         return Unanswered(text) if unanswered else self._failure(text)
@@ -268,7 +271,8 @@ class BrokerConnection:
         self._writer.transport.abort()
 
     def reset(self) -> None:
-        """Closes it at once, so that the broker drops what it has not begun with."""
+        """Closes the connection at once, so that the broker drops requests that it has not begun to
+        handle."""
         reset(self._writer.transport)
 
     async def _exchange(self, name: str, version: int, entity: Any) -> bytes:
@@ -297,7 +301,8 @@ class BrokerConnection:
             self._expires = now + SESSION_USE * login.session_seconds
 
     async def _ask_api_versions(self) -> None:
-        """KIP-511: ask with the newest version; whoever does not know it says what it knows."""
+        """Requests the API versions in the newest version; a broker that does not know it responds
+        with the versions that it knows (KIP-511)."""
         name = API_VERSIONS
         version = message_versions(name)[-1]
         while True:
@@ -307,7 +312,7 @@ class BrokerConnection:
             ranges = {key.api_key: (key.min_version, key.max_version) for key in response.api_keys}
             if not rejected:
                 break
-            # Kafka before 2.4 does not even say what versions of ApiVersions it knows.
+            # Kafka before 2.4 does not even say which versions of ApiVersions it knows.
             _, highest = ranges.get(api_key_of(name), (0, 0))
             if not 0 <= highest < version:
                 raise BrokerError(f"refuses {name} v{version} and offers v{highest}")

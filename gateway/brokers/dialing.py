@@ -1,8 +1,8 @@
-"""Opening TCP connections: by name, to whichever address of the name accepts.
+"""Opening TCP connections by name, to the first address of the name that accepts.
 
-Happy Eyeballs (RFC 8305): while an address has not accepted, the next one is tried beside it, so
-that one that drops packets does not use up the time that there is for all. uvloop has no
-``happy_eyeballs_delay``, unlike asyncio's own loop, and both look names up on shared threads.
+Happy Eyeballs (RFC 8305): if an address has not accepted after a while, the next address is tried
+beside it, so that an address that drops packets does not use up the time for all. uvloop lacks
+asyncio's ``happy_eyeballs_delay``, and both loops look names up on shared threads.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from gateway.brokers.lookups import LOOKUPS
 _Protocol = TypeVar("_Protocol", bound=asyncio.BaseProtocol)
 
 ATTEMPT_SECONDS: Final = 0.25
-"""Seconds before the next address is tried beside those that have not accepted (RFC 8305, 5)."""
+"""Seconds before the next address is tried beside addresses that have not accepted (RFC 8305,
+5)."""
 
 
 async def dial(
     make: Callable[[], _Protocol], host: str, port: int, **options: Any
 ) -> tuple[asyncio.Transport, _Protocol]:
-    """A connection as of ``loop.create_connection``; ``options`` are those of TLS. Only the caller
-    bounds the time. Raises OSError, and ValueError or OverflowError for what is no address."""
+    """A connection like that of ``loop.create_connection``; ``options`` are its options for TLS.
+    There is no timeout here. Raises OSError; ValueError or OverflowError for an invalid address."""
     loop = asyncio.get_running_loop()
     addresses = await LOOKUPS.addresses(host, port)
     *_, first = addresses[0]
@@ -45,7 +46,7 @@ async def dial(
 async def dial_streams(
     host: str, port: int, **options: Any
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """:func:`dial` for what ``asyncio.open_connection`` returns."""
+    """:func:`dial`, but returns streams like ``asyncio.open_connection``."""
     loop = asyncio.get_running_loop()
     reader = asyncio.StreamReader(loop=loop)
     protocol = asyncio.StreamReaderProtocol(reader, loop=loop)

@@ -1,7 +1,7 @@
-"""The gateway's own login at a broker (KIP-43, KIP-152): what to send, what the answers mean.
+"""The gateway's own login at a broker (KIP-43, KIP-152): its tokens and the broker's challenges.
 
-Sans-IO: :class:`BrokerLogin` makes tokens and judges answers; ``login_exchange`` brings them to a
-broker.
+Sans-IO: :class:`BrokerLogin` makes tokens and checks responses; ``login_exchange`` exchanges them
+with a broker.
 """
 
 from __future__ import annotations
@@ -16,22 +16,24 @@ if TYPE_CHECKING:
     from scramp import ScramClient
 
 MAX_ITERATIONS: Final = 16_384
-"""Of SCRAM's hash: the most that Kafka stores a credential with."""
+"""Iterations of SCRAM's hash: the most with which Kafka stores a credential."""
 
 _SHOWN: Final = 200
 
 
 class BrokerLogin:
-    """One login by PLAIN (RFC 4616) or SCRAM (RFC 5802).
+    """A login by PLAIN (RFC 4616) or SCRAM (RFC 5802).
 
-    ``key`` is where the configuration has the identity, for error texts. ``session_seconds`` is
-    how long the broker lets the session last, once logged in; 0: as long as its connection.
+    ``key``: the configuration's key of the identity, for error texts.
+    ``session_seconds``: how long the broker lets the session last, once logged in; 0: as long as
+    its connection.
     """
 
     def __init__(self, mechanism: str, username: str, password: str, key: str) -> None:
         """Raises LoginError if a mechanism forbids such a name or password: SCRAM prepares strings
         (RFC 4013), PLAIN ends them with zero bytes."""
-        # Loaded by the first login, as it is much for those who have none.
+        # Imported by the first login, because it is large, and gateways without logins do not need
+        # it.
         from scramp import ScramClient, ScramException
 
         self.mechanism = mechanism
@@ -56,7 +58,7 @@ class BrokerLogin:
         return self._scram is not None and self._tokens == 1
 
     def first_token(self, error_code: int, offered: Collection[str]) -> bytes:
-        """The answer to SaslHandshake came: the first token. Raises LoginError."""
+        """The first token, after the response to SaslHandshake. Raises LoginError."""
         if error_code == ILLEGAL_SASL_STATE:
             raise LoginError(f"has no SASL there; correct {_parent(self._key)}.protocol")
         if error_code == UNSUPPORTED_SASL_MECHANISM or self.mechanism not in offered:
@@ -74,9 +76,9 @@ class BrokerLogin:
     def next_token(
         self, error_code: int, message: str | None, challenge: bytes, session_seconds: float
     ) -> bytes | None:
-        """The answer to a token came: the next one; None: logged in. Raises LoginError.
+        """The next token, after the response to a token, or None if logged in. Raises LoginError.
 
-        A broker that does not know the password either is not believed (SCRAM).
+        With SCRAM, a broker that does not prove that it knows the password is rejected.
         """
         if error_code:
             said = f" ({_printable(message)})" if message else ""

@@ -1,4 +1,4 @@
-"""The exchange of a login with a broker (KIP-152), over whatever asks one question after the other.
+"""The exchange of a login with a broker (KIP-152), over any connection that sends requests in turn.
 
 The same exchange on a connection that is logged in already is a re-authentication (KIP-368).
 """
@@ -18,19 +18,19 @@ HANDSHAKE: Final = "SaslHandshakeRequest"
 AUTHENTICATE: Final = "SaslAuthenticateRequest"
 
 HANDSHAKE_VERSION: Final = 1
-"""From here on tokens come in SaslAuthenticate (KIP-152), not bare."""
+"""From this version on, tokens are sent in SaslAuthenticate (KIP-152), not bare."""
 
-_LOWEST_AUTHENTICATE: Final = 1  # v0 does not tell how long the session lasts (KIP-368)
+_LOWEST_AUTHENTICATE: Final = 1  # v0 lacks the session's lifetime (KIP-368)
 
 Ask = Callable[[str, int, Any], Awaitable[Any]]
 """(request's name, version, request entity) -> response entity, in turn."""
 
 
 async def log_in(login: BrokerLogin, ask: Ask, version: int) -> None:
-    """Do the exchange of SaslHandshake and SaslAuthenticate, the latter in ``version``. Raises
-    LoginError, and whatever ``ask`` raises.
+    """Exchange SaslHandshake and SaslAuthenticate, the latter in ``version``. Raises LoginError,
+    and the exceptions of ``ask``.
 
-    A password's hash is computed in a thread: it would hold up everyone else for milliseconds.
+    A password's hash is computed in a thread: it would hold up the event loop for milliseconds.
     """
     handshake = messages.message_class(HANDSHAKE, HANDSHAKE_VERSION)
     request = messages.build(handshake, mechanism=login.mechanism)
@@ -49,7 +49,7 @@ async def log_in(login: BrokerLogin, ask: Ask, version: int) -> None:
 
 
 def authenticate_version(api_versions: Mapping[int, tuple[int, int]]) -> int:
-    """The version of SaslAuthenticate to ask a broker in, of which these versions are known.
+    """The version of SaslAuthenticate for a broker that has these API versions.
 
     Raises LoginError for a broker before Kafka 2.2.
     """

@@ -1,9 +1,9 @@
-"""Host names to IP addresses, so that a name server that is silent delays only its own names.
+"""Looks up host names, so that a silent name server delays only its own names.
 
 ``getaddrinfo`` blocks for as long as the system's resolver waits, 10 s and more. Event loops run it
-on a few threads that all names share (libuv has four), and wait for them when they end. So a name
-has a thread of its own here while it is looked up, which no event loop waits for. The addresses
-found last serve on while the name server does not answer (RFC 8767).
+on a few threads that all names share (libuv has four), and wait for these threads when they end. So
+here each name has a thread of its own while it is looked up, for which no event loop waits. If the
+name server does not respond, the addresses found last are used (RFC 8767).
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ SLOW_SECONDS: Final = 1.8
 """Seconds to wait for a lookup before the addresses found last are used (RFC 8767, 5)."""
 
 KEPT_SECONDS: Final = 24 * 3600.0
-"""Seconds for which addresses serve on without a name server (RFC 8767, 4: a day or more)."""
+"""Seconds for which addresses are used without a name server (RFC 8767, 4: a day or more)."""
 
 PREFERRED_SECONDS: Final = 600.0
 """Seconds for which the address that worked is tried first (RFC 6555, 4.2)."""
 
 MOST_NAMES: Final = 256
-"""Names looked up at once: each has a thread."""
+"""Names that may be looked up at once; each has a thread."""
 
 _NO_SUCH_NAME: Final = frozenset({socket.EAI_NONAME, getattr(socket, "EAI_NODATA", 0)})
-"""A name server's answers: all other errors say nothing of the name."""
+"""Errors by which a name server denies a name; all other errors say nothing about the name."""
 
 AddressInfo = tuple[int, int, int, str, tuple[str, int] | tuple[str, int, int, int]]
 """Family, type, protocol, canonical name, socket address: an item of ``socket.getaddrinfo``."""
@@ -41,30 +41,31 @@ AddressInfo = tuple[int, int, int, str, tuple[str, int] | tuple[str, int, int, i
 
 @dataclass(slots=True)
 class _Name:
-    """What is known of one name."""
+    """The last addresses of a name, and its lookup."""
 
     found: Sequence[AddressInfo] = ()
     found_at: float = 0.0
     under_way: Future[Sequence[AddressInfo]] | None = None
     doubtful: bool = False
-    """Whether the last lookup failed, or takes long: nobody waits for the next one."""
+    """Whether the last lookup failed, or takes long: then callers do not wait for the next
+    lookup."""
     preferred: str = ""
     """The IP address to try first, until ``preferred_until``."""
     preferred_until: float = 0.0
 
     def kept(self) -> Sequence[AddressInfo]:
-        """The addresses found last, unless that is too long ago."""
+        """The addresses found last, unless they were found too long ago."""
         return self.found if monotonic() - self.found_at < KEPT_SECONDS else ()
 
     def in_order(self, found: Sequence[AddressInfo]) -> Sequence[AddressInfo]:
-        """These addresses, the one that worked last in front."""
+        """These addresses, the address that worked last in front."""
         if not self.preferred or monotonic() > self.preferred_until:
             return found
         return sorted(found, key=lambda info: info[4][0] != self.preferred)
 
 
 class Lookups:
-    """The lookups of one process, on any event loop; what it knows is guarded by a lock."""
+    """The lookups of a process, from any event loop; a lock guards the names."""
 
     def __init__(self, most_names: int = MOST_NAMES) -> None:
         self._names: dict[str, _Name] = {}
@@ -73,9 +74,9 @@ class Lookups:
         self._lock = threading.Lock()
 
     async def addresses(self, host: str, port: int) -> list[AddressInfo]:
-        """The addresses of a host, at least one, the one to try first in front. Waits as long as
-        the lookup takes for a name that has not been found before. Raises OSError, and ValueError
-        for what is no name."""
+        """The addresses of a host, at least one, the address to try first in front. Waits for as
+        long as the lookup takes, unless the name has been found before. Raises OSError; ValueError
+        for an invalid name."""
         if numeric := _numeric(host):
             return _with_port(numeric, port)
         with self._lock:
@@ -92,7 +93,8 @@ class Lookups:
         return _with_port(name.in_order(kept), port)
 
     def prefer(self, host: str, address: str) -> None:
-        """This IP address of the host works, while others that were tried first did not."""
+        """Prefer this IP address of the host: it works, and addresses that were tried before it did
+        not."""
         with self._lock:
             if (name := self._names.get(host)) is not None:
                 name.preferred = address
@@ -101,7 +103,7 @@ class Lookups:
     async def _result(
         self, host: str, name: _Name, lookup: Future[Sequence[AddressInfo]]
     ) -> Sequence[AddressInfo]:
-        """What the lookup finds; what was found before, if anything, once it takes long."""
+        """The addresses that the lookup finds; if it takes long, any addresses found before."""
         waiting = asyncio.wrap_future(lookup)
         waiting.add_done_callback(_retrieve)
         done, _ = await asyncio.wait([waiting], timeout=SLOW_SECONDS)
@@ -115,14 +117,14 @@ class Lookups:
         return await waiting
 
     def _begin(self, host: str, name: _Name) -> Future[Sequence[AddressInfo]]:
-        """Look a name up on a thread of its own. The lock is held."""
+        """Look a name up on a thread of its own. The caller holds the lock."""
         lookup: Future[Sequence[AddressInfo]] = Future()
         if self._running >= self._most_names:
             reason = f"{self._running} other names are being looked up"
             lookup.set_exception(socket.gaierror(socket.EAI_AGAIN, reason))
             return lookup
         lookup.set_running_or_notify_cancel()
-        # A daemon: the process ends without waiting for it.
+        # A daemon thread, so that the process ends without waiting for it.
         thread = threading.Thread(
             target=self._look_up, args=(host, name, lookup), name=f"lookup {host}", daemon=True
         )
@@ -136,7 +138,7 @@ class Lookups:
         return lookup
 
     def _look_up(self, host: str, name: _Name, lookup: Future[Sequence[AddressInfo]]) -> None:
-        """The thread."""
+        """The lookup's thread: look the name up and store its addresses."""
         try:
             found = _ask_system(host)
         except Exception as error:  # noqa: BLE001 - raised where it is waited for
@@ -158,7 +160,8 @@ class Lookups:
         name.under_way = None
 
     def _failed(self, host: str, name: _Name, error: Exception) -> None:
-        """Keep what was found before, unless there is no such name. The lock is held."""
+        """Keep the addresses found before, unless there is no such name. The caller holds the
+        lock."""
         if isinstance(error, OSError) and error.errno not in _NO_SUCH_NAME:
             self._doubt(host, name, error.strerror or str(error))
         else:
@@ -166,7 +169,8 @@ class Lookups:
             self._names.pop(host, None)
 
     def _doubt(self, host: str, name: _Name, reason: str) -> None:
-        """Note that a name cannot be looked up; logged the first time. The lock is held."""
+        """Note that a name cannot be looked up; logged the first time. The caller holds the
+        lock."""
         if name.doubtful:
             return
         name.doubtful = True
@@ -175,7 +179,7 @@ class Lookups:
 
 
 def _numeric(host: str) -> Sequence[AddressInfo]:
-    """The address that an IP address is; nothing for a name. Asks nobody. Raises ValueError."""
+    """The address info of an IP address, without a lookup; empty for a name. Raises ValueError."""
     try:
         return _ask_system(host, socket.AI_NUMERICHOST)
     except socket.gaierror:
@@ -195,10 +199,11 @@ def _with_port(found: Sequence[AddressInfo], port: int) -> list[AddressInfo]:
 
 
 def _retrieve(waiting: asyncio.Future[Sequence[AddressInfo]]) -> None:
-    """It is no news that a lookup has failed which nobody waits for any more."""
+    """Retrieve a lookup's exception, so that asyncio does not log it when no caller waits any
+    more."""
     if not waiting.cancelled():
         waiting.exception()
 
 
 LOOKUPS: Final = Lookups()
-"""Those of this process."""
+"""The lookups of this process."""

@@ -1,4 +1,4 @@
-"""Whole requests of the gateway's own to a broker, and the broker's responses."""
+"""Frames and entities of the gateway's own requests to a broker, and of the broker's responses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ CORRELATION_BYTES: Final = 4
 MAX_CORRELATION_ID: Final = 2**31 - 1
 
 TOPIC_RESOURCE: Final = 2
-"""A topic (ConfigResource.Type)."""
+"""ConfigResource.Type of a topic."""
 
 _DESCRIBE_CONFIGS_AT_MOST: Final = 4
 _MAX_PORT: Final = 65_535
@@ -34,31 +34,32 @@ class ClusterAdmin(Protocol):
     """Sends requests to the cluster over connections of its own (gateway/cluster/admin.py)."""
 
     async def ask(self, request: Request, *, changes: bool = True) -> Any:
-        """The response entity. One that ``changes`` nothing is sent again where its broker is lost.
-        Raises an OSError when no broker answers."""
+        """Return the response entity. A request that ``changes`` nothing is sent again if its
+        broker is lost. Raises an OSError when no broker responds."""
         ...
 
 
 class CoordinatorAdmin(ClusterAdmin, Protocol):
-    """Asks one broker, too: each knows the groups and transactional ids that it coordinates."""
+    """Also sends requests to a specific broker, because each broker knows only the groups and
+    transactional ids that it coordinates."""
 
     async def ask_at(
         self, address: tuple[str, int], request: Request, *, within: float | None = None
     ) -> Any:
-        """The response entity of the broker at this address. Raises an OSError if there is none;
-        ``within`` so many seconds from when the question had its turn."""
+        """Return the response entity of the broker at this address. Raises an OSError without a
+        response, which must come ``within`` so many seconds after the request's turn."""
         ...
 
 
 def is_address(host: str, port: int) -> bool:
-    """Whether something can listen there. A broker without a listener of the name that is asked
-    for has an empty host and port -1 (Kafka's Node.noNode)."""
+    """Whether a server can listen there. A broker without the listener by which Metadata was
+    requested has an empty host and port -1 (Kafka's Node.noNode)."""
     return bool(host) and 0 < port <= _MAX_PORT
 
 
 def broker_addresses(metadata: Any) -> dict[int, tuple[str, int]]:
-    """The (host, port) of each broker in a MetadataResponse, by node id. An entry whose address
-    cannot be one is left out: nothing can be asked there."""
+    """The (host, port) of each broker in a MetadataResponse, by node id. An entry with an invalid
+    address is left out."""
     listed = ((int(one.node_id), str(one.host), int(one.port)) for one in metadata.brokers)
     return {node_id: (host, port) for node_id, host, port in listed if is_address(host, port)}
 
@@ -71,8 +72,8 @@ def describe_configs(
     synonyms: bool = False,
     documentation: bool = False,
 ) -> Request:
-    """A DescribeConfigs request for resources of one type, topics by default. ``keys`` None: all
-    of their configs."""
+    """A DescribeConfigs request for resources of a type, topics by default. ``keys`` None requests
+    all of their configs."""
     resources = [
         {"resource_type": resource_type, "resource_name": name, "configuration_keys": keys}
         for name in names
@@ -88,9 +89,9 @@ def describe_configs(
 def request_frame(
     name: str, version: int, correlation_id: int, entity: Any, client_id: str = CLIENT_ID
 ) -> bytes:
-    """A request, size and header before it; ``name`` is Kafka's, ``MetadataRequest``.
+    """The frame of a request: size, header, body; ``name`` is Kafka's, ``MetadataRequest``.
 
-    Header v1, or v2, which adds tagged fields (none here).
+    The header is v1, or v2, which adds tagged fields (empty here).
     """
     api_key = api_key_of(name)
     fixed = (api_key << 48 | version << 32 | correlation_id).to_bytes(8, "big")
@@ -100,7 +101,8 @@ def request_frame(
 
 
 def response_body(name: str, version: int, correlation_id: int, payload: bytes) -> bytes:
-    """The body of the response to request ``name``. Raises ProtocolError if it is another's."""
+    """The body of the response to request ``name``. Raises ProtocolError for the response to
+    another request."""
     if len(payload) < CORRELATION_BYTES:
         raise ProtocolError(f"it has {len(payload)} bytes")
     answered = int.from_bytes(payload[:CORRELATION_BYTES], "big", signed=True)
@@ -116,7 +118,7 @@ def response_entity(name: str, version: int, body: bytes) -> Any:
 
 
 def api_versions_request(version: int) -> Any:
-    """An ApiVersionsRequest that says what this gateway is."""
+    """An ApiVersionsRequest with the gateway's software name and version."""
     message = messages.message_class("ApiVersionsRequest", version)
     if version < 3:
         return messages.build(message)
@@ -127,7 +129,7 @@ def api_versions_request(version: int) -> Any:
 
 def _software_version() -> str:
     try:
-        # Kafka rejects any other character than letters, digits, "-" and "." (KIP-511).
+        # Kafka rejects characters other than letters, digits, "-" and "." (KIP-511).
         return importlib.metadata.version(CLIENT_ID).replace("+", "-")
     except importlib.metadata.PackageNotFoundError:  # run from a source tree
         return "unknown"

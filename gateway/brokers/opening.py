@@ -1,6 +1,6 @@
 """Opening a broker connection for a client: TCP, TLS, and the gateway's own login if it has one.
 
-What carries the client's requests afterwards takes the transport over when all of that is done.
+After that, the protocol that carries the client's requests takes the transport over.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from gateway.brokers.security import BrokerSecurity
 from protocol.errors import ProtocolError
 
 CONNECT_SECONDS: Final = 10.0
-"""For TCP and TLS, as clients give brokers (``socket.connection.setup.timeout.ms``)."""
+"""Seconds for TCP and TLS: the default of clients (``socket.connection.setup.timeout.ms``)."""
 
 LOGIN_SECONDS: Final = 30.0
-"""For the login, as clients give brokers (``request.timeout.ms``): one that is at its limit of
-connections answers late. A client that gives up earlier ends the opening."""
+"""Seconds for the login: the default of clients (``request.timeout.ms``), because a broker at its
+limit of connections responds late. A client that gives up earlier ends the opening."""
 
 MAX_ANSWER: Final = 64 * 1024
-"""Bytes: no answer of a login is longer."""
+"""Bytes of a response in a login: no such response is longer."""
 
 ApiVersions = Mapping[int, tuple[int, int]]
 """API key -> (lowest, highest) version."""
@@ -47,8 +47,8 @@ async def open_transport(
 ) -> float:
     """Connect, log in (unless the client does that itself), and let ``take_over()`` go on.
 
-    Its ``connection_made`` is called then. Returns how many seconds the session lasts; 0: as long
-    as the connection. ``api_versions`` are the broker's. Raises BrokerError, Unanswered among them.
+    Its ``connection_made`` is called then. Returns how many seconds the session lasts, 0: as long
+    as the connection. ``api_versions`` are the broker's. Raises BrokerError, also as Unanswered.
     """
     login = security.login() if log_in_first else None
     options = security.socket_options(host)
@@ -84,7 +84,7 @@ async def open_transport(
 
 
 class _LoggingIn(asyncio.Protocol):
-    """A connection while the gateway logs in: one question at a time."""
+    """A connection while the gateway logs in, with a request at a time."""
 
     def __init__(self) -> None:
         self._transport: asyncio.Transport | None = None
@@ -95,7 +95,8 @@ class _LoggingIn(asyncio.Protocol):
         self.answered = False
 
     async def ask(self, name: str, version: int, entity: Any) -> Any:
-        """The response entity to one request. Raises OSError, and LoginError for nonsense."""
+        """Return the response entity of a request. Raises OSError; LoginError for a malformed
+        response."""
         self.check_open()
         assert self._transport is not None
         self._correlation_id += 1
@@ -109,16 +110,16 @@ class _LoggingIn(asyncio.Protocol):
             raise LoginError(f"the answer to {name} makes no sense: {error}") from None
 
     def check_open(self) -> None:
-        """Raises OSError once the broker has ended the connection."""
+        """Raise OSError if the broker has ended the connection."""
         if self._lost is not None:
             raise self._lost
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Connected, with TLS if that is asked for."""
+        """Keep the transport; any TLS handshake is done."""
         self._transport = cast(asyncio.Transport, transport)
 
     def data_received(self, data: bytes) -> None:
-        """An answer, or pieces of it."""
+        """Receive a response, or pieces of it."""
         self.answered = True
         self._received += data
         received = self._received
@@ -135,7 +136,7 @@ class _LoggingIn(asyncio.Protocol):
                 waiting.set_result(received[SIZE_BYTES:])
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The broker, or the system, has ended the connection."""
+        """Fail: the broker or the system has ended the connection."""
         self._fail(exc or ConnectionResetError("the broker closed the connection in the login"))
 
     def _fail(self, error: Exception) -> None:

@@ -1,9 +1,10 @@
-"""Openings of connections to one broker, no faster than the broker accepts.
+"""Openings of connections to a broker, no faster than the broker accepts.
 
-A broker that is at a limit of its own (``max.connections``, ``max.connection.creation.rate``:
-KIP-402, KIP-612) leaves new connections in its backlog and answers none of them. To the broker they
-all come from one address, so a storm of one gateway's clients would stand there ahead of everyone.
-Instead openings wait here, in order: a client that gives up meanwhile has cost the broker nothing.
+A broker at a limit of its own (``max.connections``, ``max.connection.creation.rate``: KIP-402,
+KIP-612) leaves new connections in its backlog and responds to none of them. To the broker all of
+them come from the same address, so a storm of one gateway's clients would stand there ahead of all
+others. Instead openings wait here, in order: a client that gives up meanwhile has cost the broker
+nothing.
 """
 
 from __future__ import annotations
@@ -15,18 +16,19 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 LEAST: Final = 4
-"""Openings under way at once to a broker that is slow to answer them."""
+"""Openings under way at once to a broker that responds slowly."""
 
 MOST: Final = 32
-"""Openings under way at once to a broker that answers fast: enough for one that is far away."""
+"""Openings under way at once to a broker that responds fast: enough for a broker that is far
+away."""
 
 SLOW_SECONDS: Final = 1.0
-"""Seconds that an opening takes at a broker that cannot keep up. Also the seconds without the end
-of any opening after which one more begins, so that those which hang do not stop all others."""
+"""An opening that takes so many seconds shows that the broker cannot keep up. If no opening ends
+for so many seconds, another opening begins, so that openings that hang do not stop all others."""
 
 
 class OpeningTurns:
-    """The turns of openings to one broker. All of it belongs to one event loop."""
+    """The turns of openings to a broker. Used by a single event loop."""
 
     __slots__ = ("_at_once", "_moved", "_timer", "_under_way", "_waiting")
 
@@ -39,8 +41,8 @@ class OpeningTurns:
 
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
-        """The turn of one opening: it begins when others have made room, and ends when the broker
-        has answered or the opening is given up."""
+        """The turn of an opening: it begins when there is room, and ends when the broker has
+        responded or the opening is given up."""
         loop = asyncio.get_running_loop()
         if self._under_way >= self._at_once or self._waiting:
             await self._wait(loop)
@@ -61,14 +63,14 @@ class OpeningTurns:
         try:
             await mine
         except asyncio.CancelledError:
-            if not mine.cancelled():  # the turn came in the same moment: another one takes it
+            if not mine.cancelled():  # the turn came in the same moment: another opening takes it
                 self._under_way -= 1
                 self._go_on()
             raise
 
     def _ended(self, now: float, began: float) -> None:
-        """Note that an opening has ended, and let as many be under way as the broker answers within
-        a second."""
+        """Note that an opening has ended; let more be under way at once after less than a second,
+        else fewer."""
         self._moved = now
         self._under_way -= 1
         if now - began >= SLOW_SECONDS:
@@ -82,7 +84,7 @@ class OpeningTurns:
             self._begin_next()
 
     def _begin_next(self) -> None:
-        """Begin the opening that has waited longest, if there is one."""
+        """Begin the opening that has waited longest."""
         while self._waiting:
             first = self._waiting.popleft()
             if not first.cancelled():
@@ -91,7 +93,8 @@ class OpeningTurns:
                 return
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Begin one more opening if none has ended for a while; look again as long as any wait."""
+        """Begin another opening if no opening has ended for a while; look again while openings
+        wait."""
         self._timer = None
         if loop.time() >= self._moved + SLOW_SECONDS:
             self._moved = loop.time()

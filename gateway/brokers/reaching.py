@@ -1,7 +1,7 @@
-"""Brokers that cannot be connected to where they advertise themselves.
+"""Brokers that cannot be reached at their advertised addresses.
 
-A bootstrap server answers, and then every client is sent to addresses that only resolve, or are
-only routed, somewhere else: the commonest mistake with ``advertised.listeners``.
+The bootstrap server responds, and then every client is sent to addresses that resolve, or are
+routed, only somewhere else: the commonest mistake with ``advertised.listeners``.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _MOST: Final = 64
 async def unreachable(
     brokers: Mapping[int, tuple[str, int]], security: BrokerSecurity, timeout: float
 ) -> dict[int, str]:
-    """Why brokers cannot be connected to, by node id; of many brokers the first 64 are tried.
-    ``timeout`` is for each step, in seconds."""
+    """The reasons why brokers cannot be connected to, by node id; only the first 64 brokers are
+    tried. ``timeout`` is for each step, in seconds."""
     turns = asyncio.Semaphore(_AT_ONCE)
 
     async def why(host: str, port: int) -> str | None:

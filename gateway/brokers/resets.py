@@ -1,4 +1,4 @@
-"""Ending a connection so that the broker drops what it has not begun with."""
+"""Resets connections, so that the broker drops requests that it has not begun to handle."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ LINGER_NOT: Final = pack("ii", 1, 0)
 
 
 def reset(transport: asyncio.WriteTransport) -> None:
-    """Reset a connection to a broker, which would still do what stands before a FIN. A reset that
-    is lost is not repeated. One that closes already is aborted."""
+    """Reset a connection to a broker, because the broker would still handle requests that arrive
+    before a FIN. A lost reset is not repeated. A connection that is closing already is aborted."""
     if not transport.is_closing():
         socket = transport.get_extra_info("socket")
         socket.setsockopt(SOL_SOCKET, SO_LINGER, LINGER_NOT)

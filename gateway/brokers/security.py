@@ -1,8 +1,8 @@
-"""TLS and the gateway's own login on connections to the brokers of one cluster.
+"""TLS and the gateway's own login on connections to the brokers of a cluster.
 
-One object serves every way to a broker: clients' connections, the gateway's own questions, and
-the catalog. Files and secrets are read when a connection is made, so that they can be changed
-while the gateway runs.
+One object serves all connections to brokers: for clients, for the gateway's own requests, and for
+the catalog. Files and secrets are read when a connection is made, so that they can be changed while
+the gateway runs.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ KEY: Final = "clusters[0].security"
 """The configuration key of these settings; that of another cluster is ``Config.security_key``."""
 
 SESSION_USE: Final = 0.5
-"""The part of a session's time (KIP-368) after which it is renewed, or its connection left. The
-rest is for what is under way: a renewal comes behind all that was sent before it."""
+"""The part of a session's time (KIP-368) after which it is renewed, or its connection is no longer
+used. The rest is for requests under way: a broker handles a renewal after all requests before
+it."""
 
 _OR_FULL: Final = (
     "Or has it as many connections of this machine's address as max.connections.per.ip of the"
@@ -37,15 +38,15 @@ _HOSTNAME_MISMATCH: Final = frozenset({62, 64})  # X509_V_ERR_HOSTNAME_MISMATCH,
 class BrokerSecurity:
     """The settings of ``clusters[].security``, ready for use; by default neither TLS nor login.
 
-    The functions in ``on_unanswered`` are called with the address of a broker that has closed a
+    The functions in ``on_unanswered`` are called with the address of a broker that closes a
     connection of the gateway's own without a byte (``Unanswered``).
     """
 
     def __init__(
         self, settings: SecuritySettings | None = None, key: str = KEY, *, always_tls: bool = False
     ) -> None:
-        """``key`` is where ``settings`` stand in the configuration, for error texts; it has no
-        protocol to choose if there is ``always_tls``."""
+        """``key`` is the configuration's key of ``settings``, for error texts; with ``always_tls``
+        they have no protocol to choose."""
         self._protocol = "" if always_tls else f"{key}.protocol"
         self._settings = settings or SecurityValues()
         self.key = key
@@ -64,13 +65,14 @@ class BrokerSecurity:
         return self._settings.protocol.startswith("SASL_")
 
     def socket_options(self, host: str) -> Mapping[str, Any]:
-        """``ssl`` and ``server_hostname``, as asyncio wants them. Raises SecurityError."""
+        """asyncio's options ``ssl`` and ``server_hostname``, or nothing without TLS. Raises
+        SecurityError."""
         if not self.has_tls:
             return {}
         return {"ssl": self.context(), "server_hostname": host}
 
     def context(self) -> ssl.SSLContext:
-        """The TLS context; built again when one of its files changed. Raises SecurityError."""
+        """The TLS context; built again after a change of its files. Raises SecurityError."""
         stamp = tuple(map(_stamp_of, client_files(self._settings.tls)))
         if self._context is None or stamp != self._stamp:
             try:
@@ -82,7 +84,8 @@ class BrokerSecurity:
         return self._context
 
     def login(self) -> BrokerLogin | None:
-        """A login with the password of now, or None if none is asked for. Raises SecurityError."""
+        """A login with the password as it is now, or None without a configured login. Raises
+        SecurityError."""
         sasl = self._settings.sasl
         if not self.has_login or sasl is None:
             return None
@@ -94,7 +97,7 @@ class BrokerSecurity:
         return BrokerLogin(sasl.mechanism, sasl.username, password, key)
 
     def reason(self, error: Exception) -> str:
-        """Why a connection failed, and what to do; fits after ``host:port: ``."""
+        """Why a connection failed, and how to correct it; fits after ``host:port: ``."""
         if isinstance(error, ssl.SSLCertVerificationError):
             said = error.verify_message or error.reason or "no reason given"
             if error.verify_code in _HOSTNAME_MISMATCH:
@@ -118,7 +121,7 @@ class BrokerSecurity:
         return plain_reason(error)
 
     def note_unanswered(self, address: tuple[str, int]) -> None:
-        """A broker has closed a connection of the gateway's own without a byte."""
+        """Report that a broker has closed a connection of the gateway's own without a byte."""
         for callback in self.on_unanswered:
             callback(address)
 
@@ -128,7 +131,7 @@ class BrokerSecurity:
         return f"is {self.key}.protocol what it speaks there? {_OR_FULL}"
 
     def lost(self, error: Exception) -> str:
-        """Why a connection that was made has ended."""
+        """The reason why an open connection was lost."""
         return self.reason(error) if isinstance(error, ssl.SSLError) else plain_reason(error)
 
 
@@ -140,7 +143,7 @@ def plain_reason(error: Exception) -> str:
 
 
 def _stamp_of(path: Path) -> tuple[int, int, int] | None:
-    """A stamp that changes when the file does, or None if there is no such file."""
+    """A stamp that changes with the file, or None if there is no such file."""
     try:
         found = path.stat()
     except OSError:

@@ -1,8 +1,8 @@
-"""What an address speaks, when it is not what the gateway was told to speak there.
+"""Finds the security protocol of an address that does not speak the configured protocol.
 
-Kafka's listeners do not say so themselves: one with TLS closes a connection that begins without
-it, one without TLS closes a connection that begins with it, and one with SASL answers ApiVersions
-and then closes. Here each is tried, with neither a certificate nor a password.
+Kafka's listeners do not announce it: a listener with TLS closes a connection that begins without
+TLS, a listener without TLS closes a connection that begins with it, and a listener with SASL
+responds to ApiVersions and then closes. Here each is tried, without a certificate and a password.
 """
 
 from __future__ import annotations
@@ -24,20 +24,23 @@ from gateway.brokers.security import BrokerSecurity
 from gateway.error_codes import ILLEGAL_SASL_STATE
 from protocol import messages
 
-_TLS_ALERT: Final = "alert"  # as OpenSSL names what the other end of a TLS handshake has sent
+_TLS_ALERT: Final = "alert"  # OpenSSL's word for an error sent by the other end of a TLS handshake
 _METADATA_KEY: Final = 3
 
 NO_BROKER: Final = (
     "is no broker, and may be a controller: it does not answer Metadata; give the address of a"
     " broker's listener for clients"
 )
-"""The words for an address whose server is none."""
+"""The text for an address whose server is no broker."""
 
 
 class Spoken(NamedTuple):
-    """What a broker speaks at an address. ``mechanisms`` are those of SASL, none if it has no SASL,
-    or None if not known, because it wants a client's certificate first. ``is_broker``: it answers
-    Metadata, which KRaft's controllers do not."""
+    """The security protocol of a broker at an address.
+
+    ``mechanisms``: its SASL mechanisms, empty without SASL, or None if unknown: the broker requires
+    a client certificate first.
+    ``is_broker``: it responds to Metadata, which KRaft's controllers do not.
+    """
 
     has_tls: bool
     mechanisms: tuple[str, ...] | None
@@ -45,7 +48,8 @@ class Spoken(NamedTuple):
 
     @property
     def protocols(self) -> tuple[str, ...]:
-        """The security protocols (Kafka's names) that it may be; one, if all is known."""
+        """The security protocols (Kafka's names) that the listener may have; a single protocol once
+        ``mechanisms`` are known."""
         plain, sasl = ("SSL", "SASL_SSL") if self.has_tls else ("PLAINTEXT", "SASL_PLAINTEXT")
         if self.mechanisms is None:
             return plain, sasl
@@ -62,7 +66,7 @@ class Spoken(NamedTuple):
 
 
 class _Unverified(BrokerSecurity):
-    """TLS with whoever is there, because nothing is said but ApiVersions and SaslHandshake."""
+    """TLS without verification, because only ApiVersions and SaslHandshake are sent."""
 
     def socket_options(self, host: str) -> Mapping[str, Any]:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
@@ -72,8 +76,8 @@ class _Unverified(BrokerSecurity):
 
 
 async def spoken_at(host: str, port: int, timeout: float) -> Spoken | None:
-    """What is spoken there, or None if nothing of Kafka's. ``timeout`` is for each of several
-    steps, in seconds."""
+    """The protocol of an address, or None if it does not speak Kafka's. ``timeout`` is for each of
+    several steps, in seconds."""
     for has_tls, security in ((False, BrokerSecurity()), (True, _Unverified())):
         try:
             connection = await BrokerConnection.connect(
@@ -114,10 +118,10 @@ async def _spoken(connection: BrokerConnection, has_tls: bool) -> Spoken:
 async def mismatch(
     host: str, port: int, protocol: str, error: BrokerError, timeout: float
 ) -> Spoken | None:
-    """What is spoken there, if ``error`` may come from speaking ``protocol`` (Kafka's name), and
-    it is another one; else None."""
+    """The protocol of an address, if it is not ``protocol`` (Kafka's name) and that may explain
+    ``error``; else None."""
     text = str(error)
-    # One that speaks no TLS may wait for the rest of what it takes for a long request.
+    # A listener without TLS takes a TLS handshake for a long request, and may wait for the rest.
     is_silent = text.startswith("no connection") and protocol not in ("SSL", "SASL_SSL")
     if is_silent or isinstance(error, LoginError) or "certificate is" in text:
         return None

@@ -1,4 +1,4 @@
-"""Trying several addresses, each beside those before it that take long."""
+"""Tries several addresses, and does not wait for slow addresses before it tries the next."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _Candidate = TypeVar("_Candidate")
 _Result = TypeVar("_Result")
 
 MOST_SECONDS: Final = 1.0
-"""Seconds that one address has to itself: a broker takes less for TLS and a login."""
+"""Seconds before the next address is tried: a broker takes less for TLS and a login."""
 
 
 async def first_of(
@@ -21,12 +21,12 @@ async def first_of(
     failed: Callable[[_Candidate, Exception], None],
     discard: Callable[[_Result], None],
 ) -> _Result | None:
-    """The result of the attempt that succeeds first; None: all have failed.
+    """The result of the attempt that succeeds first, or None if all have failed.
 
-    Attempts are begun in their order: the next one when one fails, or has taken its share of
-    ``timeout``, the seconds of one attempt. So addresses that are silent take twice that together,
+    Attempts begin in order: the next begins when an attempt fails, or has taken its share of
+    ``timeout``, the seconds of one attempt. So silent addresses together take twice ``timeout``,
     however many they are. ``failed`` is called for each attempt that raises an exception, and
-    ``discard`` for results that are too late; attempts still under way are cancelled.
+    ``discard`` for results that come too late; attempts still under way are cancelled.
     """
     share = min(MOST_SECONDS, timeout / max(len(candidates), 1))
     coming = iter(candidates)
@@ -46,7 +46,7 @@ async def first_of(
                 timeout=share if more else None,
                 return_when=asyncio.FIRST_COMPLETED,
             )
-            # In their order, should several be done at once.
+            # In order, as several may be done at once.
             for ended in [each for each in under_way if each in done]:
                 candidate = under_way.pop(ended)
                 if (error := ended.exception()) is None:

@@ -1,7 +1,7 @@
-"""Throttle times in brokers' responses (KIP-124, KIP-599): of whose request, and for how long.
+"""Throttle times in brokers' responses (KIP-124, KIP-599): whose request, and for how long.
 
-A broker that throttles a request answers it at once, says for how long, and reads nothing more of
-that connection meanwhile (KIP-219). The gateway's own connections serve several clients.
+A broker that throttles a request responds at once with the throttle time, and reads nothing more
+from that connection meanwhile (KIP-219). The gateway's own connections serve several clients.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _MILLISECOND: Final = timedelta(milliseconds=1)
 
 
 class OneClientsAdmin:
-    """A :class:`CoordinatorAdmin` for one request of one client, which is to know ``throttle_ms``:
-    the longest throttle time of what was asked for it."""
+    """A :class:`CoordinatorAdmin` for one client request; ``throttle_ms``, for its response, is the
+    longest throttle time of the requests sent for it."""
 
     def __init__(self, admin: CoordinatorAdmin) -> None:
         self.throttle_ms = 0
         self._admin = admin
 
     async def ask(self, request: Request, *, changes: bool = True) -> Any:
-        """The response entity. Raises an OSError when no broker answers."""
+        """Return the response entity. Raises an OSError when no broker responds."""
         response = await self._admin.ask(request, changes=changes)
         throttled = getattr(response, _FIELD, _NO_TIME) // _MILLISECOND
         self.throttle_ms = max(self.throttle_ms, throttled)
@@ -40,20 +40,21 @@ class OneClientsAdmin:
     async def ask_at(
         self, address: tuple[str, int], request: Request, *, within: float | None = None
     ) -> Any:
-        """The response entity of one broker, which others may wait for as well: its throttle time
-        is nobody's. Raises an OSError if there is none."""
+        """Return the response entity of a broker. Its throttle time is not counted, because other
+        clients may share the response. Raises an OSError without a response."""
         return await self._admin.ask_at(address, request, within=within)
 
 
 def throttle_ms(api_key: int, version: int, body: bytes) -> int:
-    """The throttle time in a response body; 0 where such responses do not begin with one."""
+    """The throttle time in a response body, 0 where such responses do not begin with a throttle
+    time."""
     if not _begins_with_it(api_key, version):
         return 0
     return max(int.from_bytes(body[:_BYTES], "big", signed=True), 0)
 
 
 def with_throttle_ms(api_key: int, version: int, body: bytes, ms: int) -> bytes:
-    """A response body with this throttle time, if such responses begin with one."""
+    """A response body with this throttle time, if such responses begin with a throttle time."""
     if not ms or not _begins_with_it(api_key, version):
         return body
     return ms.to_bytes(_BYTES, "big") + body[_BYTES:]

@@ -1,1 +1,1 @@
-"""The live page on the HTTP port: what it shows, who may see it, and how it is served."""
+"""The live page on the HTTP port: its state, its authentication, and its HTTP routes."""

@@ -1,7 +1,7 @@
-"""Who may see the page: by HTTP Basic (RFC 7617), or a bearer token (RFC 6750).
+"""Authentication of the page by HTTP Basic (RFC 7617), or a bearer token (RFC 6750).
 
-Where no authentication is configured the page is on loopback alone, and :func:`is_own_host`
-decides, as it does for all that needs no login.
+If no authentication is configured, the page is on loopback alone, and :func:`is_own_host` decides,
+as it does for all paths that need no login.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from gateway.page.passwords import NOBODY, PasswordHash, PasswordsError, read_pa
 log = logging.getLogger(__name__)
 
 MAX_WAITING: Final = 8
-"""Logins whose password is being hashed, or waits for it: one after the other."""
+"""Logins whose password is being hashed, or waits for its turn: one is hashed at a time."""
 
 MAX_KNOWN: Final = 64
-"""Logins that are remembered, so that only the first request of each costs a hash."""
+"""Logins that are remembered, so that only the first request of a login costs a hash."""
 
 _MAX_HEADER: Final = 2_000
 
 
 class Verdict(Enum):
-    """What becomes of a request for the page."""
+    """The decision on a request for the page."""
 
     ALLOWED = "allowed"
     UNAUTHENTICATED = "unauthenticated"
@@ -44,8 +44,8 @@ class Verdict(Enum):
 
 
 class PageAuth:
-    """Decides on requests by their headers ``Authorization`` and ``Host``. Files are read again
-    when they have changed."""
+    """Decides on requests by their headers ``Authorization`` and ``Host``. Files are read again if
+    they have changed."""
 
     def __init__(self, settings: MetricsSettings) -> None:
         self._settings = settings.auth
@@ -64,7 +64,8 @@ class PageAuth:
 
     @property
     def challenge(self) -> str:
-        """The value of WWW-Authenticate: Basic, which browsers ask people for, if it is taken."""
+        """The value of WWW-Authenticate: Basic if passwords are configured, because browsers prompt
+        for it."""
         assert self._settings is not None
         if self._settings.passwords is None:
             return 'Bearer realm="kafka-gateway"'
@@ -94,7 +95,7 @@ class PageAuth:
         except SecretError as error:
             log.error("metrics.auth.token: %s", error)
             return False
-        # Digests have one length, so that not even that of the token takes its own time.
+        # Digests have the same length, so that the time does not show even the token's length.
         return hmac.compare_digest(self._digest(given), self._digest(token))
 
     async def _password_verdict(self, given: str) -> Verdict:
@@ -129,7 +130,7 @@ class PageAuth:
             self._waiting -= 1
 
     def _read(self, path: Path) -> bool:
-        """Read the file if it is another one than before; whether there are users."""
+        """Read the file if it has changed; returns whether it has users."""
         try:
             status = path.stat()
             now = (status.st_mtime_ns, status.st_size, status.st_ino)
@@ -144,18 +145,17 @@ class PageAuth:
         return bool(self._users)
 
     def _digest(self, text: str) -> bytes:
-        # A header's bytes that are not UTF-8 come as lone surrogates.
+        # Bytes of a header that are not UTF-8 are lone surrogates.
         data = text.encode("utf-8", "surrogatepass")
         return hmac.digest(self._key, data, hashlib.sha256)
 
 
 def is_own_host(bound: str, host: str) -> bool:
-    """Whether a request with this Host header may be answered without a login at a port that is
-    bound there.
+    """Whether a request with this Host header needs no login at a port bound to ``bound``.
 
-    On loopback the Host has to be loopback, or the name bound: else any web page could read the
-    port by a name of its own that resolves to 127.0.0.1. A request without the header is no
-    browser's. Ports on other addresses have names that only their clients know.
+    On loopback the Host has to be loopback, or the name bound, because any web page could otherwise
+    read the port by a name of its own that resolves to 127.0.0.1. A request without the header does
+    not come from a browser. Ports on other addresses have names that only their clients know.
     """
     name = host_name(host)
     if not name or not is_loopback(bound):

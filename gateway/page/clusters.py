@@ -1,4 +1,4 @@
-"""What a worker tells of its clusters: their catalogs, namespaces and gateways, bounded."""
+"""A worker's report on its clusters: their catalogs, namespaces and gateways, limited in number."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ MAX_GATEWAYS: Final = 50
 
 @dataclass(slots=True)
 class DescribedCluster:
-    """One cluster that a worker serves. ``mount`` is its path in the tree, or None if there is
-    none. ``down`` gives the ids of the other gateways that accept no connection."""
+    """A cluster that a worker serves. ``mount`` is its path in the tree, or None without a tree.
+    ``down`` returns the ids of the other gateways that accept no connection."""
 
     name: str
     mount: str | None
@@ -34,7 +34,7 @@ class DescribedCluster:
     _found: Item = field(default_factory=dict)
 
     def item(self) -> Item:
-        """How it is now."""
+        """The present state of the cluster and its catalog."""
         catalog = self.catalog
         snapshot = catalog.snapshot
         if snapshot is not self._read:

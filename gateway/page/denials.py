@@ -1,4 +1,4 @@
-"""The latest denials and failed logins of a worker, kept for whoever opens the page because of
+"""The latest denials and failed logins of a worker, kept for operators who open the page because of
 them."""
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from gateway.traffic.rows import host_of
 from protocol.schema import api_name, error_name
 
 KEPT: Final = 20
-"""Different denials that are kept: clients repeat theirs, which are counted."""
+"""Different denials that are kept; denials that clients repeat are counted."""
 
 _IN_A_SECOND: Final = 200
-"""Denials of one report that are looked at, the last ones: a flood must not cost more."""
+"""The last denials of a report that are looked at: a flood must not cost more."""
 
 
 @dataclass(slots=True)
 class _Kept:
-    """A denial, and how often and when (ms since 1970) it came last. ``events`` are the violations
-    of policies that it was made of, the latest :data:`KEPT`."""
+    """A denial, its count, and the time of the last (ms since 1970). ``events`` are the violations
+    of policies that caused it, the latest :data:`KEPT`."""
 
     what: Denial | PolicyEvent
     count: int = 0
@@ -35,20 +35,21 @@ class _Kept:
 
 
 class RecentDenials:
-    """Different denials by ACLs, rules and policies, with how often and when they last came.
+    """Different denials by ACLs, rules and policies, with their counts and last times.
 
-    A violation of a policy is reported twice, by the judge, who knows the rule, and as a denial,
-    which knows the client: it is kept once. Only what no client's request was denied for stands on
-    its own.
+    A violation of a policy is reported twice, by the judge, which knows the rule, and as a denial,
+    which knows the client; it is kept once. A violation has an entry of its own only if no denial
+    of a client's request belongs to it.
     """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
-        """``clock`` gives seconds since 1970."""
+        """``clock`` returns seconds since 1970."""
         self._clock = clock
         self._kept: dict[Hashable, _Kept] = {}
 
     def add(self, denials: Sequence[Denial], policies: Sequence[PolicyEvent]) -> None:
-        """Add what one report has. A violation is reported no later than its denial."""
+        """Add the denials and violations of a report. A violation is reported no later than its
+        denial."""
         for event in policies[-_IN_A_SECOND:]:
             if event.outcome == "refused" and not self._is_told(event):
                 self._keep((event.principal, event.topic, event.rule, event.place), event)
@@ -57,18 +58,18 @@ class RecentDenials:
             client = source.principal, source.client_id, source.listener
             what = denial.api_key, denial.rule, denial.operation, denial.named or denial.resource
             events = self._taken(denial) if denial.rule == POLICIES else []
-            # What a policy says of a topic may be another thing each time.
+            # With the message: a policy may give another reason each time.
             message = denial.message if denial.rule == POLICIES else ""
             kept = self._keep((*client, *what, message, source.place), denial)
             new = [each for each in events if each not in kept.events]
             kept.events = [*kept.events, *new][-KEPT:]
 
     def _is_told(self, event: PolicyEvent) -> bool:
-        """Whether a denial has told of this violation before, so that its next one will, too."""
+        """Whether a denial has had this violation before, so that its next denial will, too."""
         return any(event in kept.events for kept in self._kept.values())
 
     def _taken(self, denial: Denial) -> list[PolicyEvent]:
-        """The violations that a denial is made of, which are no entries of their own any more."""
+        """The violations that caused a denial; their own entries are removed."""
         found = [
             (key, kept.what)
             for key, kept in self._kept.items()
@@ -90,7 +91,7 @@ class RecentDenials:
         return kept
 
     def items(self) -> list[Item]:
-        """All of them, the latest first."""
+        """Every kept denial, the latest first."""
         return [
             {"count": kept.count, "time": kept.last, **_item(kept.what, kept.events)}
             for kept in reversed(self._kept.values())
@@ -98,7 +99,7 @@ class RecentDenials:
 
 
 class RecentLogins:
-    """Different failed logins, with how often and when they last came."""
+    """Different failed logins, with their counts and last times."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         """``clock`` gives seconds since 1970."""
@@ -106,7 +107,8 @@ class RecentLogins:
         self._kept: dict[AuthenticationFailure, tuple[int, int]] = {}
 
     def add(self, failures: Iterable[AuthenticationFailure]) -> None:
-        """Add what one report has. The ports of a client differ each time, and do not count."""
+        """Add the failed logins of a report. A client's port, which differs each time, is
+        ignored."""
         for failure in failures:
             key = replace(failure, address=host_of(failure.address))
             count, _ = self._kept.pop(key, (0, 0))
@@ -132,7 +134,7 @@ class RecentLogins:
 
 def _item(what: Denial | PolicyEvent, events: Sequence[PolicyEvent]) -> Item:
     if isinstance(what, PolicyEvent):
-        # The topic has the namespace in front.
+        # The topic's name begins with its namespace.
         named = f"TOPIC {cut(what.topic)}"
         return {**_common(what.principal, what.place, what), "named": named, **_set_by([what])}
     source = what.source
@@ -163,7 +165,7 @@ def _common(principal: str, place: Place, what: Denial | PolicyEvent) -> Item:
 
 
 def _set_by(events: Sequence[PolicyEvent]) -> Item:
-    """The rules that were violated, and where in the configuration they are set."""
+    """The violated rules, and the configuration keys that set them."""
     if not events:
         return {}
     rules = dict.fromkeys(each.rule for each in events)

@@ -1,8 +1,8 @@
-"""The page's event streams: first what has been, then one state a second, made once for all
-who look, and only while any do.
+"""The page's event streams: first the history, then a state each second, made once for all streams,
+and only while any are open.
 
-A reader gets the newest state, never one that is late: what it missed meanwhile is gone. One that
-does not take a state for :data:`SLOW_SECONDS` is dropped.
+A reader gets the newest state, never a late state: states that it missed meanwhile are gone. If it
+does not read a state for :data:`SLOW_SECONDS`, it is dropped.
 """
 
 from __future__ import annotations
@@ -22,13 +22,17 @@ EVERY_SECONDS: Final = 1.0
 SLOW_SECONDS: Final = 10.0
 
 RETRY: Final = b"retry: 1000\n\n"
-"""How long browsers wait before they connect again, in ms."""
+"""Tells browsers how many ms to wait before they connect again."""
 
 
 class Feed:
-    """States for streams. ``begin`` is called when the first one opens, ``ask`` before each state,
-    and ``state`` makes it, in slices: with what 16 workers tell it takes 0.2 s. ``history`` is what
-    each stream begins with."""
+    """States for streams.
+
+    ``begin``: called when the first stream opens.
+    ``ask``: called before each state.
+    ``state``: makes a state, in slices, because the reports of 16 workers take 0.2 s.
+    ``history``: makes the first event of each stream.
+    """
 
     def __init__(
         self,
@@ -56,7 +60,7 @@ class Feed:
         self._ticking: asyncio.Task[None] | None = None
         self._closed = False
         self.open = 0
-        """Streams that are open."""
+        """The number of open streams."""
 
     @property
     def full(self) -> bool:
@@ -64,9 +68,9 @@ class Feed:
         return self.open >= self._most
 
     async def serve(self, write: Callable[[bytes], Awaitable[None]]) -> None:
-        """Write states to one stream until it is closed, or too slow, or the feed is.
+        """Write states to a stream until it is closed or too slow, or the feed is closed.
 
-        Raises what ``write`` raises, and TimeoutError for a reader that is too slow.
+        Raises the exceptions of ``write``, and TimeoutError if the reader is too slow.
         """
         self.open += 1
         try:
@@ -89,7 +93,7 @@ class Feed:
                 self._stop()
 
     async def close(self) -> None:
-        """End all streams; there will be no more."""
+        """End all streams, for good."""
         self._closed = True
         self._stop()
         async with self._made:
@@ -108,7 +112,7 @@ class Feed:
     async def _tick(self) -> None:
         while True:
             self._ask()
-            # The first answers are there at once, so that nobody looks at an empty page.
+            # The first state is made early, so that operators do not see an empty page.
             await asyncio.sleep(self._every if self._number else min(self._every, 0.2))
             try:
                 event = encode_event(await sliced(self._turns, self._state))

@@ -1,7 +1,7 @@
-"""The page's files, read when they are asked for first: a gateway that nobody looks at holds none.
+"""The page's files, read on their first request, so that a gateway without readers holds no files.
 
-ECharts is the one of ``spark/assets``, which the same distribution installs. If it is missing the
-page has tables and no curves, and says so.
+ECharts is in ``spark/assets``, which the same distribution installs. If it is missing, the page has
+tables and no curves, and says so.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _OWN: Final = (
     "icon.svg",
 )
 NAMES: Final = frozenset({*_OWN, ECHARTS})
-"""All that is served. Nothing else is, whatever lies in the folder."""
+"""The only files that are served, even if the folder has others."""
 
 _TYPES: Final = {
     ".html": "text/html",
@@ -45,7 +45,7 @@ _CHARTS: Final = f'<script src="page/{ECHARTS}" defer></script>'.encode()
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """One file: its bytes, the same compressed, its media type and its entity tag."""
+    """A file: its bytes, the same compressed, its media type and its entity tag."""
 
     body: bytes
     compressed: bytes
@@ -54,7 +54,7 @@ class Asset:
 
 
 class Assets:
-    """The files by name, kept once they were read."""
+    """The files by name, kept after the first read."""
 
     def __init__(self) -> None:
         self._read: dict[str, Asset] = {}

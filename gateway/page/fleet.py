@@ -1,5 +1,5 @@
-"""What the other gateways of a fleet do: while somebody looks at the page, the supervisor requests
-``/summary`` of each at ``metrics.fleet_url``, a few figures that it has at hand."""
+"""Figures of the other gateways of a fleet: while the page is open, the supervisor requests
+``/summary`` of each at ``metrics.fleet_url``, a few figures that each has at hand."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MAX_GATEWAYS: Final = 50
 _MAX_BYTES: Final = 16_384
 _MAX_REASON: Final = 100
 _MOST: Final = 2**53
-"""The largest count that a browser tells from the next one."""
+"""The largest count that a browser can tell from the next integer."""
 
 _COUNTS: Final = ("requests", "bytes_in", "bytes_out", "errors", "denials")
 
@@ -38,8 +38,8 @@ def page_of(fleet_url: str, gateway_id: str) -> str:
 
 
 class FleetFigures:
-    """The figures of other gateways, by id, as they answered last. ``now`` is a monotonic clock in
-    seconds."""
+    """The figures of other gateways, by id, from their last responses. ``now`` is a monotonic clock
+    in seconds."""
 
     def __init__(
         self, fleet_url: str, own_id: str, now: Callable[[], float] = time.monotonic
@@ -52,7 +52,7 @@ class FleetFigures:
         self._found: dict[str, Item] = {}
 
     def look(self, gateway_ids: Iterable[str]) -> None:
-        """Request the figures again, unless it was done a moment ago."""
+        """Request the figures again, unless they were requested a moment ago."""
         running = self._asking is not None and not self._asking.done()
         if running or self._now() - self._asked < EVERY_SECONDS:
             return
@@ -62,14 +62,14 @@ class FleetFigures:
             self._asking = asyncio.create_task(self._ask(others), name="figures of the fleet")
 
     def begin(self) -> None:
-        """Forget all: somebody looks again after a while."""
+        """Forget all figures; the page is opened again after a while."""
         if self._asking is not None:
             self._asking.cancel()
         self._asked = float("-inf")
         self._found = {}
 
     def items(self) -> Mapping[str, Item]:
-        """Figures by gateway id; without ``second`` of those that did not answer."""
+        """Figures by gateway id; without ``second`` if the gateway did not respond."""
         return self._found
 
     async def _ask(self, gateway_ids: list[str]) -> None:
@@ -84,14 +84,14 @@ class FleetFigures:
             async with session.get(url, allow_redirects=False) as response:
                 content = await response.content.read(_MAX_BYTES)
                 return checked(json.loads(content), gateway_id)
-        # JSON that is nested too deep is a RecursionError.
+        # JSON that is nested too deep raises RecursionError.
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError, RecursionError) as error:
             return {"problem": _reason(error)}
 
 
 def checked(answer: object, gateway_id: str) -> Item:
-    """The figures of an answer, of numbers alone. Raises ValueError if it is none, and where
-    another gateway answers at the address."""
+    """The figures of a response, of numbers alone. Raises ValueError if it is malformed, or if
+    another gateway responds at the address."""
     match answer:
         case {
             "id": str(said),

@@ -1,8 +1,8 @@
-"""The last quarter of an hour, which the supervisor keeps whether or not somebody looks: whoever
-opens the page in an incident sees how it began.
+"""The last quarter of an hour, kept even if no page is open, so that an operator who opens the page
+in an incident sees how it began.
 
 It is made of the counts that workers report for the metrics anyway, so it costs workers nothing,
-and the supervisor a few additions a second and at most 2 MiB: points and slices are bounded.
+and the supervisor a few additions a second and at most 2 MiB: points and slices are limited.
 """
 
 from __future__ import annotations
@@ -18,29 +18,30 @@ from gateway.page.quantiles import quantiles
 
 HISTORY_SECONDS: Final = 900
 SLICE_SECONDS: Final = 10
-"""Errors are kept by slices of so many seconds."""
+"""Errors are summed up in slices of so many seconds."""
 
 RECENT_SECONDS: Final = 60
-"""Of the errors these are shown apart."""
+"""Errors of the last so many seconds are shown apart."""
 
 MAX_ERRORS: Final = 50
-"""Errors of a slice that are told apart; the others are summed up by API and code."""
+"""Different errors of a slice; further errors are summed up by API and code."""
 
 PRODUCE: Final = 0
 WAITING_APIS: Final = frozenset({1, 11, 14})
-"""Fetch, JoinGroup and SyncGroup, whose time at the broker is mostly one that clients wish for:
+"""Fetch, JoinGroup and SyncGroup, whose time at the broker is mostly a wait that clients intend:
 for records, or for other members."""
 
 _LATE_SECONDS: Final = 3.0
-"""A worker that has not reported for so long is not waited for."""
+"""A point is made after so many seconds even if a worker has not reported."""
 
 _METRIC_STEPS: Final = 1
 """Buckets of the metrics' histograms for each power of two."""
 
 
 class Point(NamedTuple):
-    """One second of all workers: ``time`` in ms since 1970, counts per second, and the median and
-    99th percentile of the microseconds in the gateway and at brokers (None: no request)."""
+    """A second of all workers: ``time`` in ms since 1970, counts per second, and the median and
+    99th percentile of the microseconds in the gateway and at brokers (None if there was no
+    request)."""
 
     time: int
     requests: float
@@ -59,7 +60,7 @@ COUNTS: Final = Point._fields[1:8]
 
 class ErrorKey(NamedTuple):
     """An error code in responses of an API. ``namespace`` is absolute in a tree, or None if no
-    topic is named. ``cluster`` is empty without a tree. What is beyond a bound is ``(other)``."""
+    topic is named. ``cluster`` is empty without a tree. Keys beyond a limit are ``(other)``."""
 
     cluster: str
     namespace: str | None
@@ -69,7 +70,7 @@ class ErrorKey(NamedTuple):
 
 @dataclass(slots=True)
 class _Counted:
-    """What one worker has counted since the last point, in ``seconds``; 0: it has not reported."""
+    """A worker's counts since the last point, in ``seconds``; 0 if it has not reported."""
 
     seconds: float = 0.0
     sums: dict[str, int] = field(default_factory=dict)
@@ -95,7 +96,7 @@ class _Counted:
 
 class History:
     """Points of a second and errors of the last :data:`HISTORY_SECONDS`. ``now`` is a monotonic
-    clock in seconds, ``wall`` gives ms since 1970."""
+    clock in seconds, ``wall`` returns ms since 1970."""
 
     def __init__(self, now: Callable[[], float], wall: Callable[[], int]) -> None:
         self._now = now
@@ -113,7 +114,7 @@ class History:
         return self._points[-1] if self._points else None
 
     def count(self, worker_id: int, rows: Iterable[Row]) -> None:
-        """Add what a worker has counted for the metrics since its last report."""
+        """Add a worker's counts for the metrics since its last report."""
         counted = self._open.setdefault(worker_id, _Counted())
         for family, labels, count in rows:
             counted.add(family, labels, count)
@@ -121,8 +122,8 @@ class History:
                 self._count_error(labels, count)
 
     def reported(self, worker_id: int, made_at: float) -> None:
-        """A report of a worker is whole; ``made_at`` is in seconds of a monotonic clock. A point is
-        made once all have reported."""
+        """A report of a worker is complete; ``made_at`` is in seconds of a monotonic clock. A point
+        is made once all workers have reported."""
         before = self._made_at.get(worker_id, made_at - 1.0)
         self._made_at[worker_id] = made_at
         self._open.setdefault(worker_id, _Counted()).seconds += max(made_at - before, 0.001)
@@ -131,17 +132,18 @@ class History:
             self._close()
 
     def ended(self, worker_id: int) -> None:
-        """A worker has ended; what it counted since the last point is lost to the curves."""
+        """Forget a worker that has ended; its counts since the last point are lost to the
+        curves."""
         self._open.pop(worker_id, None)
         self._made_at.pop(worker_id, None)
 
     def to_json(self) -> Mapping[str, Any]:
-        """All points, oldest first, as the page reads them."""
+        """All points, oldest first, in the form that the page reads."""
         return {"fields": Point._fields, "points": list(self._points)}
 
     def errors(self) -> tuple[Mapping[ErrorKey, int], Mapping[ErrorKey, int], float]:
-        """Errors of the whole history, those of its last :data:`RECENT_SECONDS`, and for how many
-        seconds there has been a history."""
+        """Errors of the whole history, errors of its last :data:`RECENT_SECONDS`, and the length of
+        the history in seconds."""
         newest = int(self._now()) // SLICE_SECONDS
         all_of: dict[ErrorKey, int] = {}
         recent: dict[ErrorKey, int] = {}
@@ -192,7 +194,7 @@ def _add(sums: dict[int, int], buckets: list[int]) -> None:
 
 
 def _namespace_of(label: str) -> str | None:
-    """A namespace of its label in the metrics."""
+    """The namespace of a metric's label, or None if the label stands for no topic."""
     if label == NO_TOPIC:
         return None
     return "" if label == DEFAULT_NAMESPACE else label

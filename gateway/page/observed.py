@@ -1,6 +1,6 @@
-"""What a worker tells of one second while somebody looks at the page, and its form in JSON.
+"""A worker's observations of a second, sent while the page is open, and their form in JSON.
 
-Everything is bounded, and cut: names come from clients.
+All of it is limited in number and length, because names come from clients.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
 MAX_TEXT: Final = 300
-"""Characters that are kept of a text of a client; a topic's name has 249 at most."""
+"""Characters that are kept of a client's text; a topic's name has 249 at most."""
 
 Buckets: TypeAlias = Mapping[int, int]
 """A latency histogram: counts by the numbers of ``gateway.flows.LATENCY_BUCKETS``."""
 
 Item: TypeAlias = Mapping[str, Any]
-"""Facts of one thing by name, as the page gets them."""
+"""A JSON object for the page: its fields by name."""
 
 
 class TrafficKey(NamedTuple):
-    """One client with one topic. ``namespace`` is absolute in a tree, or None if no topic is named.
-    ``topic`` is its name in there. What is beyond a bound is ``(other)``."""
+    """A client and a topic. ``namespace`` is absolute in a tree, or None if no topic is named.
+    ``topic`` is the name within the namespace. Keys beyond a limit are ``(other)``."""
 
     cluster: str
     namespace: str | None
@@ -49,7 +49,7 @@ class Traffic(NamedTuple):
 
 
 class Latency(NamedTuple):
-    """The histograms of one API: time in the gateway, and at brokers."""
+    """The histograms of an API: time in the gateway, and at brokers."""
 
     gateway: Buckets
     broker: Buckets
@@ -57,11 +57,11 @@ class Latency(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What one worker did in ``seconds``.
+    """A worker's observations of ``seconds``.
 
-    ``latency`` is by API key, ``form`` is ``compiled`` or ``pure``. ``denials`` are the latest
-    ones, older ones too, newest first, ``logins`` those that failed; ``clusters`` are only told by
-    the worker that is asked.
+    ``latency`` is by API key; ``form`` is ``compiled`` or ``pure``. ``denials`` and ``logins``
+    (failed) are the latest, also older than ``seconds``, newest first. ``clusters`` is None unless
+    the supervisor requested clusters of this worker.
     """
 
     seconds: float
@@ -73,7 +73,7 @@ class Observed:
     form: str = ""
 
     def halved(self) -> Observed:
-        """The same with half of the rows, where names are so long that they take too much room."""
+        """The same with half of the rows, for names so long that the message is too long."""
         if not (self.traffic or self.denials or self.logins):
             return Observed(self.seconds, form=self.form)
         return replace(
@@ -84,7 +84,7 @@ class Observed:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """As plain lists and mappings."""
+        """The observations as plain lists and mappings."""
         content: dict[str, Any] = {
             "seconds": self.seconds,
             "form": self.form,
@@ -101,7 +101,7 @@ class Observed:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Observed:
-        """The reverse of :meth:`to_json`. Raises ValueError for anything else."""
+        """The observations of :meth:`to_json`. Raises ValueError for anything else."""
         width = len(TrafficKey._fields)
         try:
             return cls(

@@ -1,4 +1,4 @@
-"""The file of the page's passwords: a line for each user, with a hash by scrypt (RFC 7914).
+"""The file of the page's passwords: a line per user, with a hash by scrypt (RFC 7914).
 
 ``kafka-gateway page-password`` makes the lines, ``USER:scrypt:N:R:P:SALT:HASH`` with salt and hash
 in Base64. Lines that are empty or begin with ``#`` are left out.
@@ -20,7 +20,7 @@ from gateway.files import UnreadableFile, read_text
 METHOD: Final = "scrypt"
 
 _COST: Final = (2**15, 8, 3)
-"""N, r and p: OWASP's recommendation for 32 MiB, a quarter of a second for each attempt."""
+"""N, r and p: OWASP's recommendation for 32 MiB; an attempt takes a quarter of a second."""
 
 _MOST_MEMORY: Final = 256 * 2**20
 _SALT_BYTES: Final = 16
@@ -51,8 +51,8 @@ class PasswordHash:
         return cls(*_COST, salt, _scrypt(password, salt, _COST, _HASH_BYTES))
 
     def matches(self, password: str) -> bool:
-        """Whether this is the password's hash. Takes the same time whatever the password is, and
-        some 0.3 s, without the interpreter's lock: call it in a thread."""
+        """Whether this is the password's hash. Takes some 0.3 s for any password, without the
+        interpreter's lock: call it in a thread."""
         parameters = self.n, self.r, self.p
         found = _scrypt(password, self.salt, parameters, len(self.digest))
         return hmac.compare_digest(found, self.digest)
@@ -63,11 +63,11 @@ class PasswordHash:
 
 
 NOBODY: Final = PasswordHash(*_COST, bytes(_SALT_BYTES), bytes(_HASH_BYTES))
-"""What the password of an unknown user is compared with, so that it takes as long."""
+"""The hash with which the password of an unknown user is compared, so that it takes as long."""
 
 
 def check_user(user: str) -> None:
-    """Raise ValueError, with a sentence, for what cannot be a user's name in the file."""
+    """Raise ValueError, with a sentence, if ``user`` cannot be a user's name in the file."""
     if not user or len(user) > _MAX_USER or not user.isprintable() or ":" in user or user[0] == "#":
         raise ValueError(
             f"'{user[:_MAX_USER]}' is no user name; use 1 to {_MAX_USER} characters without ':',"
@@ -76,13 +76,13 @@ def check_user(user: str) -> None:
 
 
 def password_line(user: str, password: str) -> str:
-    """The line of the file for a user. Raises ValueError for a name that cannot stand there."""
+    """The line of the file for a user. Raises ValueError for an invalid name."""
     check_user(user)
     return f"{user}:{PasswordHash.of(password)}"
 
 
 def read_passwords(path: Path) -> dict[str, PasswordHash]:
-    """The users of a file. Raises PasswordsError with the line that is wrong."""
+    """The users of a file. Raises PasswordsError, which names the malformed line."""
     try:
         lines = read_text(path, _MAX_FILE_BYTES).splitlines()
     except UnreadableFile as error:

@@ -7,9 +7,9 @@ from gateway.page.observed import Buckets
 
 
 def quantile(buckets: Buckets, share: float, steps: int = LATENCY_STEPS) -> float | None:
-    """The microseconds that ``share`` of the requests did not exceed, as far as the histogram
-    tells: within its bucket values are taken to be spread evenly, on its scale. ``steps`` are its
-    buckets for each power of two. None: it is empty.
+    """An estimate of the microseconds that ``share`` of the requests did not exceed; None for an
+    empty histogram. Values are taken to be spread evenly within a bucket, on its scale. ``steps``
+    are the buckets per power of two.
 
     >>> quantile({41: 1}, 1.0) == 2 ** (41 / 4)
     True

@@ -1,10 +1,10 @@
-"""The commands that would allow what was denied, for an operator to copy and decide on.
+"""The commands that would allow a denied operation, for an operator to copy and decide on.
 
-A command is the narrowest that allows what was requested: of the principal, the operation and
-the resource, and no more, as Kafka reads patterns. There is none, and a sentence tells why, if an
-ACL denies more than that, and if a name reads as a pattern or cannot be written. What is allowed on
-a namespace is allowed on everything in it: the note of such a command tells so. Where no ACL denied
-there is none, and the denial's own sentence tells what to do.
+A command is the narrowest that allows the request: of the principal, the operation and the
+resource, and no more, as Kafka reads patterns. There is no command, and a sentence says why, if an
+ACL denies more than that, or if a name reads as a pattern or cannot be written. An operation
+allowed on a namespace is allowed on everything in it, which the command's note says. If the denial
+is not by an ACL, there is no command, and the denial's own sentence says how to go on.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _DENY: Final = re.compile(r"DENY (\S+) for (.+?)(?: from (\S+))? on (\w+:\w+:.+)
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """Commands to run one after the other, and what they do, in a sentence."""
+    """Commands to run in order, and a sentence that says their effect."""
 
     commands: Sequence[str] = ()
     note: str = ""
@@ -44,7 +44,7 @@ _NONE: Final = Remedy()
 
 
 def remedy(denial: Item, config: Config) -> Remedy:
-    """What would allow a denied item; without commands where no ACL was involved."""
+    """The remedy for a denied item; without commands if no ACL denied it."""
     if "source" in denial:
         note = f"Set by {denial['source']} in the configuration, which is read again on SIGHUP."
         return Remedy((), note)
@@ -64,7 +64,7 @@ def remedy(denial: Item, config: Config) -> Remedy:
     if why_not:
         return Remedy((), why_not)
     if elsewhere:
-        # What denied is on another resource than the right.
+        # Without ``because``, which is about another resource than the right.
         return _addition(tool, None, asked)
     because = str(denial["because"])
     denying = _DENY.fullmatch(because)
@@ -74,7 +74,8 @@ def remedy(denial: Item, config: Config) -> Remedy:
 
 
 class _Asked(NamedTuple):
-    """What was denied to whom: ``name`` is whole, with its namespace."""
+    """The denied operation, and its principal and resource; ``name`` is whole, with its
+    namespace."""
 
     principal: str
     operation: Operation
@@ -83,16 +84,16 @@ class _Asked(NamedTuple):
 
 
 def _unnameable(asked: _Asked, tool: _Tool) -> str:
-    """Why no command is about this principal and this name alone; empty: one can be."""
+    """Why no command can name this principal and this name alone, or empty if a command can."""
     principal, operation, kind, name = asked
     shown = tool.shown(kind, name)
     if shown is None:
         return f"No listener of this gateway names '{name}'; use one where names are whole."
     if shown == WILDCARD or name == WILDCARD:
-        # As a pattern it is everything, which nobody has asked for.
+        # As a pattern it would match everything, which no client has requested.
         return f"'{name}' reads as a pattern, for everything, in a command."
     if name.endswith(DELIMITER) and kind is ResourceType.TOPIC and operation in _RECORDS:
-        # A namespace has no records: what this would allow is what is in it.
+        # A namespace has no records: a command would allow the records of everything in it.
         return f"'{name}' is a namespace, and has no records; name a topic in it."
     if kind is not ResourceType.CLUSTER and not _is_kept(shown.removesuffix(DELIMITER)):
         return f"{name!r} begins or ends with white space, which a command does not keep."
@@ -106,7 +107,7 @@ def _unnameable(asked: _Asked, tool: _Tool) -> str:
 
 
 def _is_kept(word: str) -> bool:
-    """Whether the command reads a word as it is."""
+    """Whether the command reads a word unchanged."""
     return bool(word) and word == word.strip()
 
 
@@ -139,7 +140,7 @@ def _addition(tool: _Tool, gate: re.Match[str] | None, asked: _Asked) -> Remedy:
 
 
 def _removal(tool: _Tool, denying: re.Match[str], asked: _Asked) -> Remedy:
-    """The command that removes an ACL which denies what was requested and nothing else."""
+    """The command that removes an ACL if it denies this operation and nothing else."""
     operation, principal, host, about = denying.groups()
     pattern = pattern_of(about)
     is_one_thing = (
@@ -164,8 +165,8 @@ def _removal(tool: _Tool, denying: re.Match[str], asked: _Asked) -> Remedy:
 
 @dataclass(frozen=True, slots=True)
 class _Tool:
-    """How ``kafka-gateway acls`` is called for one cluster: at a listener without a home, if there
-    is one, as names are whole there."""
+    """How ``kafka-gateway acls`` is called for a cluster: if possible at a listener without a home,
+    because names are whole there."""
 
     server: Address
     home: str
@@ -187,7 +188,7 @@ class _Tool:
         return shlex.join([*start, *login, *words])
 
     def shown(self, kind: ResourceType, name: str) -> str | None:
-        """A whole name as it is written at the listener, or None if it cannot be."""
+        """A whole name in the listener's spelling, or None if the listener cannot name it."""
         if kind is ResourceType.CLUSTER or not self.home:
             return name
         inside = name.removeprefix(self.home + DELIMITER)
@@ -202,15 +203,15 @@ class _Tool:
         flag = _FLAGS[kind]
         if kind is ResourceType.TOPIC and shown.endswith(DELIMITER):
             flag, shown = "--namespace", shown.removesuffix(DELIMITER)
-        # A name may begin as a flag does.
+        # A name may begin with ``-``, like a flag.
         return [f"{flag}={shown}"] if shown.startswith("-") else [flag, shown]
 
 
 def _of_cluster(config: Config, denial: Item) -> Iterator[Listener]:
-    """Listeners whose relative names are the denial's, those without a home first."""
+    """Listeners whose names are of the denial's cluster, listeners without a home first."""
     mount = denial.get("mount")
     own = [one for one in config.listeners if mount is None or one.volume in (None, mount)]
-    # The client's own one first: it surely is where the principal is known.
+    # The client's own listener is preferred: the principal can certainly log in there.
     yield from sorted(own, key=lambda one: (bool(one.home), one.name != denial.get("listener")))
 
 

@@ -1,4 +1,4 @@
-"""The page over HTTP: ``/``, its files, and its event stream. All of it can only be read."""
+"""The page over HTTP: ``/``, its files, and its event stream, all of them read-only."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class _Page:
         self._assets = Assets()
 
     def guarded(self, handler: _Handler) -> _Handler:
-        """The handler, for those who may see the page."""
+        """The handler, for requests that :class:`PageAuth` allows."""
 
         async def guarded(request: web.Request) -> web.StreamResponse:
             headers = request.headers
@@ -106,13 +106,13 @@ class _Page:
         response = web.StreamResponse(
             headers={**HEADERS, "Cache-Control": "no-store", "Content-Type": "text/event-stream"}
         )
-        # Reverse proxies would collect a stream before they pass it on.
+        # Reverse proxies would otherwise buffer a stream before they forward it.
         response.headers["X-Accel-Buffering"] = "no"
         try:
             await response.prepare(request)
             await self._feed.serve(response.write)
         except TimeoutError:
-            # It does not read: what is written waits, and so would the end of the response.
+            # The client does not read, so that the end of the response would wait, too.
             if request.transport is not None:
                 request.transport.abort()
         except ConnectionError:
@@ -120,7 +120,7 @@ class _Page:
         return response
 
     async def _answer(self, request: web.Request, name: str) -> web.StreamResponse:
-        # Compressing a megabyte takes a while; /metrics is not to wait for it.
+        # In a thread: compressing a megabyte takes a while, and /metrics must not wait for it.
         asset: Asset = await asyncio.to_thread(self._assets.get, name)
         headers = {**HEADERS, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
         headers["ETag"] = f'"{asset.tag}"'

@@ -1,6 +1,6 @@
-"""The state of the page: one JSON object a second, small and whole.
+"""The state of the page: a JSON object each second, small and complete.
 
-Whoever connects has everything with the first one, and nothing has to be kept in step.
+A client that connects has everything with the first object, and nothing has to be kept in step.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ MAX_DENIALS: Final = 20
 _A_REQUEST: Final = 1_000
 
 _A_RECENT_ERROR: Final = 1e9
-"""What happened in the last minute comes before all else."""
+"""Errors of the last minute are ordered before all others."""
 
 
 class WorkerFacts(NamedTuple):
-    """A worker as the supervisor knows it. ``age`` is that of its last report, in seconds;
-    ``cpu`` the share of a processor that it takes. None: not known."""
+    """A worker as the supervisor knows it. ``age`` is the age of its last report, in seconds;
+    ``cpu`` is the share of a processor that it uses. None if not known."""
 
     worker_id: int
     state: str
@@ -48,10 +48,10 @@ class WorkerFacts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the supervisor knows of the gateway, besides the traffic of now.
+    """The supervisor's knowledge of the gateway, besides the present traffic.
 
-    ``errors`` are those of the last ``error_seconds``, ``recent_errors`` those of the last minute;
-    ``fleet`` are figures of gateways by id (:mod:`gateway.page.fleet`).
+    ``errors`` are of the last ``error_seconds``, ``recent_errors`` of the last minute; ``fleet``
+    has the figures of gateways by id (:mod:`gateway.page.fleet`).
     """
 
     version: str
@@ -68,7 +68,7 @@ class Facts:
 
 
 def build_state(config: Config, window: Window, facts: Facts) -> dict[str, Any]:
-    """The state, of JSON's types alone. It has pause points: ``window`` and ``facts`` are not to
+    """The state, of JSON's types alone. It has pause points, so ``window`` and ``facts`` must not
     change meanwhile."""
     traffic, clusters = window.traffic(), window.clusters()
     return {
@@ -123,7 +123,7 @@ def _second(window: Window) -> Item:
 
 
 def _sides(latency: Mapping[int, Latency]) -> tuple[Buckets, Buckets]:
-    """All APIs together: time in the gateway, and at brokers where nobody wishes to wait."""
+    """All APIs together: time in the gateway, and time at brokers except for ``WAITING_APIS``."""
     gateway: dict[int, int] = {}
     broker: dict[int, int] = {}
     for api, one in latency.items():
@@ -166,7 +166,7 @@ def _rows(
     shown: Callable[[TrafficKey], Item],
     most: int,
 ) -> Item:
-    """The busiest groups as rows, and how many more there are."""
+    """The busiest groups as rows, and the number of further groups."""
     sums: dict[tuple[object, ...], Rates] = {}
     first: dict[tuple[object, ...], TrafficKey] = {}
     for key, rates in paced(traffic.items()):
@@ -209,7 +209,7 @@ def _latency(latency: Mapping[int, Latency]) -> Item:
 
 
 def _errors(facts: Facts) -> Item:
-    """Those of the last minute first, each with how many there were in the whole history."""
+    """Errors, the last minute's first, each with its count in the whole history."""
     weights = {
         key: facts.recent_errors.get(key, 0) * _A_RECENT_ERROR + count
         for key, count in facts.errors.items()
@@ -247,8 +247,8 @@ def _denials(config: Config, window: Window) -> Item:
 
 
 def _fleet(config: Config, facts: Facts, clusters: Sequence[Item]) -> Item | None:
-    """Pages and figures of the gateways that share a catalog, by id; None: ``metrics.fleet_url`` is
-    not set."""
+    """Pages and figures of the gateways that share a catalog, by id, or None if
+    ``metrics.fleet_url`` is not set."""
     url = config.metrics.fleet_url
     if url is None:
         return None
@@ -259,8 +259,8 @@ def _fleet(config: Config, facts: Facts, clusters: Sequence[Item]) -> Item | Non
 def _tree(
     config: Config, traffic: Mapping[TrafficKey, Rates], clusters: Sequence[Item]
 ) -> Item | None:
-    """The mounts that this gateway knows from its file, with the traffic of its own clusters and
-    how they are; None: there is no tree."""
+    """The mounts in this gateway's file, with the traffic and state of its own clusters, or None
+    without a tree."""
     if config.clusters[0].mount is None:
         return None
     sums: dict[str, Rates] = {}
@@ -290,7 +290,7 @@ def _tree(
 
 
 def _state_of(cluster: Item | None) -> str:
-    """In a word how a cluster is."""
+    """The state of a cluster in a few words."""
     if cluster is None:
         return "not known"
     if not cluster["reachable"]:

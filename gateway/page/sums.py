@@ -1,6 +1,6 @@
-"""A worker's flows of one second, summed up for the page: who does what with which topic.
+"""A worker's flows of a second, summed up for the page by client and topic.
 
-Nothing here is called unless somebody looks at the page.
+Nothing here is called unless the page is open.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from gateway.names import DELIMITER
 from gateway.page.observed import Latency, Traffic, TrafficKey, add_traffic, cut
 
 MAX_ROWS: Final = 200
-"""Clients and topics that a worker tells apart in a second: those with most traffic."""
+"""Rows of a client and a topic that a worker reports per second: the rows with most traffic."""
 
 _A_REQUEST: Final = 1_000
-"""How many bytes count as much as one request, where rows are put in order."""
+"""A request counts as much as so many bytes when rows are sorted."""
 
 
 class FlowsOfSecond:
-    """Sums of flows, which are added in pieces."""
+    """Sums of a second's flows, which are added in pieces."""
 
     def __init__(self) -> None:
         self._traffic: dict[TrafficKey, Traffic] = {}
         self._latency: dict[int, FlowSums] = {}
 
     def add(self, flows: Iterable[Flow]) -> None:
-        """Add flows; what they have counted is not to change any more."""
+        """Add flows, whose counts must not change any more."""
         for flow in flows:
             add_traffic(self._traffic, _key_of(flow), _traffic_of(flow))
             if flow.led:
@@ -38,9 +38,9 @@ class FlowsOfSecond:
                 sums.add_flow(flow)
 
     def traffic(self, most: int = MAX_ROWS) -> list[tuple[TrafficKey, Traffic]]:
-        """The traffic by client and topic, the busiest first. What is beyond the bound is summed up
-        by namespace, and if that is too much, too, in one namespace ``(other)``: no count is
-        lost."""
+        """The traffic by client and topic, the busiest first. Rows beyond ``most`` are summed up by
+        namespace, and if there are too many namespaces, too, in a namespace ``(other)``: no count
+        is lost."""
         ordered = _busiest(self._traffic)
         folded: dict[TrafficKey, Traffic] = {}
         for key, traffic in ordered[most:]:

@@ -1,4 +1,4 @@
-"""What all workers have told of the last seconds: sums for the page, in the supervisor."""
+"""The observations of all workers in the last seconds, summed up for the page in the supervisor."""
 
 from __future__ import annotations
 
@@ -21,13 +21,14 @@ from gateway.page.observed import (
 from protocol.pausing import paced
 
 SMOOTHED: Final = 10
-"""Reports of a worker, a second each, over which rates are means: calm enough to read."""
+"""Reports of a worker, a second each, over which rates are averaged, so that they are calm enough
+to read."""
 
 _Key = TypeVar("_Key")
 
 
 class Rates(NamedTuple):
-    """Per second: the fields of :class:`Traffic`."""
+    """The fields of :class:`Traffic`, per second."""
 
     requests: float = 0.0
     bytes_in: float = 0.0
@@ -44,27 +45,27 @@ class Rates(NamedTuple):
 
 @dataclass(slots=True)
 class Window:
-    """Reports of the last seconds."""
+    """The workers' observations of the last seconds."""
 
     _reports: dict[int, deque[Observed]] = field(default_factory=dict)
 
     def begin(self) -> None:
-        """Forget all: somebody looks again after a while."""
+        """Forget all observations; the page is opened again after a while."""
         self._reports.clear()
 
     def add(self, worker_id: int, observed: Observed) -> None:
-        """Add what a worker tells."""
+        """Add a worker's observations."""
         reports = self._reports.get(worker_id)
         if reports is None:
             reports = self._reports[worker_id] = deque(maxlen=SMOOTHED)
         reports.append(observed)
 
     def copied(self) -> Window:
-        """The reports so far; what is added later is not among them."""
+        """A copy of the observations so far, to which later observations are not added."""
         return Window({worker_id: reports.copy() for worker_id, reports in self._reports.items()})
 
     def forget(self, worker_id: int) -> None:
-        """A worker has ended."""
+        """Forget a worker that has ended."""
         self._reports.pop(worker_id, None)
 
     def traffic(self) -> dict[TrafficKey, Rates]:
@@ -81,7 +82,7 @@ class Window:
         return found
 
     def last_second(self) -> Rates:
-        """Rates of everything, over the last report of each worker."""
+        """Rates of all traffic, over the last report of each worker."""
         total = Rates()
         for one in self._last():
             for _, traffic in paced(one.traffic):
@@ -89,7 +90,7 @@ class Window:
         return total
 
     def latency(self, *, last: bool = False) -> dict[int, Latency]:
-        """The histograms by API, of all reports or only of the last ones."""
+        """The histograms by API, of all reports, or only of each worker's last report."""
         sums: dict[int, tuple[dict[int, int], dict[int, int]]] = {}
         reports = self._last() if last else chain.from_iterable(self._reports.values())
         for one in reports:
@@ -108,7 +109,7 @@ class Window:
         return _merged(chain.from_iterable(one.logins for one in self._last()))
 
     def clusters(self) -> list[Item]:
-        """The clusters, as the worker that was asked told last."""
+        """The clusters in the latest report that has clusters."""
         for reports in self._reports.values():
             for one in reversed(reports):
                 if one.clusters is not None:
@@ -124,13 +125,13 @@ class Window:
 
 
 def add_buckets(sums: dict[int, int], more: Buckets) -> None:
-    """Add a histogram to another one."""
+    """Add the histogram ``more`` to ``sums``."""
     for number, count in more.items():
         sums[number] = sums.get(number, 0) + count
 
 
 def top(rows: Mapping[_Key, float], most: int) -> tuple[list[_Key], int]:
-    """The keys with the largest values, largest first, and how many there are besides."""
+    """The keys with the largest values, largest first, and the number of further keys."""
     ordered = sorted(rows, key=lambda key: rows[key], reverse=True)
     return ordered[:most], max(0, len(ordered) - most)
 
@@ -140,8 +141,8 @@ def _per_second(traffic: Traffic, seconds: float) -> Rates:
 
 
 def _merged(items: Iterable[Item]) -> Sequence[Item]:
-    """Items of all workers, the last first. One client may be at several workers, so the same item
-    of several is one."""
+    """Items of all workers, the last first. The same item of several workers is merged, because a
+    client may be connected to several."""
     found: dict[frozenset[tuple[str, Any]], dict[str, Any]] = {}
     for item in items:
         same = frozenset(part for part in item.items() if part[0] not in ("count", "time"))

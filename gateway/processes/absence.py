@@ -1,9 +1,9 @@
-"""Gateways of the fleet that have not been up for an hour: clients are not told of them any more.
+"""Gateways of the fleet that have been down for an hour: Metadata responses leave them out.
 
-A gateway that is down stays among the brokers that clients see, because it mostly comes back, and a
-client that has it in its metadata goes there first. One that stays away costs each of these clients
-a connection that fails, again and again. Each worker looks for itself, with its own clock, and
-leaves the catalog as it is.
+A gateway that is down stays among the brokers that clients see, because it mostly comes back, and
+then clients that have it in their metadata go there first. If it stays away, it costs each of these
+clients a connection that fails, again and again. Each worker probes the other gateways with its own
+clock, and leaves the catalog as it is.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ ABSENT_SECONDS: Final = 3_600.0
 
 
 class Absence:
-    """The other gateways of a fleet, as one worker sees them. ``down`` are the ids of those that
-    accepted no connection at the last look."""
+    """The other gateways of a fleet, as this worker sees them. ``down`` has the ids of the gateways
+    that accepted no connection at the last look."""
 
     def __init__(
         self,
@@ -34,7 +34,7 @@ class Absence:
         volumes: Collection[WorkerState],
         clock: Callable[[], float] = monotonic,
     ) -> None:
-        """``clock`` tells seconds from any fixed point."""
+        """``clock`` returns seconds since any fixed point."""
         self.down: frozenset[str] = frozenset()
         self._gateway_id = gateway_id
         self._volumes = volumes
@@ -43,13 +43,14 @@ class Absence:
         self._absent: frozenset[str] = frozenset()
 
     async def watch(self) -> None:
-        """Look again and again until it is cancelled."""
+        """Look every ``LOOK_SECONDS`` until the task is cancelled."""
         while True:
             await self.look()
             await asyncio.sleep(LOOK_SECONDS)
 
     async def look(self) -> None:
-        """See which gateways are up, and list those that have not been away for too long."""
+        """Probe every other gateway; leave out the gateways that have been down for
+        ``ABSENT_SECONDS``."""
         others = other_members(self._gateway_id, self._volumes)
         up = await asyncio.gather(*map(is_up, others.values()))
         now = self._clock()
@@ -76,8 +77,8 @@ class Absence:
 
 
 def other_members(own_id: str, volumes: Collection[WorkerState]) -> Mapping[str, Member]:
-    """The members beside this gateway, by id; one that is in several catalogs says the same in
-    each."""
+    """The other members of the catalogs, by gateway id. A member of several catalogs has the same
+    entry in each."""
     return {
         gateway_id: member
         for volume in volumes

@@ -77,8 +77,8 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _set_up_logging(options: argparse.Namespace, form: str) -> None:
-    """Log as the configuration says. In JSON, which programs read, the error that ``serve`` ends
-    with is an object, too: ``cli.main`` prints it by ``options.say``."""
+    """Log as the configuration says. If the format is JSON, which programs read, the error that
+    ``serve`` ends with is an object, too: ``cli.main`` prints it by ``options.say``."""
     level = logging.getLevelNamesMapping()[options.log_level.upper()]
     set_up_logging(level=level, form=form)
     if form == JSON:

@@ -1,16 +1,16 @@
-"""A gateway that is cut off from its clusters: its clients go on at another one of the fleet.
+"""A gateway that is cut off from its clusters: its clients go on at another gateway of the fleet.
 
-A connection that is accepted and leads nowhere keeps its client for as long as the client waits for
-responses, 30 s and more. One that is refused sends it on at once. So a worker that has heard
-nothing of any of its clusters for some seconds accepts no more clients, and closes the connections
-that it has; once a cluster responds, it accepts again. What brokers send to clients counts as much
-as responses to the worker itself: brokers that are slow, or accept no more connections, may leave
-those without one.
+If a gateway accepts a connection and reaches no cluster, the client waits for its request timeout,
+30 s and more; if the gateway refuses the connection, the client tries the next address at once. So
+a worker that has heard nothing of any of its clusters for three seconds accepts no more clients,
+and closes the connections that it has; once a cluster responds, it accepts again. Responses of
+brokers to clients count as much as responses to the worker itself: brokers that are slow, or accept
+no more connections, may leave the worker without a connection of its own.
 
-A gateway that is alone keeps its connections, as its clients have nowhere to go. But it closes its
-ports, too: clients back off when they are refused, and some do not when they are accepted and
-closed (KafkaJS: 150 times a second instead of 20). In a tree it does not, because there it answers
-of what it knows of a cluster that is down.
+A gateway that is alone keeps its connections, because its clients have nowhere to go. But it closes
+its ports, too: clients back off if their connection is refused, and some do not if it is accepted
+and closed (KafkaJS: 150 times a second instead of 20). In a tree it leaves them open, since there
+it answers from its catalog for a cluster that is down.
 """
 
 from __future__ import annotations
@@ -33,18 +33,19 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS: Final = 0.5
 LOOKS: Final = 6
-"""Looks in which no cluster has been heard of: three seconds. Looks are counted and not seconds:
-while the process itself is stopped it looks at nothing, and the responses lie in its sockets."""
+"""Looks without a response of any cluster before a worker is cut off: three seconds. Looks are
+counted and not seconds: a stopped process does not look, and the responses lie in its sockets."""
 
 PULSE_SECONDS: Final = 1.0
-"""Between two requests to a cluster, and for each step of one: connecting, logging in, asking."""
+"""Seconds between two requests to a cluster, and the timeout of each step: connect, log in,
+request."""
 
 _ASKED: Final = messages.message_class(API_VERSIONS, 0)
 
 
 class Pulse:
-    """Asks one cluster for something small, again and again. ``unheard`` counts the looks at it
-    since its last response."""
+    """Sends an ApiVersions request to a cluster every second. ``unheard`` counts the looks since
+    the cluster's last response."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.unheard = 0
@@ -57,7 +58,7 @@ class Pulse:
         )
 
     async def beat(self) -> None:
-        """Ask until it is cancelled."""
+        """Send requests until the task is cancelled."""
         try:
             while True:
                 self._link.know(self._cluster.brokers.values())
@@ -76,8 +77,8 @@ async def _ask_anything(connection: BrokerConnection) -> None:
 
 
 class CutOff:
-    """Closes and opens the doors of one worker, as its ``clusters`` are heard of. ``now`` is
-    whether they are closed."""
+    """Stops and starts the listeners of a worker, depending on whether its ``clusters`` respond.
+    ``now``: the worker is cut off, and accepts no clients."""
 
     def __init__(
         self,
@@ -95,7 +96,7 @@ class CutOff:
         self._in_tree = in_tree
 
     async def watch(self) -> None:
-        """Go on until it is cancelled."""
+        """Probe the clusters, and stop or start the listeners, until the task is cancelled."""
         async with asyncio.TaskGroup() as tasks:
             for pulse in self._pulses:
                 tasks.create_task(pulse.beat())

@@ -1,8 +1,8 @@
-"""The text of /metrics, made in slices: its lines grow with namespaces and APIs, 0.3 s for 1,000
-namespaces, and one event loop also answers /livez and reads what workers report.
+"""The text of /metrics, made in slices, because its lines grow with namespaces and APIs: 1,000
+namespaces take 0.3 s, and the same event loop also answers /livez and reads the reports of workers.
 
-prometheus_client writes the text, in one call. It iterates over the samples of one family after the
-other, and the samples given to it have pause points.
+prometheus_client writes the text, in one call. It iterates over the samples of each family in turn,
+and the samples that it is given have pause points.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ EVERY: Final = 16
 
 
 class Exposition:
-    """The text in the formats that prometheus_client has. If a text is requested while one of the
-    same format is being made, the response is that one."""
+    """The text in the formats that prometheus_client has. If a text is requested while a text of
+    the same format is being made, both requests get the text that is being made."""
 
     def __init__(self, metrics: Metrics, turns: Turns) -> None:
         self._metrics = metrics
@@ -35,7 +35,7 @@ class Exposition:
         self._making: dict[str, asyncio.Task[bytes]] = {}
 
     async def text(self, accept: str) -> tuple[bytes, str]:
-        """The text and its content type, as an Accept header asks for them."""
+        """The text, in the format that an Accept header prefers, and its content type."""
         encode, content_type = _encoder(accept)
         form = _form(content_type)
         making = self._making.get(form)
@@ -43,11 +43,11 @@ class Exposition:
             making = asyncio.create_task(self._make(encode), name="metrics")
             self._making[form] = making
             making.add_done_callback(lambda _: self._making.pop(form))
-        # The others wait on if one of them is cancelled.
+        # Shielded: if one request is cancelled, the others still wait for the text.
         return await asyncio.shield(making), content_type
 
     async def stop(self) -> None:
-        """End what is being made."""
+        """Cancel the texts that are being made."""
         makings = list(self._making.values())
         for making in makings:
             making.cancel()
@@ -59,20 +59,20 @@ class Exposition:
 
 
 class _Samples(list[Sample]):
-    """Samples, with a pause point before every so many."""
+    """Samples, with a pause point before every 16th (``EVERY``)."""
 
     def __iter__(self) -> Iterator[Sample]:
         return paced(super().__iter__(), EVERY)
 
 
 class _Paced(Collector):
-    """The families of a collector, to be iterated over once, in slices."""
+    """The families of a collector; they can be iterated over once, in slices."""
 
     def __init__(self, collector: Collector) -> None:
         self._collector = collector
 
     def collect(self) -> Iterator[Metric]:
-        """Each family, whose samples are gone when the next one is asked for."""
+        """Each family; its samples are released when the next family is requested."""
         for metric in self._collector.collect():
             samples = metric.samples = _Samples(metric.samples)
             yield metric
@@ -80,15 +80,17 @@ class _Paced(Collector):
 
 
 def _form(content_type: str) -> str:
-    """What a text depends on. A client may ask for any version, which changes only the text of
-    native histograms, and the gateway has none: so there are few forms, whatever clients send."""
+    """The part of a content type on which the text depends. Clients may request any version, but a
+    version changes only the text of native histograms, and the gateway has no native histograms: so
+    there are few forms, and few texts are made, whatever versions clients send."""
     parts = content_type.split(";")
     return ";".join(part for part in parts if not part.lstrip().startswith("version="))
 
 
 def _encoder(accept: str) -> tuple[Callable[[Collector], bytes], str]:
-    """The format that a client asks for; the plain one where what it asks for is no version."""
+    """The format that a client requests, or the plain text format if its Accept header is
+    malformed."""
     try:
         return choose_encoder(accept if accept.isascii() else "")
-    except (TypeError, ValueError):  # versions that it cannot compare
+    except (TypeError, ValueError):  # versions that prometheus_client cannot compare
         return choose_encoder("")

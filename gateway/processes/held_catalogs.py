@@ -1,4 +1,4 @@
-"""Hands the catalogs that a worker has in memory to ``catalog export --from-memory``."""
+"""Sends the catalogs that a worker has in memory to ``catalog export --from-memory``."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gateway.catalog.log.held import Head, entity_lines, head_line, refusal_line
 from gateway.catalog.source import OwnedCatalog
 
 LINES_AT_ONCE: Final = 100
-"""Entities between two turns of the event loop: about a millisecond of work."""
+"""Entities per turn of the event loop: about a millisecond of work."""
 
 
 class HeldCatalogs:

@@ -21,7 +21,7 @@ from gateway.processes.metrics import Metrics
 from gateway.slices import Turns
 
 MAX_CONNECTIONS: Final = 128
-"""Connections that are open at a time, if the configuration says nothing else."""
+"""Connections that may be open at a time, unless the configuration sets another number."""
 
 FOREIGN_HOST: Final = (
     "This port is for this machine: ask for it as localhost or 127.0.0.1, or by metrics.host.\n"
@@ -40,10 +40,11 @@ _Handler: TypeAlias = Callable[[web.Request], Awaitable[web.Response]]
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Problems, in sentences; none where all is well.
+    """Problems, in sentences; empty if all is well.
 
-    ``not_live`` is what a restart may cure, ``not_ready`` why no traffic should come now;
-    ``degraded`` is what concerns a part of the traffic alone, so that the rest should come.
+    ``not_live``: problems that a restart may cure.
+    ``not_ready``: why no traffic should come now.
+    ``degraded``: problems of a part of the traffic; the rest should come.
     """
 
     not_live: Sequence[str] = ()
@@ -52,10 +53,12 @@ class Health:
 
 
 class HttpEndpoints:
-    """The server of these paths. ``health`` and ``summary`` are called at each request;
-    ``instance`` is what the process says about itself to processes of its machine that know its
-    file; ``add_page`` adds what
-    else there is."""
+    """The server of these paths.
+
+    ``health`` and ``summary`` are called at each request.
+    ``instance`` describes the process to other processes of this machine that know its file.
+    ``add_page`` adds the page's routes.
+    """
 
     def __init__(
         self,
@@ -66,7 +69,7 @@ class HttpEndpoints:
         instance: Mapping[str, object] = MappingProxyType({}),
         turns: Turns | None = None,
     ) -> None:
-        # No registry: prometheus_client's global one tells of this process only.
+        # No registry: prometheus_client's global registry has the metrics of this process only.
         self._exposition = Exposition(metrics, turns or Turns())
         self._health = health
         self._add_page = add_page
@@ -77,7 +80,7 @@ class HttpEndpoints:
         self._port: HttpPort | None = None
 
     async def start(self, host: str, port: int, most: int = MAX_CONNECTIONS) -> int:
-        """Listen, for ``most`` connections; returns the port. Raises OSError when it cannot be
+        """Listen, for ``most`` connections; returns the port. Raises OSError if it cannot be
         bound."""
         app = web.Application()
         for path, handler in {
@@ -123,15 +126,15 @@ class HttpEndpoints:
         return web.Response(text=self._instance, content_type="application/json")
 
     def _is_named(self, request: web.Request) -> bool:
-        """Whether a request proves that it is about this process's file, and made here."""
+        """Whether a request proves that it was made on this machine, about this process's file."""
         given = {one.strip() for one in request.headers.get(running.PROOF, "").split(",")}
         return not given.isdisjoint(running.proofs(self._files))
 
 
 def _is_of_this_machine(request: web.Request) -> bool:
-    """Whether a request came from this machine, as far as addresses and headers tell: what is bound
-    to an address of its own is connected to from that address, and a proxy that forwards for others
-    says so in a header."""
+    """Whether a request came from this machine, as far as addresses and headers show. If the port
+    is bound to a specific address, connections from this machine come from that address; a proxy
+    that forwards for others adds a header."""
     asking, own = (request.get_extra_info(side) for side in ("peername", "sockname"))
     if any(name in request.headers for name in FORWARDING):
         return False
@@ -139,7 +142,7 @@ def _is_of_this_machine(request: web.Request) -> bool:
 
 
 def _for_own_names(bound: str, handler: _Handler) -> _Handler:
-    """The handler, for requests whose Host is a name of this port's."""
+    """The handler, but requests whose Host is no name of this port's get 403."""
 
     async def checked(request: web.Request) -> web.Response:
         if not is_own_host(bound, request.headers.get("Host", "")):
@@ -150,7 +153,8 @@ def _for_own_names(bound: str, handler: _Handler) -> _Handler:
 
 
 def _health_response(problems: Sequence[str], warnings: Sequence[str] = ()) -> web.Response:
-    """200, or 503 and what is not as it should be."""
+    """The response of /livez or /readyz: 200, or 503 if there are problems, which are in its
+    body."""
     content: dict[str, object] = {
         "status": "unavailable" if problems else "ok",
         "problems": list(problems),

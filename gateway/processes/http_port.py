@@ -1,11 +1,12 @@
-"""The connections of the HTTP port: how many, how long, and how much each may send.
+"""The connections of the HTTP port, which are limited in number, in time and in bytes.
 
-Whoever reaches the port may open connections, so they are bounded before any of their bytes are
-believed: in number, so that the supervisor keeps descriptors for its own work; in time, until a
-request has arrived whole, and until a response is taken; in bytes of a request that is not there
-yet. When the port is full, the connection that has waited longest without a request is closed, so a
-probe gets its answer however many others are silent. What cannot be read as HTTP is closed and
-logged at level debug: a traceback is for a defect of the gateway's.
+Every host that reaches the port may open connections, so they are limited before any of their bytes
+are believed: in number, so that the supervisor keeps descriptors for its own work; in time, until a
+whole request has arrived, and until the response is read; in bytes of an incomplete request. If the
+port is full, the connection that has waited longest without a request is closed, so that a probe
+gets its response however many other connections are silent. If bytes cannot be read as HTTP, the
+connection is closed and the reason logged at level debug; a traceback is for defects of the
+gateway.
 """
 
 from __future__ import annotations
@@ -27,27 +28,29 @@ from gateway.counts import Counts
 log = logging.getLogger(__name__)
 
 NAME: Final = "metrics.port"
-"""The port's name where listeners have theirs: in the log, and in the counts of delays."""
+"""The port's name in places where listeners have a name: in the log, and in the counts of
+delays."""
 
 FIRST_SECONDS: Final = 10.0
-"""From the connection to its first whole request."""
+"""Seconds from the connection to its first whole request."""
 
 IDLE_SECONDS: Final = 75.0
-"""From one response to the next whole request: more than Prometheus takes between two scrapes."""
+"""Seconds from a response to the next whole request: more than Prometheus leaves between two
+scrapes."""
 
 TAKING_SECONDS: Final = 30.0
-"""For which a client may take nothing of a response."""
+"""Seconds for which a client may read nothing of a response."""
 
 SWEEP_SECONDS: Final = 1.0
-"""Between two looks at which connections have had their time."""
+"""Seconds between two searches for connections that are overdue."""
 
 MAX_REQUEST_BYTES: Final = 64 * 1024
-"""Bytes that may come without a request being in work: no request here has a body."""
+"""Bytes that a client may send while no request is being handled: no request here has a body."""
 
 RESERVED: Final = 32
 RESERVED_A_WORKER: Final = 4
-"""Descriptors that are the supervisor's: for its own files and sockets, and for each worker its
-channel and what starting it takes for a moment."""
+"""Descriptors that the supervisor keeps: for its own files and sockets, and for each worker its
+channel and the descriptors that starting it takes for a moment."""
 
 _SHUTDOWN_SECONDS: Final = 1.0
 _LOGGED_SECONDS: Final = 1.0
@@ -56,7 +59,7 @@ _Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 def connections_left(most: int, workers: int) -> int:
-    """How many of ``most`` connections this process has descriptors for."""
+    """The number of connections for which this process has descriptors, at most ``most``."""
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft == resource.RLIM_INFINITY:
         return most
@@ -68,7 +71,7 @@ class HttpPort:
 
     def __init__(self, app: web.Application, most: int) -> None:
         app.middlewares.append(self._noting)
-        # aiohttp itself logs what it cannot read; what our handlers raise is logged here.
+        # aiohttp itself logs bytes that it cannot read; exceptions of our handlers are logged here.
         unread = logging.Logger("aiohttp.server")
         unread.addFilter(_note_unread)
         self._runner = web.AppRunner(
@@ -77,11 +80,11 @@ class HttpPort:
             logger=unread,
             keepalive_timeout=IDLE_SECONDS,
             shutdown_timeout=_SHUTDOWN_SECONDS,
-            # Bytes are unpacked in one turn of the loop: 58 KB of a body take 0.3 s.
+            # aiohttp decompresses in a single turn of the loop: a body of 58 KB takes 0.3 s.
             auto_decompress=False,
         )
         self._quota = ConnectionQuota(most)
-        # Metrics count what workers do: of this port the log alone tells.
+        # Not in the metrics, which count delays of workers: delays of this port are only logged.
         self._delays = Delays(NAME, Counts())
         self._acceptors: list[Acceptor] = []
         self._connections: dict[asyncio.BaseProtocol, HttpConnection] = {}
@@ -95,7 +98,7 @@ class HttpPort:
         return self._quota.count
 
     async def start(self, host: str, port: int) -> int:
-        """Listen; returns the port. Raises OSError when it cannot be bound."""
+        """Listen; returns the port. Raises OSError if it cannot be bound."""
         await self._runner.setup()
         try:
             sockets = await listening_sockets(host, port, shared=False)
@@ -117,7 +120,7 @@ class HttpPort:
         return int(sockets[0].getsockname()[1])
 
     async def stop(self) -> None:
-        """Accept no more, and close what is open."""
+        """Stop accepting, and close all connections."""
         if self._sweeping is not None:
             self._sweeping.cancel()
         for acceptor in self._acceptors:
@@ -160,7 +163,7 @@ class HttpPort:
 
     @web.middleware
     async def _noting(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
-        """Note that a request is in work, and what its handler raises."""
+        """Count a request as in work until its handler ends, and log the handler's exception."""
         connection = self._connections.get(request.protocol)
         if connection is not None:
             connection.begin()
@@ -180,8 +183,9 @@ class HttpPort:
 
 
 class HttpConnection(asyncio.Protocol):
-    """One connection: aiohttp's protocol, and what it may take. ``since`` is the loop's time at
-    which it began to wait for a request, ``requests`` are in work."""
+    """One connection: aiohttp's protocol, and the limits on the client's time and bytes. ``since``
+    is the loop's time at which the connection began to wait for a request; ``requests`` counts the
+    requests in work."""
 
     def __init__(
         self, inner: asyncio.Protocol, registry: dict[asyncio.BaseProtocol, HttpConnection]
@@ -198,7 +202,7 @@ class HttpConnection(asyncio.Protocol):
 
     @guarded
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Begin to count."""
+        """Register the connection, so that it is swept."""
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
         self._registry[self._inner] = self
@@ -206,7 +210,7 @@ class HttpConnection(asyncio.Protocol):
 
     @guarded
     def data_received(self, data: bytes) -> None:
-        """Hand bytes over, as far as a request may be that long."""
+        """Pass bytes to aiohttp; abort if an incomplete request is too long."""
         if not self.requests:
             self._received += len(data)
             if self._received > MAX_REQUEST_BYTES:
@@ -219,56 +223,57 @@ class HttpConnection(asyncio.Protocol):
         return self._inner.eof_received()
 
     def pause_writing(self) -> None:
-        """The client takes nothing for now."""
+        """The client does not read, and the write buffer is full."""
         self._full_since = self._loop.time()
         self._inner.pause_writing()
 
     def resume_writing(self) -> None:
-        """The client takes what is there again."""
+        """The client reads again, and the write buffer has room."""
         self._full_since = None
         self._inner.resume_writing()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It is gone."""
+        """Forget the connection."""
         self._registry.pop(self._inner, None)
         self._inner.connection_lost(exc)
 
     def begin(self) -> None:
-        """A request has arrived whole."""
+        """A whole request has arrived."""
         self.requests += 1
 
     def end(self) -> None:
-        """It has its response; the next one may come."""
+        """The request has its response; the client may send the next request."""
         self.requests -= 1
         self._received = 0
         self._patience = IDLE_SECONDS
         self.since = self._loop.time()
 
     def overdue(self, now: float) -> bool:
-        """Whether the client has had its time: to send a request, or to take a response."""
+        """Whether the client has used up its time to send a request, or to read a response."""
         if self._full_since is not None:
             return now - self._full_since > TAKING_SECONDS
         return not self.requests and now - self.since > self._patience
 
     def fail(self, error: Exception) -> None:
-        """Close it, because its bytes could not be read."""
+        """Close the connection, because its bytes could not be read."""
         _note(type(error).__name__, error)
         self.abort()
 
     def abort(self) -> None:
-        """Close it at once."""
+        """Close the connection at once."""
         if self._transport is not None:
             self._transport.abort()
 
 
 def _note_unread(record: logging.LogRecord) -> bool:
-    """Whether aiohttp's record is logged: none is, at its own level."""
+    """A filter of aiohttp's log that drops each record, and logs its text at level debug
+    instead."""
     _note(record.getMessage())
     return False
 
 
 def _note_rejected(address: str, reason: str, error: Exception | None) -> None:
-    """A connection that could not be begun: its socket was gone at once."""
+    """Log a connection that could not be set up: its socket was gone at once."""
     _note(f"{address}: {reason}", error)
 
 

@@ -1,10 +1,10 @@
-"""Gateways of the fleet that hang: clients are not led to them while another one lives.
+"""Gateways of the fleet that hang: clients are not led to them while another gateway is alive.
 
-A process that is stopped still accepts connections, because its system does. A client that tries
-such a gateway waits for its own timeouts, 10 to 60 s. So each worker asks one port of every other
-gateway for something small. One that has accepted a connection and sent nothing, twice, hangs until
-it responds. One that refuses connections, or cannot be reached, does not count: clients notice the
-first at once, and the second may be this gateway's own network.
+A stopped process still accepts connections, because its kernel does. A client that tries such a
+gateway waits for its own timeouts, 10 to 60 s. So each worker sends a small request to a port of
+every other gateway. If a gateway accepts the connection and sends nothing, twice, it hangs until it
+responds. A gateway that refuses connections, or cannot be reached, does not count as hung: clients
+notice a refusal at once, and an unreachable gateway may be a failure of this gateway's own network.
 """
 
 from __future__ import annotations
@@ -25,17 +25,18 @@ log = logging.getLogger(__name__)
 
 LOOK_SECONDS: Final = 5.0
 LOOKED_AT: Final = 10
-"""Gateways that are looked at so often; in a larger fleet each is looked at as rarely as it is
-larger, because every worker of every gateway looks."""
+"""The largest number of other gateways that are each looked at every ``LOOK_SECONDS``. In a larger
+fleet the pause grows with the number of gateways, because every worker of every gateway looks."""
 LOOKS: Final = 2
-"""Looks in a row, the second at once, in which a gateway that hangs is silent."""
+"""Looks in a row, the second at once, in which a gateway must be silent to count as hung."""
 
 _TLS: Final = frozenset({"SSL", "SASL_SSL"})
 
 
 def asked_at(config: Config) -> Mapping[str, bool]:
-    """The listeners at which other gateways are asked, those without TLS first, and whether they
-    have TLS. None that requires a certificate: each look would be a failed handshake there."""
+    """The listeners at which other gateways are probed, listeners without TLS first, and whether
+    they have TLS. Listeners that require a certificate are left out: each probe would be a failed
+    handshake there."""
     usable = (
         one for one in config.listeners if one.tls is None or one.tls.client_auth != "required"
     )
@@ -48,7 +49,7 @@ def _order(listener: tuple[str, bool]) -> tuple[bool, str]:
 
 
 class HungGateways:
-    """The other gateways of a fleet that hang, as one worker sees them."""
+    """The other gateways of a fleet that hang, as this worker sees them."""
 
     def __init__(
         self, gateway_id: str, volumes: Collection[WorkerState], listeners: Mapping[str, bool]
@@ -61,14 +62,14 @@ class HungGateways:
         self._silent: Counter[str] = Counter()
 
     async def watch(self) -> None:
-        """Look again and again until it is cancelled."""
+        """Look every ``LOOK_SECONDS`` or more until the task is cancelled."""
         while True:
             await self.look()
             if not any(times < LOOKS for times in self._silent.values()):
                 await asyncio.sleep(LOOK_SECONDS * max(1.0, len(self._addresses()) / LOOKED_AT))
 
     async def look(self) -> None:
-        """Ask every other gateway, and name none that hangs."""
+        """Probe every other gateway; clients are no longer led to a gateway that hangs."""
         addresses = self._addresses()
         reactions = await asyncio.gather(
             *(reaction(address, tls=tls) for address, tls in addresses.values())
@@ -79,7 +80,7 @@ class HungGateways:
                 self._silent.pop(one, None)
             elif seen is Reaction.SILENT:
                 self._silent[one] += 1
-            elif self._silent[one] < LOOKS:  # else it is gone, or its system's queue is full
+            elif self._silent[one] < LOOKS:  # else it is gone, or its accept queue is full
                 del self._silent[one]
         self._name(frozenset(one for one, times in self._silent.items() if times >= LOOKS))
 
@@ -99,7 +100,7 @@ class HungGateways:
             volume.gateway_nodes.lead_past(hung)
 
     def _addresses(self) -> Mapping[str, tuple[str, bool]]:
-        """Where each of the others is asked, and whether with TLS."""
+        """The address at which each other gateway is probed, and whether with TLS."""
         others = other_members(self._gateway_id, self._volumes)
         found = ((one, self._address(member)) for one, member in others.items())
         return {one: address for one, address in found if address is not None}

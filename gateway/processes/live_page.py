@@ -1,4 +1,4 @@
-"""The page's side in the supervisor: it asks workers while somebody looks, and knows the rest."""
+"""The page's part in the supervisor: it makes workers report while the page is open."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from gateway.processes.worker_process import WorkerSlot
 from gateway.slices import Turns
 
 LEASE_SECONDS: Final = 3.0
-"""For which a worker tells what it does after it was asked last."""
+"""Seconds for which a worker goes on reporting flows after the supervisor's last Observe."""
 
 
 class LivePage:
-    """The page of one gateway."""
+    """The page of this gateway."""
 
     def __init__(
         self,
@@ -55,7 +55,7 @@ class LivePage:
         self.feed = Feed(self._begin, self.ask, self.state, self._history.to_json, turns=turns)
 
     def add_to(self, app: web.Application) -> None:
-        """Add the page to the HTTP port, or a word on why there is none."""
+        """Add the page to the HTTP port, or, if there is no page, a text that says why."""
         settings = self._config.metrics
         if settings.has_page:
             add_page(app, self.feed, PageAuth(settings))
@@ -63,25 +63,25 @@ class LivePage:
             add_no_page(app, turned_off=settings.page is False)
 
     def received(self, worker_id: int, observed: Observed) -> None:
-        """A worker tells what it did."""
+        """Add a worker's observations to the page."""
         self._window.add(worker_id, observed)
 
     def counted(self, worker_id: int, rows: Sequence[Row]) -> None:
-        """A worker reports its counts, whether or not somebody looks."""
+        """Add a worker's counts, even if no page is open."""
         self._history.count(worker_id, rows)
 
     def reported(self, worker_id: int, state: State) -> None:
-        """A worker's report is whole."""
+        """A worker's report is complete."""
         self._history.reported(worker_id, state.made_at)
 
     def ended(self, worker_id: int) -> None:
-        """A worker has ended."""
+        """Forget a worker that has ended."""
         self._history.ended(worker_id)
         self._window.forget(worker_id)
         self._cpu.pop(worker_id, None)
 
     def ask(self) -> None:
-        """Ask all workers to go on telling; the first one that is ready tells of clusters, too."""
+        """Send Observe to every ready worker; the first of them reports the clusters, too."""
         first = True
         for slot in self._slots:
             if slot.process is not None and slot.ready:
@@ -92,7 +92,7 @@ class LivePage:
             self._fleet.look(one["id"] for each in clusters for one in each["gateways"])
 
     def state(self) -> Mapping[str, Any]:
-        """What the page shows now; may be called in slices, and is of when it began."""
+        """The page's content at the time of the call; may be called in slices."""
         window = self._window.copied()
         health = self._health()
         errors, recent_errors, error_seconds = self._history.errors()
@@ -115,7 +115,7 @@ class LivePage:
         )
 
     def summary(self) -> Mapping[str, Any]:
-        """What this gateway does, in a few figures, for the pages of others."""
+        """This gateway's traffic and health in a few figures, for the pages of other gateways."""
         health, last = self._health(), self._history.last
         return {
             "id": self._config.gateway_id,
@@ -153,7 +153,7 @@ class LivePage:
         )
 
     def _cpu_share(self, worker_id: int, state: State) -> float | None:
-        """The share of a processor between its last two reports."""
+        """The share of a processor that a worker used between its last two reports."""
         before = self._cpu.get(worker_id)
         if before is not None and before[0] is state:
             return before[1]

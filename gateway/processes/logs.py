@@ -1,8 +1,8 @@
-"""Logging: one line an event, ``time level worker=K logger message``, or an object of JSON, on
-standard error.
+"""Logging to standard error: a line per event, ``time level worker=K logger message``, or a JSON
+object.
 
-Nothing that a client sent can start a new line or move the cursor: control characters are
-written as escapes, a traceback is folded into its line.
+No text of a client can start a new line or move the cursor: control characters are written as
+escapes, and a traceback is folded into its line.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class LineFormatter(logging.Formatter):
         self._worker = worker
 
     def format(self, record: logging.LogRecord) -> str:
-        """One line, whatever is in the record."""
+        """The record on a line, whatever characters it has."""
         text = record.getMessage()
         if record.exc_info:
             text = f"{text}\n{self.formatException(record.exc_info)}"
@@ -42,16 +42,16 @@ class LineFormatter(logging.Formatter):
 
 
 class JsonFormatter(logging.Formatter):
-    """``{"time": ..., "level": ..., "worker": ..., "logger": ..., "message": ...}``, and what the
-    line is about, by name (``details``); a traceback stands in ``traceback``. ``worker`` is null in
-    the supervisor's lines."""
+    """``{"time": ..., "level": ..., "worker": ..., "logger": ..., "message": ...}``, and the names
+    that the line concerns (``details``); a traceback is in ``traceback``. ``worker`` is null in the
+    supervisor's lines."""
 
     def __init__(self, worker: int | None) -> None:
         super().__init__()
         self._worker = worker
 
     def format(self, record: logging.LogRecord) -> str:
-        """One object on one line, whatever is in the record."""
+        """The record as an object on a line, whatever characters it has."""
         found: dict[str, object] = {
             "time": _time(record),
             "level": record.levelname,
@@ -66,7 +66,7 @@ class JsonFormatter(logging.Formatter):
 
 
 JSON: Final = "json"
-"""The format of which a line is an object."""
+"""The format in which each line is a JSON object."""
 
 FORMATS: Mapping[str, Callable[[int | None], logging.Formatter]] = {
     "text": lambda worker: LineFormatter(SUPERVISOR if worker is None else str(worker)),
@@ -80,8 +80,8 @@ def set_up_logging(
     stream: TextIO | None = None,
     form: str = "text",
 ) -> None:
-    """Log to ``stream``, by default standard error, as a worker or (None) as the supervisor, in one
-    of the ``FORMATS``."""
+    """Log to ``stream``, by default standard error, as a worker or (None) as the supervisor, in the
+    format ``form`` of ``FORMATS``."""
     handler = logging.StreamHandler(stream or sys.stderr)
     handler.setFormatter(FORMATS[form](worker))
     root = logging.getLogger()

@@ -1,4 +1,4 @@
-"""The metrics' families: names, labels and help of all that workers count and report."""
+"""The metrics' families: names, labels and help of all counters, histograms and gauges."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ SKIP_REASONS = (
     "out of sequence",
     "unknown key",
 )
-"""Those of :mod:`gateway.catalog.log`, which a supervisor does not load."""
+"""The reasons of :mod:`gateway.catalog.log`, copied, since a supervisor does not load it."""
 
 ZEROS: Mapping[str, tuple[Labels, ...]] = {
     "audit_dropped": _DROPS,
@@ -118,8 +118,8 @@ ZEROS: Mapping[str, tuple[Labels, ...]] = {
     "policy_reloads": (("done",), ("failed",)),
     "traffic_log_dropped": _DROPS,
 }
-"""Label values that are shown from the start, as 0: an alert cannot tell how much a counter has
-grown that it sees for the first time."""
+"""Label values that are shown from the start, as 0, because an alert cannot tell how much a counter
+has grown if it sees the counter for the first time."""
 
 HISTOGRAMS: Mapping[str, Family] = {
     "gateway_seconds": Family(
@@ -133,8 +133,8 @@ HISTOGRAMS: Mapping[str, Family] = {
 
 @dataclass(frozen=True, slots=True)
 class Gauge:
-    """A state that every worker reports; ``merge`` makes one of all. If it is ``of_cluster``, there
-    is one for each cluster of a tree."""
+    """A state that every worker reports; ``merge`` combines the workers' values. If it is
+    ``of_cluster``, each cluster of a tree has a value."""
 
     merge: Callable[[Iterable[float]], float]
     help: str
@@ -190,7 +190,7 @@ WORKER_GAUGES: Mapping[str, str] = {
 
 
 def with_cluster(families: Mapping[str, Family]) -> Mapping[str, Family]:
-    """The families of a tree: those with a namespace have its cluster, too."""
+    """The families of a tree: a family with the label ``namespace`` has ``cluster``, too."""
     return {
         name: replace(family, labels=(*family.labels, "cluster"))
         if "namespace" in family.labels

@@ -1,7 +1,8 @@
-"""Metrics: what all workers have counted since the supervisor started, for Prometheus.
+"""Metrics for Prometheus: the counts of all workers since the supervisor started.
 
-Workers send increments, so totals outlive a worker that is restarted. Label values are bounded:
-what comes after the bound is counted under ``(other)``, and the overflow itself is counted.
+Workers send increments, so totals outlive a worker that is restarted. Each label has a limit of
+values: if it is reached, further values are counted under ``(other)``, and the overflow itself is
+counted.
 """
 
 from __future__ import annotations
@@ -39,20 +40,21 @@ from protocol.pausing import paced
 from protocol.schema import ERROR_NAMES, UNKNOWN, api_name
 
 MAX_VALUES = 200
-"""Values of every label but ``namespace``; Kafka has fewer APIs, versions and errors."""
+"""Values of every label except ``namespace``; Kafka has fewer APIs, versions and errors."""
 
 _NOT_COUNTED = frozenset({OTHER, UNKNOWN, NO_TOPIC, DEFAULT_NAMESPACE})
 _PREFIX = "kafka_gateway_"
-_EVERY = 4  # Histograms between two pause points: each has 25 samples.
-_FIRST_BUCKET = 3  # All below 8 us is one bucket: the clock tells no more.
+_EVERY = 4  # Histograms between two pause points; a histogram has 25 samples.
+_FIRST_BUCKET = 3  # All below 8 us is one bucket: the clock is no finer.
 
 
 class Metrics(Collector):
     """The sums of all workers, as prometheus_client collects them.
 
-    ``counters`` are the families of counters, with their labels here.
-    ``now`` is the clock by which workers date their reports, in seconds. ``in_tree``: clusters have
-    mounts, and what has a namespace, or is the state of a cluster, has the label ``cluster``.
+    ``counters``: the families of counters, with their labels here.
+    ``now``: the clock by which workers date their reports, in seconds.
+    ``in_tree``: clusters have mounts, so families with ``namespace``, and states of a cluster, have
+    the label ``cluster``.
     """
 
     def __init__(
@@ -87,7 +89,7 @@ class Metrics(Collector):
         sums[values] = sums.get(values, 0) + count
 
     def add(self, rows: Iterable[Row]) -> None:
-        """Add what a worker has counted. Families that are not in the tables are left out."""
+        """Add a worker's counts. Families that are not in the tables are left out."""
         for name, labels, count in rows:
             if isinstance(count, int):
                 if name in COUNTERS:
@@ -103,11 +105,11 @@ class Metrics(Collector):
         self._states[worker_id] = state
 
     def forget_state(self, worker_id: int) -> None:
-        """A worker has ended; what it counted stays."""
+        """Forget the state of a worker that has ended; its counts stay."""
         self._states.pop(worker_id, None)
 
     def state_of(self, worker_id: int) -> State | None:
-        """The newest state of a worker; None: it has not reported yet."""
+        """The newest state of a worker, or None if it has not reported yet."""
         return self._states.get(worker_id)
 
     def connections(self) -> dict[str, int]:
@@ -119,8 +121,8 @@ class Metrics(Collector):
         return found
 
     def gauge(self, name: str, cluster: str | None = None) -> float | None:
-        """A gauge of :data:`GAUGES`, merged, in a tree that of a ``cluster``; None while no worker
-        has reported it."""
+        """The merged value of a gauge of :data:`GAUGES`, in a tree for a ``cluster``; None if no
+        worker has reported it."""
         states = self._states.values()
         reported = (
             state.gauges if cluster is None else state.clusters.get(cluster, {}) for state in states
@@ -129,8 +131,8 @@ class Metrics(Collector):
         return GAUGES[name].merge(values) if values else None
 
     def frozen(self) -> Metrics:
-        """These metrics as they are now: what is counted later is not in them. To copy 100,000
-        counters takes 1 ms, a text of them 1 s."""
+        """A copy of these metrics, which later counts do not change. Copying 100,000 counters takes
+        1 ms, making their text 1 s."""
         now, taken = self._now(), copy(self)
         taken._now = lambda: now
         taken._counts = {name: dict(sums) for name, sums in self._counts.items()}
@@ -142,7 +144,8 @@ class Metrics(Collector):
         return taken
 
     def collect(self) -> Iterator[Metric]:
-        """Every family, for prometheus_client; in slices of :meth:`frozen` ones only."""
+        """Every family, for prometheus_client; only :meth:`frozen` metrics may be collected in
+        slices."""
         yield InfoMetricFamily(
             f"{_PREFIX}build", "The gateway's version", value={"version": self._version}
         )
@@ -210,7 +213,7 @@ class Metrics(Collector):
             age.add_metric([str(worker_id)], self._now() - state.made_at)
         yield age
         for name, text in WORKER_GAUGES.items():
-            # What only grows is a counter, of which Prometheus makes rates.
+            # A value that only grows is a counter: Prometheus makes rates of counters.
             kind = CounterMetricFamily if name == "cpu_seconds" else GaugeMetricFamily
             family = kind(f"{_PREFIX}worker_{name}", text, labels=["worker"])
             for worker_id, state in states:
@@ -219,7 +222,7 @@ class Metrics(Collector):
             yield family
 
     def _values(self, family: Family, labels: Labels, count: int) -> tuple[str, ...]:
-        """Label values in Kafka's names, each within its bound."""
+        """Label values in Kafka's names, or ``(other)`` beyond a label's limit."""
         return tuple(
             self._bounded(label, _SHOWN.get(label, str)(value), count)
             for label, value in zip(family.labels, labels, strict=False)
@@ -238,14 +241,15 @@ class Metrics(Collector):
 
 
 def cumulative(buckets: list[int]) -> list[tuple[str, float]]:
-    """A log2 histogram of microseconds as Prometheus has them: upper bounds in seconds."""
+    """A log2 histogram of microseconds in Prometheus's form: cumulative, with upper bounds in
+    seconds."""
     sums = list(accumulate(buckets))
     bounds = [(str(2**index / 1_000_000), float(sums[index])) for index in _shown_buckets()]
     return [*bounds, ("+Inf", float(sums[-1]))]
 
 
 def estimated_sum(buckets: list[int]) -> float:
-    """Seconds, as if every request had taken the middle of its bucket."""
+    """The sum in seconds, if every request had taken the middle of its bucket."""
     # Bucket i holds the values from 2**(i-1) up to 2**i; bucket 0 holds zeros.
     return sum(0.75 * count * (1 << index) for index, count in enumerate(buckets) if index) / 1e6
 
@@ -256,6 +260,6 @@ def _shown_buckets() -> range:
 
 _SHOWN: Mapping[str, Callable[[str | int], str]] = {
     "api": lambda key: api_name(int(key)),
-    # One label for all codes that Kafka does not have: brokers and vendors may send any.
+    # All codes that Kafka does not have share a label: brokers and vendors may send any.
     "error": lambda code: ERROR_NAMES.get(int(code), UNKNOWN),
 }

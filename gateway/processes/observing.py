@@ -1,7 +1,7 @@
-"""The page's side in a worker: it tells what it does, for a few seconds after it was asked to.
+"""The page's part in a worker: it reports its flows for a few seconds after each Observe.
 
-The supervisor asks again each second while somebody looks at the page. Whoever stops asking, for
-whatever reason, is told nothing more, and the worker does nothing for it any more.
+The supervisor sends Observe each second while an operator has the page open. If it stops, for
+whatever reason, the worker's reports for the page stop, too, and cost nothing any more.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from gateway.processes.worker_messages import Observe, WorkerReport
 log = logging.getLogger(__name__)
 
 PIECE: Final = 200
-"""Flows that are summed up in one round of the event loop: some 1 ms."""
+"""Flows that are summed up per round of the event loop: some 1 ms."""
 
 
 class Observing:
-    """What a worker tells for the page, by ``send``. ``now`` is a monotonic clock in seconds."""
+    """Sends a worker's observations for the page by ``send``. ``now`` is a monotonic clock in
+    seconds."""
 
     def __init__(
         self,
@@ -46,13 +47,14 @@ class Observing:
         self._telling: asyncio.Task[None] | None = None
 
     def take(self, order: Observe) -> None:
-        """Somebody looks at the page."""
+        """Go on observing for the seconds that the order names."""
         self._until = self._now() + order.seconds
         self._with_clusters = order.clusters
 
     def see(self, report: WorkerReport) -> None:
-        """Tell what one report has, if somebody looks. Clients do not wait for it: it is summed up
-        in pieces, and left out while the one before still is."""
+        """Send the observations of a report, if the page is open. A report is summed up in pieces,
+        so that clients do not wait, and is left out if the report before it is still being summed
+        up."""
         if report.denials or report.policies:
             self._denials.add(report.denials, report.policies)
         if report.logins:

@@ -1,8 +1,8 @@
-"""Reading the configuration again: its policies are handed to every worker, all the rest waits.
+"""Reloading the configuration: every worker gets its policies; other changes wait for a restart.
 
-A worker listens as soon as it is ready, so none may get ready with policies of before a reload: one
-that does while the others prepare prepares as well, and one that has not when they commit is
-started anew.
+A worker listens as soon as it is ready, so no worker may become ready with the policies of before a
+reload: if it becomes ready while the others prepare, it prepares as well; if it is not ready when
+they commit, it is restarted.
 """
 
 from __future__ import annotations
@@ -26,16 +26,18 @@ log = logging.getLogger(__name__)
 
 DONE: Final = "done"
 FAILED: Final = "failed"
-"""Outcomes of a reload: labels of a metric."""
+"""Outcomes of a reload: label values of a metric."""
 
 ANSWER_SECONDS: Final = 90.0
-"""Seconds that a worker may take to prepare policies: it queries a broker first, then configures
-them."""
+"""Seconds that a worker may take to prepare policies: it queries a broker, then configures them."""
 
 
 class PolicyReload:
-    """``config`` is the newest, for workers that start. ``counted`` gets the outcome of each
-    reload."""
+    """Reloads the policies of all workers.
+
+    ``config``: the newest configuration, for workers that start.
+    ``counted``: called with the outcome of each reload.
+    """
 
     def __init__(
         self,
@@ -58,14 +60,14 @@ class PolicyReload:
         self._spawn(self._reload())
 
     def started(self, slot: WorkerSlot) -> None:
-        """A worker is starting, with the slot's policies: they may have been replaced since."""
-        # Not by their values: classes may have read something else, too.
+        """Restart a starting worker if its slot's policies have been replaced meanwhile."""
+        # Compared by identity: equal settings may be of classes that have read other files since.
         if slot.process is not None and slot.policies is not self.config.policies:
             log.info("worker %d starts anew, with the policies of now", slot.worker_id)
             slot.process.terminate()
 
     def stop(self) -> None:
-        """No more of it: the gateway stops."""
+        """Cancel all reloads; the gateway stops."""
         for task in self._tasks:
             task.cancel()
 
@@ -99,7 +101,7 @@ class PolicyReload:
             self._counted(DONE)
 
     async def _all_prepared(self, order: Prepare) -> bool:
-        """True if all workers could, those as well that got ready meanwhile."""
+        """Whether all workers prepared the policies, also workers that became ready meanwhile."""
         while slots := [slot for slot in self._slots if slot.ready and not slot.was_ordered(order)]:
             failures = await asyncio.gather(
                 *(slot.prepare(order, ANSWER_SECONDS) for slot in slots)
@@ -114,7 +116,7 @@ class PolicyReload:
     def _read(self) -> Config | None:
         assert self._path is not None, "a configuration without a file is not read again"
         try:
-            # Not a pipe: it is empty by now, and to wait for a writer would hold up the workers.
+            # Not from a pipe: it is empty by now, and waiting for a writer would hold up workers.
             config = load_config(self._path, read_file)
         except ConfigError as error:
             for line in str(error).splitlines():
@@ -134,7 +136,7 @@ def _of_clusters(config: Config) -> dict[str, PolicySettings]:
 
 
 def _with_policies(old: Config, new: Config) -> Config:
-    """The old configuration with the new one's policies."""
+    """The old configuration with the policies of the new configuration."""
     of_clusters = _of_clusters(new)
     clusters = tuple(
         each.model_copy(update={"policies": of_clusters.get(each.name)}) for each in old.clusters

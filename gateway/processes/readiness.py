@@ -1,4 +1,4 @@
-"""Readiness: whether traffic should come, by the states of the clusters."""
+"""Readiness: whether the states of the clusters let traffic come."""
 
 from __future__ import annotations
 
@@ -25,15 +25,17 @@ STALE: Final = "the catalog could not be read within catalog.max_staleness"
 
 
 class Readiness(NamedTuple):
-    """``not_ready`` is why no traffic should come, ``degraded`` what is wrong with clusters while
-    others can be used, both in sentences."""
+    """``not_ready``: why no traffic should come.
+    ``degraded``: problems of clusters while others can be used. Both in sentences.
+    """
 
     not_ready: Sequence[str] = ()
     degraded: Sequence[str] = ()
 
 
 def readiness(clusters: Sequence[Cluster], metrics: Metrics) -> Readiness:
-    """Readiness by the last reports of all workers: one usable cluster of a tree is enough."""
+    """Readiness by the last reports of all workers; a tree is ready if one of its clusters is
+    usable."""
     if clusters[0].mount is None:
         name = clusters[0].name
         return Readiness(_problems(metrics, name, None), _warnings(metrics, name, None))
@@ -58,7 +60,7 @@ def _problems(metrics: Metrics, name: str, cluster: str | None) -> list[str]:
 
 
 def _warnings(metrics: Metrics, name: str, cluster: str | None) -> tuple[str, ...]:
-    """Brokers that refuse new connections, while others do not."""
+    """A warning if some brokers refuse new connections, while others do not."""
     refusing = metrics.gauge("refusing_brokers", cluster)
     if not refusing or metrics.gauge("locked_out", cluster):
         return ()

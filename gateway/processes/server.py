@@ -1,4 +1,4 @@
-"""One worker: its clients, and the volumes that it serves them."""
+"""The server of a worker: its clients, and the volumes that it serves to them."""
 
 from __future__ import annotations
 
@@ -39,19 +39,22 @@ from gateway.slices import Turns
 log = logging.getLogger(__name__)
 
 START_SECONDS = 10.0
-"""Seconds for which clusters of a tree are waited for while another one is ready."""
+"""Seconds for which a start waits for the other clusters of a tree once a cluster is ready."""
 
 RETRY_SECONDS = 1.0
 """Seconds between two tries to start a volume whose cluster cannot be reached."""
 
 
 class MountedTwice(Exception):
-    """Two mounts of the configuration lead to one cluster; the text says which."""
+    """Two mounts of the configuration lead to the same cluster; the text names both."""
 
 
 class Server:
-    """Clients of one worker and what they need. ``catalog`` replaces the one on the (only)
-    cluster. The catalogs of ``new_catalogs``, clusters by their names, may begin anew."""
+    """Accepts the clients of a worker and serves them the volumes.
+
+    ``catalog``: replaces the catalog on the (only) cluster.
+    ``new_catalogs``: names of clusters whose catalogs may begin anew.
+    """
 
     def __init__(
         self,
@@ -138,9 +141,9 @@ class Server:
         )
 
     def _go_on(self) -> None:
-        """Make every connection go on with the catalogs as they are now. Where one is found out of
-        date before its timer says so the process was stopped, so the others may be, too: a client
-        asks several volumes over one connection."""
+        """Make every connection go on with the catalogs as they are now. If a catalog is out of
+        date before its timer has fired, the process was stopped; so all volumes are checked,
+        because a client queries several volumes over the same connection."""
         now = monotonic()
         for each in self.served:
             if now > each.state.validity.until:
@@ -150,12 +153,12 @@ class Server:
     async def start(self) -> None:
         """Learn the clusters, read the catalogs to their end, then bind every port.
 
-        In a tree one volume is enough: the others are tried again and again.
-        Raises OSError with the address that cannot be bound, or the cluster's own error when no
-        broker answers; CatalogUnavailable, CatalogTopicError, NotServed, UnreadableCatalog and
-        FormatRejected when the catalog cannot be used; SinkError when there is no place for audit
-        events; CredentialsError when what logins are checked with cannot be read; PolicyError when
-        a policy cannot be made or configured.
+        In a tree, the start succeeds once a volume is ready; the others are tried again and again.
+        Raises OSError with the address that cannot be bound, or the cluster's own error if no
+        broker responds; CatalogUnavailable, CatalogTopicError, NotServed, UnreadableCatalog and
+        FormatRejected if the catalog cannot be used; SinkError if audit events cannot be written;
+        CredentialsError if the credentials of logins cannot be read; PolicyError if a policy cannot
+        be made or configured.
         """
         prepare()
         self.clients.logins.start()
@@ -187,8 +190,8 @@ class Server:
         await volume.start()
 
     def _check_alone(self, volume: ServedVolume) -> None:
-        """Raise MountedTwice if another mount is the same cluster: its topics would have two names
-        and two producer ids."""
+        """Raise MountedTwice if another mount is the same cluster, because its topics would have
+        two names and two producer ids."""
         cluster_id = volume.cluster.cluster_id
         for other in self.served:
             if other is not volume and cluster_id and other.cluster.cluster_id == cluster_id:
@@ -198,7 +201,8 @@ class Server:
                 )
 
     async def _start_tree(self) -> None:
-        """Wait until each volume is ready, or one is and the others take too long."""
+        """Wait until every volume is ready, or, once a volume is ready, for at most
+        ``START_SECONDS``."""
         starting = {asyncio.create_task(self._start_at_last(each)) for each in self.served}
         self._starting = set(starting)
         loop = asyncio.get_running_loop()
@@ -218,7 +222,7 @@ class Server:
             ready = True
 
     async def _start_at_last(self, volume: ServedVolume) -> None:
-        """Start a volume, however long its cluster cannot be reached."""
+        """Start a volume; try again for as long as its cluster cannot be reached."""
         while True:
             try:
                 await self._start(volume)
@@ -228,8 +232,8 @@ class Server:
             await asyncio.sleep(RETRY_SECONDS)
 
     async def start_topic(self, start: Callable[[], Awaitable[None]]) -> None:
-        """Start what writes to a topic of the first cluster; in a tree whose first cluster is not
-        there yet, as soon as it is. Raises what ``start`` raises."""
+        """Start a writer to a topic of the first cluster; in a tree, as soon as that cluster has
+        started. Raises the exceptions of ``start``."""
         if len(self.served) == 1 or self.own_admin.cluster.started:
             await start()
         else:
@@ -243,7 +247,7 @@ class Server:
             await asyncio.sleep(RETRY_SECONDS)
 
     async def stop(self) -> None:
-        """Close whatever is open, at once."""
+        """Close all connections, at once."""
         self._stop_watching()
         for task in self._starting:
             task.cancel()
@@ -258,8 +262,8 @@ class Server:
             await each.cluster.stop()
 
     async def drain(self, seconds: float) -> None:
-        """Accept no more, respond to what is in flight for at most ``seconds``, then stop. Clients
-        are told where to go on, where another gateway is up."""
+        """Stop accepting, respond to requests in flight for at most ``seconds``, then stop. If
+        another gateway is up, clients are led to it."""
         self._stop_watching()
         peer = await self.handover.begin()
         drains = [self.clients.drain(seconds, LEAVING_SECONDS if peer else 0.0)]
@@ -273,7 +277,7 @@ class Server:
             one.cancel()
 
     def collect(self) -> WorkerReport:
-        """The counts since the last call, and the state of the worker. Called once a second."""
+        """The counts since the last call, and the worker's state. Called once a second."""
         self.clients.sweep()
         flows, acls = self.clients.take_flows()
         connections = self.clients.count_open()
@@ -321,21 +325,22 @@ class Server:
 
 
 def _note_failed(starting: asyncio.Task[None]) -> None:
-    """Log why a volume that came late cannot be served; the others go on."""
+    """Log why a volume that started late cannot be served; the other volumes go on."""
     if not starting.cancelled() and (error := starting.exception()) is not None:
         log.error("a volume cannot be served, and stays closed: %s", error)
 
 
 def _own_admin(config: Config, turns: Turns) -> BrokerAdmin:
-    """The gateway's own requests to one volume's cluster, as the identity of its own topics."""
+    """An admin for the gateway's own requests to a volume's cluster, logged in as the owner of its
+    topics."""
     cluster = open_cluster(config, turns)
     return BrokerAdmin(cluster, security=own_security(config, cluster.security))
 
 
 @contextmanager
 def collecting_no_garbage() -> Iterator[None]:
-    """Read a large catalog without Python's garbage collector: much faster, and what was read is
-    not looked through for garbage again and again while clients wait."""
+    """Read a large catalog without Python's garbage collector: reading is much faster, and because
+    the objects are frozen afterwards, the collector does not traverse them while clients wait."""
     gc.disable()
     try:
         yield

@@ -1,8 +1,9 @@
-"""What a service manager is told, by the protocol of sd_notify(3): systemd's, and others'.
+"""Notifies a service manager, such as systemd, by the protocol of sd_notify(3).
 
-It hears that the gateway is ready, that it stops and, twice in ``WatchdogSec=``, that it is alive.
-A gateway of which all processes hang closes no connection, so that its clients wait for their own
-timeouts; a service manager that hears nothing ends it, and they go on elsewhere at once.
+The service manager is notified that the gateway is ready, that it stops and, twice in
+``WatchdogSec=``, that it is alive. If all processes of a gateway hang, no connection is closed, so
+its clients wait for their own timeouts; if a service manager gets no sign of life, it ends the
+gateway, and the clients go on elsewhere at once.
 """
 
 from __future__ import annotations
@@ -22,20 +23,21 @@ _WATCHDOG_PROCESS: Final = "WATCHDOG_PID"
 
 
 class ServiceManager:
-    """The service manager that started this process, or nobody, who is told nothing."""
+    """The service manager that started this process; without an address, notifications are
+    dropped."""
 
     def __init__(self, address: str | None = None, watchdog_seconds: float | None = None) -> None:
-        """``address`` is a datagram socket's path, or ``@`` and an abstract name;
-        ``watchdog_seconds`` is how long the manager waits for a sign of life, or None if it does
-        not."""
+        """``address``: a datagram socket's path, or ``@`` and an abstract name.
+        ``watchdog_seconds``: how long the manager waits for a sign of life, or None if it does not.
+        """
         self.address = address
         self.watchdog_seconds = watchdog_seconds
         self._failure = ""
 
     @classmethod
     def of(cls, environment: MutableMapping[str, str]) -> ServiceManager:
-        """The one that the environment names, and which is taken out of it: it is told by this
-        process alone, not by those that it starts."""
+        """The manager that the environment names. Its variables are removed from the environment,
+        so that the processes which this process starts do not notify it."""
         address = environment.pop(_SOCKET, "")
         period = environment.pop(_WATCHDOG, "")
         process = environment.pop(_WATCHDOG_PROCESS, "") or str(os.getpid())
@@ -53,15 +55,16 @@ class ServiceManager:
         return cls(address, microseconds / 1e6)
 
     def ready(self) -> None:
-        """Clients are served."""
+        """Notify the manager that clients are served."""
         self._tell(b"READY=1")
 
     def stopping(self) -> None:
-        """The gateway drains, and then ends."""
+        """Notify the manager that the gateway drains, and then ends."""
         self._tell(b"STOPPING=1")
 
     async def keep_alive(self) -> None:
-        """Give signs of life until it is cancelled; returns at once if none is waited for."""
+        """Send signs of life until the task is cancelled; returns at once if the manager expects no
+        signs."""
         if self.watchdog_seconds is None:
             return
         while True:
@@ -69,7 +72,7 @@ class ServiceManager:
             await asyncio.sleep(self.watchdog_seconds / 2)
 
     def _tell(self, state: bytes) -> None:
-        """A manager that cannot be told is no reason to end; it says so once."""
+        """Send a notification; if it fails, log each new reason once and go on."""
         if self.address is None:
             return
         abstract = self.address.startswith("@")

@@ -1,6 +1,6 @@
-"""Workers that have stopped reporting: one that hangs keeps its clients, and serves them nothing.
+"""Kills workers that have stopped reporting: a worker that hangs keeps its clients unserved.
 
-A worker reports every second from the moment it is ready. One that does not for some seconds is
+A worker reports every second from the moment it is ready. If it does not for some seconds, it is
 killed; its clients connect to another worker, or to another gateway, and it is started again.
 """
 
@@ -16,13 +16,12 @@ from gateway.processes.worker_process import WorkerSlot
 log = logging.getLogger(__name__)
 
 LOOKS: Final = 6
-"""Looks at the workers in the time that one may be silent. Looks are counted and not seconds: while
-the supervisor is stopped, or has no processor, it looks at nothing and holds nothing against
-anybody."""
+"""Looks at the workers in the time that a worker may be silent. Looks are counted and not seconds:
+a supervisor that is stopped, or has no processor, does not look, and then blames no worker."""
 
 
 async def end_silent(slots: Sequence[WorkerSlot], seconds: float) -> None:
-    """Kill workers that were ready and have not reported for so long, until it is cancelled."""
+    """Kill ready workers that have not reported for ``seconds``, until the task is cancelled."""
     while True:
         await asyncio.sleep(seconds / LOOKS)
         for slot in slots:

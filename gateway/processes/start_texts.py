@@ -1,5 +1,5 @@
-"""What the supervisor says of a gateway that starts: its clusters, its peers in the tree, and where
-its listeners are."""
+"""The supervisor's log texts of a gateway that starts: its clusters, its peers in the tree, and the
+addresses of its listeners."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gateway.names import DELIMITER
 
 
 def start_text(config: Config) -> str:
-    """What is being started, in which form (``compiled``, ``pure``), in front of which clusters."""
+    """The version that starts, its form (``compiled``, ``pure``), its workers and its clusters."""
     count = config.workers
     workers = "1 worker" if count == 1 else f"{count} workers"
     metrics = Address(config.metrics.host, config.metrics.port)
@@ -29,7 +29,8 @@ def start_text(config: Config) -> str:
 
 
 def ready_text(config: Config) -> str:
-    """Where clients find each listener, its brokers and this gateway, and where peers ask it."""
+    """The addresses of each listener, of its brokers and of this gateway, and the address for
+    peers."""
     found = [_listener_text(config, listener) for listener in config.listeners]
     if config.tree is not None and config.tree.listener is not None:
         port = config.tree.listener

@@ -1,6 +1,5 @@
-"""The supervisor: ``kafka-gateway serve``. It starts workers, starts those anew that die, sums up
-their metrics, and ends them in order. It touches no client traffic.
-"""
+"""The supervisor: ``kafka-gateway serve``. It starts workers, restarts a worker if it dies, sums up
+their metrics, and ends them in order. It touches no client traffic."""
 
 from __future__ import annotations
 
@@ -57,9 +56,12 @@ class StartError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """Seconds. A dead worker is started again after ``first_delay``, doubled each time up to
-    ``last_delay``, afresh once it has lived for ``settled``. One that is ``silent`` for so long is
-    killed. Workers get ``margin`` beyond ``drain_seconds`` to end by themselves.
+    """Delays and timeouts, in seconds.
+
+    ``first_delay``: until a dead worker is started again; doubled each time up to ``last_delay``.
+    ``settled``: after a life of so long, the delay begins at ``first_delay`` again.
+    ``silent``: a worker that does not report for so long is killed.
+    ``margin``: time beyond ``drain_seconds`` that workers get to end by themselves.
     """
 
     first_delay: float = 0.2
@@ -70,9 +72,13 @@ class Timing:
 
 
 class Supervisor:
-    """One gateway. ``path`` is where its configuration is read again, ``manager`` who is told that
-    it is alive. Until a worker was ready, workers are started by ``first_command``, which may let
-    them begin a catalog anew. ``command`` and ``timing`` are the tests' to change."""
+    """The main process of a gateway.
+
+    ``path``: the file from which the configuration is reloaded.
+    ``manager``: the service manager that is notified that the gateway is alive.
+    ``first_command``: starts workers until a worker was ready; may let them begin a catalog anew.
+    ``command``, ``timing``: changed by tests only.
+    """
 
     def __init__(
         self,
@@ -88,7 +94,7 @@ class Supervisor:
         self.metrics = Metrics(version(), config.metrics.max_namespaces, in_tree=in_tree)
         for cluster in config.clusters:
             for reason in ("closed", "share"):
-                # A rate needs a value from before the first refusal.
+                # From the start: a rate needs a value from before the first refusal.
                 self.metrics.count("broker_refusals", (cluster.name, reason), 0)
         self._config = config
         self._manager = manager or ServiceManager()
@@ -123,7 +129,7 @@ class Supervisor:
     async def run(self) -> int:
         """Serve until SIGTERM or SIGINT; returns the exit status.
 
-        Raises :class:`StartError` when a port cannot be bound or no worker can ever start.
+        Raises :class:`StartError` if a port cannot be bound or no worker can ever start.
         """
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -165,7 +171,7 @@ class Supervisor:
 
     async def _bind(self) -> None:
         claims = port_claims(Parts.of(self._config))
-        # The metrics port is bound for good below, which shows as much.
+        # The metrics port is not probed: it is bound for good below.
         rejected = probe(claim for claim in claims if claim.key[0] == "listeners")
         if rejected:
             raise StartError("\n".join(problem.text for problem in rejected))
@@ -175,13 +181,13 @@ class Supervisor:
             await self._http.start(metrics.host, metrics.port, most)
         except OSError as error:
             address = Address(metrics.host, metrics.port)
-            # That of a host without an address (gaierror) is negative.
+            # The number is negative if the host has no address (gaierror).
             number = error.errno or 0
             reason = os.strerror(number).lower() if number > 0 else error.strerror or error
             raise StartError(f"the metrics port {address} cannot be bound: {reason}") from error
 
     def stop(self, why: str = "told to") -> None:
-        """Drain and end; a second time: end at once."""
+        """Drain and end; if called a second time, end at once."""
         if self._stopping.is_set():
             log.warning("%s again: ending at once", why)
             self._kill_all()
@@ -195,7 +201,7 @@ class Supervisor:
         keepers = [asyncio.create_task(self._keep(slot)) for slot in self._slots]
         stopping = asyncio.create_task(self._stopping.wait())
         watching = asyncio.create_task(end_silent(self._slots, self._timing.silent))
-        # A keeper ends before that only if it failed, which must not go unseen.
+        # If a keeper ends before that, it failed, which must not go unseen.
         await asyncio.wait([stopping, *keepers], return_when=asyncio.FIRST_COMPLETED)
         watching.cancel()
         self._stopping.set()
@@ -213,20 +219,22 @@ class Supervisor:
         return [slot.process for slot in self._slots if slot.process is not None]
 
     def _kill_all(self) -> None:
-        """End all workers, and those at once that are being started."""
+        """Kill all workers, and also workers that are being started, as soon as they have a
+        process."""
         self._at_once = True
         for process in self._processes():
             process.kill()
 
     async def _keep(self, slot: WorkerSlot) -> None:
-        """Keep one worker running until the gateway stops."""
+        """Keep a worker running until the gateway stops."""
         loop = asyncio.get_running_loop()
         delay = self._timing.first_delay
         while not self._stopping.is_set():
             started = loop.time()
             status = await self._run_once(slot)
             if self._stopping.is_set():
-                # One that had no clients yet has nothing to drain, however it ends.
+                # If a worker had no clients yet, it had nothing to drain, so its status does not
+                # count.
                 self._unclean |= slot.served and status != exit_codes.OK
                 return
             if status == exit_codes.CONFIG and not self._ever_ready:
@@ -252,7 +260,8 @@ class Supervisor:
                 if self._stopping.is_set():
                     return exit_codes.OK
                 config = self.policies.config
-                # A catalog that is lost later must not begin anew, by a worker that is restarted.
+                # Not the first command: a restarted worker must not begin a catalog anew that was
+                # lost later.
                 command = self._command if self._ever_ready else self._first_command
                 process = await WorkerProcess.start(slot.worker_id, command, config.to_json())
         except OSError as error:

@@ -1,5 +1,5 @@
-"""One worker's part in the freezes of a cluster's catalog: it says when nothing of what a freeze
-holds is under way."""
+"""One worker's part in the freezes of a cluster's catalog: it acknowledges a freeze once none of
+its requests under way concerns a frozen name."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from gateway.session.naming import ID_SIZE, Concerns
 log = logging.getLogger(__name__)
 
 LEAVE_SECONDS: Final = 2.0
-"""Seconds for which a worker that ends tries to say so."""
+"""Seconds for which a worker that ends tries to write its leave to the catalog."""
 
 _STAGGER: Final = 0.03
-"""Seconds between two workers that write that they have read a freeze: writers of the catalog that
-begin together fence each other."""
+"""Seconds between the acknowledgements of two workers, because writers of the catalog that begin
+together fence each other."""
 
 _FIRST_LOOK: Final = 0.002
 _LAST_LOOK: Final = 0.05
@@ -45,7 +45,8 @@ _RETRY: Final = 0.5
 
 
 class TakingPart:
-    """Belongs to one event loop. ``workers`` is how many the gateway has."""
+    """Acknowledges freezes for a worker; used by its event loop alone. ``workers`` is the number of
+    the gateway's workers."""
 
     def __init__(
         self,
@@ -68,26 +69,26 @@ class TakingPart:
 
     @property
     def run(self) -> str:
-        """This worker in the catalog."""
+        """The id of this worker's run in the catalog."""
         return self._worker.run
 
     @property
     def is_listed(self) -> bool:
-        """Whether freezes wait for this worker, if there can be any: otherwise it must not decide
-        anything."""
+        """Whether freezes wait for this worker, or the catalog's format has no freezes; if not, the
+        worker must not decide any request."""
         snapshot = self._catalog.snapshot
         return not can_freeze(snapshot) or self.run in workers_in(snapshot)
 
     def watch(self, under_way: UnderWay, state: WorkerState) -> None:
-        """From now on freezes are compared with what these clients have under way."""
+        """From now on, compare freezes with the requests that these clients have under way."""
         self._under_way, self._state = under_way, state
 
     def arrive(self, snapshot: Snapshot) -> Sequence[Change]:
-        """The decision by which this worker takes part."""
+        """The changes by which this worker takes part, as a decision of the catalog."""
         return arrive(snapshot, self._worker, self._workers, self._clock())
 
     def start(self) -> None:
-        """Answer freezes from now on."""
+        """Acknowledge freezes from now on."""
         if not can_freeze(self._catalog.snapshot):
             log.info(
                 "moves and deletions do not wait for requests under way: raise the catalog's format"
@@ -96,7 +97,7 @@ class TakingPart:
         self._task = asyncio.create_task(self._run(), name="freezes")
 
     async def stop(self) -> None:
-        """Take part no more."""
+        """Stop acknowledging, and write to the catalog that this worker leaves."""
         if self._task is None:
             return
         self._task.cancel()
@@ -115,8 +116,8 @@ class TakingPart:
                     await self._catalog.change(decide)
 
     def changed(self) -> None:
-        """The catalog has changed, and all clients go on with it: what they have under way by now
-        was decided before that."""
+        """The catalog has changed, and all clients go on with it: requests that are under way now
+        were decided before the change."""
         snapshot = self._catalog.snapshot
         freezes = freezes_in(snapshot)
         if freezes or self._watches:
@@ -128,8 +129,8 @@ class TakingPart:
         self._awake.set()
 
     def here(self, freeze_id: str) -> Sequence[str] | None:
-        """What holds a freeze up in this process, or None if it has not read it, or not yet what
-        was under way then."""
+        """The requests and changes of this process that a freeze waits for, or None if the process
+        has not read the freeze, or does not yet know the requests that were under way then."""
         found = self._watches.get(freeze_id)
         if found is None:
             return None
@@ -147,7 +148,7 @@ class TakingPart:
         concerns = _concerns(snapshot, freeze, self._state)
         return self._under_way.watch(self._state, concerns), concerns
 
-    # -- what it says ------------------------------------------------------------------------------
+    # -- acknowledging -----------------------------------------------------------------------------
 
     async def _run(self) -> None:
         look = _FIRST_LOOK
@@ -159,7 +160,7 @@ class TakingPart:
                 log.debug("the catalog does not know what this worker has read: %s", error)
                 await asyncio.sleep(_RETRY)
                 continue
-            # A defect here would hold up every change for good.
+            # Caught: a defect here would hold up every change for good.
             except Exception:
                 log.exception("answering freezes failed")
                 await asyncio.sleep(_RETRY)
@@ -172,8 +173,8 @@ class TakingPart:
                 look = min(look * 1.5, _LAST_LOOK)
 
     async def _say(self) -> bool:
-        """Write what there is to say; whether there will be more without a change of the
-        catalog."""
+        """Acknowledge the freezes that are quiet here; returns whether others still wait for
+        requests."""
         snapshot = self._catalog.snapshot
         if not can_freeze(snapshot):
             return False
@@ -197,14 +198,14 @@ class TakingPart:
 
 
 def _concerns(snapshot: Snapshot, freeze: Freeze, state: WorkerState) -> Concerns:
-    """Whether a topic or an id, as of ``Concerns``, is one that the freeze holds."""
+    """A test whether the freeze holds a topic or an id (see ``Concerns``)."""
     frozen, index = Frozen.of([freeze]), state.cluster.index
     known: dict[bytes, bool] = {}
 
     def concerns(name: bytes) -> bool:
         found = known.get(name)
         if found is None and name.startswith(OF_ID):
-            # Ids are a namespace's; no freeze names one.
+            # An id is frozen if its namespace is; freezes name no ids.
             owner = snapshot.owner(name.removeprefix(OF_ID).decode(errors="replace"))
             found = known[name] = frozen.holds(owner.namespace, "")
         if found is None:

@@ -1,4 +1,4 @@
-"""The other gateways of a tree, for one worker: it asks them, and they ask it."""
+"""The other gateways of a tree, for one worker: it queries them, and answers their questions."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ from gateway.slices import Turns
 
 
 class TreePeers:
-    """What one worker has of the gateways that its configuration names. ``others`` is how clients'
-    requests reach them; ``routes`` and ``lookups`` also serve the questions that they ask."""
+    """One worker's links to the gateways that its configuration names. ``others`` takes clients'
+    requests to them; ``routes`` and ``lookups`` also serve the questions that they ask."""
 
     def __init__(
         self,
@@ -40,8 +40,8 @@ class TreePeers:
         counts: Counts,
         turns: Turns,
     ) -> None:
-        """``worker`` names the worker in its file; ``counts`` get the outcomes of lookups. Long
-        answers are looked at in ``turns``."""
+        """``worker`` is the worker's name in its file of far volumes; ``counts`` get the outcomes
+        of lookups. Long answers are read in ``turns``."""
         self._config = config
         self._tasks = tasks
         self._counts = counts
@@ -80,11 +80,12 @@ class TreePeers:
         self.others = OtherGateways(self.lookups, known, paths, tree.max_hops, tasks, disbelieve)
 
     def _renumber(self) -> None:
-        """Show clients no broker any more whose number its volume does not have."""
+        """Stop showing clients a broker if its volume no longer has the broker's number."""
         self._known.numbers = self._numbers.known
 
     def answer_by(self, hub: LaneHub, audit: Audit) -> None:
-        """Have the questions of peers answered by the volumes of ``hub``, if they may ask."""
+        """Answer the questions of peers from the volumes of ``hub``, if the configuration lets them
+        ask."""
         config, tree = self._config, self._config.tree
         self._referred = Referred(hub, config, self.routes, self.lookups)
         if tree is not None and tree.listener is not None:
@@ -93,38 +94,39 @@ class TreePeers:
             )
 
     def start(self) -> None:
-        """Keep links to the peers, and what is learned of their volumes, from now on."""
+        """Keep links to the peers, and save their volumes to the file, from now on."""
         watches = [link.watch() for link in self._links.values()]
         self._running = [self._tasks.run(one) for one in (*watches, self._known.keep())]
 
     async def listen(self) -> None:
-        """Bind the peers' port, if there is one. Raises OSError and TlsError."""
+        """Bind the peers' port, if the configuration has such a port. Raises OSError and
+        TlsError."""
         if self._listener is not None:
             await self._listener.start()
 
     def sweep(self) -> list[Flow]:
-        """Use TLS files that have changed; returns what was counted of clients behind peers since
-        the last call. Called once a second."""
+        """Use TLS files that have changed; returns the flows of clients behind peers since the last
+        call. Called once a second."""
         if self._listener is not None:
             self._listener.sweep()
         return [] if self._referred is None else self._referred.take_flows()
 
     def count_open(self) -> dict[str, int]:
-        """The number of open connections of peers, by the name that their port has as a listener;
-        empty if they have none."""
+        """The number of open connections of peers, by the listener name of their port; empty if
+        there is no such port."""
         return {} if self._listener is None else {PEERS: self._listener.open}
 
     def certificates(self) -> dict[str, float]:
-        """Seconds until the certificate that peers see expires, likewise."""
+        """Seconds until the certificate that peers see expires, by the same name."""
         return {} if self._listener is None else self._listener.certificates()
 
     async def drain(self, seconds: float) -> None:
-        """Answer the questions under way, for at most ``seconds``, and accept no more."""
+        """Stop accepting, and answer the questions under way, for at most ``seconds``."""
         if self._listener is not None:
             await self._listener.drain(seconds)
 
     async def stop(self) -> None:
-        """Close the links, and write what was learned."""
+        """Close the links, and save the far volumes."""
         if self._listener is not None:
             self._listener.stop()
         for task in self._running:

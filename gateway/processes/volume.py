@@ -1,4 +1,4 @@
-"""One cluster in one worker: its catalog, policies, jobs and views, from start to end."""
+"""One cluster in one worker: its catalog, policies, jobs and views, from start to stop."""
 
 from __future__ import annotations
 
@@ -54,15 +54,20 @@ from gateway.views.views import Views, view_settings
 log = logging.getLogger(__name__)
 
 LANES = 16
-"""Requests for other nodes' clients that are under way in one volume at once."""
+"""Requests for clients of other nodes that may be under way in a volume at once."""
 
 
 class ServedVolume:
-    """One cluster that a worker serves. ``config`` has this cluster alone (``Config.of_volume``);
-    ``catalog`` replaces the one on the cluster. ``contexts`` are those of all volumes of the tree,
-    by number. ``membership`` is how the gateway is listed there. ``changed`` is called when
-    connections have to go on with another catalog, or other policies. ``worker_id`` is the worker's
-    number in its gateway. ``anew``: its catalog may begin anew."""
+    """A cluster that a worker serves.
+
+    ``config``: has this cluster alone (``Config.of_volume``).
+    ``membership``: the gateway's entry in the cluster's catalog.
+    ``changed``: called when connections have to go on with another catalog, or other policies.
+    ``contexts``: the contexts of all volumes of the tree, by number.
+    ``catalog``: replaces the catalog on the cluster.
+    ``worker_id``: the worker's number in its gateway.
+    ``anew``: the cluster's catalog may begin anew.
+    """
 
     def __init__(
         self,
@@ -157,10 +162,9 @@ class ServedVolume:
     async def start(self) -> None:
         """Read the catalog to its end, and go on with it; the cluster has started.
 
-        Raises CatalogUnavailable, after which it may be called again,
-        CatalogTopicError, NotServed, UnreadableCatalog and FormatRejected when the catalog cannot
-        be used;
-        PolicyError when a policy cannot be made or configured.
+        Raises CatalogUnavailable, after which it may be called again; CatalogTopicError, NotServed,
+        UnreadableCatalog and FormatRejected if the catalog cannot be used; PolicyError if a policy
+        cannot be made or configured.
         """
         if not self._follows:
             require(self.cluster.api_versions)
@@ -190,21 +194,23 @@ class ServedVolume:
         self._auto_creation.start()
 
     async def _prepare(self) -> None:
-        """Get ready for the catalog as it is: a worker may serve other clusters meanwhile."""
+        """Prepare the views of the newest catalog, in slices, because a worker may serve other
+        clusters meanwhile."""
         prepared = None
         while prepared is not self.catalog.snapshot:
             prepared = self.catalog.snapshot
             await sliced(self._turns, partial(self._views.prepare, prepared))
 
     async def _write(self, *decisions: Decide) -> None:
-        """Commit decisions one after the other. Raises what they do, and CatalogUnavailable."""
+        """Commit decisions one after the other. Raises their exceptions, and CatalogUnavailable."""
         for decide in decisions:
-            # Mostly there is nothing to say, and then no turn is taken for it.
+            # Mostly nothing has to change, and then this does not wait to become the catalog's
+            # writer.
             if decide(self.catalog.snapshot):
                 await self.catalog.change(decide)
 
     async def stop(self) -> None:
-        """Close whatever is open, at once."""
+        """Stop the jobs and the catalog, and close all connections, at once."""
         await self._jobs.stop()
         await self.policies.stop()
         await self.part.stop()
@@ -220,8 +226,8 @@ class ServedVolume:
         self.part.changed()
 
     def _until_overdue(self) -> float | None:
-        """Seconds until what clients have sent must have ended, since changes will not wait for it
-        any more; None: this worker decides."""
+        """Seconds until requests of clients must have ended, because changes will not wait for them
+        any more; or None if the catalog is fresh, so that this worker may decide requests."""
         if not self.part.is_listed:
             return 0.0
         if self.catalog.fresh:
@@ -256,14 +262,15 @@ class ServedVolume:
         }
 
     def described(self, down: Callable[[], Collection[str]]) -> DescribedCluster:
-        """The cluster as the page shows it; ``down`` gives the ids of gateways that are."""
+        """The cluster as the page shows it; ``down`` returns the ids of gateways that are down."""
         place = self.state.place
         return DescribedCluster(
             place.cluster, place.mount, self.state.number, self.cluster, self.catalog, down
         )
 
     def _placed(self, row: Row) -> Row:
-        """A count of policies; of one that has a namespace, with its cluster's mount too."""
+        """A count of policies; in a tree, the labels of violations have the cluster and its mount,
+        too."""
         family, labels, count = row
         if family != VIOLATIONS or self.state.place.mount is None:
             return row
@@ -274,7 +281,7 @@ class ServedVolume:
 
 
 def open_cluster(config: Config, turns: Turns) -> Cluster:
-    """The cluster of one volume's configuration, not started yet."""
+    """The cluster of a volume's configuration, not started yet."""
     settings = config.clusters[0]
     security = BrokerSecurity(settings.security, config.security_key)
     servers = settings.bootstrap_servers

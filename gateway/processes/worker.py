@@ -1,8 +1,8 @@
 """One worker process: a server on its own event loop, and once a second a report.
 
 ``python -m gateway.processes.worker`` is started by the supervisor, which gives it a socket
-(``worker_channel``) and blocks SIGINT and SIGTERM until the worker can handle them. SIGTERM, or
-the end of the supervisor, means: accept no more, drain, report what is left, exit.
+(``worker_channel``) and blocks SIGINT and SIGTERM until the worker can handle them. SIGTERM, or the
+end of the supervisor, means: stop accepting, drain, report the last counts, exit.
 """
 
 from __future__ import annotations
@@ -76,14 +76,14 @@ _UNUSABLE: Final = (
     TlsError,
     UnreadableCatalog,
 )
-"""Errors for which a start is not tried again, because the configuration has to change."""
+"""Errors after which a start is not tried again: the configuration has to change."""
 
 _PAGE = resource.getpagesize()
 _STATM = Path("/proc/self/statm")
 
 
 class Worker:
-    """Starts a server, reports on it, and ends it. ``traffic_log`` is None where it is off."""
+    """Starts a server, reports on it, and ends it. ``traffic_log`` is None if it is turned off."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class Worker:
         self._stopping = stopping
 
     async def run(self, drain_seconds: float, report_seconds: float = REPORT_SECONDS) -> int:
-        """Serve until told to stop; returns the exit status."""
+        """Serve until the stopping event is set; returns the exit status."""
         failed = await self._start()
         if failed is not None:
             if self._traffic_log is not None:
@@ -113,7 +113,8 @@ class Worker:
         draining = asyncio.create_task(self._server.drain(drain_seconds))
         await self._report_until(draining, report_seconds)
         await draining
-        # Nothing is counted after this; the report also tells what the log did not write in time.
+        # Nothing is counted after this; the report includes the records that the log could not
+        # write in time.
         last = self._collect()
         if self._traffic_log is not None:
             await self._traffic_log.stop()
@@ -121,7 +122,7 @@ class Worker:
         return exit_codes.OK
 
     async def _start(self) -> int | None:
-        """None, or the exit status when there is nothing to serve."""
+        """Start the server; returns the exit status if it could not start, else None."""
         try:
             if self._traffic_log is not None:
                 self._traffic_log.start()
@@ -158,16 +159,16 @@ class Worker:
             await asyncio.wait([done], timeout=seconds)
 
     def _collect(self) -> WorkerReport:
-        """The counts since the last call, which the traffic log has then, too."""
+        """The counts since the last call, which are also added to the traffic log."""
         report = self._server.collect()
         if self._traffic_log is not None:
             self._traffic_log.add(report.flows, report.denials, report.policies, report.acls)
         return report
 
     async def _collect_in_pieces(self) -> WorkerReport:
-        """The counts since the last call, which the traffic log and the channel have then. Flows
-        are added up some at a time, because clients wait meanwhile, and each may have a thousand.
-        """
+        """The counts since the last call, which are also added to the traffic log and the channel.
+        Flows are added in pieces: clients wait meanwhile, and each client may have a thousand
+        flows."""
         report, traffic_log = self._server.collect(), self._traffic_log
         for start in range(0, len(report.flows), PIECE):
             flows = report.flows[start : start + PIECE]
@@ -180,7 +181,7 @@ class Worker:
         return report
 
     async def _report(self, report: WorkerReport, uncounted: Sequence[Flow]) -> None:
-        """Send a report. ``uncounted`` are its flows that the channel has not added up yet."""
+        """Send a report. ``uncounted`` are the flows that the channel has not added yet."""
         gauges = {**report.gauges, **process_gauges()}
         rows = list(report.rows)
         if self._traffic_log is not None:
@@ -191,7 +192,7 @@ class Worker:
 
 
 def process_gauges() -> dict[str, float]:
-    """CPU seconds and resident bytes of this process."""
+    """CPU seconds and, if the system is Linux, resident bytes of this process."""
     gauges = {"cpu_seconds": time.process_time()}
     with suppress(OSError):  # only Linux has it
         gauges["resident_bytes"] = float(_STATM.read_text().split()[1]) * _PAGE
@@ -199,16 +200,17 @@ def process_gauges() -> dict[str, float]:
 
 
 def raise_file_limit() -> None:
-    """Every client takes two descriptors; the usual soft limit of 1,024 is soon reached."""
+    """Raise the soft limit of descriptors to the hard limit, because every client takes two
+    descriptors, and the usual soft limit is 1,024."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(OSError, ValueError):  # a system may allow less than it says
+    with suppress(OSError, ValueError):  # a system may allow fewer than its hard limit
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 async def serve(
     config: Config, worker_id: int, channel: socket.socket, new_catalogs: Collection[str] = ()
 ) -> int:
-    """Run one worker; returns the exit status. The catalogs of ``new_catalogs``, clusters by their
+    """Run a worker; returns the exit status. The catalogs of ``new_catalogs``, clusters by their
     names, may begin anew."""
     stopping = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopping.set)
@@ -235,9 +237,9 @@ def _made(
     stopping: asyncio.Event,
     new_catalogs: Collection[str],
 ) -> tuple[Worker, OperatorSocket] | None:
-    """A worker that has asked nobody anything yet, and its socket for operators; None: the
-    configuration allows none, which the supervisor is told, since the next one would end
-    likewise."""
+    """A worker that has sent no request yet, and its socket for operators' tools; or None if the
+    configuration allows none. Then the supervisor gets the reason, because the next worker would
+    fail likewise."""
     try:
         server = Server(config, worker_id=worker_id, new_catalogs=new_catalogs)
         traffic_log = open_traffic_log(config, worker_id, server.own_admin)
@@ -268,7 +270,7 @@ def _made(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The process; returns its exit status."""
+    """Run the worker process; returns its exit status."""
     parser = argparse.ArgumentParser(prog="gateway.processes.worker")
     parser.add_argument("--worker-id", type=int, required=True)
     parser.add_argument("--channel-fd", type=int, required=True)
@@ -289,7 +291,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         status = runner.run(serve(config, options.worker_id, channel, options.new_catalog))
     if os.getppid() != supervisor and os.getpgrp() == os.getpid():
-        # Nobody is left who would end what this worker has forked.
+        # The supervisor is gone, so the processes that this worker has forked are killed here.
         os.killpg(0, signal.SIGKILL)
     return status
 

@@ -1,9 +1,9 @@
-"""Between a worker and its supervisor: newline-delimited JSON over an inherited socket pair.
+"""The channel between a worker and its supervisor: lines of JSON over an inherited socket pair.
 
-The supervisor sends the configuration first, so that a worker which is restarted works as its
-siblings do, whatever the file says by then; later, when policies are reloaded, or somebody looks at
-the page, orders. The worker sends that it is ready, or why it cannot start; then, once a second,
-what has been counted and, after it, how things stand, and the results of orders.
+The supervisor sends the configuration first, so that a restarted worker has the same configuration
+as its siblings, even if the file has changed; later it sends orders, if policies are reloaded or an
+operator has the page open. The worker sends that it is ready, or why it cannot start; then, once a
+second, its counts and, after them, its state; and the results of orders.
 """
 
 from __future__ import annotations
@@ -28,20 +28,21 @@ from gateway.processes.worker_messages import (
 )
 
 MAX_LINE = 1024 * 1024
-"""Bytes of the longest line that is read."""
+"""Bytes of the longest line that the supervisor reads."""
 
 MAX_CONFIG = 64 * 1024 * 1024
 
 WRITE_HIGH = 4 * MAX_LINE
-"""Bytes waiting for a supervisor that does not read; beyond it counts wait in the worker."""
+"""Bytes that may wait for a supervisor that does not read; beyond them, counts wait in the
+worker."""
 
 CLOSE_SECONDS = 2.0
 
 
 def receive_config(channel: socket.socket) -> bytes:
-    """The supervisor's first line; no other one comes before the worker has said that it is ready.
+    """The supervisor's first line; it sends no other line before the worker has reported ready.
 
-    Blocks; raises ConnectionError when the supervisor ends before the line.
+    Blocks; raises ConnectionError if the supervisor ends before the line, or the line is too long.
     """
     received = bytearray()
     while not received.endswith(b"\n"):
@@ -54,7 +55,7 @@ def receive_config(channel: socket.socket) -> bytes:
 
 class WorkerChannel(asyncio.Protocol):
     """The worker's end. ``on_closed`` is called when the supervisor's end is gone, ``on_line`` with
-    each line that it sends; ``full`` is whether the supervisor has not read what was sent."""
+    each line that it sends; ``full``: the supervisor has not read the bytes that were sent."""
 
     def __init__(self, on_closed: Callable[[], None]) -> None:
         self._on_closed = on_closed
@@ -74,13 +75,13 @@ class WorkerChannel(asyncio.Protocol):
         return protocol
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Set how much may wait for the supervisor."""
-        # uvloop's transports are write transports without saying so.
+        """Set how many bytes may wait for the supervisor."""
+        # uvloop's transports are write transports, but do not inherit from WriteTransport.
         self._transport = cast(asyncio.WriteTransport, transport)
         self._transport.set_write_buffer_limits(WRITE_HIGH)
 
     def data_received(self, data: bytes) -> None:
-        """Hand over whole lines."""
+        """Pass each whole line to ``on_line``."""
         self._received += data
         while (end := self._received.find(b"\n")) >= 0:
             line = bytes(self._received[:end])
@@ -95,7 +96,7 @@ class WorkerChannel(asyncio.Protocol):
         self._on_closed()
 
     def pause_writing(self) -> None:
-        """The supervisor does not read: keep counting, send nothing."""
+        """The supervisor does not read: go on counting, but send no reports."""
         self.full = True
 
     def resume_writing(self) -> None:
@@ -103,17 +104,18 @@ class WorkerChannel(asyncio.Protocol):
         self.full = False
 
     def send(self, message: Ready | Failed | Prepared | MakeRoom) -> None:
-        """Send the result of the start, or of an order, or what other workers are to do."""
+        """Send the result of the start or of an order, or a request for other workers to make
+        room."""
         if self._transport is not None:
             self._transport.write(encode_message(message))
 
     def count(self, flows: Sequence[Flow]) -> None:
-        """Add flows to what is sent with the next report."""
+        """Add flows to the counts of the next report."""
         self._counts.add_flows(flows)
 
     async def report(self, report: WorkerReport) -> None:
-        """Send what was counted, or add it to what is sent when the supervisor reads again; a line
-        in each round of the event loop."""
+        """Send the counts and the state, a line per round of the event loop; if the supervisor does
+        not read, the counts wait for a later report."""
         self.count(report.flows)
         self._counts.add_rows(report.rows)
         transport = self._transport
@@ -139,7 +141,8 @@ class WorkerChannel(asyncio.Protocol):
             transport.write(encode_message(message))
 
     def observe(self, observed: Observed) -> None:
-        """Send what the page shows; what the supervisor has no room for is left out."""
+        """Send observations for the page; dropped if the supervisor does not read, shortened if the
+        line is too long."""
         if self._transport is not None and not self.full:
             line = encode_message(observed)
             while len(line) > MAX_LINE // 2:
@@ -148,8 +151,8 @@ class WorkerChannel(asyncio.Protocol):
             self._transport.write(line)
 
     async def close(self) -> None:
-        """Send what is left, also what waits for a supervisor that does not read yet, for
-        :data:`CLOSE_SECONDS` at most."""
+        """Send the remaining counts, and wait :data:`CLOSE_SECONDS` at most for the supervisor to
+        read them."""
         if self._transport is None:
             return
         self._send_counts(self._transport)

@@ -1,7 +1,7 @@
 """The messages between a worker and its supervisor, and their form: a line of JSON each.
 
-Each line holds increments that stand on their own: a worker that dies in the middle of one loses
-that line only.
+Each line holds increments that stand on their own: if a worker dies in the middle of a line, only
+that line is lost.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ ROWS_PER_LINE = 500
 
 @dataclass(frozen=True, slots=True)
 class WorkerReport:
-    """The counts of a server since its last report, and its state.
-
-    ``connections`` are open connections by listener, ``certificates`` the seconds until theirs
-    expires. ``gauges`` are states, ``rows`` are counts since the last report. ``acls`` are those
-    that allow principals that were busy something that they have done on a connection that they
-    still have, or had. ``logins`` are those that failed. ``made_at`` is in seconds of
-    ``time.monotonic``, which all processes of a machine share. ``clusters`` are the gauges of each
-    cluster of a tree, by its name; without a tree they are among ``gauges``.
-    """
+    """The counts of a server since its last report, and its state."""
 
     flows: Sequence[Flow] = ()
     denials: Sequence[Denial] = ()
+    # Open connections by listener.
     connections: Mapping[str, int] = field(default_factory=dict)
+    # States of the worker; without a tree, also of its cluster.
     gauges: Mapping[str, int | float] = field(default_factory=dict)
+    # Counts since the last report.
     rows: Sequence[Row] = ()
     policies: Sequence[PolicyEvent] = ()
+    # Failed logins.
     logins: Sequence[AuthenticationFailure] = ()
+    # The ACLs that allowed an operation of a principal with an open or recently closed connection.
     acls: Collection[NeededAcl] = ()
+    # Seconds of ``time.monotonic``, which all processes of a machine share.
     made_at: float = field(default_factory=time.monotonic)
+    # In a tree, the gauges of each cluster, by its name.
     clusters: Mapping[str, Mapping[str, int | float]] = field(default_factory=dict)
+    # Seconds until the listener's certificate expires, by listener.
     certificates: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -55,15 +55,15 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The worker cannot start; ``reason`` is one sentence for the operator."""
+    """The worker cannot start; ``reason`` is a sentence for the operator."""
 
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The state of the worker, as in :class:`WorkerReport`. What had been counted at ``made_at``
-    came before."""
+    """The state of the worker, as in :class:`WorkerReport`; sent after the counts up to
+    ``made_at``."""
 
     connections: Mapping[str, int]
     gauges: Mapping[str, int | float]
@@ -74,14 +74,14 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Increments:
-    """Counts since the last line."""
+    """The counts since the last such message."""
 
     rows: Sequence[Row]
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The answer to an order to prepare policies; ``failure`` is why it cannot, or empty."""
+    """The response to :class:`Prepare`; ``failure`` says why the worker cannot, or is empty."""
 
     number: int
     failure: str = ""
@@ -89,8 +89,8 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class Prepare:
-    """Make and configure these policies. The answer, :class:`Prepared`, has the same number.
-    ``of_clusters`` are those of clusters, by name, that have their own."""
+    """Order: make and configure these policies. The response, :class:`Prepared`, has the same
+    number. ``of_clusters`` has the policies of clusters, by name, that have their own."""
 
     number: int
     policies: PolicySettings
@@ -99,20 +99,20 @@ class Prepare:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """Go on with what was prepared under this number."""
+    """Order: go on with the policies that were prepared under this number."""
 
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class Abort:
-    """Forget what was prepared, or is being prepared."""
+    """Order: discard the policies that were prepared, or are being prepared."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observe:
-    """Tell what is done, each second, for so many ``seconds`` (:class:`Observed`): somebody looks
-    at the page. ``clusters``: tell of them, too."""
+    """Order: send :class:`Observed` each second, for so many ``seconds``; an operator has the page
+    open. ``clusters``: include the clusters."""
 
     seconds: float
     clusters: bool = False
@@ -120,8 +120,8 @@ class Observe:
 
 @dataclass(frozen=True, slots=True)
 class MakeRoom:
-    """Close an idle connection to a broker for a client of another worker, which has found it full
-    and tells the supervisor so; see ``Wanted`` in gateway/connections/tenants.py."""
+    """Close an idle connection to a broker that has refused a client of another worker, which sent
+    this to the supervisor; see ``Wanted`` in gateway/connections/tenants.py."""
 
     cluster: str
     node_id: int
@@ -131,22 +131,22 @@ class MakeRoom:
 
 
 Order: TypeAlias = Prepare | Commit | Abort | Observe | MakeRoom
-"""What the supervisor sends."""
+"""Messages that the supervisor sends."""
 
 Told: TypeAlias = Ready | Failed | State | Increments | Prepared | Observed
-"""What a worker sends."""
+"""Messages that a worker sends."""
 
 Message: TypeAlias = Told | Order
 
 
 def encode_message(message: Message) -> bytes:
-    """The message as one line."""
+    """The message as a line."""
     content = _order_content(message) if isinstance(message, Order) else _told_content(message)
     return json.dumps(content, separators=(",", ":")).encode() + b"\n"
 
 
 def _told_content(message: Told) -> dict[str, object]:
-    """A worker's message as JSON has it."""
+    """The JSON object of a worker's message."""
     match message:
         case Ready():
             return {"ready": True}
@@ -172,7 +172,7 @@ def _told_content(message: Told) -> dict[str, object]:
 
 
 def _order_content(order: Order) -> dict[str, object]:
-    """A supervisor's message as JSON has it."""
+    """The JSON object of a supervisor's message."""
     match order:
         case Prepare(number, policies, of_clusters):
             return {
@@ -199,7 +199,8 @@ def _order_content(order: Order) -> dict[str, object]:
 
 
 def decode_message(line: bytes) -> Message:
-    """The reverse of :func:`encode_message`. Raises ValueError for anything else."""
+    """The message of a line of :func:`encode_message`. Raises ValueError if the line is no
+    message."""
     try:
         content = json.loads(line)
     except ValueError as error:
@@ -294,7 +295,7 @@ def _are_labels(labels: Sequence[object]) -> bool:
 
 
 def increments(rows: Iterable[Row]) -> Iterator[Increments]:
-    """The rows in as many messages as their lines need."""
+    """The rows in messages of at most ``ROWS_PER_LINE``."""
     rest = iter(rows)
     while chunk := list(islice(rest, ROWS_PER_LINE)):
         yield Increments(chunk)

@@ -1,7 +1,7 @@
-"""The policies of one worker: made before it is ready, replaced by a reload, closed at its end.
+"""The policies of a worker: made before it is ready, replaced by a reload, closed at its end.
 
-A reload has two steps: each worker prepares new policies, and when all could, all commit, else all
-abort. So either every worker judges by the new policies, or none does.
+A reload has two steps: each worker prepares the new policies, and if all succeed, all commit, else
+all abort. So either every worker judges by the new policies, or every worker by the old.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from protocol.schema import error_name
 log = logging.getLogger(__name__)
 
 BROKER: Final = 4
-"""A broker (ConfigResource.Type)."""
+"""ConfigResource.Type of a broker."""
 
 
 class Brokers(Protocol):
@@ -40,16 +40,16 @@ class Brokers(Protocol):
 
     @property
     def brokers(self) -> Collection[int]:
-        """Their node ids."""
+        """The brokers' node ids."""
         ...
 
 
 async def broker_configs(admin: ClusterAdmin, cluster: Brokers) -> dict[str, str | None]:
-    """All configs of one broker; those that are sensitive are None.
+    """All configs of a broker; the values of sensitive configs are None.
 
-    A broker tells its own configs alone, and it does not matter which one answers: so all are asked
-    about, and those of whoever answers are taken. Raises PolicyError if it may not be asked,
-    ClusterUnreachable, an OSError, where nobody answers.
+    A broker describes only its own configs, and any broker's will do: so the request names all
+    brokers, and the configs of the broker that responds are taken. Raises PolicyError if
+    DescribeConfigs is denied; ClusterUnreachable, an OSError, if no broker responds.
     """
     nodes = map(str, sorted(cluster.brokers))
     request = describe_configs(nodes, None, resource_type=BROKER)
@@ -68,7 +68,8 @@ async def broker_configs(admin: ClusterAdmin, cluster: Brokers) -> dict[str, str
 
 
 class WorkerPolicies:
-    """``judge`` is whom to ask, before and after a reload; ``changed`` is called after one."""
+    """The policies of a cluster. ``judge`` judges topics, and stays the same through reloads;
+    ``changed`` is called after a reload."""
 
     def __init__(self, settings: PolicySettings, admin: ClusterAdmin, cluster: Brokers) -> None:
         self._admin = admin
@@ -80,24 +81,24 @@ class WorkerPolicies:
 
     @property
     def policies(self) -> Policies:
-        """The present ones."""
+        """The policies in force."""
         return self.judge.policies
 
     async def start(self) -> None:
-        """Make and configure the policies. Raises PolicyError, and ClusterUnreachable, an OSError
-        if no broker tells the configs that they are configured with."""
+        """Make and configure the policies. Raises PolicyError; ClusterUnreachable, an OSError, if
+        no broker describes the configs that policy classes are configured with."""
         self._runner.take(await self._made(self.policies))
 
     async def prepare(self, settings: PolicySettings) -> None:
-        """Make and configure other policies, without asking them yet. Raises like :meth:`start`,
-        and then all is as it was."""
+        """Make and configure other policies, without judging by them yet. Raises like
+        :meth:`start`; then the policies in force stay."""
         await self.abort()
         policies = Policies(settings)
         self._prepared = (policies, await self._made(policies))
 
     def commit(self) -> None:
-        """Go on with what was prepared, at once: a topic that is being judged meets the policies
-        that it began with."""
+        """Put the prepared policies in force, at once; a topic that is being judged is subject to
+        the policies with which its judgement began."""
         prepared, self._prepared = self._prepared, None
         if prepared is None:
             return
@@ -106,7 +107,7 @@ class WorkerPolicies:
         self.changed()
 
     async def abort(self) -> None:
-        """Close what was prepared."""
+        """Close the prepared policies, if there are any."""
         prepared, self._prepared = self._prepared, None
         if prepared is not None:
             await self._runner.discard(prepared[1])
@@ -128,7 +129,7 @@ class WorkerPolicies:
 
 
 class VolumePolicies:
-    """The policies of all clusters of a worker, by the clusters' names, reloaded as one."""
+    """The policies of all clusters of a worker, by the clusters' names; reloaded together."""
 
     def __init__(self, of_clusters: Mapping[str, WorkerPolicies]) -> None:
         self._of_clusters = of_clusters
@@ -136,8 +137,8 @@ class VolumePolicies:
     async def prepare(
         self, settings: PolicySettings, of_clusters: Mapping[str, PolicySettings]
     ) -> None:
-        """Prepare those of each cluster: its own, else ``settings``. Raises as
-        :meth:`WorkerPolicies.prepare` does, and then all is as it was."""
+        """Prepare the policies of each cluster: its own, else ``settings``. Raises as
+        :meth:`WorkerPolicies.prepare` does; then the policies in force stay."""
         try:
             for name, policies in self._of_clusters.items():
                 await policies.prepare(of_clusters.get(name, settings))
@@ -146,20 +147,24 @@ class VolumePolicies:
             raise
 
     def commit(self) -> None:
-        """Go on with what was prepared, at once."""
+        """Put the prepared policies of every cluster in force, at once."""
         for policies in self._of_clusters.values():
             policies.commit()
 
     async def abort(self) -> None:
-        """Close what was prepared."""
+        """Close the prepared policies of every cluster."""
         for policies in self._of_clusters.values():
             await policies.abort()
 
 
 class OrderTaker:
-    """Does what the supervisor orders; ``answer`` sends to it, ``observe`` takes the orders for the
-    page, ``make_room`` those for clients of other workers. A new order about policies ends the one
-    before."""
+    """Carries out the supervisor's orders. An order to prepare or abort cancels the order before
+    it.
+
+    ``answer``: sends a message to the supervisor.
+    ``observe``: takes orders for the page.
+    ``make_room``: takes orders on behalf of clients of other workers.
+    """
 
     def __init__(
         self,
@@ -176,7 +181,7 @@ class OrderTaker:
         self._prepared: int | None = None
 
     def __call__(self, line: bytes) -> None:
-        """Take one line."""
+        """Carry out the order of a line."""
         try:
             order = decode_message(line)
         except ValueError as error:
@@ -211,7 +216,7 @@ class OrderTaker:
             self._prepared = order.number
         except (PolicyError, OSError) as error:
             failure = str(error)
-        # The supervisor waits for an answer, whatever goes wrong here.
+        # Caught: the supervisor waits for a response, whatever fails here.
         except Exception:
             log.exception("preparing policies failed")
             failure = "preparing policies failed; its log says why"

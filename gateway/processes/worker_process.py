@@ -1,4 +1,4 @@
-"""The place of one worker, and one run of its process, as the supervisor sees them."""
+"""The slot of a worker, and a run of its process, as the supervisor sees them."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ from gateway.processes.worker_messages import (
 log = logging.getLogger(__name__)
 
 LAST_WORDS_SECONDS = 1.0
-"""For each line of what a worker that has ended has written last."""
+"""Seconds to wait for each of the last lines of a worker that has ended."""
 
 MAX_LINES = 256
-"""Lines of a worker that wait for their turn; most have 30 KiB."""
+"""Lines of a worker that wait to be handled; most lines have 30 KiB."""
 
 EXIT_SECONDS = 10.0
 """Seconds that a worker may take to end after it has closed its channel."""
 
 WorkerCommand: TypeAlias = Callable[[int, int], Sequence[str]]
-"""(worker id, number of the channel's descriptor) to the command line that starts it."""
+"""(worker id, number of the channel's descriptor) -> the command line that starts the worker."""
 
 _BLOCKED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
 
@@ -50,7 +50,7 @@ def worker_command(
     """The command line of :mod:`gateway.processes.worker`; ``new_catalogs`` are the clusters whose
     catalogs may begin anew."""
     level = logging.getLevelName(logging.getLogger().getEffectiveLevel())
-    # -P: what lies in the current directory is no part of the gateway.
+    # -P: files in the current directory are no part of the gateway.
     start = [sys.executable, "-P", "-m", "gateway.processes.worker"]
     return [
         *start,
@@ -70,8 +70,8 @@ def exit_text(status: int) -> str:
 
 
 class WorkerProcess:
-    """A started worker, and the group of processes that it leads: what a policy class of its forks
-    ends when it does."""
+    """A started worker, and the process group that it leads: processes that a policy class has
+    forked end with the worker."""
 
     def __init__(
         self,
@@ -86,12 +86,13 @@ class WorkerProcess:
 
     @classmethod
     async def start(cls, worker_id: int, command: WorkerCommand, config: str) -> WorkerProcess:
-        """Start one and give it its configuration; one at a time. Raises OSError."""
+        """Start a worker and send it its configuration. Workers are started one at a time. Raises
+        OSError."""
         ours, theirs = socket.socketpair()
         try:
-            # It begins with these signals blocked, so that none can come before it is able to
-            # handle it: a Ctrl-C in the terminal reaches every process of the group. SIGINT and
-            # SIGHUP stay blocked: they are the supervisor's to handle.
+            # The worker begins with these signals blocked, because it cannot handle them yet, and a
+            # Ctrl-C in the terminal reaches every process of the group. SIGINT and SIGHUP stay
+            # blocked: the supervisor handles them.
             signal.pthread_sigmask(signal.SIG_BLOCK, _BLOCKED)
             try:
                 process = await asyncio.create_subprocess_exec(
@@ -114,14 +115,14 @@ class WorkerProcess:
 
     @property
     def pid(self) -> int:
-        """Its process id."""
+        """The worker's process id."""
         return self._process.pid
 
     async def run(self, received: Callable[[Message], None]) -> int:
-        """Hand over each message until the worker has ended; returns its exit status.
+        """Pass on each message until the worker has ended; returns its exit status.
 
-        Negative: the signal that ended it. The process itself is waited for, not the end of its
-        channel: a process that it has forked may hold that open.
+        If the status is negative, a signal ended the worker. This waits for the process and not for
+        the end of its channel: a process that the worker has forked may hold the channel open.
         """
         receiving = asyncio.ensure_future(self._receive(received))
         ended = asyncio.ensure_future(self._process.wait())
@@ -146,28 +147,28 @@ class WorkerProcess:
             self._writer.close()
 
     def send(self, order: Order) -> None:
-        """Give it an order; it may be gone by then."""
+        """Send an order to the worker, which may be gone by then."""
         self._writer.write(encode_message(order))
 
     def terminate(self) -> None:
-        """Ask it to drain and exit."""
+        """Make the worker drain and exit."""
         with suppress(ProcessLookupError):
             self._process.terminate()
 
     def kill(self) -> None:
-        """End it at once, with all that it has forked."""
+        """Kill the worker, with all processes that it has forked."""
         if self._process.returncode is None:
             self._end_group()
 
     def _end_group(self) -> None:
-        # macOS does not permit it where only zombies are left.
+        # macOS does not permit it if only zombies are left.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 
     async def _receive(self, received: Callable[[Message], None]) -> None:
-        """Hand over one line in each round of the event loop: it takes some ms, and a busy worker
-        writes a hundred at once. They are read before, because a worker that ends with orders
-        unread resets the channel, and asyncio gives nothing of what has come before that."""
+        """Pass on a line per round of the event loop: a line takes some ms, and a busy worker
+        writes a hundred at once. Lines are read ahead, because a worker that ends with orders
+        unread resets the channel, and then asyncio drops everything that was received before."""
         lines: asyncio.Queue[bytes] = asyncio.Queue(MAX_LINES)
         reading = asyncio.ensure_future(self._read(lines))
         try:
@@ -179,7 +180,8 @@ class WorkerProcess:
             reading.cancel()
 
     async def _read(self, lines: asyncio.Queue[bytes]) -> None:
-        """Read lines, the last one empty. One that was cut off by the worker's end is left out."""
+        """Put lines into the queue, and an empty line at the end. An incomplete last line is
+        dropped."""
         try:
             while True:
                 await lines.put(await self._reader.readuntil())
@@ -201,9 +203,13 @@ class WorkerProcess:
 
 @dataclass(slots=True)
 class WorkerSlot:
-    """``policies`` are those that its process goes by; ``failure`` is why it could not start.
-    ``served``: its process was ready, so that it may have had clients. ``unheard`` counts the looks
-    at it since its last message (gateway/processes/silence.py)."""
+    """The place of a worker of the gateway, with its present process.
+
+    ``policies``: the policies of its process.
+    ``failure``: why its process could not start.
+    ``served``: its process was ready, so that it may have had clients.
+    ``unheard``: looks at it since its last message (gateway/processes/silence.py).
+    """
 
     worker_id: int
     process: WorkerProcess | None = None
@@ -216,7 +222,8 @@ class WorkerSlot:
     _last_order: tuple[int, WorkerProcess] | None = None
 
     async def prepare(self, order: Prepare, seconds: float) -> str:
-        """Have the worker prepare policies; why it cannot, or nothing. It may take ``seconds``."""
+        """Make the worker prepare policies within ``seconds``; returns why it cannot, or an empty
+        text."""
         if self.process is None:
             return "it has ended"
         answer: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -232,29 +239,29 @@ class WorkerSlot:
             del self._results[order.number]
 
     def prepared(self, message: Prepared) -> None:
-        """The worker's result; one that is not waited for any more is left out."""
+        """Take the worker's result, if the supervisor still waits for it."""
         answer = self._results.get(message.number)
         if answer is not None and not answer.done():
             answer.set_result(message.failure)
 
     def was_ordered(self, order: Prepare) -> bool:
-        """True if the present process got this order; one that replaced it was started with its
-        own policies."""
+        """Whether the present process got this order; a process that replaced it was started with
+        the policies of its own start."""
         return self.process is not None and self._last_order == (order.number, self.process)
 
     def commit(self, order: Prepare) -> None:
-        """Have the process that got the order go on with what it has prepared."""
+        """Make the process that got the order put the prepared policies in force."""
         if self.process is not None and self.was_ordered(order):
             self.policies = order.policies
             self.process.send(Commit(order.number))
 
     def abort(self, order: Prepare) -> None:
-        """Have the process that got the order forget what it has prepared."""
+        """Make the process that got the order discard the prepared policies."""
         if self.process is not None and self.was_ordered(order):
             self.process.send(Abort())
 
     def ended(self) -> None:
-        """Its process is gone."""
+        """The process of this slot has ended."""
         self.process, self.ready = None, False
         for answer in self._results.values():
             if not answer.done():

@@ -1,6 +1,6 @@
 """Records in a topic of the backing cluster, written by a task of its own.
 
-While the cluster does not take them records wait, up to a bound; what comes beyond is dropped and
+While the cluster does not accept them, records wait, up to a limit; further records are dropped and
 counted. No client waits for this task.
 """
 
@@ -23,10 +23,10 @@ from gateway.sinks.topic_partitions import Message, TopicMissing, Written
 log = logging.getLogger(__name__)
 
 CHUNK: Final = 100
-"""Records made ready at a time: a few milliseconds of the event loop."""
+"""Records encoded at a time: a few milliseconds of the event loop."""
 
 LAST_CHUNK: Final = 500
-"""The same at the end, when no client is left to be held up."""
+"""Records encoded at a time at the end, when no client is held up."""
 
 _FIRST_BACKOFF: Final = 0.1
 _LONGEST_BACKOFF: Final = 5.0
@@ -38,7 +38,7 @@ class Partitions(Protocol):
     """The topic that messages are written to (gateway/sinks/topic_partitions.py)."""
 
     async def write(self, messages: Sequence[Message]) -> Written:
-        """Write as many as can be now. Raises LogError: none was written."""
+        """Write as many messages as possible now. Raises LogError if no message was written."""
         ...
 
     async def close(self) -> None:
@@ -47,10 +47,10 @@ class Partitions(Protocol):
 
 
 class RecordTopic(RecordSink[_Record]):
-    """Records in a topic. Belongs to one event loop.
+    """Writes records to a topic; used by a single event loop.
 
-    ``encode`` makes a message of a record. ``prepare`` makes the topic if it is missing: at the
-    start, and if it is deleted later; what it raises is logged then.
+    ``encode`` makes a message of a record. ``prepare`` creates the topic if it is missing: at the
+    start, and if it is deleted later; then its exceptions are only logged.
     """
 
     name = "topic"
@@ -117,7 +117,7 @@ class RecordTopic(RecordSink[_Record]):
                 continue
             try:
                 problem = await self._write()
-            # A defect here must not end the writing for good.
+            # Caught: a defect here must not end the writing for good.
             except Exception as error:
                 log.exception("writing the %s failed", self._what)
                 problem = type(error).__name__
@@ -128,7 +128,7 @@ class RecordTopic(RecordSink[_Record]):
                 await self._back_off(failures)
 
     async def _write(self) -> str:
-        """Write what is next; returns why not all of it could be written, or nothing."""
+        """Write the next records; returns why not all could be written, or an empty text."""
         most = LAST_CHUNK if self._stopping.is_set() else CHUNK
         while self._waiting and len(self._in_hand) < most:
             self._in_hand.append(self._encode(self._waiting.popleft()))
@@ -148,7 +148,7 @@ class RecordTopic(RecordSink[_Record]):
         return done.problem
 
     async def _back_off(self, failures: int) -> None:
-        """Wait before the next try, but not for long once this is to end."""
+        """Wait before the next try, but only briefly once the sink is stopping."""
         longest = min(_FIRST_BACKOFF * 2.0 ** min(failures - 1, 16), _LONGEST_BACKOFF)
         with suppress(TimeoutError):
             async with asyncio.timeout(longest * random.uniform(0.5, 1.0)):  # noqa: S311 - no secret

@@ -1,7 +1,7 @@
-"""Places that records are written to, and one of them: files, written by a thread of their own.
+"""The interface of sinks for records, and the sink that writes files on a thread of its own.
 
-The event loop only hands records over. What the writer cannot take in time is dropped and counted:
-a slow disk never slows a client.
+The event loop only queues records. If the writer falls behind, records are dropped and counted, so
+that a slow disk never slows a client.
 """
 
 from __future__ import annotations
@@ -26,13 +26,14 @@ CHUNK = 50
 PAUSE_SECONDS = 0.001
 CLOSE_SECONDS = 5.0
 RETRY_SECONDS = 1.0
-"""Seconds for which records are dropped after a failed write, before the next one is tried."""
+"""Seconds for which records are dropped after a failed write, before the next write is tried."""
 
 QUEUE_FULL = "queue full"
 WRITE_FAILED = "write failed"
 TOO_LARGE = "too large"
 STOPPED = "stopped"
-"""Why a record was dropped: labels of a metric. Brokers have a ``max.message.bytes``."""
+"""Reasons why a record was dropped: label values of a metric. ``TOO_LARGE`` is for brokers'
+``max.message.bytes``."""
 
 _COMPLAINT_SECONDS = 60.0
 
@@ -40,14 +41,14 @@ _Record = TypeVar("_Record")
 
 
 class SinkError(Exception):
-    """Records cannot be written where the configuration says; the text says why, and what to do."""
+    """Records cannot be written to a configured sink; the text says why, and the next step."""
 
 
 class RecordSink(Generic[_Record]):
-    """A place that records go to, with a queue of its own: one that is slow or broken holds up
-    neither another nor any client. ``name`` is its label in metrics.
+    """A destination of records, with a queue of its own, so that a slow or broken sink holds up
+    neither another sink nor any client. ``name`` is its label in metrics.
 
-    ``what`` it is and what its ``items`` are, for the log.
+    ``what`` and ``items`` are the log's words for the sink and for its records.
     """
 
     name: str
@@ -61,7 +62,7 @@ class RecordSink(Generic[_Record]):
         self._complained_at: float | None = None
 
     async def start(self) -> None:
-        """Begin to write. Raises SinkError, and OSError when the cluster does not answer."""
+        """Begin to write. Raises SinkError, and OSError when the cluster does not respond."""
         raise NotImplementedError
 
     def put(self, record: _Record) -> None:
@@ -69,11 +70,12 @@ class RecordSink(Generic[_Record]):
         self.put_all((record,), 1)
 
     def put_all(self, records: Iterable[_Record], count: int) -> None:
-        """Queue ``count`` records; those that have no room are dropped, counted and not made."""
+        """Queue ``count`` records; if there is no room, the rest are dropped, counted and not
+        made."""
         raise NotImplementedError
 
     async def stop(self, seconds: float) -> None:
-        """Write what waits, for at most so long; the rest is dropped and counted."""
+        """Write the queued records, for at most ``seconds``; the rest are dropped and counted."""
         raise NotImplementedError
 
     @property
@@ -88,7 +90,7 @@ class RecordSink(Generic[_Record]):
         return written, dropped
 
     def take_rows(self, written_family: str, dropped_family: str) -> list[Row]:
-        """The same for the metrics."""
+        """The counts of :meth:`take_counts` as rows of the metrics."""
         written, dropped = self.take_counts()
         return [
             (written_family, (self.name,), written),
@@ -100,7 +102,7 @@ class RecordSink(Generic[_Record]):
             self._dropped[reason] = self._dropped.get(reason, 0) + count
 
     def _complaint_is_due(self) -> bool:
-        """True at most once a minute: an error is to be logged."""
+        """Whether an error should be logged, which is at most once a minute."""
         now = time.monotonic()
         due = self._complained_at is None or now - self._complained_at >= _COMPLAINT_SECONDS
         if due:
@@ -120,14 +122,14 @@ class LineFiles(Protocol):
 
 @dataclass(slots=True)
 class _Batch:
-    """Records that are made only when they are written, and how many they are."""
+    """Records that are made only when they are written, and their number."""
 
     records: Iterator[Any]
     left: int
 
 
 class RecordWriter(RecordSink[_Record]):
-    """Records in files, written by a thread. ``encode`` makes a line of one, on the thread."""
+    """Writes records to files, on a thread. ``encode`` makes a line of a record, on the thread."""
 
     name = "file"
 
@@ -141,7 +143,7 @@ class RecordWriter(RecordSink[_Record]):
         self._queued = 0
         self._changed = threading.Condition()
         self._closing = threading.Event()
-        # A daemon: a disk that hangs must not keep the process.
+        # A daemon thread: a disk that hangs must not keep the process.
         self._thread = threading.Thread(target=self._run, name=what, daemon=True)
         self._failed_at: float | None = None
 
@@ -149,7 +151,7 @@ class RecordWriter(RecordSink[_Record]):
         self.open()
 
     def open(self) -> None:
-        """Make the first file and start writing. Raises SinkError if there can be no file."""
+        """Make the first file and start writing. Raises SinkError if the file cannot be made."""
         try:
             self._files.prepare()
         except OSError as error:
@@ -184,7 +186,7 @@ class RecordWriter(RecordSink[_Record]):
             return super().take_counts()
 
     def close(self, seconds: float = CLOSE_SECONDS) -> bool:
-        """Write what there is, for at most ``seconds``; whether all of it was written."""
+        """Write the queued records, for at most ``seconds``; returns whether all were written."""
         with self._changed:
             self._closing.set()
             self._changed.notify()
@@ -208,14 +210,14 @@ class RecordWriter(RecordSink[_Record]):
         self._files.close()
 
     def _take(self) -> list[_Record] | None:
-        """The next records; None when there are none left and no more will come."""
+        """The next records, or None when the queue is empty and no more will come."""
         with self._changed:
             while not self._batches:
                 if self._closing.is_set():
                     return None
                 self._changed.wait()
         records: list[_Record] = []
-        # Only this thread takes any away. They are made here, without the lock.
+        # Without the lock, because only this thread removes batches. The records are made here.
         while len(records) < CHUNK and self._batches:
             batch = self._batches[0]
             more = list(islice(batch.records, CHUNK - len(records)))

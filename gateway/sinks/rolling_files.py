@@ -1,9 +1,10 @@
-"""Rolling files: lines are appended to a plain file, which is compressed when it is full.
+"""Rolling files: lines are appended to a plain file, which is compressed once it is full.
 
 Names are ``STEM-SEQUENCE.jsonl``, with ``.gz`` once compressed. Sequence numbers are milliseconds
-since 1970, or more: they go up, and none is used twice, even after all files were taken away,
-because readers know by its name what they have read. Reading every ``*.jsonl*`` reads every line
-once. All calls block: they belong to a writer's thread (gateway/sinks/record_writer.py).
+since 1970, or more: they increase, and no number is used twice, even if all files have been
+removed, because readers know by the name which files they have read. Reading every ``*.jsonl*``
+reads every line once. All calls block, so they are made by a writer's thread
+(gateway/sinks/record_writer.py).
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ log = logging.getLogger(__name__)
 
 PLAIN = ".jsonl"
 COMPRESSED = ".jsonl.gz"
-_UNFINISHED = ".gz.tmp"  # which *.jsonl* does not find: it holds nothing that is not elsewhere
+_UNFINISHED = ".gz.tmp"  # *.jsonl* does not match it; its lines are also in the plain file
 _COMPRESSION = 6
 
 
 class RollingFiles:
-    """The files of one process. ``max_files`` are kept besides the one that is written."""
+    """The files of a process. ``max_files`` are kept besides the file that is being written."""
 
     def __init__(
         self,
@@ -42,9 +43,9 @@ class RollingFiles:
         mode: int = 0o644,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """``stem`` is the names' part before the sequence number, and differs for each process.
+        """``stem`` is the names' part before the sequence number, which differs for each process.
 
-        ``what`` these files are, for the log; ``mode`` who may read them; ``clock`` gives
+        ``what`` is the log's word for the files, ``mode`` their permissions; ``clock`` returns
         seconds since 1970.
         """
         self._directory = directory
@@ -61,12 +62,12 @@ class RollingFiles:
         self._size = 0
 
     def prepare(self) -> None:
-        """Make the directory and the first file. Raises OSError if that cannot be."""
+        """Make the directory and the first file. Raises OSError if they cannot be made."""
         self._directory.mkdir(parents=True, exist_ok=True)
         self._open()
 
     def tidy(self) -> None:
-        """Compress what an earlier process left behind, and remove the oldest files."""
+        """Compress files that an earlier process left behind, and remove the oldest files."""
         for path in self._directory.glob(f"{self._stem}-*{_UNFINISHED}"):
             path.unlink(missing_ok=True)
         for _, path in self._finished():
@@ -75,7 +76,7 @@ class RollingFiles:
         self._remove_oldest()
 
     def write(self, lines: bytes) -> None:
-        """Append whole lines. Raises OSError; then none of them is in the file."""
+        """Append whole lines. Raises OSError; the file has no part of them then."""
         if self._file is None or os.fstat(self._file).st_nlink == 0:
             self._reopen()
         if self._size and self._size + len(lines) > self._max_file_bytes:
@@ -83,7 +84,7 @@ class RollingFiles:
         self._append(lines)
 
     def close(self) -> None:
-        """Close the file; the next process compresses it. An empty one is removed."""
+        """Close the file; the next process compresses it. An empty file is removed."""
         if self._file is not None:
             os.close(self._file)
             if self._path is not None and not self._size:
@@ -97,7 +98,7 @@ class RollingFiles:
             while rest:
                 rest = rest[os.write(self._file, rest) :]
         except OSError:
-            # A part of a line would spoil the next one too.
+            # Truncated: a part of a line would spoil the next line, too.
             with suppress(OSError):
                 os.ftruncate(self._file, self._size)
             raise
@@ -112,12 +113,13 @@ class RollingFiles:
         self._remove_oldest()
 
     def _reopen(self) -> None:
-        """Someone removed the file, or an earlier try to open one failed."""
+        """Open a new file after the file was removed, or an earlier try to open a file failed."""
         self.close()
         self.prepare()
 
     def _open(self) -> None:
-        # A clock may be set back: what this process has used, or finds, is not used again.
+        # The clock may be set back, so numbers that this process has used, or finds, are not used
+        # again.
         used = max(self._number, *(number for number, _ in self._own()), 0)
         self._number = max(used, int(self._clock() * 1000) - 1)
         while True:
@@ -127,7 +129,8 @@ class RollingFiles:
                 flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
                 self._file = os.open(path, flags, self._mode)
                 break
-        # Tells other processes that this file is not abandoned; some file systems have no locks.
+        # The lock shows other processes that this file is not abandoned; some file systems have no
+        # locks.
         with suppress(OSError):
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         self._path = path
@@ -147,7 +150,7 @@ class RollingFiles:
             path.unlink(missing_ok=True)
 
     def _compress(self, path: Path) -> None:
-        """Replace a plain file by a compressed one; where that fails, the plain one stays."""
+        """Replace a plain file by a compressed file; if that fails, the plain file stays."""
         compressed = path.with_suffix(COMPRESSED)
         unfinished = path.with_suffix(_UNFINISHED)
         size = path.stat().st_size
@@ -158,7 +161,8 @@ class RollingFiles:
             unfinished.touch(self._mode)
             with path.open("rb") as source, gzip.open(unfinished, "wb", _COMPRESSION) as target:
                 shutil.copyfileobj(source, target, 1024 * 1024)
-            # On the disk before the plain one is gone, so that no crash of the machine costs both.
+            # On the disk before the plain file is removed, so that a crash of the machine does not
+            # cost both.
             with unfinished.open("rb") as written:
                 os.fsync(written.fileno())
             unfinished.replace(compressed)
@@ -172,7 +176,7 @@ class RollingFiles:
 
 
 def _is_whole(compressed: Path, size: int) -> bool:
-    """True if a compressed file holds so many bytes; one that a crash has cut short does not."""
+    """Whether a compressed file holds so many bytes; a file that a crash has cut short does not."""
     found = 0
     try:
         with gzip.open(compressed) as file:

@@ -1,7 +1,8 @@
-"""Partitions of a topic of records on a real cluster: one batch at a time for each.
+"""Partitions of a records topic on a cluster; each partition is written a batch at a time.
 
-Records of one key go to one partition, by the hash that Kafka's own clients use. A batch that was
-written although no answer came is written again: consumers tell by the records' ids.
+Records of a key go to the same partition, by the hash of Kafka's own clients. If a batch was
+written but its response was lost, it is written again: consumers recognize duplicates by the
+records' ids.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from gateway.sinks.record_writer import SinkError
 from protocol.schema import error_name
 
 BATCH_BYTES: Final = 512 * 1024
-"""Of one batch, half of what brokers take by default; a larger event goes alone."""
+"""Bytes of a batch, half of the brokers' default limit; a larger event is a batch alone."""
 
 WRITE_SECONDS: Final = 10.0
 
@@ -42,8 +43,9 @@ class Message(NamedTuple):
 
 
 class Written(NamedTuple):
-    """The outcome of a write: how many were written, how many no broker takes because of their
-    size, those that are ``left``, in their order, and why (empty: there was no room for them)."""
+    """The outcome of a write: the number of messages written, the number that brokers rejected as
+    too large, the messages ``left``, in order, and why (empty if the batch had no room for
+    them)."""
 
     written: int
     too_large: int
@@ -52,16 +54,16 @@ class Written(NamedTuple):
 
 
 class TopicMissing(LogError):
-    """There is no such topic."""
+    """The topic does not exist."""
 
 
 class _TooLarge(LogError):
-    """The broker does not take a batch of this size."""
+    """The broker rejects a batch of this size."""
 
 
 class TopicPartitions:
-    """Belongs to one event loop; one caller at a time. ``content_type`` is every record's header
-    ``content-type``."""
+    """Writes messages to the partitions of a topic; used by a single event loop, one call at a
+    time. ``content_type`` is every record's header ``content-type``."""
 
     def __init__(
         self,
@@ -75,7 +77,8 @@ class TopicPartitions:
         self._leaders: Mapping[int, Address | None] = {}
 
     async def write(self, messages: Sequence[Message]) -> Written:
-        """Write as many as fit into one batch for each partition. Raises LogError: none was."""
+        """Write as many messages as fit into a batch per partition. Raises LogError if no message
+        was written."""
         if not self._leaders:
             self._leaders = await self._find_leaders()
         lanes: dict[int, list[Message]] = {}
@@ -134,7 +137,7 @@ class TopicPartitions:
             raise LogError(f"the topic cannot be written ({error_name(topic.error_code)})")
         found = () if topic is None else topic.partitions
         leaders = {int(one.partition_index): brokers.get(one.leader_id) for one in found}
-        # A key's partition is told by how many there are.
+        # All partitions are needed: a key's partition depends on their number.
         if leaders and sorted(leaders) == list(range(len(leaders))):
             return leaders
         raise LogError("the topic has no partitions")
@@ -146,7 +149,7 @@ def partition_of(key: bytes, partitions: int) -> int:
 
 
 def _batch(messages: Sequence[Message], headers: list[tuple[str, bytes]]) -> tuple[bytes, int]:
-    """A record batch of as many messages as it takes, at least one, and how many they are."""
+    """A record batch of as many messages as fit, at least one, and their number."""
     builder: Any = DefaultRecordBatchBuilder(
         _MAGIC, 0, False, _NO_PRODUCER, _NO_PRODUCER, _NO_PRODUCER, BATCH_BYTES
     )
@@ -159,7 +162,7 @@ def _batch(messages: Sequence[Message], headers: list[tuple[str, bytes]]) -> tup
 
 
 CONFIGS: Final = {"cleanup.policy": "delete"}
-"""The topic's configs. Compaction would keep one record for each key."""
+"""The topic's configs. Compaction would keep only the last record of each key."""
 
 _SETTLE_SECONDS: Final = 5.0
 _POLL_SECONDS: Final = 0.2
@@ -172,10 +175,10 @@ class TopicUnusable(TopicError, SinkError):
 async def ensure_topic(
     key: str, kept: str, admin: ClusterAdmin, topic: str, replication_factor: int
 ) -> None:
-    """Make a topic if it is missing, and check it; several gateways may do so at once.
+    """Create a topic if it is missing, and check it; several gateways may do so at once.
 
-    ``key`` is that of the configuration which names it, and ``kept`` what would be left of it if it
-    were compacted. Raises TopicUnusable, and OSError when the cluster does not answer.
+    ``key`` is the configuration's key for the topic; ``kept`` names the records that compaction
+    would leave. Raises TopicUnusable, and OSError if the cluster does not respond.
     """
     try:
         if await _is_there(admin, topic):
@@ -192,7 +195,7 @@ async def ensure_topic(
     except TopicUnusable:
         raise
     except NotInTime:
-        return  # if it is missing, the next write will tell
+        return  # if it is missing, the next write will fail
     except TopicError as error:
         raise TopicUnusable(
             f"{key} '{topic}' cannot be used: {error}; make it with cleanup.policy=delete, "
@@ -201,7 +204,8 @@ async def ensure_topic(
 
 
 async def _is_there(admin: ClusterAdmin, topic: str) -> bool:
-    """Whether the error is of a topic that is just being created, which has no leader yet."""
+    """Whether the topic exists. Errors are retried, because a topic that is being created has no
+    leader yet."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + _SETTLE_SECONDS
     while True:
