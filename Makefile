@@ -36,7 +36,7 @@ INSTALLED := tests/live/installed tests/live/clients tests/live/namespaces tests
 	tests/live/access/test_acl_tools.py tests/live/operations/test_drain.py tests/live/operations/test_metrics.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-tree report test test-all long check format unit jobs soak live live-installed live-lagging sums oracle callbacks fuzz fuzz-config fuzz-frames twins rights planted mirror fleet rolling dashboards drawn-dashboards log-lines map \
+.PHONY: help demo demo-tree report test test-all long check format unit jobs soak live live-installed live-lagging sums oracle callbacks fuzz fuzz-config fuzz-frames twins rights planted mirror fleet rolling dashboards drawn-dashboards log-lines map walk \
 	tree-outages \
 	compiled bench bench-tree bench-spark spark wheel chart lock upgrade clean
 .NOTPARALLEL:
@@ -61,6 +61,9 @@ report: $(SPARK_STAMP)  ## Let a few teams work on a Kafka; what Spark makes of 
 
 log-lines: $(STAMP)  ## Write the table of log lines into docs/operations.md.
 	@$(BIN)/python -m devkit.log_lines
+
+walk: $(STAMP)  ## Write the table of what a Produce passes into ARCHITECTURE.md.
+	@$(BIN)/python -m tests.docs.walk
 
 map: $(STAMP)  ## Print every module with what it is for (IN=gateway/rules: of one folder).
 	@$(BIN)/python -m devkit.file_map $(IN)
