@@ -331,7 +331,7 @@ def test_confluent_s_admin_client_manages_users(admin: str, users: str) -> None:
 def test_the_page_of_the_command_line(gateway: GatewayProcess, admin: str) -> None:
     """Every command of docs/cli.md about ACLs, on a gateway without ACLs."""
     for left in clients.admin(admin).delete_acls([any_of(None)]).values():
-        left.result(clients.SECONDS)  # ACLs of this catalog from other tests, which may be about any topic
+        left.result(clients.SECONDS)  # other tests' ACLs in this catalog, about any topic
     steps = cli_page.steps("acls")
     assert len(steps) > 5
     for step in steps:
