@@ -51,7 +51,7 @@ def answer(address: str, question: Question, name: str) -> str:
     found = wait_until(settled, f"an answer to {api}", clients.SECONDS)
     assert found is not None
     own = re.split("[:/.]", name)[-1]
-    for shown in (name, *(before + own for before in OF_LA), own):  # brokers' messages have the last
+    for shown in (name, *(before + own for before in OF_LA), own):  # brokers' texts have the last
         found = found.replace(shown, "(name)")
     if api == "CreateTopics":  # Kafka draws an id even if it only validates
         found = re.sub(r"topic_id=UUID\([^)]*\)", "", found)

@@ -50,7 +50,7 @@ def answers(address: str, user: str, question: Question, *names: str) -> list[st
         for name in names:
             answer = settled(wire, question, name)
             own = re.split("[:/.]", name)[-1]
-            for shown in (name, OF_NY[0] + own, OF_NOBODY[0] + own):  # error messages are spelled with colons
+            for shown in (name, OF_NY[0] + own, OF_NOBODY[0] + own):  # error texts have colons
                 answer = answer.replace(shown, "(name)")
             found.append(_BY_CHANCE.sub("", answer))
     return found
