@@ -99,7 +99,7 @@ class Flood(Steady):
         )
 
     def _take(self, body: bytes) -> None:
-        if self.answered % (NAMES_OF_A_REQUEST * REQUESTS_AT_ONCE) == 0:  # reading all of them takes long
+        if self.answered % (NAMES_OF_A_REQUEST * REQUESTS_AT_ONCE) == 0:  # parsing all is slow
             topics = messages.parse("MetadataResponse", VERSION, body).topics
             codes = {int(topic.error_code) for topic in topics}
             if len(topics) != NAMES_OF_A_REQUEST or 0 in codes:
