@@ -99,7 +99,7 @@ class Streams:
         self._acks = acks
         for wire in wires:
             wire.send(BEFORE + self._request[:-KEPT_BACK])
-        for wire in wires:  # the worker has it, because it came together with a request that is answered now
+        for wire in wires:  # the worker has both if it answers the first
             wire.frame()
 
     def end(self) -> list[int]:
