@@ -58,7 +58,7 @@ def servers(
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_row(servers: Mapping[bool, str], row: Row) -> None:
-    """Each row is done with confluent-kafka."""
+    """Each row's action is done with confluent-kafka."""
     address = servers[row.everyone]
     with actions.only(address, row):
         assert actions.answer(address, row) == row.answer

@@ -1,7 +1,7 @@
 """ACLs, users and homes by the tools that operators have.
 
-Kafka's own, confluent-kafka's admin client, and ``kafka-gateway acls``: every command of
-docs/cli.md about ACLs, as it stands there.
+The tools are Kafka's own, confluent-kafka's admin client, and ``kafka-gateway acls`` with every
+command of docs/cli.md about ACLs, as it stands there.
 """
 
 from __future__ import annotations

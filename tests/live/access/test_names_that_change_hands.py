@@ -1,6 +1,6 @@
 """A name that changes hands grants no right that its user could not have granted.
 
-As real clients see it: moves, links, and namespaces that are deleted and created again.
+Real clients test moves, links, and namespaces that are deleted and created again.
 """
 
 from __future__ import annotations

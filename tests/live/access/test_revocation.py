@@ -1,6 +1,6 @@
 """Revoked rights end within a second, on open connections, and other users notice nothing.
 
-With two workers, because a worker learns of another worker's changes from the catalog.
+There are two workers, because a worker learns of another worker's changes from the catalog.
 """
 
 from __future__ import annotations
@@ -235,7 +235,7 @@ def test_a_token_that_expires(servers: str, topic: str, pace: Pace) -> None:
 def _await_rejected_logins(scene: Scene) -> None:
     """Wait until clients report a rejected login.
 
-    Not the transactional client, which reports nothing while it waits for its commit.
+    The transactional client is left out, because it reports nothing while it waits for its commit.
     """
     for client in (scene.writer, scene.classic, scene.consumer):
         errors = client.errors

@@ -1,7 +1,7 @@
 """Revoked rights end within a second also for open sessions and waiting requests.
 
-Fetch sessions, held requests, members of groups, transactions. By hand, because clients hide it.
-With two workers, which share the connections.
+These are fetch sessions, held requests, memberships and transactions, by hand because clients hide
+them. The connections are spread over two workers.
 """
 
 from __future__ import annotations

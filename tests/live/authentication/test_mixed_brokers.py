@@ -49,7 +49,7 @@ LOGIN = {
 Trip = Callable[[str, str, bool], None]
 """A client that writes ``first`` to a topic and reads it.
 
-Parameters: bootstrap servers, topic, whether it has to log in.
+Its parameters are bootstrap servers, topic, and whether it has to log in.
 """
 
 

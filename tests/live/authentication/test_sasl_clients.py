@@ -31,7 +31,7 @@ def over_tls(secured: SecuredGateway) -> dict[str, str]:
 def test_confluent_kafka(
     secured: SecuredGateway, kafka: KafkaCluster, unique: Names, mechanism: str
 ) -> None:
-    """Alice's home is team-a, which shows that the gateway recognizes her.
+    """Alice's home is team-a, which shows whether the gateway recognizes her.
 
     The logins without TLS are tested below, on a listener that serves all teams.
     """

@@ -74,7 +74,7 @@ class Fleet:
     ) -> ReplicatedCatalog:
         """Start another catalog, which is stopped with the fleet.
 
-        ``anew``: begin a new catalog even if there was a catalog before, as an operator may order.
+        ``anew``: begin a new catalog even if there was a catalog.
         """
         catalog = ReplicatedCatalog(
             self.servers,
@@ -334,8 +334,7 @@ def set_configs(
 ) -> None:
     """Alter the configs of a topic or broker, and wait until the broker returns them.
 
-    The wait is needed because the controller responds once the change is in the metadata log, which
-    a broker reads only after that.
+    The controller responds when the change is in the metadata log, before a broker has read it.
     """
     entries = [
         ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)

@@ -1,7 +1,6 @@
 """The catalog's topic is deleted at a real broker, and a restore brings everything back.
 
-The gateway fails closed and exports the catalog that it has in memory; no gateway begins another
-catalog.
+The gateway fails closed and exports the catalog in its memory; no gateway begins another.
 """
 
 from __future__ import annotations

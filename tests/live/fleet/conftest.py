@@ -33,8 +33,8 @@ def own() -> Iterator[KafkaCluster]:
 def created(gateways: Sequence[GatewayProcess], topic: str, partitions: int = 1) -> str:
     """Create a topic, and wait until its leader knows of it; the gateways' addresses.
 
-    By the listener for tools, because librdkafka's admin client fails a pending request when it
-    moves to another gateway.
+    It uses the listener for tools, because librdkafka's admin client fails a pending request when
+    it moves to another gateway.
     """
     tools = gateways[0].bootstrap_servers("tools")
     clients.create(tools, topic, partitions=partitions)

@@ -83,7 +83,7 @@ def test_clients_are_sent_on_to_the_other_one(gateways: Gateways) -> None:
     """Brokers are listed at the other gateway's addresses, and Produce and Fetch return an error.
 
     The error makes clients refresh their metadata. If a broker holds a response back, the gateway
-    waits for it a while.
+    waits a while for it.
     """
     ending, staying = gateways
     wait_until(

@@ -33,7 +33,8 @@ SECONDS = clients.SECONDS
 LONGEST_GAP: Final = {"killed": 6.0, "stopped": 2.0}
 """Seconds without an acknowledgement, or without a record, when a gateway ends.
 
-Mostly less than a second; if it was killed, librdkafka may try dead nodes first, a second each.
+Mostly it is less than a second; if the gateway was killed, librdkafka may try dead nodes first, a
+second each.
 """
 
 AGE_MS: Final = 300_000
@@ -157,7 +158,7 @@ def membership(kafka: KafkaCluster, group: str) -> tuple[int, set[str]]:
 def longest_gap(running: Sequence[Steady], topic: str, ending: Future[Any]) -> float:
     """The longest time without an acknowledgement, or without a record, while a gateway ends.
 
-    Until there were ``MORE`` of both after its end.
+    It is measured until there were ``MORE`` of both after the end.
     """
     gaps = [0.0, 0.0]
     before: tuple[int, int] | None = None

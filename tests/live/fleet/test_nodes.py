@@ -19,7 +19,8 @@ FIRST = 2**30 + 1
 def nodes(servers: str) -> dict[int, str]:
     """The nodes that the gateway at this address lists.
 
-    Without a client, which would query any of them, so also the other gateway.
+    The request is by hand, because a client would query any of the nodes, so also the other
+    gateway.
     """
     with Wire(servers) as wire:
         brokers = wire.ask("Metadata", 9, topics=(), allow_auto_topic_creation=False).brokers

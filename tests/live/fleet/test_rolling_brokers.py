@@ -68,7 +68,8 @@ LOGINS: Final[Mapping[str, Mapping[str, str]]] = {
 class Kind(NamedTuple):
     """Where clients connect.
 
-    Bootstrap servers, whether they log in, and the prefix of their topics' names at the brokers.
+    The bootstrap servers, whether clients log in, and the prefix of their topics' names at the
+    brokers.
     """
 
     servers: str
@@ -85,11 +86,11 @@ Start = Callable[[Kind, str, Path], Sequence[Steady]]
 ONE_AT_A_TIME: Final = {"max_in_flight": 1}
 """With more requests in flight, librdkafka's idempotent producer may itself write a record twice.
 
-Directly as well (its issue 4953). A broker that gives up a partition returns NOT_LEADER_OR_FOLLOWER
-for a record that its followers have. The producer resends that record and the later ones, all at
-once, to the next leader. If leadership begins between two of them, the leader rejects the later
-record as out of sequence. Then librdkafka takes a new epoch and resends the first record under it,
-so that no broker recognizes the repetition.
+It does so without a gateway as well (its issue 4953). A broker that gives up a partition returns
+NOT_LEADER_OR_FOLLOWER for a record that its followers have. The producer resends that record and
+the later ones, all at once, to the next leader. If leadership begins between two of them, the
+leader rejects the later record as out of sequence. Then librdkafka takes a new epoch and resends
+the first record under it, so that no broker recognizes the repetition.
 """
 
 

@@ -1,7 +1,7 @@
 """Frames that are almost right, sent to a gateway.
 
-Each as the first request of a connection, and as a later request. The gateway's resources are
-counted before and after.
+Each is sent as the first request of a connection, and as a later request. The gateway's resources
+are counted before and after.
 """
 
 from __future__ import annotations

@@ -188,7 +188,7 @@ class Lane:
     ) -> tuple[int, int, Leaf] | None:
         """Send both sides the same over new connections; the first unknown difference.
 
-        As the numbers of the burst and of the request in it, and the place.
+        It is returned as the numbers of the burst and of the request in it, and the place.
         """
         self._runs += 1
         self._drifts = self._ended = False

@@ -37,7 +37,7 @@ def addresses(values: Mapping[str, Any], gateway: GatewayProcess) -> dict[str, s
 def mirror_maker(file: str, real: Mapping[str, str]) -> MirrorMakerProcess:
     """MirrorMaker with an example's properties.
 
-    Changed are the addresses, and properties that make it quick and allow a single broker.
+    Only the addresses differ, and properties that make it quick and allow a single broker.
     """
     properties = read_properties((CONFIGS / file).read_text())
     clusters = properties["clusters"].split(", ")

@@ -147,7 +147,7 @@ def _is_own(name: str) -> bool:
 def _expected(site: Site) -> set[str]:
     """The flat names of the topics that MirrorMaker creates at a site.
 
-    Copies, also in namespaces below the other site's, and its own topics.
+    These are copies, also in namespaces below the other site's, and its own topics.
     """
     other = site.other
     own = {f"mm2-{what}.{other}.internal" for what in ("configs", "offsets", "status")}

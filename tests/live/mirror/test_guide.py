@@ -1,6 +1,6 @@
 """The commands of docs/mirrormaker.md, top to bottom: two sites, MirrorMaker there and back.
 
-With the configurations and files that the page names.
+The configurations and files are the page's.
 """
 
 from __future__ import annotations

@@ -112,10 +112,7 @@ def _committed_all(servers: str, reader: GroupReader, log: Log) -> bool:
 
 
 def check_starts(log: Log, reader: GroupReader) -> None:
-    """Check that a reader always continued after the offsets that its group had committed.
-
-    Only if it knew these offsets.
-    """
+    """Check that a reader continued after its group's committed offsets, if it knew them."""
     told = [start for start in reader.seen.starts if start.first.keys() & start.committed.keys()]
     assert told
     for start in told:

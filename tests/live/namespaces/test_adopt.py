@@ -1,6 +1,6 @@
 """Existing flat topics become a namespace's, without copying, and back.
 
-All topics that a new namespace would capture, single topics, and topics by prefix.
+The tests adopt all topics that a new namespace would capture, single topics, and topics by prefix.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Stored = Callable[[], set[str]]
 def test_a_namespace_that_would_capture_topics_is_rejected(
     admin: str, colon: str, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """Because of names that decode to it, and names that Kafka cannot tell from them."""
+    """It would capture names that decode to it, and names that Kafka cannot tell from them."""
     root, topic = unique("org"), unique("orders")
     exact, folded = f"{root}.apache..{topic}", f"{root}_apache__{topic}-2"
     with namespaces.made_at_the_broker(kafka, exact, folded):

@@ -1,6 +1,6 @@
 """The life of a namespace by ``kafka-gateway topics`` and ``configs``, KIP-37's own flags.
 
-And every command of docs/namespaces.md, and of docs/cli.md, as it stands there.
+The tests also run every command of docs/namespaces.md, and of docs/cli.md, as it stands there.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The life of a namespace by confluent-kafka's admin client.
 
-The responses that the client gets, and the topics that the broker stores.
+The tests check the client's responses, and the topics that the broker stores.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A client that may create topics outside of namespaces can plant none in a new namespace.
 
-Not even at the moment in which another client creates the namespace. PLANTED_TRIES: the number of
+It tries at the moment in which another client creates the namespace. PLANTED_TRIES: the number of
 tries of each way; ``make test`` tries less often than ``make test-all``.
 """
 

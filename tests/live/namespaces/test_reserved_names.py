@@ -36,7 +36,7 @@ MARK = "__kafka_gateway_catalog_mark"
 INTERNAL = ["__consumer_offsets", "__transaction_state", CATALOG, MARK, TRAFFIC_LOG]
 """The reserved topics that the broker has.
 
-Kafka's own, the gateways' catalog with the mark that it exists, and their traffic log.
+These are Kafka's own, the gateways' catalog with the mark that it exists, and their traffic log.
 """
 
 _RESERVED = re.compile(r"(^|[:.])__")
@@ -166,7 +166,7 @@ def _alterations(name: str) -> list[ConfigResource]:
 def _stored_reserved(kafka: KafkaCluster) -> dict[str, int]:
     """The reserved topics on the broker, with the number of their partitions.
 
-    Except the catalogs that other tests create for themselves there.
+    The catalogs that other tests create for themselves there are left out.
     """
     topics = clients.admin(kafka.bootstrap_servers).list_topics(timeout=clients.SECONDS).topics
     reserved = {name: t for name, t in topics.items() if name.startswith("__")}

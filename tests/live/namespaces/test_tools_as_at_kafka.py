@@ -188,7 +188,7 @@ def terraform(site: Site, spec: Configs) -> object:
 def terraform_reads(site: Site) -> dict[str, str]:
     """The configs that the provider takes for the topic's own (topic.go, isDefault).
 
-    All except DEFAULT_CONFIG, STATIC_BROKER_CONFIG and DYNAMIC_DEFAULT_BROKER_CONFIG.
+    DEFAULT_CONFIG, STATIC_BROKER_CONFIG and DYNAMIC_DEFAULT_BROKER_CONFIG are left out.
     """
     resource = {"resource_type": TOPIC, "resource_name": site.topic, "configuration_keys": None}
     with Wire(site.servers) as wire:

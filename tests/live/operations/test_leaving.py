@@ -152,10 +152,8 @@ def produce(servers: str, topics: Sequence[str], number: int, **more: Any) -> Go
 
 
 def consume(servers: str, group: str, topics: Sequence[str], **more: Any) -> Got:
-    """Run the application until it has read a round, and until all lags are 0.
-
-    So it is known that there are no more records.
-    """
+    """Run the application until it has read a round, and until all lags are 0, so no records are
+    left."""
     count = len(topics) * PARTITIONS * EACH
     more = {"enable_partition_eof": True, **_underscored(more)}
     with clients.consumer(servers, group, **more) as client:
@@ -219,10 +217,9 @@ def ends(bash: Shell, script: str) -> dict[str, list[str]]:
 
 
 def move_in(brokers: SecuredBrokers, gateway: GatewayProcess) -> None:
-    """Follow docs/moving-in.md.
+    """Follow docs/moving-in.md with ``crm.calls`` and group ``app``, which has read a round.
 
-    With ``crm.calls`` and group ``app``, which has read a round; then create a topic in the home, a
-    user, and ACLs.
+    Then create a topic in the home, a user, and ACLs.
     """
     servers, admins = brokers.kafka.bootstrap_servers, gateway.bootstrap_servers("admins")
     to = ["--bootstrap-server", admins]

@@ -56,7 +56,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def gateway(kafka: KafkaCluster, directory: Path) -> Iterator[GatewayProcess]:
     """A gateway with two workers, whose counts are summed.
 
-    After a producer, a group and two rejections.
+    There has been a producer, a group and two rejections.
     """
     overrides = {"traffic_log": {"directory": str(directory), "window_seconds": 1}}
     process = GatewayProcess(

@@ -57,7 +57,8 @@ def _gateway(relay: FaultyRelay, **overrides: Any) -> GatewayProcess:
 def unknown(relay: FaultyRelay, api: str, array: str = "") -> Iterator[None]:
     """Put the code into responses of an API until the end of the ``with``.
 
-    In the array's item whose name is, or ends in, ``strange``, or at the top if there is no array.
+    The code is in the array's item whose name is, or ends in, ``strange``, or at the top if there
+    is no array.
     """
     key, name = api_key_of(f"{api}Request"), f"{api}Response"
 

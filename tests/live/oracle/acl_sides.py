@@ -1,7 +1,7 @@
 """The two sides of the oracle of access over the protocol.
 
-A broker that authorizes, and a gateway that does so in front of a broker that does not. Both get
-the same requests over connections that stay open.
+These are a broker that authorizes, and a gateway that does so in front of a broker that does not.
+Both get the same requests over connections that stay open.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Random CreateTopics requests, for the oracle of policies.
 
-Of every kind that a broker, or a policy, rejects, and some that both accept.
+They are of every kind that a broker, or a policy, rejects, and of some that both accept.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A policy on new topics, with the rules and messages of its oracle java/LimitsPolicy.java.
 
-In the same order.
+Its rules are in the same order.
 """
 
 from __future__ import annotations

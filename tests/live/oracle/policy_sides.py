@@ -1,7 +1,7 @@
 """The two sides of the oracle of policies.
 
-A broker that runs LimitsPolicy.java, and a gateway that runs its twin before a broker without a
-policy.
+These are a broker that runs LimitsPolicy.java, and a gateway that runs its twin before a broker
+without a policy.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Plain Kafka is the oracle of a gateway without namespaces: responses are equal byte for byte.
 
-Except for the addresses (KIP-37: Backwards compatibility). Requests that only read are sent to both
-about the same topic. Requests that change something are sent twice: about a topic directly, and
-about its twin, of an equally long name, through the gateway. ApiVersions is left out, because the
-gateway serves fewer APIs (docs/apis.md).
+Only the addresses differ (KIP-37: Backwards compatibility). Requests that only read are sent to
+both about the same topic. Requests that change something are sent twice: about a topic directly,
+and about its twin, of an equally long name, through the gateway. ApiVersions is left out, because
+the gateway serves fewer APIs (docs/apis.md).
 """
 
 from __future__ import annotations

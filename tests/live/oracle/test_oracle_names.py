@@ -1,6 +1,6 @@
 """Illegal topic names get the same errors from plain Kafka and from the gateway.
 
-At every version that both serve, in every API that names topics.
+The test covers every version that both serve, of every API that names topics.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ SINCE_3_9: Final = (
 )
 """Messages in which Kafka 4.3 differs from 3.9, none about policies.
 
-The least segment.bytes (KIP-1030), and cordoned directories (KIP-1066).
+They are about the least segment.bytes (KIP-1030), and cordoned directories (KIP-1066).
 """
 
 RETAINED: Final = {"name": "retention.ms", "value": "86400000"}

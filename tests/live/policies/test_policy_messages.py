@@ -1,6 +1,6 @@
 """Which policies apply, and where each is set.
 
-By explain, by topics --create --validate-only, and by Kafka's own tools.
+Explain, topics --create --validate-only and Kafka's own tools show it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Producers that rely on auto-creation, in a namespace.
 
-As quick as at a broker, and by the namespace's rules. The broker of the live tests has
+They are as quick as at a broker, and the namespace's rules apply. The broker of the live tests has
 auto.create.topics.enable=true.
 """
 
@@ -129,10 +129,7 @@ def test_many_clients_ask_for_one_new_topic(colon: str, kafka: KafkaCluster, uni
 def test_names_that_topics_were_moved_from_stay_empty(
     colon: str, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """If a producer has not noticed a move, it must not create an empty topic under an old name.
-
-    Neither under the first name nor under the second.
-    """
+    """If a producer has not noticed a move, neither old name may become a new, empty topic."""
     topic = unique("moved")
     names = [f"{namespace}:{topic}" for namespace in ("team-a", "team-b", "org:apache:kafka")]
     namespaces.create_topic(colon, kafka, names[0])

@@ -1,6 +1,6 @@
 """How much a request may change.
 
-If the gateway makes the change itself, it responds as a broker does.
+If the gateway makes the change itself, it applies a broker's limits.
 """
 
 from __future__ import annotations

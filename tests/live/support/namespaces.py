@@ -114,8 +114,8 @@ def alter(
 ) -> None:
     """Set some configs of a topic or namespace and delete others, and wait for the result.
 
-    Until ``servers`` return it, because brokers respond to a change before all of them have read
-    it.
+    It waits until ``servers`` return it, because brokers respond to a change before all of them
+    have read it.
     """
     alteration(servers, name, put, drop=drop).result(clients.SECONDS)
     if not any(key.startswith("gateway.") for key in (*(put or {}), *drop)):  # moves, ends

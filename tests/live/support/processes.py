@@ -54,8 +54,8 @@ def memory(gateway: GatewayProcess) -> int:
 def forget_killed(*clusters: KafkaCluster) -> None:
     """Let changes in the catalogs of these clusters proceed after workers were killed.
 
-    As an operator does who knows that the requests of the killed workers have ended; otherwise
-    moves and deletions would wait for a minute.
+    An operator does this if the requests of the killed workers have ended; otherwise moves and
+    deletions would wait for a minute.
     """
     for cluster in clusters:
         asyncio.run(_forget_killed(cluster.bootstrap_servers))

@@ -145,9 +145,9 @@ def test_partitions_of_another_volume_are_not_added(servers: str) -> None:
 def test_a_transactional_batch_elsewhere_is_rejected_with_a_sentence(
     servers: str, ny: KafkaCluster, version: int
 ) -> None:
-    """On the node of New York, with a transactional id of Los Angeles.
+    """On the node of New York, a transactional id of Los Angeles is rejected.
 
-    Without a request to add the partition to the transaction (as KIP-890 allows).
+    The test does not add the partition to the transaction before (as KIP-890 allows).
     """
     before = end_offset(ny, "mine")
     at_la, at_ny = (clients.leader_address(servers, name) for name in (OWN[0], FAR[0]))

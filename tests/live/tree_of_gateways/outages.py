@@ -1,6 +1,6 @@
 """Clients of a tree while a site is lost.
 
-Clients that must not notice, and clients that use names of the lost site.
+Some must not notice, the others use names of the lost site.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def cluster_killed(site: Site) -> Iterator[None]:
 class Untouched:
     """Clients of a site that use only its own topics, and must see no error at all.
 
-    Whatever happens to the ``lost`` site.
+    This holds whatever happens to the ``lost`` site.
     """
 
     def __init__(self, site: Site, lost: Site, name: str) -> None:
@@ -146,10 +146,8 @@ class Far:
 
 
 class Metadata:
-    """A gateway's Metadata of a topic of the lost site and a topic of its own.
-
-    Before the outage and during it.
-    """
+    """A gateway's Metadata of a topic of the lost site and its own, before and during the
+    outage."""
 
     def __init__(self, servers: str, lost: str, near: str) -> None:
         self._servers = servers

@@ -46,7 +46,7 @@ FACTOR: Final = 3
 SLACK: Final = 0.05
 """How much longer local requests may take than during a flood of local names, at the p99.
 
-A factor, and seconds besides.
+``FACTOR`` times, and ``SLACK`` seconds besides.
 """
 
 GROWTH: Final = 16 * 1024 * 1024
@@ -61,7 +61,7 @@ _numbers = itertools.count(1)
 class Flood(Steady):
     """A client that requests metadata of names that were never requested before.
 
-    At a fixed rate, or as fast as responses come if that is slower.
+    It sends at a fixed rate, or as fast as responses come if that is slower.
     """
 
     def __init__(self, servers: str, stem: str) -> None:

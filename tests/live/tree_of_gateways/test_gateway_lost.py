@@ -65,7 +65,7 @@ OUTAGES: Final = (
 )
 """The clusters and gateways lost: two, or every one with ``make tree-outages``.
 
-Because each takes more than a minute.
+Each takes more than a minute.
 """
 
 

@@ -210,7 +210,7 @@ DENIED: Final = (TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION)
 def denied(servers: str, name: str) -> bool:
     """Whether a client gets the error that denies a topic, and no other information.
 
-    Not a retriable error, which it gets while the other gateway takes more than half a second.
+    The error is not retriable; it would be while the other gateway takes more than half a second.
     """
     (topic,) = metadata(servers, name).topics
     assert not topic.partitions
