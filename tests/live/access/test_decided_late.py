@@ -125,7 +125,7 @@ def codes(value: Any) -> set[int]:
 
 
 def await_revoked(servers: str, topic: str) -> None:
-    """Delete alice's ACLs, and wait until the only worker has read it."""
+    """Delete alice's ACLs, and wait until the only worker applies the deletion."""
     authorized.delete_acls(servers, "alice")
     with Wire(servers) as wire:
         authorized.prove(wire, "alice")

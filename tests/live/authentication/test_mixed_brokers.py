@@ -35,7 +35,7 @@ SECONDS = clients.SECONDS
 NEW, OLD = 1, 2
 PARTITIONS = 4
 APIS = [api_key_of(f"{name}Request") for name in ("Produce", "Metadata")]
-"""APIs that Kafka 3.9 serves in fewer versions than 4.3; the gateway knows all of them."""
+"""APIs that Kafka 3.9 serves in fewer versions than 4.3, and the gateway in as many as 4.3."""
 
 PASSWORD = "wonderland"  # noqa: S105 - of this test
 LOGIN = {

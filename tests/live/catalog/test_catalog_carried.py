@@ -105,7 +105,7 @@ def test_carried_twice_and_closed_as_at_the_source(gateway: GatewayProcess, tmp_
     )
     assert "86400000" in found.out
 
-    # If a namespace is gone from the source but has topics here, they keep its name.
+    # If a namespace is gone from the source but has topics here, an import with --prune fails.
     text = Path(namespaces_file).read_text().replace("  open: {}\n", "")
     Path(namespaces_file).write_text(text)
     said = namespaces.attempt(*words, "--yes", "--prune")

@@ -16,8 +16,7 @@ Names = Callable[[str], str]
 
 
 def test_transactional_round_trip(home_a: str, kafka: KafkaCluster, unique: Names) -> None:
-    """Consume, produce and commit in transactions; a transaction that is aborted leaves no
-    trace."""
+    """Consume, produce and commit in transactions; an aborted transaction is not read."""
     source, target, group = unique("in"), unique("out"), unique("app")
     clients.create(home_a, source, target)
     clients.await_stored(kafka, f"team-a..{source}", f"team-a..{target}")

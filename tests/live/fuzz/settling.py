@@ -106,8 +106,7 @@ async def forget_topics(side: Side, names: Sequence[str]) -> None:
 async def ask(side: Side, asked: Burst, wait: bool = False) -> list[Any]:
     """The responses to a burst.
 
-    It is repeated while a broker is not ready, if the burst is a single request or it is to
-    ``wait``.
+    It is sent again while a broker is not ready, if ``wait`` or if it is a request of ``ALONE``.
     """
     answers = await side.exchange(asked)
     for _ in range(_TRIES):

@@ -38,7 +38,7 @@ def test_made_anew_it_has_none_of_them(
         clients.take(member, 1)
         assert groups(clients.admin(home)) == {"left", "busy"}
         namespaces.delete(root, "gone:")
-        namespaces.await_free(root, "gone:")  # creates the group
+        namespaces.await_free(root, "gone:")  # creates the namespace
     assert groups(clients.admin(home)) == set()
     at_brokers = groups(clients.admin(kafka.bootstrap_servers))
     assert not [group for group in at_brokers if group.startswith("gone..")]

@@ -26,7 +26,8 @@ Stored = Callable[[], set[str]]
 def test_a_namespace_that_would_capture_topics_is_rejected(
     admin: str, colon: str, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """It would capture names that decode to it, and names that Kafka cannot tell from them."""
+    """The namespace would capture names that decode to it, and names that Kafka cannot tell from
+    them."""
     root, topic = unique("org"), unique("orders")
     exact, folded = f"{root}.apache..{topic}", f"{root}_apache__{topic}-2"
     with namespaces.made_at_the_broker(kafka, exact, folded):

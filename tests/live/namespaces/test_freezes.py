@@ -114,7 +114,7 @@ class Streams:
 
 @pytest.fixture
 def namespace(colon: str, unique: Names, request: pytest.FixtureRequest) -> str:
-    """A new namespace's prefix, or an empty prefix, without which acks=0 would be raised."""
+    """A new namespace's prefix, or an empty prefix if acks=0 must not be raised."""
     if getattr(request, "param", None) == "":
         return ""
     path = unique("from")

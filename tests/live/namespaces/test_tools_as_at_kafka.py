@@ -138,8 +138,7 @@ def await_own(site: Site, spec: Configs, own: Configs | None) -> None:
     wait_until(reached, f"{own or spec} of {site.topic}", clients.SECONDS, poll=0.05)
 
 
-# -- tools: each applies a specification to a topic, and reports its changes
-# ------------------------
+# -- tools: each applies a specification to a topic, and reports its changes -----------------------
 
 
 def operator(site: Site, spec: Configs) -> object:
@@ -282,8 +281,7 @@ def namespaces_part(site: Site) -> State:
     return {key: one for key, one in found.items() if key.startswith("gateway.")}
 
 
-# -- only at a gateway
-# ------------------------------------------------------------------------------
+# -- only at a gateway -----------------------------------------------------------------------------
 
 
 def test_no_config_of_the_gateway_s_is_deleted(site: Site) -> None:

@@ -35,7 +35,7 @@ OTHERS: Final = 5
 RATE: Final = 5
 AT_ONCE: Final = 120
 PATIENCE: Final = 10.0
-"""Seconds for which each of them waits in all."""
+"""Seconds for which each client waits, in all."""
 
 QUOTA_SECONDS: Final = 12.0
 """Seconds after which Kafka forgets connections: ``quota.window.num`` windows of a second."""
@@ -107,7 +107,7 @@ def test_one_client_does_not_lock_the_others_out(full: KafkaCluster, workers: in
 
 
 def test_new_clients_that_cannot_get_through_are_told_apart(full: KafkaCluster) -> None:
-    """Another program on the gateway's machine has all connections, so no client can give way."""
+    """Another program on the gateway's machine has all connections, so no client can make room."""
     listener = Listener("all", "every namespace")
     with (
         GatewayProcess(full.bootstrap_servers, [listener], ["team-a"]) as gateway,

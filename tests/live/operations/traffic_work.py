@@ -40,8 +40,7 @@ def values(count: int) -> list[bytes]:
     return [b"%d " % number + b"x" * (number * 37 % 500) for number in range(count)]
 
 
-# -- producers: each returns how many of its records were acknowledged
-# ------------------------------
+# -- producers: each returns how many of its records were acknowledged -----------------------------
 
 
 class _Told:
@@ -180,8 +179,7 @@ class Endless:
             self._producer.poll(0.002)
 
 
-# -- consumers: each reads a topic from its beginning, and returns how many records it received
-# ------
+# -- consumers: each reads a topic from its beginning, and returns how many records it received ----
 
 
 @contextmanager

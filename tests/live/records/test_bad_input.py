@@ -239,7 +239,7 @@ def test_a_broker_that_fails_ends_only_the_connection_concerned(
             ended = _ask_in_vain(address, LIST_GROUPS, 0, b"")
             log.await_one_line(ended, reason)
             assert bystander.exchange(METADATA, 4, _ALL_BY_NONE), what
-        # If the relay leaves a response alone, it is forwarded on a new connection.
+        # On a new connection, a response that the relay does not spoil is forwarded.
         with Wire(address) as later:
             assert int(later.ask("ListGroups", 0).error_code) == 0
 

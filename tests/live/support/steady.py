@@ -126,7 +126,7 @@ class Steady:
 def await_progress_of(running: Iterable[tuple[Steady, str | None]], what: str) -> None:
     """Wait until each client has done twenty more rounds, or had twenty more records of its topic.
 
-    All at the same time; the wait for a client ends early if it has problems.
+    They progress at the same time; the wait for a client ends early if it has problems.
     """
     due = [(one, topic, one.done(topic) + 20) for one, topic in running]
     for one, topic, count in due:

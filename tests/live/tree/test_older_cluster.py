@@ -61,8 +61,7 @@ def last_versions(address: str) -> dict[int, int]:
 
 
 def test_each_node_advertises_what_its_own_cluster_serves(tree: GatewayProcess) -> None:
-    """DESIGN: a node serves its own cluster's versions of Produce, and common versions of the
-    rest."""
+    """DESIGN: a node serves its cluster's versions for records, and common versions of the rest."""
     servers = tree.bootstrap_servers("la")
     clients.create(servers, "new", ":ny:tracking:old")
     new, old = (clients.leader_address(servers, name) for name in ("new", ":ny:tracking:old"))
