@@ -39,8 +39,8 @@ _HAS_SPARK = importlib.util.find_spec("pyspark") is not None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Every test of this directory is a live test; those that need Spark are left out without it:
-    ``make test`` installs it before."""
+    """Mark every test of this directory as live. Without Spark, leave out the tests that need it,
+    because only ``make test`` installs it."""
     without = []
     for item in items:
         if item.path.is_relative_to(_HERE):
@@ -54,7 +54,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[KafkaCluster]:
-    """One broker for the whole session."""
+    """A broker that the tests of a whole pytest session share."""
     with KafkaCluster() as cluster:
         _SHARED.append(cluster)
         yield cluster
@@ -65,8 +65,10 @@ _SHARED: Final[list[KafkaCluster]] = []
 
 @pytest.fixture(scope="module", autouse=True)
 def _ended() -> Iterator[None]:
-    """Files after this one do not wait for workers that it killed, or that ended while a broker was
-    at work for them: moves and deletions would be given up for a minute."""
+    """Make the next files' changes not wait for workers that this file ended.
+
+    A killed worker that a broker was still serving would hold up moves and deletions for a minute.
+    """
     yield
     for cluster in _SHARED:
         processes.forget_ended(cluster)
@@ -74,7 +76,7 @@ def _ended() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def gateway(kafka: KafkaCluster) -> Iterator[GatewayProcess]:
-    """One gateway in front of it, with all the listeners that tests name.
+    """A gateway in front of the shared broker, with all the listeners that tests name.
 
     The session ends with a clean stop, which is a test of its own.
     """
@@ -84,24 +86,24 @@ def gateway(kafka: KafkaCluster) -> Iterator[GatewayProcess]:
 
 @pytest.fixture(scope="session")
 def secured(kafka: KafkaCluster) -> Iterator[SecuredGateway]:
-    """The session's gateway whose clients log in (SASL)."""
+    """The session's gateway whose clients authenticate by SASL."""
     with SecuredGateway(kafka.bootstrap_servers) as process:
         yield process
 
 
 @pytest.fixture(scope="session")
 def secured_brokers() -> Iterator[SecuredBrokers]:
-    """A broker to which the gateway, and clients, log in."""
+    """A broker to which the gateway, and clients, authenticate."""
     with SecuredBrokers() as brokers:
         yield brokers
 
 
-# -- addresses: of the gateway above, or of the one that a file has in its place ----------------
+# -- addresses: of the gateway above, or of the gateway that a file starts in its place ----------
 
 
 @pytest.fixture(scope="module")
 def servers(gateway: GatewayProcess) -> str:
-    """The address of the first listener, which may be the only one."""
+    """The address of the first listener, which may be the only listener."""
     return next(iter(gateway.plan.bootstrap_servers.values()))
 
 
@@ -126,14 +128,17 @@ users = _address("users", "users log in")
 
 @pytest.fixture
 def topics_on_broker(kafka: KafkaCluster) -> Callable[[], set[str]]:
-    """Asks the broker itself for the flat names that it stores, but for Kafka's own."""
+    """Query the broker itself for the flat names that it stores, except Kafka's own topics."""
     return kafka.topics
 
 
 @pytest.fixture
 def ports_of_init() -> Iterator[None]:
-    """The ports that ``init`` chooses, for one test at a time: the first that are free, which they
-    still are for the next one until the gateway is up."""
+    """The ports that ``init`` chooses, for one test at a time.
+
+    ``init`` takes the first free ports, and another test's ``init`` would take the same ports if
+    this gateway is not up yet.
+    """
     with one_at_a_time("ports-of-init"):
         yield
 

@@ -1,4 +1,4 @@
-"""What the rows of docs/access.md's truth table say, done with confluent-kafka."""
+"""The actions of the rows of docs/access.md's truth table, done with confluent-kafka."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from tests.docs.access_table import ALLOWED, AddsAcls, Does, InitProducerId, Mov
 from tests.live.support import authorized, clients
 
 READERS = "readers"
-"""A group that everyone may join."""
+"""A group that every user may join."""
 
 
 def answer(servers: str, row: Row) -> str:
-    """``allowed``, or the name of the error that a row's user gets; what it changed is undone."""
+    """``allowed``, or the name of the error that a row's user gets; any change is undone."""
     match row.action:
         case InitProducerId():
             return error_name(_init_producer_id(servers, row.user))
@@ -40,13 +40,13 @@ def answer(servers: str, row: Row) -> str:
 
 
 def written(user: str, name: str) -> str:
-    """A logical name as a user writes it: without its home."""
+    """A logical name as its user writes it: without the home."""
     home = access_table.HOMES.get(user)
     return name if home is None else name.removeprefix(f"{home}:")
 
 
 def error_name(code: int) -> str:
-    """An error code as the table has it."""
+    """An error code as the table names it."""
     return ERROR_NAMES[code] if code else ALLOWED
 
 
@@ -54,7 +54,7 @@ def error_name(code: int) -> str:
 
 
 def read(servers: str, user: str, topic: str) -> int:
-    """The error code with which a user reads a topic; 0: it gets a record."""
+    """The error code with which a user reads a topic, or 0 if it gets a record."""
     with clients.consumer(servers, READERS, **authorized.login(user)) as client:
         client.subscribe([topic])
         return _first(client.poll)
@@ -103,7 +103,7 @@ def _moved(servers: str, user: str, topic: str, namespace: str, **more: str) -> 
 
 
 def undo(action: Callable[[], Future[Any]]) -> None:
-    """Undo a row's action as the administrator; the broker may not know of it yet."""
+    """Undo a row's action as the administrator; the broker may not have applied it yet."""
     wait_until(lambda: ended(action()) == 0, "what was done to be undone", clients.SECONDS)
 
 
@@ -139,7 +139,7 @@ def _init_transactions(servers: str, user: str, transactional_id: str) -> int:
 
 
 def _init_producer_id(servers: str, user: str) -> int:
-    """An idempotent producer asks for its id before it has anything to send."""
+    """Initialize an idempotent producer, which requests its id before it has a record to send."""
     states: list[str] = []
     producer = Producer(
         {
@@ -174,7 +174,7 @@ def _add_acl(servers: str, user: str, pattern: ResourcePattern) -> int:
 
 
 def _first(poll: Callable[[float], Any]) -> int:
-    """The error of the first event, if it is one."""
+    """The error code of the first event, or 0 if the event is no error."""
     event = wait_until(lambda: poll(0.05), "records, or an error", clients.SECONDS, poll=0.0)
     return _code(event.error())
 
@@ -203,7 +203,8 @@ _ACTIONS: dict[tuple[Operation, _Type], Callable[[str, str, str], int]] = {
 
 
 def make_world(servers: str) -> None:
-    """The topics that the page takes for granted, each with a record; the namespaces exist."""
+    """Create the topics that the page takes for granted, each with a record; the namespaces
+    exist."""
     admin = authorized.admin(servers)
     alias, name = access_table.MOVED
     topics = [*access_table.TOPICS, alias]
@@ -219,12 +220,13 @@ _MAY_JOIN = model.AclBinding(
     ResourcePattern(_Type.GROUP, model.PatternType.LITERAL, READERS),
     model.AclEntry(model.ANY_USER, "*", Operation.READ, model.Permission.ALLOW),
 )
-"""A consumer of librdkafka that is no member of a group is not told why it gets nothing."""
+"""Needed because librdkafka reports no reason to a consumer outside a group that gets no
+records."""
 
 
 @contextmanager
 def only(servers: str, row: Row) -> Iterator[None]:
-    """The ACLs of a row and no others, but for the group of those who read."""
+    """Set exactly the ACLs of a row, and the right to join ``READERS``."""
     authorized.add_acls(servers, [*row.acls, _MAY_JOIN])
     try:
         yield

@@ -74,7 +74,7 @@ async def _write(servers: str, user: str, topic: str) -> None:
 
 
 def is_for_tools(row: Row) -> bool:
-    """Whether a row is about what kafka-topics creates, or kafka-acls adds."""
+    """Whether a row creates topics, for kafka-topics, or adds ACLs, for kafka-acls."""
     action = row.action
     return isinstance(action, AddsAcls) or (
         isinstance(action, Does) and action.operation is Operation.CREATE
@@ -82,7 +82,7 @@ def is_for_tools(row: Row) -> bool:
 
 
 def java_answer(servers: str, row: Row, directory: Path) -> JavaResult:
-    """The response that Kafka's own tool prints; what it created is deleted."""
+    """The response that Kafka's own tool prints; a topic that it created is deleted."""
     config = ["--command-config", str(authorized.command_config(directory, row.user))]
     if isinstance(row.action, AddsAcls):
         user = ["--allow-principal", "User:bob", "--operation", "Read"]

@@ -1,4 +1,5 @@
-"""docs/access.md: every command of its recipes, top to bottom, prints what the page shows of it."""
+"""docs/access.md: each command of its recipes, top to bottom, prints the output that the page
+shows."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def _run(program: str, words: list[str]) -> CommandResult:
 
 
 def _check(step: guide.Step, said: CommandResult) -> None:
-    """The exit status, and that the lines are printed, in their order."""
+    """Fail unless the exit status is the page's and its lines are printed, in their order."""
     printed = said.out + said.err
     assert said.status == step.status, f"{step}\n{printed}"
     at = 0

@@ -1,6 +1,6 @@
 """docs/access.md: every row of its truth table, done with clients through a gateway.
 
-``tests/docs/test_access.py`` asks the authorizer the same without one.
+``tests/docs/test_access.py`` decides the same rows by the authorizer, without a gateway.
 """
 
 from __future__ import annotations
@@ -23,19 +23,21 @@ JAVA_ERRORS = {
     "TOPIC_AUTHORIZATION_FAILED": "TopicAuthorizationException",
     "CLUSTER_AUTHORIZATION_FAILED": "ClusterAuthorizationException",
 }
-"""What the tools call an error."""
+"""The tools' names of errors."""
 
 
 kafka = own_kafka()
-"""The table's names are not unique."""
+"""A broker of this file's own, because the table's names are not unique."""
 
 
 @pytest.fixture(scope="module")
 def servers(
     kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Mapping[bool, str]]:
-    """The addresses of two gateways with one catalog: False, and True for the one with
-    ``allow.everyone.if.no.acl.found``."""
+    """The addresses of two gateways with the same catalog.
+
+    The key is True for the gateway with ``allow.everyone.if.no.acl.found``.
+    """
     listener = authorized.listener(tmp_path_factory.mktemp("secrets"))
     with contextlib.ExitStack() as stack:
         addresses = {}
@@ -56,7 +58,7 @@ def servers(
 
 @pytest.mark.parametrize("row", ROWS, ids=str)
 def test_row(servers: Mapping[bool, str], row: Row) -> None:
-    """With confluent-kafka."""
+    """Each row's action is done with confluent-kafka."""
     address = servers[row.everyone]
     with actions.only(address, row):
         assert actions.answer(address, row) == row.answer
@@ -86,11 +88,11 @@ def test_row_with_kafka_s_tools(servers: Mapping[bool, str], row: Row, tmp_path:
 
 @pytest.mark.parametrize("protocol", ["classic", "consumer"])
 def test_a_regex_finds_what_may_be_described(servers: Mapping[bool, str], protocol: str) -> None:
-    """Whoever evaluates it: the client by a listing, or the gateway (KIP-848)."""
+    """Whether the client evaluates the regex, by a listing, or the gateway does (KIP-848)."""
     address = servers[False]
     alice = {"group_protocol": protocol, **authorized.login("alice")}
     with (
-        actions.only(address, ROWS[1]),  # she may read org:orders, and nothing else
+        actions.only(address, ROWS[1]),  # she may read org:orders, and no other topic
         clients.consumer(address, actions.READERS, **alice) as client,
     ):
         client.subscribe(["^(org:|orders).*"])

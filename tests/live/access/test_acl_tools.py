@@ -1,5 +1,8 @@
-"""ACLs, users and homes by the tools that operators have: Kafka's own, confluent-kafka's admin
-client, ``kafka-gateway acls``; every command of docs/cli.md about ACLs, as it stands there."""
+"""ACLs, users and homes by the tools that operators have.
+
+The tools are Kafka's own, confluent-kafka's admin client, and ``kafka-gateway acls`` with every
+command of docs/cli.md about ACLs, as it stands there.
+"""
 
 from __future__ import annotations
 
@@ -56,12 +59,12 @@ gateway = own_gateway(*LISTENERS, namespaces=["team-a", "team-b"], authorization
 
 
 def acls(servers: str, *args: str) -> CommandResult:
-    """``kafka-gateway acls``."""
+    """Run ``kafka-gateway acls``."""
     return namespaces.command("acls", "--bootstrap-server", servers, *args)
 
 
 def kafka_acls(servers: str, *args: str) -> java.JavaResult:
-    """``kafka-acls``."""
+    """Run ``kafka-acls``."""
     return java_tools.run(java.ACLS, servers, *args)
 
 
@@ -73,7 +76,7 @@ def listed(servers: str, *args: str) -> set[tuple[str, str, str, str, str]]:
 
 
 def make_user(admin: str, user: str, password: str) -> None:
-    """``kafka-configs`` makes a user."""
+    """Create a user with ``kafka-configs``."""
     change = ["--alter", "--add-config", f"SCRAM-SHA-256=[password={password}]"]
     java_tools.configs(admin, *change, "--entity-type", "users", "--entity-name", user)
 
@@ -113,7 +116,7 @@ def test_kafka_acls_of_namespaces_and_what_is_in_them(
     shown = kafka_acls(admin, "--list", "--topic", f"{org}:orders").stdout
     assert f"name={org}:orders, patternType=LITERAL)`" in shown
     assert "(principal=User:bob, host=*, operation=WRITE, permissionType=ALLOW)" in shown
-    # The namespace is there now, so that the legal spelling of its names is known.
+    # The namespace exists now, so the legal spelling of its names is known.
     namespaces.create(admin, f"{org}:")
     legal = gateway.bootstrap_servers("legal")
     shown = kafka_acls(legal, "--list", "--topic", f"{org}..orders").stdout
@@ -171,7 +174,7 @@ def test_a_delegate(admin: str, users: str, tmp_path: Path, unique: Names) -> No
     rejected = java_tools.attempt(java.ACLS, users, *dan, *bob, "x")
     assert rejected.returncode == 1
     assert "ClusterAuthorizationException" in rejected.stdout + rejected.stderr
-    # What it may not do it may not do through our own command either, which says what to ask for.
+    # Our own command is denied, too, and names the right to ask for.
     said = namespaces.attempt("acls", "--bootstrap-server", users, *dan, *bob, "x")
     assert said.status == 1
     assert "ask for ALTER on the cluster, or on the namespace" in said.err
@@ -246,7 +249,7 @@ def test_kafka_configs_gives_principals_a_home(
     assert "gateway.principals=User:sue,User:tom" in shown
     wait_until(lambda: topic in names_of(sue), "the name in its home", clients.SECONDS)
     assert all(":" not in name for name in names_of(sue))
-    # One home at a time: another namespace takes it.
+    # A user has a single home: another namespace replaces it.
     team_b = ["--entity-type", "topics", "--entity-name", "team-b.."]
     java_tools.configs(legal, "--alter", "--add-config", "gateway.principals=User:sue", *team_b)
     wait_until(lambda: topic not in names_of(sue), "another home", clients.SECONDS)
@@ -269,8 +272,8 @@ def binding(name: str, kind: ResourceType = ResourceType.TOPIC) -> AclBinding:
 
 
 def any_of(principal: str | None) -> AclBindingFilter:
-    """The filter of all ACLs of a principal, or of all."""
-    anything: Any = None  # which its stubs do not know
+    """The filter of all ACLs of a principal, or of every ACL if it is None."""
+    anything: Any = None  # the stubs of confluent-kafka lack these members
     return AclBindingFilter(
         ResourceType.ANY,
         anything,
@@ -326,9 +329,9 @@ def test_confluent_s_admin_client_manages_users(admin: str, users: str) -> None:
 
 
 def test_the_page_of_the_command_line(gateway: GatewayProcess, admin: str) -> None:
-    """Every command of docs/cli.md about ACLs, on a gateway that has none."""
+    """Every command of docs/cli.md about ACLs, on a gateway without ACLs."""
     for left in clients.admin(admin).delete_acls([any_of(None)]).values():
-        left.result(clients.SECONDS)  # other tests' of this catalog, which may be about any topic
+        left.result(clients.SECONDS)  # other tests' ACLs in this catalog, about any topic
     steps = cli_page.steps("acls")
     assert len(steps) > 5
     for step in steps:

@@ -1,4 +1,4 @@
-"""docs/brokers.md: rights at the brokers with which the gateway's own user can do all it does."""
+"""docs/brokers.md: the rights at the brokers that the gateway's own user needs for all its work."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _KINDS = {
 }
 
 Right = tuple[ResourceType, str, ResourcePatternType, str]
-"""What of, its name, the name's pattern, and the operation, in small letters."""
+"""Resource type, resource name, pattern type, and operation, in small letters."""
 
 
 def rights(*whose: str) -> set[Right]:
@@ -68,7 +68,7 @@ def gateway_acls(brokers: SecuredBrokers) -> set[Right]:
 
 
 def await_acls(brokers: SecuredBrokers, wanted: set[Right]) -> None:
-    """Wait until the brokers have just these ACLs of the gateway."""
+    """Wait until the brokers have exactly these ACLs of the gateway."""
     wait_until(lambda: gateway_acls(brokers) == wanted, f"{wanted}", clients.SECONDS)
 
 
@@ -76,7 +76,7 @@ WITHOUT_DESCRIBE_CONFIGS = "the brokers do not describe their 'auto.create.topic
 
 
 def run_commands(brokers: SecuredBrokers, which: slice) -> None:
-    """Run some of the page's commands as they are written."""
+    """Run some of the page's commands as they are written there."""
     for step in guide.steps(PAGE)[which]:
         tool, option, _, *words = step.words
         assert (tool, option) == ("kafka-acls", "--bootstrap-server")
@@ -85,7 +85,7 @@ def run_commands(brokers: SecuredBrokers, which: slice) -> None:
 
 @pytest.fixture(scope="module")
 def brokers() -> Iterator[SecuredBrokers]:
-    """The gateway's user has no rights but those that are given."""
+    """Brokers at which the gateway's user has only the rights that the page grants."""
     with SecuredBrokers(super_users=()) as started:
         run_commands(started, slice(0, 3))
         await_acls(started, rights(ITSELF))
@@ -94,7 +94,7 @@ def brokers() -> Iterator[SecuredBrokers]:
 
 @pytest.fixture(scope="module")
 def passing(brokers: SecuredBrokers) -> Iterator[GatewayProcess]:
-    """A gateway whose clients pass through, but for administrators."""
+    """A gateway that passes its clients' logins through, except those of administrators."""
     sasl = {"mechanisms": ["PLAIN"], "pass_through": True}
     listeners = [
         Listener("admin", "asks nobody", list_namespaces=True),
@@ -112,7 +112,7 @@ def passing(brokers: SecuredBrokers) -> Iterator[GatewayProcess]:
 def test_what_the_gateway_does_itself(
     brokers: SecuredBrokers, passing: GatewayProcess, unique: Names
 ) -> None:
-    """Namespaces, their topics and configs, moves, background jobs; the catalog, the audit."""
+    """Namespaces, their topics and configs, moves, background jobs; the catalog, the audit log."""
     admin, root, topic = passing.bootstrap_servers("admin"), unique("org"), unique("orders")
     namespaces.create(admin, f"{root}:a:", configs={"retention.ms": "7200000"})
     namespaces.create_topic(admin, brokers.kafka, f"{root}:a:{topic}")
@@ -172,6 +172,9 @@ def test_clients_that_are_the_gateway_there(brokers: SecuredBrokers, unique: Nam
 
 
 def problems(gateway: GatewayProcess) -> list[str]:
-    """The gateway's warnings, but for the one right that the page says it can do without, and for
-    clients that make a namespace again while it goes."""
+    """The gateway's warnings, except two kinds.
+
+    They are about the only right that the page calls dispensable, and about clients that create a
+    namespace again while it is being deleted.
+    """
     return gateway_log.complaints(gateway, WITHOUT_DESCRIBE_CONFIGS, " is being deleted; ")

@@ -1,5 +1,8 @@
-"""A namespace whose name a group's and a transactional id's own begin with, at a real broker: who
-has no right to them does not take them over by making it, and who adopts them changes no right."""
+"""A namespace whose name is a prefix of a group's and a transactional id, at a real broker.
+
+If a user has no right to these ids, creating the namespace does not capture them. If a user adopts
+them, no right changes.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,7 @@ gateway = own_users_gateway(namespaces=["captured"])
 
 
 def made_by(servers: str, user: str, *, adopt: bool = False) -> tuple[int, str]:
-    """The error code and message of creating ``captured:x``; (0, "") when it is made."""
+    """The error code and message of creating ``captured:x``, or (0, "") if it is created."""
     configs = {"gateway.adopt": "true"} if adopt else {}
     wanted = new_topic("captured:x:", configs)
     future = authorized.admin(servers, user).create_topics([wanted])["captured:x:"]
@@ -38,7 +41,8 @@ def made_by(servers: str, user: str, *, adopt: bool = False) -> tuple[int, str]:
 
 
 def used(servers: str, topic: str) -> list[str]:
-    """What alice reads and commits as a member of the group, having written it in a transaction."""
+    """The records that alice reads and commits as a member, after she wrote them in a
+    transaction."""
     producer = Producer(clients.settings(servers, **authorized.login("alice"), transactional_id=TX))
     producer.init_transactions(clients.SECONDS)
     producer.begin_transaction()

@@ -1,5 +1,7 @@
-"""Requests behind a Fetch that waits at the broker: they are decided when they are done, as at a
-broker with its own authorizer, which rejects them with the same codes."""
+"""Requests behind a Fetch that waits at the broker are authorized when their turn comes.
+
+A broker with its own authorizer does the same, and rejects them with the same codes.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ def topic(servers: str, kafka: KafkaCluster, unique: Names) -> str:
 
 @pytest.fixture
 def alice(servers: str, topic: str) -> Iterator[Wire]:
-    """Her connection to the one broker."""
+    """A connection of alice to the only broker."""
     (broker,) = authorized.admin(servers).list_topics(timeout=clients.SECONDS).brokers.values()
     with Wire(f"{broker.host}:{broker.port}") as wire:
         authorized.prove(wire, "alice")
@@ -66,7 +68,7 @@ def answered(wire: Wire, name: str, version: int, correlation_id: int) -> Any:
 
 
 def waiting_fetch(topic: str) -> bytes:
-    """A Fetch of records that are not there yet."""
+    """A Fetch of records that have not been written yet."""
     asked: dict[str, Any] = by_hand.fetch({"topic": topic})
     asked["topics"][0]["partitions"][0]["fetch_offset"] = 2
     return framed("Fetch", FETCH, 1, **{**asked, "min_bytes": 1, "max_wait": WAIT})
@@ -110,7 +112,7 @@ BEHIND: dict[str, tuple[int, Callable[[str], dict[str, Any]], set[int]]] = {
 
 
 def codes(value: Any) -> set[int]:
-    """Every error code in a response but 0."""
+    """Every error code of a response except 0."""
     if isinstance(value, tuple):
         return set().union(*map(codes, value)) if value else set()
     if not hasattr(value, "__dataclass_fields__"):
@@ -123,7 +125,7 @@ def codes(value: Any) -> set[int]:
 
 
 def await_revoked(servers: str, topic: str) -> None:
-    """Take everything from alice, and wait until the one worker knows."""
+    """Delete alice's ACLs, and wait until the only worker applies the deletion."""
     authorized.delete_acls(servers, "alice")
     with Wire(servers) as wire:
         authorized.prove(wire, "alice")

@@ -1,5 +1,7 @@
-"""Names that change hands give nobody what the one who changes them could not have granted, as real
-clients see it: moves, links, and namespaces that are deleted and made anew."""
+"""A name that changes hands grants no right that its user could not have granted.
+
+Real clients test moves, links, and namespaces that are deleted and created again.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ def grant(servers: str, *texts: str) -> None:
 
 
 def make(servers: str, name: str) -> str:
-    """A topic with one record."""
+    """Create a topic with a single record; its name."""
     create_topics(authorized.admin(servers), [NewTopic(name, 1, 1)])
     clients.produce(servers, name, ["one"], **authorized.login(authorized.ADMIN))
     return name
@@ -90,12 +92,12 @@ def test_a_deny_that_a_delegate_cannot_remove_is_not_shed(servers: str) -> None:
     assert actions.read(servers, "alice", topic) == FORBIDDEN
     assert change(servers, "alice", topic, namespace="hands-other") == FORBIDDEN
     assert link(servers, "alice", topic, "hands-other:secret") == FORBIDDEN
-    # Without the DENY, and the gate that it is, she is free to do both.
+    # Without the DENY, and the gate that it is, she may do both.
     authorized.delete_acl(servers, acl(deny))
     authorized.delete_acl(servers, acl(PASSES))
     assert link(servers, "alice", topic, "hands-other:secret") == 0
     assert actions.read(servers, "alice", "hands-other:secret") == 0
-    # And one that comes later holds under the link as well.
+    # A DENY added later applies under the link as well.
     grant(servers, f"DENY READ {ALICE} TOPIC:LITERAL:{topic}")
     wait_until(
         lambda: actions.read(servers, "alice", "hands-other:secret") == FORBIDDEN,

@@ -1,6 +1,6 @@
-"""What is taken away stops within a second, on connections that are open, and nobody else notices.
+"""Revoked rights end within a second, on open connections, and other users notice nothing.
 
-Two workers: what one has been told the other one learns from the catalog.
+There are two workers, because a worker learns of another worker's changes from the catalog.
 """
 
 from __future__ import annotations
@@ -44,15 +44,14 @@ Names = Callable[[str], str]
 pytestmark = pytest.mark.alone
 
 AT_ONCE = 1.0
-"""Seconds, on an idle machine, after which nothing more is acknowledged, or read."""
+"""Seconds, on an idle machine, after which no more records are acknowledged or read."""
 WATCHED = 2.0
-"""Seconds for which that is looked at."""
+"""Seconds for which clients are watched after that."""
 LONGEST_GAP = 0.25
-"""Seconds for which others may have nothing, on an idle machine."""
+"""Seconds for which other users may get no records, on an idle machine."""
 
 TOKEN_SECONDS = 8
-"""How long a token lasts, on an idle machine, that is not followed by another one: clients start
-meanwhile."""
+"""Lifetime of a token without a successor, on an idle machine: clients start meanwhile."""
 
 TOPIC_AUTHORIZATION_FAILED = 29
 GROUP_AUTHORIZATION_FAILED = 30
@@ -93,7 +92,7 @@ def plain(servers: str, user: str) -> dict[str, Any]:
 
 
 class Scene:
-    """Clients of one user, and bob, who uses the same topic and shall notice nothing."""
+    """Clients of a user, and bob, who uses the same topic and must notice nothing."""
 
     def __init__(
         self, stack: ExitStack, servers: str, topic: str, settings: Mapping[str, Any]
@@ -114,7 +113,7 @@ class Scene:
         return {**named, "atomic": self.atomic}
 
     def await_all(self) -> None:
-        """Wait until all of them have got on for a while."""
+        """Wait until every client has made progress for a while."""
         for client in self.clients.values():
             client.await_times(20)
         self.bob.await_time(time.monotonic())
@@ -123,13 +122,13 @@ class Scene:
         self._usual_gap = self.bob.longest_gap(end - WATCHED, end)
 
     def assert_stopped(self, since: float) -> None:
-        """The user has got nowhere from a second after, while bob went on."""
+        """Fail if the user makes progress later than a second after ``since``, or if bob stops."""
         start, end = since - AT_ONCE, since + self._pace.stretched(AT_ONCE) + WATCHED
         self.bob.await_time(end)
         late = {name: client.times[-1] - since for name, client in self.clients.items()}
         assert max(late.values()) < self._pace.stretched(AT_ONCE), late
         assert self.bob.errors == []
-        # Others' work makes longer gaps where nothing happens, too.
+        # On a busy machine, gaps are longer even if nothing changes.
         allowed = max(self._pace.stretched(LONGEST_GAP), 2 * self._usual_gap)
         assert self.bob.longest_gap(start, end) < allowed
 
@@ -138,8 +137,11 @@ class Scene:
 
 
 def _knows_why(reader: Reader) -> bool:
-    """By a Fetch, or by a heartbeat: a KIP-848 member that is answered so ends, and fetches no
-    more, so that it is told of the one that comes first."""
+    """Whether a reader has the error, by a Fetch or a heartbeat.
+
+    A KIP-848 member ends at a rejected heartbeat and fetches no more, so it reports whichever error
+    comes first.
+    """
     return TOPIC_AUTHORIZATION_FAILED in reader.codes or any(
         error.code() == KafkaError._FATAL and "Group authorization failed" in error.str()
         for error in reader.errors
@@ -147,8 +149,10 @@ def _knows_why(reader: Reader) -> bool:
 
 
 def test_acls_that_are_deleted(servers: str, topic: str) -> None:
-    """The same clients go on when they get their rights back, but for the transactional one and
-    the member of a KIP-848 group, to which librdkafka says that it is over."""
+    """If the rights return, the same clients continue, with two exceptions.
+
+    librdkafka ends the transactional producer and the member of a KIP-848 group for good.
+    """
     with ExitStack() as stack:
         scene = Scene(stack, servers, topic, plain(servers, "alice"))
         scene.await_all()
@@ -156,7 +160,7 @@ def test_acls_that_are_deleted(servers: str, topic: str) -> None:
         scene.assert_stopped(time.monotonic())
         assert scene.writer.codes == {TOPIC_AUTHORIZATION_FAILED}
         for reader in (scene.classic, scene.consumer):
-            # No records come any more; why, it is told by one of the next answers.
+            # No more records come; the reason comes with a later response.
             wait_until(partial(_knows_why, reader), "that it is told why", clients.SECONDS)
             assert reader.codes <= {TOPIC_AUTHORIZATION_FAILED, GROUP_AUTHORIZATION_FAILED}
         assert scene.atomic.codes & {
@@ -169,7 +173,7 @@ def test_acls_that_are_deleted(servers: str, topic: str) -> None:
 
 
 def test_a_deny_that_is_added(servers: str, topic: str) -> None:
-    """On the topic alone: members stay members, and go on when it is taken back."""
+    """A DENY on the topic alone: members stay members, and continue when it is deleted."""
     with ExitStack() as stack:
         scene = Scene(stack, servers, topic, plain(servers, "alice"))
         scene.await_all()
@@ -190,9 +194,9 @@ def test_a_deny_that_is_added(servers: str, topic: str) -> None:
 
 
 def test_a_user_who_is_deleted(servers: str, topic: str) -> None:
-    """The SCRAM credential is gone: connections are closed, and no login succeeds any more."""
+    """If the SCRAM credential is deleted, connections are closed and no login succeeds any more."""
     admin = authorized.admin(servers)
-    # Credentials are the catalog's: alice and bob have theirs for other gateways of the broker.
+    # Credentials are the catalog's: alice and bob have others for other gateways of the broker.
     user = "carol"
     info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4_096)
     password = authorized.PASSWORDS[user].encode()
@@ -210,7 +214,7 @@ def test_a_user_who_is_deleted(servers: str, topic: str) -> None:
 
 
 def test_a_token_that_expires(servers: str, topic: str, pace: Pace) -> None:
-    """Its issuer gives no other one."""
+    """The token has no successor, because its issuer issues no other."""
     expires = int(time.time() + pace.stretched(TOKEN_SECONDS))
     only = token(sub="alice", exp=expires)
     with ExitStack() as stack:
@@ -229,7 +233,10 @@ def test_a_token_that_expires(servers: str, topic: str, pace: Pace) -> None:
 
 
 def _await_rejected_logins(scene: Scene) -> None:
-    """The transactional client is waiting for its commit, and tells nothing meanwhile."""
+    """Wait until clients report a rejected login.
+
+    The transactional client is left out, because it reports nothing while it waits for its commit.
+    """
     for client in (scene.writer, scene.classic, scene.consumer):
         errors = client.errors
         wait_until(

@@ -1,7 +1,7 @@
-"""What is taken away stops within a second also for what is open: fetch sessions, requests that
-wait, members of groups, transactions. By hand, because clients hide it.
+"""Revoked rights end within a second also for open sessions and waiting requests.
 
-Two workers: the connections are with both.
+These are fetch sessions, held requests, memberships and transactions, by hand because clients hide
+them. The connections are spread over two workers.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ Names = Callable[[str], str]
 pytestmark = pytest.mark.alone
 
 AT_ONCE = 1.0
-"""Seconds, on an idle machine, after which nothing is allowed any more."""
+"""Seconds, on an idle machine, after which no request is allowed any more."""
 CONNECTIONS = 4
-"""So many that each of two workers has some, all but surely."""
+"""Enough that both workers almost surely have some of them."""
 
 TOPIC_AUTHORIZATION_FAILED = 29
 GROUP_AUTHORIZATION_FAILED = 30
@@ -44,7 +44,7 @@ FETCH_SESSION_ID_NOT_FOUND = 70
 
 TIMEOUT = timedelta(seconds=30)
 RECORDS = 1
-"""How many the topic has."""
+"""The number of the topic's records."""
 FETCH_BY_NAME = 12
 
 
@@ -53,7 +53,7 @@ gateway = own_users_gateway(workers=2, gateway_id="revoking-wire")
 
 @pytest.fixture
 def topic(servers: str, kafka: KafkaCluster, unique: Names) -> str:
-    """A topic with a record, that alice may use with any group and transactional id."""
+    """A topic with a record, which alice may use with any group and transactional id."""
     name = unique("orders")
     create_topics(authorized.admin(servers), [NewTopic(name, 1, 1)])
     clients.await_stored(kafka, name)
@@ -69,7 +69,7 @@ def _produce(servers: str, topic: str) -> None:
 
 @pytest.fixture
 def alice(servers: str, topic: str) -> Iterator[list[Wire]]:
-    """Her connections to the one broker."""
+    """Connections of alice to the only broker."""
     with ExitStack() as stack:
         brokers = authorized.admin(servers).list_topics(timeout=clients.SECONDS).brokers
         (broker,) = brokers.values()
@@ -77,18 +77,18 @@ def alice(servers: str, topic: str) -> Iterator[list[Wire]]:
         wires = [stack.enter_context(Wire(address)) for _ in range(CONNECTIONS)]
         for wire in wires:
             authorized.prove(wire, "alice")
-        for number, wire in enumerate(wires):  # whose workers have to know what she may
+        for number, wire in enumerate(wires):  # their workers must have read her ACLs
             by_hand.await_coordinators(wire, [named(topic, number)], [named(topic, number)])
         yield wires
 
 
 def named(topic: str, number: int) -> str:
-    """The group, or the transactional id, of one of her connections."""
+    """The group, or the transactional id, of a connection of alice."""
     return f"{topic}-{number}"
 
 
 def await_rejection(ask: Callable[[], int], *codes: int) -> None:
-    """Wait until an allowed request is rejected with one of these codes, at most a second."""
+    """Wait until an allowed request is rejected with any of these codes, at most a second."""
     with Pace() as pace:
         began = time.monotonic()
         wait_until(lambda: ask() in codes, f"one of {codes}", clients.SECONDS, poll=0.01)
@@ -106,11 +106,11 @@ def fetch(topic: str, session_id: int, epoch: int, offset: int = 0) -> dict[str,
 
 
 def test_an_open_fetch_session(servers: str, topic: str, alice: list[Wire]) -> None:
-    """It is no more, and a new one has nothing in it that may not be read."""
+    """An open session ends, and a new session contains no partition that may not be read."""
     for wire in alice:
 
         def opens(wire: Wire = wire) -> Any:
-            # What she was given back just now the worker of this connection may not know yet.
+            # This connection's worker may not have read the restored rights yet.
             answer = wire.ask("Fetch", FETCH_BY_NAME, **fetch(topic, 0, 0))
             return answer if answer.session_id > 0 else None
 
@@ -136,7 +136,7 @@ def test_an_open_fetch_session(servers: str, topic: str, alice: list[Wire]) -> N
 
 
 def test_a_fetch_that_waits(servers: str, topic: str, alice: list[Wire]) -> None:
-    """It waits at the broker for records; those that come a second later it does not get."""
+    """A Fetch that waits at the broker gets no records that are written a second later."""
     key = api_key_of("FetchRequest")
     asked = {**fetch(topic, 0, -1, RECORDS), "min_bytes": 1, "max_wait": TIMEOUT}
     body = messages.write(entity(messages.message_class("FetchRequest", FETCH_BY_NAME), asked))
@@ -182,7 +182,7 @@ def test_a_member_of_a_classic_group(servers: str, topic: str, alice: list[Wire]
 
 def _join(wire: Wire, group: str) -> dict[str, Any]:
     member_id = ""
-    for _ in range(2):  # first it is told its id (KIP-394)
+    for _ in range(2):  # first the broker assigns its id (KIP-394)
         joined = wire.ask(
             "JoinGroup",
             7,
@@ -236,8 +236,10 @@ def _commit(wire: Wire, group: str, member: dict[str, Any], topic: str) -> int:
 def test_a_member_of_a_kip_848_group(
     servers: str, topic: str, alice: list[Wire], taken: ResourceType, code: int
 ) -> None:
-    """Its group, or a topic of its subscription. Who only says that it is still there says nothing
-    of topics, here as at a broker; what it would fetch is denied."""
+    """Its group, or a topic of its subscription, is denied.
+
+    A heartbeat without changes names no topics, here as at a broker; a Fetch of them is denied.
+    """
     epochs = []
     for number, wire in enumerate(alice):
         joined = _beat(wire, named(topic, number), 0, (topic,))
@@ -279,7 +281,7 @@ def _beat(wire: Wire, group: str, epoch: int, topics: tuple[str, ...] | None = N
 
 
 def test_an_open_transaction(servers: str, topic: str, alice: list[Wire]) -> None:
-    """It neither grows nor ends by its producer any more."""
+    """Its producer can neither extend nor end an open transaction any more."""
     producers = []
     for number, wire in enumerate(alice):
         transactional_id = named(topic, number)

@@ -1,8 +1,8 @@
-"""Clients that go on without a break, and note when each record was acknowledged or read, so that
-it shows how long a change took to reach them, and whether others noticed it.
+"""Clients that run without a break, and record when each record was acknowledged or read.
 
-Those that shall notice nothing run in a process of their own (:class:`Bystander`), where no other
-client's work is in their way. Times are of ``time.monotonic``, which all processes share.
+So tests see how long a change took to reach them, and whether other clients noticed it. Clients
+that must notice nothing run in a process of their own (:class:`Bystander`), because another
+client's work would delay them. Times are of ``time.monotonic``, which all processes share.
 """
 
 from __future__ import annotations
@@ -26,15 +26,17 @@ from tests.live.support.load_process import Load
 Settings = Mapping[str, Any]
 
 COMMIT_SECONDS = 1.0
-"""How long librdkafka is asked for a commit before it is asked again."""
+"""Seconds of each attempt of librdkafka to commit."""
 
 PAUSE = 0.005
-"""Seconds between two records."""
+"""Seconds between records."""
 
 
 class Watched(ABC):
-    """One client in a thread. ``times`` are those at which it got on; ``errors`` what it was told
-    besides. It goes on after errors, but for those that end a client for good."""
+    """A client in a thread, which continues after errors unless they end a client for good.
+
+    ``times``: when it made progress. ``errors``: every other event that it reported.
+    """
 
     def __init__(self, settings: Settings) -> None:
         self.times: list[float] = []
@@ -46,11 +48,11 @@ class Watched(ABC):
 
     @property
     def codes(self) -> set[int]:
-        """The codes of its errors, but for those of connections and of waiting."""
+        """The codes of brokers' errors, without librdkafka's own, such as timeouts."""
         return {code for error in self.errors if (code := error.code()) > 0}
 
     def await_times(self, count: int) -> None:
-        """Wait until it has got on so often from now."""
+        """Wait until it has made progress ``count`` times from now."""
         wanted = len(self.times) + count
 
         def has() -> bool:
@@ -85,7 +87,7 @@ class Watched(ABC):
 
     @abstractmethod
     def _run(self) -> None:
-        """Go on until it is to stop."""
+        """Run until ``_stopping`` is set."""
 
     def _note(self, error: KafkaError | None) -> None:
         if error is None:
@@ -95,7 +97,7 @@ class Watched(ABC):
 
 
 class Writer(Watched):
-    """Sends one record after the other to a topic."""
+    """A producer that writes records to a topic without a break."""
 
     def __init__(self, settings: Settings, topic: str) -> None:
         super().__init__({**settings, "linger.ms": 0, "message.timeout.ms": 5_000})
@@ -106,7 +108,7 @@ class Writer(Watched):
         while not self._stopping.is_set():
             try:
                 producer.produce(self._topic, b"x", on_delivery=lambda error, _: self._note(error))
-            except KafkaException as error:  # what librdkafka knows already it does not ask for
+            except KafkaException as error:  # librdkafka rejects it without a request
                 self.errors.append(error.args[0])
             except BufferError:
                 self.errors.append(KafkaError(KafkaError._QUEUE_FULL))
@@ -116,7 +118,7 @@ class Writer(Watched):
 
 
 class TransactionalWriter(Watched):
-    """Small transactions, one after the other, until one fails; ``times`` are of commits."""
+    """A producer of small transactions, until a transaction fails; ``times`` are of commits."""
 
     def __init__(self, settings: Settings, topic: str, transactional_id: str) -> None:
         super().__init__({**settings, "transactional.id": transactional_id})
@@ -135,7 +137,7 @@ class TransactionalWriter(Watched):
             self.errors.append(error.args[0])
 
     def _commit(self, producer: Producer) -> None:
-        """Commit for as long as it takes, but no longer than the test does."""
+        """Commit for as long as it takes, but no longer than the test runs."""
         while True:
             try:
                 return producer.commit_transaction(COMMIT_SECONDS)
@@ -152,7 +154,7 @@ class TransactionalWriter(Watched):
 READING: Mapping[str, str | bool] = {
     "auto.offset.reset": "latest",
     "enable.auto.commit": False,
-    # Committed or not: the transaction of a client that may not end it stays open for a minute.
+    # A transaction that the client may not end stays open for a minute.
     "isolation.level": "read_uncommitted",
 }
 
@@ -176,7 +178,7 @@ class Reader(Watched):
             client.close()
 
 
-# -- clients that shall notice nothing --------------------------------------------------------
+# -- clients that must notice nothing ---------------------------------------------------------
 
 
 @dataclass(slots=True)
@@ -196,7 +198,7 @@ class Timeline(Facts):
 
 
 class BothWays(Client[Timeline]):
-    """Writes to a topic, and reads it without a group's help."""
+    """A client that writes to a topic, and reads it without a group."""
 
     def __init__(self, settings: Settings, topic: str, group: str) -> None:
         super().__init__(f"bystander {group}")
@@ -205,7 +207,7 @@ class BothWays(Client[Timeline]):
         self._group = group
 
     def run(self, line: Line[Timeline]) -> None:
-        """Produce and consume until the line says to stop."""
+        """Produce and consume until the line reports a stop."""
         settings = {**self._settings, "error_cb": line.note}
         producer = Producer({**settings, "linger.ms": 0})
         consumer = Consumer({**settings, **READING, "group.id": self._group})
@@ -228,13 +230,13 @@ class BothWays(Client[Timeline]):
 
 
 class Bystander(Load[Timeline]):
-    """A BothWays client."""
+    """A BothWays client in a process of its own."""
 
     def __init__(self, settings: Settings, topic: str, group: str) -> None:
         super().__init__(BothWays(settings, topic, group), Timeline(), lambda: TopicState(topic))
 
     def await_time(self, until: float) -> None:
-        """Wait until it has got on both ways after a time; fails as its process has."""
+        """Wait until it has written and read after a time; fails if its process fails."""
 
         def has() -> bool:
             self.check()
@@ -250,7 +252,8 @@ class Bystander(Load[Timeline]):
             raise AssertionError(f"{self.who} is {late} s late: {facts.errors[-3:]}") from error
 
     def longest_gap(self, start: float, end: float) -> float:
-        """The longest time, of those between, in which nothing was acknowledged, or read."""
+        """The longest time, from ``start`` to ``end``, without an acknowledgement, or without a
+        record."""
         return max(
             _longest_gap(times, start, end) for times in (self.facts.written, self.facts.read)
         )

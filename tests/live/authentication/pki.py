@@ -1,4 +1,4 @@
-"""TLS for live tests: authorities, files that a gateway is given, and settings of clients."""
+"""TLS for live tests: authorities, files of a gateway, and settings of clients."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from devkit.certificates import LOOPBACK, Authority, Credentials
 
 
 class LivePki:
-    """``ours`` is what the gateway shows and believes, ``foreign`` is another authority."""
+    """``ours`` signs the gateway's certificate and is trusted by it; ``foreign`` is another
+    authority."""
 
     def __init__(self, directory: Path, *hosts: str) -> None:
         self.directory = directory
@@ -19,7 +20,7 @@ class LivePki:
         self.server = self.ours.server(hosts=hosts or LOOPBACK)
 
     def tls(self, **more: Any) -> dict[str, Any]:
-        """A listener's ``tls``, as it stands in the configuration."""
+        """A listener's ``tls`` section in the configuration."""
         return {
             "certificate": str(self.server.certificate),
             "key": str(self.server.key),
@@ -31,7 +32,7 @@ class LivePki:
     def confluent(
         self, shown: Credentials | None = None, authority: Authority | None = None
     ) -> dict[str, str]:
-        """Settings of confluent-kafka that believe an authority (ours) and show a certificate."""
+        """Settings of confluent-kafka that trust an authority (ours) and present a certificate."""
         settings = {
             "security.protocol": "SSL",
             "ssl.ca.location": str((authority or self.ours).file),
@@ -44,7 +45,7 @@ class LivePki:
         return settings
 
     def java(self, shown: Credentials | None = None, authority: Authority | None = None) -> Path:
-        """A property file for Kafka's Java clients that says the same."""
+        """A property file for Kafka's Java clients with the same settings."""
         settings = {
             "security.protocol": "SSL",
             "ssl.truststore.type": "PEM",

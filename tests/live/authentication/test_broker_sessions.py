@@ -1,4 +1,4 @@
-"""Brokers that end sessions (connections.max.reauth.ms, KIP-368), the gateway's and clients'."""
+"""Brokers that limit sessions (connections.max.reauth.ms, KIP-368), the gateway's and clients'."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ pytestmark = pytest.mark.long("kills")
 Names = Callable[[str], str]
 
 OWN_SECONDS = 7.0
-"""How long the gateway's own sessions last (by SCRAM-SHA-256). It uses half of that."""
+"""Length of the gateway's own sessions (by SCRAM-SHA-256); it re-authenticates after half of it."""
 SESSION_SECONDS = 12.0
-"""How long clients' do: librdkafka comes back when nine tenths of it have gone by, and machines are
-busy."""
+"""Length of clients' sessions.
+
+librdkafka re-authenticates after nine tenths of it, and machines are busy.
+"""
 PAUSE = 0.005
-"""Seconds that a client under load waits at most between two records."""
+"""Seconds that a client under load waits at most between records."""
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +58,8 @@ def gateway(brokers: SecuredBrokers) -> Iterator[GatewayProcess]:
 
 
 def test_the_gateways_own_are_no_clients_concern(gateway: GatewayProcess, unique: Names) -> None:
-    """Under load, over several sessions."""
+    """Clients under load do not notice the gateway's own re-authentication, over several
+    sessions."""
     servers, topic = gateway.bootstrap_servers("all"), f"org:{unique('orders')}"
     clients.create(servers, topic)
     clients.leader_address(servers, topic)
@@ -98,7 +101,7 @@ class TestByHand:
             return False
 
     def test_the_end_is_told_and_comes(self, gateway: GatewayProcess, pace: Pace) -> None:
-        """With the next request (test_expired_sessions.py)."""
+        """The session lifetime is reported, and the next request after it ends the connection."""
         with self.wire(gateway) as wire:
             asked = time.monotonic()
             answer = self.prove(wire, "alice")
@@ -149,7 +152,7 @@ class TestByHand:
 def load(
     servers: str, topic: str, group: str, login: Mapping[str, Any], seconds: float
 ) -> tuple[int, list[str]]:
-    """Produce and consume for a while; how many records went round, and every error."""
+    """Produce and consume for a while; the number of records read, and every error."""
     errors: list[str] = []
     sent, seen = 0, 0
 

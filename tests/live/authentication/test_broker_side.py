@@ -1,4 +1,4 @@
-"""The gateway proves to brokers who it is, in every way, and they to it."""
+"""The gateway authenticates to brokers, in every way, and brokers to the gateway."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def test_everything_works(secured_brokers: SecuredBrokers, unique: Names, way: s
             *("--delete", "--namespace", root, "--recursive"),
         )
         clients.await_gone(secured_brokers.kafka, f"{root}.sub..{topic}")
-        # The tool looks for the topics of a namespace while it goes.
+        # The tool looks for the topics of a namespace while it is being deleted.
         gone = " is being deleted", f"Namespace '{root}", f"namespace '{root}"
         assert gateway_log.complaints(gateway, *gone) == []
 
 
 def unreachable_warning(directory: Path, servers: str, security: dict[str, Any]) -> str:
-    """The line in which a gateway says why it cannot reach its cluster."""
+    """The line in which a gateway logs why it cannot reach its cluster."""
     listener = Listener("all", "every namespace")
     log_directory = str(directory / "traffic")
     plan = plan_gateway(
@@ -65,7 +65,7 @@ def unreachable_warning(directory: Path, servers: str, security: dict[str, Any])
     command = [gateway_command(), "serve", "--config", str(config)]
     with ManagedProcess("kafka-gateway", command, log):
         wait_until(lambda: "WARNING" in log.read_text(), "what is wrong", clients.SECONDS)
-        # It goes on trying, and does not say it again and again.
+        # The gateway goes on trying, and does not repeat the line.
         time.sleep(1)
         (line,) = [line for line in log.read_text().splitlines() if "WARNING" in line]
     assert not any(password in log.read_text() for password in PASSWORDS.values())
@@ -97,7 +97,7 @@ def test_an_authority_that_is_not_believed(secured_brokers: SecuredBrokers, tmp_
 
 
 def test_a_certificate_of_another_host(secured_brokers: SecuredBrokers, tmp_path: Path) -> None:
-    """It names 127.0.0.1 and localhost."""
+    """The certificate names 127.0.0.1 and localhost, but the gateway connects to 127.1."""
     port = secured_brokers.kafka.servers("SSL").rpartition(":")[2]
     line = unreachable_warning(tmp_path, f"127.1:{port}", secured_brokers.identity("SSL"))
     assert f"127.1:{port}: cannot connect: its certificate is another host's" in line
@@ -124,7 +124,7 @@ def test_a_protocol_that_the_broker_does_not_speak_there(
 
 
 def test_passwords_change_while_it_runs(secured_brokers: SecuredBrokers, unique: Names) -> None:
-    """New connections log in with what the file says then."""
+    """New connections log in with the file's present password."""
     security = secured_brokers.identity("SASL_PLAINTEXT", "SCRAM-SHA-256")
     user, topic = unique("gw"), unique("orders")
     password = secured_brokers.directory / user

@@ -1,4 +1,4 @@
-"""Nobody takes a listener from the others: silent clients, many of one address, descriptors."""
+"""No client takes a listener from the others: silent clients, many of one address, descriptors."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from tests.live.support.sasl import SecuredGateway
 from tests.live.support.wire import ConnectionEnded, Wire
 
 HONEST = "127.0.0.2"
-"""The address of clients that mean well; the others come from 127.0.0.1."""
+"""The address of well-behaved clients; the others come from 127.0.0.1."""
 
 SILENT_SOCKETS = 3_000
 LOGINS = 10
 
 
 def count(gateway: GatewayProcess, metric: str, label: str = "") -> float:
-    """The sum of a metric, over the label values that are not given."""
+    """The sum of a metric over all values of the label, or for the given value."""
     return sum(
         float(line.rpartition(" ")[2])
         for line in gateway.metrics().splitlines()
@@ -42,7 +42,7 @@ def _address(text: str) -> tuple[str, int]:
 
 
 class Flood:
-    """Clients that connect and send nothing, so many and as fast as they can, over and over."""
+    """Clients that connect and send nothing, as many and as fast as they can, over and over."""
 
     def __init__(self, address: str) -> None:
         self._address = _address(address)
@@ -57,7 +57,7 @@ class Flood:
                 with suppress(OSError):
                     held.append(socket.create_connection(self._address, 5))
                     self.connected += 1
-                if len(held) > 1_000:  # this process has few descriptors; the gateway closed them
+                if len(held) > 1_000:  # this process has few descriptors; the gateway closed these
                     held.pop(0).close()
         finally:
             for each in held:
@@ -77,7 +77,7 @@ class Flood:
 def test_silent_clients_keep_nobody_from_logging_in(
     secured: SecuredGateway, mechanism: str
 ) -> None:
-    """There are 50 places; the silent come from one address, and by thousands."""
+    """There are 50 places; thousands of silent clients come from a single address."""
     with Flood(secured.sasl) as flood:
         before = flood.connected
         for _ in range(LOGINS):
@@ -134,7 +134,7 @@ def _let_in(servers: str) -> bool:
 
 
 def test_so_many_at_a_time(gateway: GatewayProcess) -> None:
-    """Who is silent makes room; else the next one waits for somebody to leave."""
+    """At the limit, a silent client is closed; if there is none, a new client waits."""
     servers = gateway.bootstrap_servers("few")
     with Wire(servers) as first, Wire(servers) as silent:
         assert _served(first)
@@ -154,8 +154,10 @@ def test_so_many_at_a_time(gateway: GatewayProcess) -> None:
 
 
 OUTSIDE = 30
-"""Clients that want in if there are no descriptors: more than the worker may still have of those of
-the tests before."""
+"""Clients that connect while there are no descriptors.
+
+More than the worker may still have open from earlier tests.
+"""
 
 
 @contextmanager
@@ -175,7 +177,7 @@ def test_a_worker_without_descriptors_is_not_ready(gateway: GatewayProcess) -> N
         inside = stack.enter_context(Wire(servers))
         assert _served(inside)
         with _descriptors(worker, worker.num_fds()):
-            # So many: connections may end meanwhile.
+            # So many, because some connections may end meanwhile.
             outside = [stack.enter_context(Wire(servers)) for _ in range(OUTSIDE)]
             wait_until(lambda: gateway.get("/readyz")[0] == 503, "not ready", clients.SECONDS)
             assert "file descriptors" in gateway.get("/readyz")[1]

@@ -1,8 +1,8 @@
-"""Logins that are over: what clients see at a plain broker, they see through the gateway.
+"""Expired logins: clients see the same at a plain broker and through the gateway.
 
-A broker looks at the next request (SocketServer.processCompletedReceives), so the same steps are
-taken at one whose ``connections.max.reauth.ms`` is short, and on listeners of a gateway: one that
-passes logins through to that broker, one with ``max_reauth_seconds``.
+A broker checks the session at the next request (SocketServer.processCompletedReceives). The same
+steps are taken at a broker with a short ``connections.max.reauth.ms``, on a listener that passes
+logins through to that broker, and on a listener with ``max_reauth_seconds``.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ pytestmark = pytest.mark.long("kills")
 Names = Callable[[str], str]
 
 SESSION_SECONDS: Final = 8
-"""Clients come back when 85 to 95 % of it have gone by, and machines are busy."""
+"""Clients re-authenticate after 85 to 95 % of it, and machines are busy."""
 OVER: Final = SESSION_SECONDS + 1.0
 """Seconds after a login by which its session is over, at the broker and here."""
 
 OPEN_SECONDS: Final = 2.0
-"""For how long a connection is looked at that should stay open."""
+"""For how long a connection that should stay open is watched."""
 
 HELD_SECONDS: Final = 17
 """How long the broker holds the first JoinGroup of a group, over two sessions."""
@@ -81,7 +81,7 @@ def gateway(brokers: SecuredBrokers) -> Iterator[GatewayProcess]:
 
 @pytest.fixture(scope="module")
 def sides(brokers: SecuredBrokers, gateway: GatewayProcess) -> dict[str, str]:
-    """The address of each side: a broker's, and a port that stands for it."""
+    """The address of each side: a broker's, and a gateway port of that broker."""
     return {"direct": brokers.kafka.servers("SASL_PLAINTEXT")} | {
         side: gateway.bootstrap_servers(side) for side in SIDES
     }
@@ -100,7 +100,7 @@ def log_in(wire: Wire) -> None:
 
 
 def served(wire: Wire) -> str:
-    """Whether a request is answered; the topics it asks for are none."""
+    """Whether a Metadata request for no topics is served."""
     try:
         wire.ask("Metadata", 4, topics=[], allow_auto_topic_creation=False)
     except (ConnectionEnded, ConnectionError):
@@ -109,7 +109,7 @@ def served(wire: Wire) -> str:
 
 
 def stays_open(wire: Wire) -> str:
-    """Whether nothing happens to an idle connection."""
+    """Whether an idle connection stays open."""
     wire.until(OPEN_SECONDS)
     try:
         return "open" if wire.receive(1) else "?"
@@ -168,13 +168,12 @@ def begins_to_prove_it(wire: Wire, topic: str) -> object:
     assert not wire.ask("SaslHandshake", 1, mechanism="PLAIN").error_code
     left = stays_open(wire)
     wire.send(request_frame(api_key_of("MetadataRequest"), 4, b"\x00\x00\x00\x00\x00"))
-    wire.wait_for_end()  # a broker may say first that this is no SaslAuthenticate
+    wire.wait_for_end()  # a broker may first respond that this is no SaslAuthenticate
     return left
 
 
 def fetches_that_wait(wire: Wire, topic: str) -> object:
-    """The first one is answered when nobody has come for as long as it waits; the others that were
-    sent ahead are not."""
+    """The first Fetch is answered after its wait, the others that were sent ahead are not."""
     began = time.monotonic()
     wire.send(b"".join(fetch(topic, OVER, each) for each in (1, 2, 3)))
     first = int.from_bytes(wire.frame()[:4], "big")
@@ -183,7 +182,7 @@ def fetches_that_wait(wire: Wire, topic: str) -> object:
 
 
 def asks_behind_a_fetch(wire: Wire, topic: str) -> object:
-    """What comes after the end while a response is under way waits for that one."""
+    """A request after the session's end ends the connection only after the pending response."""
     wire.send(fetch(topic, OVER + 1.0, 1))
     time.sleep(OVER)
     wire.send(fetch(topic, 0.0, 2))
@@ -209,11 +208,11 @@ STEPS: Final[dict[Callable[[Wire, str], object], object]] = {
     asks_behind_a_fetch: [1],
     sends_the_rest_late: ("open", []),
 }
-"""What comes of each at Kafka 4.3.1."""
+"""The outcome of each step at Kafka 4.3.1."""
 
 
 def outcomes(address: str, topic: str) -> dict[Callable[[Wire, str], object], object]:
-    """What comes of each of the steps, on a connection of its own, at the same time."""
+    """The outcome of each step, on a connection of its own, all at the same time."""
 
     def take(step: Callable[[Wire, str], object]) -> object:
         with Wire(address) as wire:
@@ -242,7 +241,7 @@ def test_what_a_broker_does_the_gateway_does(
 
 
 def leader(address: str) -> str:
-    """The address of the broker there is, as it is told at this one."""
+    """The address of the only broker, as this server reports it."""
     with Wire(address) as wire:
         log_in(wire)
         (broker,) = wire.ask("Metadata", 4, topics=[], allow_auto_topic_creation=False).brokers
@@ -253,7 +252,7 @@ def leader(address: str) -> str:
 
 
 def java_totals(address: str, topic: str, group: str, directory: Path) -> dict[str, int]:
-    """What ExpiringSessions.java prints."""
+    """The totals that ExpiringSessions.java prints."""
     classes = java.compile_java(java_tools.SOURCES / "ExpiringSessions.java")
     login = java_tools.login_file(directory, "alice", PASSWORDS["alice"])
     args = [str(login), address, topic, group, str(HELD_SECONDS + SESSION_SECONDS + 2)]
@@ -266,7 +265,7 @@ def java_totals(address: str, topic: str, group: str, directory: Path) -> dict[s
 def test_java_is_not_disconnected(
     sides: Mapping[str, str], gateway: GatewayProcess, unique: Names, tmp_path: Path
 ) -> None:
-    """A JoinGroup that is held over two sessions, and a producer that was idle for three."""
+    """A JoinGroup is held over two sessions, and a producer is idle for three."""
     topics = {side: unique("orders") for side in sides}
     clients.create(gateway.bootstrap_servers("all"), *topics.values())
     totals: dict[str, dict[str, int]] = {}

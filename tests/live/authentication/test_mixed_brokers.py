@@ -1,7 +1,7 @@
 """A cluster in the middle of a rolling upgrade: node 1 is Kafka 4.3, node 2 is 3.9 and then 4.3.
 
-What a node of the gateway advertises is what the broker behind it does, before a login and in a
-tree as well; clients of every listener work as they do directly.
+A node of the gateway advertises the versions of the broker behind it, before a login and in a tree
+as well. Clients of every listener work as they do directly.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SECONDS = clients.SECONDS
 NEW, OLD = 1, 2
 PARTITIONS = 4
 APIS = [api_key_of(f"{name}Request") for name in ("Produce", "Metadata")]
-"""APIs that Kafka 3.9 serves in fewer versions than 4.3, and the gateway in as many."""
+"""APIs that Kafka 3.9 serves in fewer versions than 4.3, and the gateway in as many as 4.3."""
 
 PASSWORD = "wonderland"  # noqa: S105 - of this test
 LOGIN = {
@@ -47,12 +47,15 @@ LOGIN = {
 
 
 Trip = Callable[[str, str, bool], None]
-"""A client that writes ``first`` to a topic and reads it: bootstrap servers, topic, whether it has
-to log in."""
+"""A client that writes ``first`` to a topic and reads it.
+
+Its parameters are bootstrap servers, topic, and whether it has to log in.
+"""
 
 
 class Site(NamedTuple):
-    """Two brokers behind a gateway, and behind one whose tree has another cluster beside them."""
+    """Two brokers behind a gateway, and behind a gateway whose tree has another cluster beside
+    them."""
 
     kafka: KafkaCluster
     plain: GatewayProcess
@@ -110,7 +113,7 @@ def site() -> Iterator[Site]:
 
 
 def last_versions(address: str) -> list[int]:
-    """The last version of each of the APIs that an address advertises, before a login."""
+    """The last version that an address advertises of each API in ``APIS``, before a login."""
     with Wire(address) as wire:
         answer = wire.ask("ApiVersions", 0)
     found = {int(each.api_key): int(each.max_version) for each in answer.api_keys}
@@ -118,20 +121,23 @@ def last_versions(address: str) -> list[int]:
 
 
 def check_versions(site: Site, listener: str) -> None:
-    """A node of a listener advertises what the broker does that it stands for; in a tree Metadata
-    is answered on each node for all. A bootstrap port has what both do."""
+    """A node advertises the versions of its broker, and a bootstrap port the common versions.
+
+    In a tree, a node advertises the common versions of Metadata, because it responds for all
+    brokers.
+    """
     direct = {node: last_versions(site.kafka.addresses[node]) for node in (NEW, OLD)}
     least = [min(each) for each in zip(*direct.values(), strict=True)]
     for node, versions in direct.items():
         produce, metadata = versions
         expected = [produce, least[1] if listener.startswith("tree") else metadata]
         assert last_versions(site.node(listener, node)) == expected, (listener, node)
-    if listener != "open":  # where it is forwarded to any broker
+    if listener != "open":  # its requests are forwarded to any broker
         assert last_versions(site.servers(listener)) == least
 
 
 def check_client(site: Site, listener: str, topic: str, trip: Trip) -> None:
-    """Make a topic that both brokers lead partitions of, write to it and read all of it."""
+    """Create a topic with partitions on both brokers, write to it and read all of it."""
     has_login = "open" not in listener
     settings = clients.settings(site.servers(listener), **(LOGIN if has_login else {}))
     create_topics(AdminClient(settings), [NewTopic(topic, PARTITIONS, 1)])
@@ -140,14 +146,14 @@ def check_client(site: Site, listener: str, topic: str, trip: Trip) -> None:
 
 
 def await_led(servers: str, flat: str) -> None:
-    """Wait until each leader knows what it leads: brokers list a topic before that."""
+    """Wait until each leader knows its partitions, because brokers list a topic before that."""
     latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
     asked = {TopicPartition(flat, number): latest for number in range(PARTITIONS)}
 
     def led() -> bool:
         found = clients.admin(servers).list_offsets(asked, request_timeout=SECONDS)
         failed = any([future.exception(SECONDS) for future in found.values()])
-        if failed:  # librdkafka keeps that a topic was unknown: see clients.await_led
+        if failed:  # librdkafka caches unknown topics: see clients.await_led
             clients.admin(servers).list_topics(topic=flat, timeout=SECONDS)
         return not failed
 
@@ -155,13 +161,13 @@ def await_led(servers: str, flat: str) -> None:
 
 
 def librdkafka(servers: str, topic: str, has_login: bool) -> None:
-    """It asks for versions before its login, and not again."""
+    """librdkafka sends ApiVersions before its login, and not again."""
     settings = clients.settings(servers, **(LOGIN if has_login else {}))
     assert clients.round_trip(settings, topic, f"{topic}-readers") == ["first"]
 
 
 def java(servers: str, topic: str, has_login: bool) -> None:
-    """It asks again after its login."""
+    """Java sends ApiVersions again after its login."""
     with tempfile.TemporaryDirectory() as directory:
         login = java_tools.login_file(Path(directory), "alice", PASSWORD)
         config = ["--command-config", str(login)] if has_login else []

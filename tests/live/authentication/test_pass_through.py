@@ -1,4 +1,4 @@
-"""Clients log in at the brokers, through the gateway, and are there who they are."""
+"""Clients log in at the brokers, through the gateway, and have their own principals there."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def listener(name: str, *mechanisms: str) -> Listener:
 
 @pytest.fixture(scope="module")
 def through(secured_brokers: SecuredBrokers) -> Iterator[GatewayProcess]:
-    """A gateway with a super user's identity; its clients have their own rights."""
+    """A gateway with a super user's identity, whose clients have their own rights."""
     listeners = [
         Listener("all", "asks nobody"),
         listener("through", *MECHANISMS, "OAUTHBEARER"),
@@ -50,14 +50,14 @@ def through(secured_brokers: SecuredBrokers) -> Iterator[GatewayProcess]:
 
 
 def at(gateway: GatewayProcess, mechanism: str, user: str = "alice", **more: Any) -> dict[str, Any]:
-    """A confluent-kafka client's settings."""
+    """The settings of a confluent-kafka client."""
     servers = gateway.bootstrap_servers("through")
     return clients.settings(servers) | login(mechanism, user, **more)
 
 
 @pytest.fixture
 def topic(through: GatewayProcess, secured_brokers: SecuredBrokers, unique: Names) -> str:
-    """A topic in a namespace, which the broker lets alice write and read."""
+    """A topic in a namespace, which alice may write and read by the broker's ACLs."""
     name = unique("orders")
     clients.create(through.bootstrap_servers("all"), f"org:{name}")
     clients.await_stored(secured_brokers.kafka, f"org..{name}")
@@ -67,7 +67,7 @@ def topic(through: GatewayProcess, secured_brokers: SecuredBrokers, unique: Name
 
 
 def rejected(settings: dict[str, Any], topic: str) -> int:
-    """The error with which a record is not taken."""
+    """The error with which a record is rejected."""
     errors: list[KafkaError | None] = []
     producer = Producer(settings)
     producer.produce(topic, b"no", on_delivery=lambda error, _: errors.append(error))
@@ -103,7 +103,7 @@ async def test_aiokafka(through: GatewayProcess, topic: str, unique: Names, mech
 
 
 def java_config(directory: Path, mechanism: str, user: str, password: str) -> list[str]:
-    """The options with which one of Kafka's tools logs in."""
+    """The options with which any of Kafka's tools logs in."""
     return ["--command-config", str(java_tools.login_file(directory, user, password, mechanism))]
 
 
@@ -125,7 +125,7 @@ def test_java_is_told_of_a_wrong_password(through: GatewayProcess, tmp_path: Pat
 
 
 def token(subject: str) -> str:
-    """A JWT without a signature, which this broker believes."""
+    """A JWT without a signature, which this broker accepts."""
     now = int(time.time())
     parts = ({"alg": "none"}, {"sub": subject, "iat": now, "exp": now + 300})
     encoded = (base64.urlsafe_b64encode(json.dumps(part).encode()) for part in parts)
@@ -191,7 +191,7 @@ def test_nobody_comes_in_without_a_login(through: GatewayProcess) -> None:
 def test_the_principal_is_the_gateways_too(
     secured_brokers: SecuredBrokers, unique: Names, topic: str
 ) -> None:
-    """Its own ACLs are asked of the client, before the broker's."""
+    """The gateway authorizes the client by its own ACLs, before the broker does by its ACLs."""
     listeners = [Listener("all", "asks nobody"), listener("through", "PLAIN")]
     authorization = {"super.users": ["User:ANONYMOUS"]}
     security = secured_brokers.identity("SASL_PLAINTEXT")

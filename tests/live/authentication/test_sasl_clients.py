@@ -1,4 +1,4 @@
-"""Stock clients log in by every mechanism, and are who they say."""
+"""Stock clients log in by every mechanism, and have the right principal."""
 
 from __future__ import annotations
 
@@ -31,8 +31,10 @@ def over_tls(secured: SecuredGateway) -> dict[str, str]:
 def test_confluent_kafka(
     secured: SecuredGateway, kafka: KafkaCluster, unique: Names, mechanism: str
 ) -> None:
-    """Alice's home is team-a: that is how it shows whom the gateway takes her for. Without TLS
-    it logs in below, where one listener serves all teams."""
+    """Alice's home is team-a, which shows whether the gateway recognizes her.
+
+    The logins without TLS are tested below, on a listener that serves all teams.
+    """
     topic = unique("orders")
     clients.create(secured.open, f"team-a:{topic}")
     login = clients.settings(secured.tls) | sasl.settings(mechanism) | over_tls(secured)
@@ -53,7 +55,7 @@ def test_one_listener_serves_all_teams(
 
 
 class Tokens(AbstractTokenProvider):  # type: ignore[misc]
-    """aiokafka asks for a token whenever it connects."""
+    """A token provider: aiokafka requests a token whenever it connects."""
 
     async def token(self) -> str:
         return token(sub="alice", exp=int(time.time()) + 60)
@@ -114,7 +116,7 @@ def token_file(directory: Path) -> Path:
 
 
 def properties(directory: Path) -> dict[str, str]:
-    """Java's own, without which Kafka reads no such file, and asks no URL (CVE-2025-27817)."""
+    """Java's system properties, without which Kafka reads no such file or URL (CVE-2025-27817)."""
     allowed, path = "org.apache.kafka.sasl.oauthbearer.allowed", token_file(directory)
     return {f"{allowed}.files": str(path), f"{allowed}.urls": f"file://{path}"}
 

@@ -1,4 +1,5 @@
-"""Who is not let in, how that is told, and what it may cost before it is known."""
+"""Rejected logins: which clients, with which errors, and how many resources before the
+rejection."""
 
 from __future__ import annotations
 
@@ -20,9 +21,9 @@ from tests.pace import Pace
 
 METADATA = request("Metadata", 4, topics=())
 IN_PASSING = 0.3
-"""Seconds in which a client that is let in has its answer."""
+"""Seconds within which an accepted client has its response."""
 AT_ONCE = 2.0
-"""Seconds, on an idle machine, within which a client is closed that is not wanted any more."""
+"""Seconds, on an idle machine, within which the gateway closes an evicted client."""
 
 SASL_AUTHENTICATION_FAILED = 58
 UNSUPPORTED_SASL_MECHANISM = 33
@@ -32,7 +33,7 @@ UNSUPPORTED_SASL_MECHANISM = 33
 
 
 def rejection(servers: str, login: dict[str, Any]) -> str:
-    """The error with which a client of confluent-kafka is rejected."""
+    """The error with which a confluent-kafka client is rejected."""
     errors: list[KafkaError] = []
     config = clients.settings(servers) | login | {"error_cb": errors.append}
     client = AdminClient(config)
@@ -41,8 +42,8 @@ def rejection(servers: str, login: dict[str, Any]) -> str:
         client.poll(0.05)
         return next((error.str() for error in errors if error.name() == "_AUTHENTICATION"), None)
 
-    client.poll(0)  # where a token is asked for
-    for _ in range(2):  # it comes back, and is rejected again
+    client.poll(0)  # calls oauth_cb for a token
+    for _ in range(2):  # it reconnects, and is rejected again
         with pytest.raises(KafkaException):
             client.list_topics(timeout=IN_PASSING)
         text = wait_until(told, "that it is told", clients.SECONDS, poll=0)
@@ -73,7 +74,7 @@ def test_a_token_that_does_not_hold(
 ) -> None:
     claims = {"exp": int(time.time()) + seconds, **wrong}
     login = sasl.settings("OAUTHBEARER") | {
-        # What the client itself believes of the token's end is another matter.
+        # The client's own idea of the token's expiry does not matter.
         "oauth_cb": lambda _: (token(sub="alice", **claims), time.time() + 60)
     }
     assert f"Authentication with OAUTHBEARER failed: {told}." in rejection(secured.sasl, login)
@@ -92,7 +93,7 @@ def test_a_mechanism_that_is_not_listed(secured: SecuredGateway) -> None:
 
 
 def test_the_one_that_was_agreed_is_the_one_that_is_used(secured: SecuredGateway) -> None:
-    """A token of another mechanism proves nothing."""
+    """If a handshake chose a mechanism, a token of another mechanism is rejected."""
     with Wire(secured.sasl) as wire:
         wire.ask("SaslHandshake", 1, mechanism="SCRAM-SHA-512")
         answer = sasl.prove(wire, "PLAIN")
@@ -133,8 +134,8 @@ def accepted(gateway: SecuredGateway) -> float:
     ("login", "answers"), [(IN_REQUESTS, 3), (BARE, 2)], ids=["in requests", "bare"]
 )
 def test_a_login_that_is_cut_is_none(secured: SecuredGateway, login: bytes, answers: int) -> None:
-    """At every offset, whatever comes instead of the rest."""
-    secured.process.fresh_metrics()  # what others did before is counted
+    """A login cut at any offset fails, whatever follows instead of the rest."""
+    secured.process.fresh_metrics()  # counts from earlier tests are dropped
     before = accepted(secured)
     for cut in range(len(login)):
         for instead in (b"", b"\xff" + METADATA):
@@ -169,7 +170,7 @@ def closes(gateway: SecuredGateway, reason: str) -> float:
 
 def test_a_client_that_does_not_log_in_is_sent_away(secured: SecuredGateway, pace: Pace) -> None:
     reason = "client did not log in in time"
-    secured.process.fresh_metrics()  # what others did before is counted
+    secured.process.fresh_metrics()  # counts from earlier tests are dropped
     before = closes(secured, reason)
     began = time.monotonic()
     with Wire(secured.sasl) as silent, Wire(secured.sasl) as slow:
@@ -187,8 +188,8 @@ def test_too_many_bytes(secured: SecuredGateway, pace: Pace) -> None:
 
 
 def test_too_many_clients_at_once(secured: SecuredGateway, pace: Pace) -> None:
-    """Of one address half as many as there are places; who is silent for longest is closed, and
-    who has logged in stays."""
+    """An address has half of the places; the longest silent client is closed, a logged-in client
+    stays."""
     reason = "too many unauthenticated connections"
     before = closes(secured, reason)
     with ExitStack() as stack:
@@ -221,7 +222,7 @@ def test_a_rejection_takes_its_time(secured: SecuredGateway) -> None:
         assert int(answer.error_code) == SASL_AUTHENTICATION_FAILED
 
 
-# -- what is left of it -----------------------------------------------------------------------
+# -- counts and logs ------------------------------------------------------------------------------
 
 
 def test_attempts_are_counted_and_logged_without_secrets(secured: SecuredGateway) -> None:

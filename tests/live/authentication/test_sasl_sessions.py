@@ -1,4 +1,4 @@
-"""How long who is in stays: re-authentication (KIP-368), tokens that end, users who are deleted."""
+"""How long a login lasts: re-authentication (KIP-368), tokens that expire, deleted users."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from tests.pace import Pace
 Names = Callable[[str], str]
 
 AT_ONCE = 1.0
-"""Seconds, on an idle machine, within which a right that has ended stops what it allowed."""
+"""Seconds, on an idle machine, within which an ended right stops the operations it allowed."""
 
 CLOCKS = 0.1
-"""Seconds by which a clock of the day may differ from one that only goes on."""
+"""Seconds by which a wall clock may differ from a monotonic clock."""
 
 ILLEGAL_SASL_STATE = 34
 SASL_AUTHENTICATION_FAILED = 58
@@ -38,12 +38,12 @@ def results(gateway: SecuredGateway, result: str, mechanism: str) -> float:
 # -- re-authentication ------------------------------------------------------------------------
 
 
-@pytest.mark.alone  # it comes back when nine tenths of its session have gone by
+@pytest.mark.alone  # it re-authenticates after nine tenths of its session
 def test_a_client_of_librdkafka_goes_on(secured: SecuredGateway, unique: Names) -> None:
-    """Over several sessions, on the connections that it has, without an error."""
+    """Over several sessions, on the same connections, without an error."""
     topic = unique("orders")
     clients.create(secured.open, f"team-a:{topic}")
-    secured.process.fresh_metrics()  # what others did before is counted
+    secured.process.fresh_metrics()  # counts from earlier tests are dropped
 
     def check(mechanism: str) -> None:
         errors = list[KafkaError]()
@@ -70,7 +70,7 @@ def _send_until(producer: Producer, topic: str, condition: Callable[[], bool]) -
 
 @pytest.mark.long("kills")
 def test_a_java_client_goes_on(secured: SecuredGateway, unique: Names, tmp_path: Path) -> None:
-    """Twenty seconds long, which are three sessions."""
+    """Twenty seconds, which are three sessions."""
     topic = unique("orders")
     clients.create(secured.open, f"team-a:{topic}")
     options = [f"-D{name}={value}" for name, value in properties(tmp_path).items()]
@@ -102,7 +102,7 @@ def inside(servers: str, mechanism: str, user: str = "alice", **claims: int) -> 
 
 @pytest.mark.long("kills")
 def test_a_session_ends_without_it(secured: SecuredGateway) -> None:
-    """With the next request, as at a broker (test_expired_sessions.py)."""
+    """A session ends with the next request, as at a broker (test_expired_sessions.py)."""
 
     def check(mechanism: str) -> None:
         with Wire(secured.short) as wire:
@@ -116,8 +116,10 @@ def test_a_session_ends_without_it(secured: SecuredGateway) -> None:
 
 
 def served_until(wire: Wire, end: float) -> None:
-    """Ask again and again until the connection is closed; what is sent after the end (of the
-    monotonic clock) must not be served."""
+    """Send requests until the connection is closed.
+
+    A request after the end (of the monotonic clock) must not be served.
+    """
     while True:
         asked = time.monotonic()
         if not sasl.is_served(wire):
@@ -170,7 +172,7 @@ def test_a_session_stays_whose_it_is(
 
 
 def test_where_nobody_is_asked(secured: SecuredGateway) -> None:
-    """As a Kafka without SASL answers."""
+    """A listener without SASL responds as a Kafka without SASL."""
     with Wire(secured.open) as wire:
         answer = wire.ask("SaslHandshake", 1, mechanism="PLAIN")
         assert (int(answer.error_code), answer.mechanisms) == (ILLEGAL_SASL_STATE, ())

@@ -1,4 +1,4 @@
-"""Stock clients over TLS: who is believed, who is not, and certificates that are renewed."""
+"""Stock clients over TLS: certificates that are trusted, rejected, and renewed."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ EXPIRED = "the client's certificate is not believed: certificate has expired"
 NONE = "peer did not return a certificate"
 
 IN_PASSING = 1.0
-"""Seconds in which a client that is let in has its answer."""
+"""Seconds within which an accepted client has its response."""
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,7 @@ def pki(tmp_path_factory: pytest.TempPathFactory) -> LivePki:
 
 @pytest.fixture(scope="module")
 def gateway(kafka: KafkaCluster, pki: LivePki) -> Iterator[GatewayProcess]:
-    """Listeners with TLS: nobody shows a certificate, some may, all have to."""
+    """TLS listeners on which clients present no certificate, may present one, or must."""
     rules = ["RULE:CN=([a-z-]+)/$1/", "DEFAULT"]
     asked = {"client_ca": pki.ours.file, "principal_mapping_rules": rules}
     listeners = [
@@ -70,7 +70,7 @@ def create(servers: str, settings: dict[str, str], topic: str) -> None:
 
 
 def principals(gateway: GatewayProcess, topic: str) -> set[str]:
-    """The principals that produced to a topic, by the traffic log."""
+    """The principals that produced to a topic, according to the traffic log."""
     found = set()
     for path in gateway.traffic_log_directory.glob("*.jsonl"):
         written = path.read_bytes()
@@ -111,11 +111,11 @@ def test_confluent_with_a_certificate(
 
 
 WITH_AND_WITHOUT = [("mtls", "alice"), ("ssl", None)]
-"""Listeners, and whose certificate a client shows there."""
+"""Listeners, and the user whose certificate a client presents there, or None."""
 
 
 def of(user: str | None) -> set[str]:
-    """The principal that the traffic log has then."""
+    """The traffic log's principal for such a client."""
     return {"User:ANONYMOUS" if user is None else f"User:{user}"}
 
 
@@ -152,7 +152,7 @@ def test_java_s_tools(
     wait_until(lambda: principals(gateway, topic) == of(user), "the log", clients.SECONDS)
 
 
-# -- who is not let in --------------------------------------------------------------------------
+# -- rejected clients ----------------------------------------------------------------------------
 
 
 def rejections(gateway: GatewayProcess) -> float:
@@ -163,7 +163,7 @@ def rejections(gateway: GatewayProcess) -> float:
 
 
 def shown_to(pki: LivePki, which: str) -> Credentials | None:
-    """The certificates with which a client is rejected."""
+    """The certificate with which a client is rejected, or None if it presents no certificate."""
     if which == "foreign":
         return pki.foreign.client("mallory")
     return pki.ours.client("late", valid=-timedelta(hours=1)) if which == "expired" else None
@@ -199,7 +199,8 @@ def test_confluent_is_rejected(
 def test_java_is_rejected_and_knows_why(
     gateway: GatewayProcess, pki: LivePki, which: str, reason: str
 ) -> None:
-    """An SslAuthenticationException ends Java's client at once; a mere reset it would try again."""
+    """Java's client ends at once with an SslAuthenticationException; after a reset it would
+    retry."""
     config = str(pki.java(shown_to(pki, which)))
     servers = gateway.bootstrap_servers("mtls")
     ended = java_tools.attempt(java.TOPICS, servers, "--command-config", config, "--list")
@@ -231,7 +232,7 @@ def test_plain_text_is_rejected(gateway: GatewayProcess) -> None:
 
 
 def subject_shown(servers: str, authority: Authority) -> str:
-    """The subject of the certificate that a new connection is shown."""
+    """The subject of the certificate that the server presents on a new connection."""
     host, port = servers.split(":")
     context = ssl.create_default_context(cafile=authority.file)
     with (
@@ -275,8 +276,9 @@ def test_renewed_without_a_restart_while_an_old_connection_goes_on(
         (tmp_path / "clients.pem").write_bytes(pki.foreign.file.read_bytes())
         pki.server.key.write_bytes(made.key.read_bytes())
         pki.server.certificate.write_bytes(made.certificate.read_bytes())
-        # Each worker, and all files: one that looked between two of them says it of mtls twice,
-        # and of ssl, whose key and certificate come last, when it has them all.
+        # Each worker, with all files. A worker that looked while the files were being replaced logs
+        # the line for mtls twice, and for ssl, whose key and certificate come last, once it has
+        # them all.
         gateway.wait_for_log("listener ssl uses the TLS files as they are now", 2)
 
         assert subject_shown(gateway.bootstrap_servers("ssl"), pki.ours) == "CN=renewed"
@@ -284,4 +286,4 @@ def test_renewed_without_a_restart_while_an_old_connection_goes_on(
         assert topic in admin.list_topics(timeout=clients.SECONDS).topics
         with pytest.raises(KafkaException):
             AdminClient(confluent(servers, pki.confluent(alice))).list_topics(timeout=IN_PASSING)
-        produce()  # over the connections that alice has had all along
+        produce()  # over the connections that alice still has

@@ -1,7 +1,7 @@
 """One port for all brokers: stock clients that reach each broker by its name (SNI).
 
-``*.gw.localhost`` is in no DNS. Java is given a file of hosts (``jdk.net.hosts.file``), and
-aiokafka a resolver; librdkafka has no way to be told, so confluent-kafka is not tested here.
+``*.gw.localhost`` is in no DNS. Java has a file of hosts (``jdk.net.hosts.file``), and aiokafka a
+resolver; librdkafka has neither, so confluent-kafka is not tested here.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def resolver(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def tools(tmp_path: Path) -> Iterator[ToolServer]:
-    """A Java that knows the names, and no others."""
+    """A Java that resolves the gateway's names, and no others."""
     hosts = tmp_path / "hosts"
     names = [BOOTSTRAP, *(BROKER.format(node_id=node) for node in BROKERS)]
     hosts.write_text("".join(f"127.0.0.1 {name}\n" for name in [*names, "localhost"]))
@@ -84,7 +84,7 @@ def tools(tmp_path: Path) -> Iterator[ToolServer]:
 async def test_aiokafka(
     gateway: GatewayProcess, pki: LivePki, port: int, resolver: None, unique: Callable[[str], str]
 ) -> None:
-    """Every partition, on both brokers: metadata says names, and each name leads to its broker."""
+    """Metadata names both brokers, and each name leads to its broker, for every partition."""
     topic = f"team-a:{unique('orders')}"
     secure: dict[str, Any] = {
         "bootstrap_servers": f"{BOOTSTRAP}:{port}",
@@ -143,7 +143,8 @@ def test_java(
 def test_names_that_lead_nowhere(
     gateway: GatewayProcess, pki: LivePki, port: int, resolver: None
 ) -> None:
-    """One outside node_ids is rejected in TLS; one inside, without a broker, is closed after it."""
+    """A name outside node_ids is rejected in TLS; if a node id has no broker, TLS succeeds
+    first."""
     context = ssl.create_default_context(cafile=pki.ours.file)
 
     def connect(name: str) -> ssl.SSLSocket:

@@ -1,4 +1,4 @@
-"""Names of certificates, and what mapping rules make of them, against Java and Kafka itself."""
+"""Names of certificates, and their principals by mapping rules, against Java and Kafka itself."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAPPINGS = 6_000
 
 
 def ask(questions: Sequence[str]) -> list[str | None]:
-    """TlsPrincipals.java's answers; None for an exception."""
+    """The responses of TlsPrincipals.java, each None if Java threw an exception."""
     classes = java.compile_java(SOURCES / "TlsPrincipals.java")
     text = "".join(f"{question}\n" for question in questions)
     ended = java.run_java("TlsPrincipals", stdin=text, classes=classes)
@@ -28,7 +28,7 @@ def ask(questions: Sequence[str]) -> list[str | None]:
 
 
 def tlv(tag: int, content: bytes) -> bytes:
-    """DER of one element."""
+    """The DER encoding of an element."""
     length = len(content)
     if length < 0x80:
         return bytes([tag, length]) + content
@@ -47,7 +47,7 @@ def oid(text: str) -> bytes:
     return tlv(0x06, content)
 
 
-# Every type with a keyword in RFC 2253, and some that have none there.
+# Every type with a keyword in RFC 2253, and some types without a keyword.
 TYPES = [
     *["2.5.4.3", "2.5.4.6", "2.5.4.7", "2.5.4.8", "2.5.4.9", "2.5.4.10", "2.5.4.11"],
     *["0.9.2342.19200300.100.1.1", "0.9.2342.19200300.100.1.25"],
@@ -59,7 +59,7 @@ ENCODINGS = {0x0C: "utf-8", 0x1E: "utf-16-be", 0x1C: "utf-32-be"}
 
 
 def random_value(source: random.Random) -> bytes:
-    """A string of any of DER's kinds; some are not what they say they are."""
+    """A string of any of DER's kinds; the content of some is invalid for their tag."""
     tag = source.choice([0x0C, 0x0C, 0x12, 0x13, 0x14, 0x16, 0x1A, 0x1B, 0x1C, 0x1E])
     text = "".join(source.choice(CHARACTERS) for _ in range(source.randint(0, 8)))
     if source.random() < 0.3:
@@ -68,7 +68,7 @@ def random_value(source: random.Random) -> bytes:
 
 
 def random_name(source: random.Random) -> bytes:
-    """The content of a name."""
+    """The DER content of a distinguished name."""
 
     def part() -> bytes:
         count = source.choice([1, 1, 1, 2, 3])
@@ -114,7 +114,7 @@ PATTERNS = (
     r"\Q[a]\E*",
     r"[\]a]*",
     r"\d+",
-    "[a-z&&[^b]]*",  # from here on what is rejected, as RE2 cannot read it, or not as Java does
+    "[a-z&&[^b]]*",  # from here on rejected: RE2 cannot read it, or reads it unlike Java
     "[[a]b]*",
     "[]a]*",
     "(",
@@ -154,8 +154,11 @@ def encoded(text: str) -> str:
 
 
 def test_mapping_rules_give_what_kafka_s_give() -> None:
-    """The same name, or none. Where rules are rejected at start Kafka either rejects them as well,
-    fails when somebody connects, or has read them as RE2 does not."""
+    """Our rules and Kafka's give the same name, or both give no name.
+
+    If our start rejects rules, Kafka rejects them as well, fails when a client connects, or reads
+    them differently from RE2.
+    """
     cases = list(mappings(random.Random(371)))
     answers = ask([f"map {encoded(rules)} {encoded(name)}" for rules, name in cases])
     compared = named = 0
@@ -168,7 +171,7 @@ def test_mapping_rules_give_what_kafka_s_give() -> None:
             ours = mapping.name(name)
         except NoMatchingRule:
             ours = None
-        # A principal without a name: Kafka has one, called 'User:'. We let nobody in by it.
+        # Kafka has a principal with an empty name, 'User:'. We reject such a client.
         assert ours == (theirs or None), (rules, name)
         compared += 1
         named += ours is not None

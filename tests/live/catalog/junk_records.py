@@ -1,4 +1,4 @@
-"""Records of the catalog's topic, read and written at the broker by somebody who is no gateway."""
+"""Records of the catalog's topic, read and written at the broker by a client that is no gateway."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from tests.live.support import clients
 
 @dataclass
 class Foreigner:
-    """A client of the broker itself."""
+    """A client of the broker itself, which bypasses the gateway."""
 
     servers: str
 
     def records(self) -> list[Record]:
-        """All that there is, as it is."""
+        """Every record of the catalog's topic, as the broker returns it."""
         settings = clients.settings(self.servers, group_id="-", isolation_level="read_committed")
         consumer = Consumer(settings | {"enable.partition.eof": True})
         found: list[Record] = []
@@ -49,7 +49,7 @@ class Foreigner:
             consumer.close()
 
     def write(self, key: bytes | None, value: bytes | None, headers: Headers = ()) -> None:
-        """Write one record. Raises KafkaException if the broker rejects it."""
+        """Write a record. Raises KafkaException if the broker rejects it."""
         failures: list[Exception] = []
         producer = Producer(clients.settings(self.servers))
 
@@ -64,7 +64,7 @@ class Foreigner:
 
 
 def forged(newest: Record, path: str, at: int, key: SigningKey | None = None) -> Record:
-    """A namespace that looks as if a gateway had written it after the newest record."""
+    """A namespace record that looks as if a gateway had written it after the newest record."""
     found = dict(newest.headers)
     seq, entities = int(found["seq"] or b"") + 1, int(found["entities"] or b"")
     after = (found["decision"] or b"").decode()

@@ -1,5 +1,8 @@
-"""Brokers that do not serve what the catalog needs, or deny it: ``check --cluster`` and ``serve``
-say so in one line, and no client is told to try again where that is no use."""
+"""Brokers that lack an API that the catalog needs, or deny it.
+
+``check --cluster`` and ``serve`` report it in one line. If a retry cannot help, the client's error
+is not retriable.
+"""
 
 from __future__ import annotations
 
@@ -33,17 +36,17 @@ from tests.live.support import clients, namespaces
 from tests.live.support.secured_brokers import SecuredBrokers
 
 TRANSACTIONS: Final = ("InitProducerId", "AddPartitionsToTxn", "EndTxn")
-"""APIs that a service without transactions does not serve."""
+"""APIs that a Kafka service without transactions does not serve."""
 
 LIMIT: Final = "max.connections.per.ip"
 
 CHANGE_SECONDS: Final = 15.0
-"""For which a change is tried again where that may help."""
+"""Seconds for which the gateway retries a change if a retry may help."""
 
 
 @pytest.fixture(scope="module")
 def relay() -> Iterator[FaultyRelay]:
-    """A relay in front of a broker, which leaves the APIs of transactions out."""
+    """A relay in front of a broker, which hides the broker's transaction APIs."""
     hidden = {api_key_of(f"{name}Request") for name in TRANSACTIONS}
 
     def edit(version: int, body: bytes) -> bytes:
@@ -60,7 +63,7 @@ def relay() -> Iterator[FaultyRelay]:
 
 
 def written(directory: Path, servers: str, security: dict[str, Any] | None = None) -> str:
-    """The path of a configuration for these brokers."""
+    """Write a configuration for these brokers; its path."""
     plan = plan_gateway(
         servers,
         (Listener("all", "every namespace"),),
@@ -86,7 +89,7 @@ def test_without_transactions_neither_starts(relay: FaultyRelay, tmp_path: Path)
 
 @pytest.fixture(scope="module")
 def brokers() -> Iterator[SecuredBrokers]:
-    """Brokers that allow everything that no ACL denies."""
+    """Brokers that allow every operation that no ACL denies."""
     overrides = {"allow.everyone.if.no.acl.found": "true", LIMIT: "900"}
     with SecuredBrokers(super_users=(), overrides=overrides) as up:
         yield up
@@ -94,7 +97,7 @@ def brokers() -> Iterator[SecuredBrokers]:
 
 @contextmanager
 def denied(brokers: SecuredBrokers) -> Iterator[None]:
-    """The gateway's user may not write with the catalog's transactional id."""
+    """An ACL that denies the gateway's user Write on the catalog's transactional id."""
     denial: Any = (
         *(ResourceType.TRANSACTIONAL_ID, CATALOG_TOPIC, ResourcePatternType.LITERAL),
         *("User:gateway", "*", AclOperation.WRITE, AclPermissionType.DENY),

@@ -35,11 +35,11 @@ VISIBLE_SECONDS = 1.0
 
 
 class Exists(Exception):
-    """The namespace is there already."""
+    """Raised if the namespace exists already."""
 
 
 def create(path: str, owner: str = "") -> Decide:
-    """Make a namespace that must not exist."""
+    """A change that creates a namespace, which must not exist."""
 
     def decide(snapshot: Snapshot) -> Sequence[Change]:
         if path in snapshot.namespaces:
@@ -50,7 +50,7 @@ def create(path: str, owner: str = "") -> Decide:
 
 
 class Fleet:
-    """Catalogs of several processes, in one."""
+    """The catalogs of several gateway processes, run in this process."""
 
     def __init__(self, kafka: KafkaCluster, topic: str) -> None:
         self.topic = topic
@@ -72,8 +72,10 @@ class Fleet:
     async def start(
         self, max_staleness: float = 30.0, change_seconds: float = SECONDS, *, anew: bool = False
     ) -> ReplicatedCatalog:
-        """Start one more catalog, which is stopped with the fleet. ``anew``: as an operator says
-        who lets it begin although there was one."""
+        """Start another catalog, which is stopped with the fleet.
+
+        ``anew``: begin a new catalog even if there was a catalog.
+        """
         catalog = ReplicatedCatalog(
             self.servers,
             self.admin,
@@ -90,7 +92,7 @@ class Fleet:
 
 @pytest.fixture
 async def fleet(kafka: KafkaCluster, unique: Callable[[str], str]) -> AsyncIterator[Fleet]:
-    """Catalogs on a topic that no other test has."""
+    """Catalogs on a topic that no other test uses."""
     async with Fleet(kafka, unique("__kafka_gateway_catalog")) as fleet:
         yield fleet
 
@@ -154,7 +156,7 @@ async def test_racing_gateways_never_both_win(fleet: Fleet) -> None:
                 won.append(path)
         return won
 
-    # Each has ten changes under way at any time, all the same ones.
+    # Each catalog has ten changes under way at any time, and all catalogs make the same changes.
     lanes = [paths[lane::10] for lane in range(10)]
     wins = await asyncio.gather(
         *(race(str(n), catalog, lane) for n, catalog in enumerate(catalogs) for lane in lanes)
@@ -207,7 +209,7 @@ async def test_a_tool_reads_and_makes_nothing(kafka: KafkaCluster, fleet: Fleet)
 @pytest.mark.long("kills")
 async def test_compaction_loses_nothing(kafka: KafkaCluster, fleet: Fleet) -> None:
     catalog = await fleet.start()
-    # Its cleaner, which else rests for 15 s after each look.
+    # The broker's log cleaner, which otherwise rests for 15 s after each look.
     set_configs(kafka, "1", {"log.cleaner.backoff.ms": "100"}, ResourceType.BROKER)
     eager = {"segment.ms": "100", "max.compaction.lag.ms": "100", "delete.retention.ms": "0"}
     set_configs(kafka, fleet.topic, {**eager, "min.cleanable.dirty.ratio": "0.001"})
@@ -245,7 +247,7 @@ async def test_deleted_records_are_noticed(kafka: KafkaCluster, fleet: Fleet) ->
     partition = TopicPartition(fleet.topic, 0, end)
     admin(kafka.bootstrap_servers).delete_records([partition])[partition].result(SECONDS)
     set_configs(kafka, fleet.topic, {"cleanup.policy": "compact"})
-    # Nobody is told of what is not there any more; a gateway that starts now begins no other.
+    # A lost catalog is not reported as empty; a gateway that starts now begins no other catalog.
     with pytest.raises(CatalogLost):
         await fleet.start()
     anew = await fleet.start(anew=True)
@@ -257,7 +259,7 @@ async def test_deleted_records_are_noticed(kafka: KafkaCluster, fleet: Fleet) ->
 
 
 async def is_readable(catalog: ReplicatedCatalog) -> bool:
-    """Whether its log can be read to the end."""
+    """Whether the catalog's log can be read to the end."""
     try:
         await catalog.refresh()
     except CatalogUnavailable:
@@ -278,7 +280,7 @@ async def test_a_topic_made_anew_is_noticed(
     async with asyncio.timeout(SECONDS):
         while await is_readable(catalog):
             await asyncio.sleep(0.05)
-    # However often it is read, no request makes the topic with the broker's defaults.
+    # However often the topic is read, no request creates it with the broker's defaults.
     for _ in range(3):
         with pytest.raises(CatalogUnavailable):
             await catalog.refresh()
@@ -330,9 +332,9 @@ def set_configs(
     configs: dict[str, str],
     kind: ResourceType = ResourceType.TOPIC,
 ) -> None:
-    """Alter the configs of a topic, or of the broker, and wait until the broker answers them.
+    """Alter the configs of a topic or broker, and wait until the broker returns them.
 
-    The controller answers once the change is in the metadata log; a broker reads it after that.
+    The controller responds when the change is in the metadata log, before a broker has read it.
     """
     entries = [
         ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
@@ -352,7 +354,7 @@ def set_configs(
 
 
 def log_end(servers: str, topic: str) -> tuple[int, int]:
-    """The number of records in a partition, and the offset after the last one."""
+    """The number of records in partition 0, and the offset after the last record."""
     client = Consumer(settings(servers, group_id="-", enable_partition_eof=True))
     try:
         client.assign([TopicPartition(topic, 0, 0)])

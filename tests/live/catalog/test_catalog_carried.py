@@ -22,8 +22,8 @@ ALLOWED: Final = {
     "alice": {"orders"},
     "bob": {"org:orders", "org:apache:logs", "open:x"},
 }
-"""By docs/access.md: ``org:`` and ``org:apache:`` are gates, of which alice passes only the inner
-one (row 22 of its table)."""
+"""By docs/access.md, ``org:`` and ``org:apache:`` are gates, and alice passes only the inner gate
+(row 22 of its table)."""
 
 ACLS: Final = (
     ("alice", "TOPIC:PREFIXED:ord"),
@@ -36,7 +36,7 @@ ACLS: Final = (
 )
 
 kafka = own_kafka()
-"""The names are not unique."""
+"""A broker of this file's own, because the names of its topics are not unique."""
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +55,7 @@ def acl(who: str, pattern: str, operation: Operation = Operation.READ) -> AclBin
 
 
 def described(servers: str, user: str, names: list[str]) -> set[str]:
-    """The topics that a user may DESCRIBE."""
+    """The topics of ``names`` that a user may DESCRIBE."""
     admin = authorized.admin(servers, user)
     futures = admin.describe_topics(TopicCollection(names), request_timeout=clients.SECONDS)
     return {name for name, future in futures.items() if future.exception(clients.SECONDS) is None}
@@ -79,7 +79,7 @@ def test_carried_twice_and_closed_as_at_the_source(gateway: GatewayProcess, tmp_
     )
     make(servers, *TOPICS)
     bindings = [acl(*one) for one in ACLS]
-    # carol, whose home is dr:a, is alice there.
+    # carol, whose home is dr:a, has the same ACLs as alice.
     bindings += [acl("carol", pattern) for who, pattern in ACLS if who == "alice"]
     authorized.add_acls(servers, bindings)
     for user, names in ALLOWED.items():
@@ -105,7 +105,7 @@ def test_carried_twice_and_closed_as_at_the_source(gateway: GatewayProcess, tmp_
     )
     assert "86400000" in found.out
 
-    # A namespace that is gone from the source, and has topics here, is not left without its name.
+    # If a namespace is gone from the source but has topics here, an import with --prune fails.
     text = Path(namespaces_file).read_text().replace("  open: {}\n", "")
     Path(namespaces_file).write_text(text)
     said = namespaces.attempt(*words, "--yes", "--prune")

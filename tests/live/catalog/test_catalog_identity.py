@@ -1,5 +1,4 @@
-"""docs/brokers.md: with the catalog's own identity, what clients' connections may do at the brokers
-does not reach the catalog."""
+"""docs/brokers.md: the catalog's own identity keeps clients' connections away from the catalog."""
 
 from __future__ import annotations
 
@@ -34,7 +33,7 @@ Names = Callable[[str], str]
 
 CATALOG_USER = "gateway-catalog"
 FIRST, CLIENTS, OWN = slice(0, 1), slice(3, 6), slice(6, 10)
-"""Commands of the page: those of the user who serves clients, and those of this identity."""
+"""The page's commands: for the user who serves clients, and for the catalog's identity."""
 
 
 def gateway_acls(brokers: SecuredBrokers) -> set[tuple[str, ...]]:
@@ -68,7 +67,7 @@ def documented() -> set[tuple[str, ...]]:
 
 @pytest.fixture(scope="module")
 def brokers() -> Iterator[SecuredBrokers]:
-    """Brokers with the rights that the page gives, and no others."""
+    """Brokers with exactly the rights that the page grants."""
     with SecuredBrokers(super_users=()) as started:
         for which in (FIRST, CLIENTS, OWN):
             run_commands(started, which)
@@ -112,13 +111,14 @@ def test_everything_works(brokers: SecuredBrokers, gateway: GatewayProcess, uniq
 def test_who_serves_clients_reaches_nothing_of_it(
     brokers: SecuredBrokers, gateway: GatewayProcess
 ) -> None:
-    """At the broker itself, as the user whose connections carry clients."""
+    """The user whose connections carry clients has no access to the catalog at the broker
+    itself."""
     assert gateway.get("/readyz")[0] == 200
     settings = clients.settings(brokers.kafka.servers("SASL_PLAINTEXT"))
     settings |= login("PLAIN", "gateway")
     for topic in (CATALOG_TOPIC, "__kafka_gateway_audit", "__kafka_gateway_new"):
         assert produced(settings, topic) == "TOPIC_AUTHORIZATION_FAILED"
-    # The user itself may write what is not the gateway's own.
+    # The user itself may write to topics that are not the gateway's own.
     assert produced(settings, "ordinary") in ("", "UNKNOWN_TOPIC_OR_PART")
     admin = AdminClient(settings)
     (deleted,) = admin.delete_topics([CATALOG_TOPIC]).values()
@@ -145,18 +145,18 @@ def test_check_cluster_says_so(
     assert {"READ", "WRITE", "DESCRIBE_CONFIGS"} <= set(found["catalog_identity"]["operations"])
     assert not {"DELETE", "ALTER"} & set(found["catalog_identity"]["operations"])
     assert (found["catalog"]["signed_with"], found["catalog"]["skipped_records"]) == (None, 0)
-    # One replica is all that there is here.
+    # The catalog has a single replica here.
     (hollow,) = [line for line in told["warnings"] if "min.insync.replicas" in line]
     assert "acks=all" in hollow
     assert topic in hollow
     assert not any("clusters[0].security" in line for line in told["warnings"])
-    # One identity for everything.
+    # The same identity for clients and the catalog.
     told = checked(tmp_path, gateway, own, None)
     (line,) = [line for line in told["warnings"] if "clusters[0].security" in line]
     assert (
         "may READ, WRITE __kafka_gateway_catalog; give the catalog an identity of its own" in line
     )
-    # Nobody has given anything to alice.
+    # Nothing grants alice any right.
     alice = {**own, "sasl": {**own["sasl"], "username": "alice"}}
     (brokers.directory / "alice").write_text("wonderland\n")
     alice["sasl"]["password"] = {"file": str(brokers.directory / "alice")}
@@ -187,7 +187,7 @@ def checked(directory: Path, gateway: GatewayProcess, security: Any, own: Any) -
 
 
 def produced(settings: Any, topic: str) -> str:
-    """The error with which an anonymous client's record is rejected; empty if it is not."""
+    """The error with which an anonymous client's record is rejected, or empty if it is accepted."""
     told: list[str] = []
     producer = Producer(settings | {"message.timeout.ms": 20_000})
     try:

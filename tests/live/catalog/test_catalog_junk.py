@@ -1,4 +1,4 @@
-"""Somebody writes junk to the catalog's topic at the broker, while gateways serve."""
+"""A client writes junk to the catalog's topic at the broker, while gateways serve."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ EAGER = {
 
 
 class Story:
-    """A gateway with two workers, and a foreigner at its broker."""
+    """A gateway with two workers, and a client that writes to its broker directly."""
 
     def __init__(self, kafka: KafkaCluster, gateway: GatewayProcess) -> None:
         self.kafka = kafka
@@ -46,7 +46,7 @@ class Story:
         self.made = {"org"}
 
     def work(self, name: str) -> None:
-        """A namespace, a topic in it, a user who logs in and sees it."""
+        """Create a namespace, a topic in it, and a user who logs in and lists the topic."""
         servers = self.gateway.bootstrap_servers("open")
         namespaces.create(servers, f"{name}:")
         namespaces.create_topic(servers, self.kafka, f"{name}:orders")
@@ -57,32 +57,36 @@ class Story:
         wait_until(lambda: ready("/readyz")[0] == 200, "the gateway to be ready", clients.SECONDS)
 
     def log_in(self, name: str) -> None:
-        """Wait until everything ``work`` made is there. The worker that is asked may be another
-        one than made it, and read the catalog a little later."""
+        """Wait until the user of ``work`` can log in and list its topic.
+
+        If another worker than the one that made them answers, it may read the catalog a little
+        later.
+        """
         servers = self.gateway.bootstrap_servers("sasl")
         admin = sasl.admin(servers, "SCRAM-SHA-256", name, password=f"of {name}")
         topic = f"{name}:orders"
         wait_until(lambda: topic in sasl.listed(admin), f"{topic} for its user", clients.SECONDS)
 
     def namespaces(self) -> set[str]:
-        """The namespaces that are listed."""
+        """The namespaces that the gateway lists."""
         listed = clients.listed(self.gateway.bootstrap_servers("open"))
         return {name[:-1] for name in listed if name.endswith(":")}
 
     def check(self) -> None:
-        """All that was made is there, and nothing else."""
+        """Wait until the namespaces made so far, and no others, are listed, and their users can log
+        in."""
         made = f"these namespaces and no other: {', '.join(sorted(self.made))}"
         wait_until(lambda: self.namespaces() == self.made, made, clients.SECONDS)
         for name in self.made - {"org"}:
             self.log_in(name)
 
     def restart(self) -> None:
-        """All workers begin anew."""
+        """Kill the gateway and start it again."""
         self.gateway.kill()
         self.gateway.start_again()
 
     def skipped(self) -> set[str]:
-        """The reasons for which records were skipped."""
+        """The reasons for which workers skipped records."""
         found = re.findall(
             r'^kafka_gateway_catalog_skipped_records_total\{reason="([^"]*)"\}',
             self.gateway.metrics(),
@@ -91,7 +95,7 @@ class Story:
         return set(found)
 
     def await_mended(self) -> None:
-        """Nothing stands in the place of a record any more."""
+        """Wait until no junk stands in the place of a record any more."""
         gauge = "kafka_gateway_catalog_damaged_records 0.0"
         wait_until(lambda: gauge in self.gateway.metrics(), "the mending", clients.SECONDS)
 
@@ -100,11 +104,11 @@ class Story:
         return [one for one in self.foreigner.records() if dict(one.headers).get("entities")][-1]
 
     def junk(self, number: int) -> None:
-        """One of each kind; the number makes it another one each time."""
+        """Write a junk record of each kind; ``number`` makes the records of each call different."""
         write, records = self.foreigner.write, self.foreigner.records()
         write(bytes([number, 255, 0]), b"\xde\xad\xbe\xef", [("seq", b"\xff")])
         newest = self.newest()
-        # In a place that is not this one, and with nothing at all to say for itself.
+        # A record made for another offset, and a record without any header.
         write(*forged(newest, f"evil-{number}", self.foreigner.end() + 7)[:3])
         write(f"namespace/evil-{number}".encode(), b"{}")
         copied = next(one for one in records if one.key == b"namespace/org")
@@ -189,7 +193,7 @@ def _so_does_who_starts_after_compaction(story: Story) -> None:
 
 
 def _a_signed_catalog_believes_nobody_else(story: Story) -> None:
-    """The one of before, which is signed while the gateway serves it."""
+    """Sign the catalog while the gateway serves it; it then skips every record of other writers."""
     config = str(story.gateway.config_path)
     said = namespaces.command("catalog", "sign", "--config", config)
     assert said.out.startswith("The catalog is signed with key k1:")
@@ -198,12 +202,12 @@ def _a_signed_catalog_believes_nobody_else(story: Story) -> None:
     for number in range(2):
         newest = story.newest()
         assert {"mac", "key"} <= dict(newest.headers).keys()
-        # Exactly where a gateway would write it: unsigned, and signed with another key.
+        # At exactly the gateway's next offset: unsigned, and signed with another key.
         write(*forged(newest, f"evil-{number}", story.foreigner.end())[:3])
         foreign = SigningKey("k1", b"x" * 32)
         write(*forged(newest, f"evil-{number}", story.foreigner.end(), foreign)[:3])
         write(*forged(newest, "x", story.foreigner.end(), SigningKey("k9", b"x" * 32))[:3])
-        # A record that was signed once, as it was.
+        # A signed record, written again unchanged.
         write(*newest[:3])
         story.junk(20 + number)
         story.work(f"signed-{number}")
@@ -250,7 +254,7 @@ def _the_key_is_changed_while_it_serves(story: Story, keys: Path) -> None:
 def test_junk_in_a_catalog_and_in_one_that_is_signed(
     story: Story, keys: Path, tmp_path: Path
 ) -> None:
-    """The steps, one behind the other: each begins with the catalog that the one before left."""
+    """The steps in order: each begins with the catalog that the previous step left."""
     _junk_stops_nothing(story)
     _who_starts_later_finds_the_same(story)
     _so_does_who_starts_after_compaction(story)

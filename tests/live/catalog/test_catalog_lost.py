@@ -1,5 +1,7 @@
-"""The catalog's topic deleted at a real broker: the gateway fails closed, hands over what it has in
-memory, none begins another catalog, and a restore brings everything back."""
+"""The catalog's topic is deleted at a real broker, and a restore brings everything back.
+
+The gateway fails closed and exports the catalog in its memory; no gateway begins another.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ ACLS: Final = [
 def gateway(
     kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[GatewayProcess]:
-    """Two workers; users log in, and ACLs decide."""
+    """A gateway with two workers; users log in and are subject to ACLs."""
     listener = authorized.listener(tmp_path_factory.mktemp("secrets"), ("PLAIN", "SCRAM-SHA-256"))
     catalog = {"replication_factor": 1, "max_staleness": 3.0}
     with authorized.gateway(
@@ -57,13 +59,13 @@ def gateway(
 
 
 def run(gateway: GatewayProcess, *words: str) -> subprocess.CompletedProcess[str]:
-    """``kafka-gateway`` with the gateway's configuration."""
+    """Run ``kafka-gateway`` with the gateway's configuration."""
     line = [gateway_command(), *words, "--config", str(gateway.config_path)]
     return subprocess.run(line, capture_output=True, text=True, timeout=240, check=False)
 
 
 def seen(gateway: GatewayProcess) -> set[str]:
-    """The topics that bob and alice see, and the ACLs that an administrator does."""
+    """The topics that bob and alice see, and the ACLs that an administrator sees."""
     servers = gateway.bootstrap_servers(authorized.USERS_LISTENER)
     found = {
         f"{user} sees {topic}"
@@ -85,7 +87,7 @@ def test_lost_and_restored(kafka: KafkaCluster, gateway: GatewayProcess, tmp_pat
     )
     clients.done(admin.alter_user_scram_credentials([credential]))
     before = {"alice sees team-a:orders"}
-    # The worker that is asked may be another one than has changed the ACLs.
+    # The worker that answers may not be the worker that changed the ACLs.
     wait_until(lambda: seen(gateway) == before, f"{before}", clients.SECONDS)
     files = [str(tmp_path / name) for name in ("catalog.yaml", "secrets.yaml")]
     whole = run(gateway, "catalog", "export", "--secrets-to", files[1])
@@ -114,7 +116,7 @@ def test_lost_and_restored(kafka: KafkaCluster, gateway: GatewayProcess, tmp_pat
 
     _begins_nothing(kafka, gateway, tmp_path, commands=True)
     assert CATALOG_TOPIC not in at_brokers.list_topics(timeout=clients.SECONDS).topics
-    # As after a restore that was killed once it had made the topic.
+    # The state after a restore that was killed just after it created the topic.
     create_topics(at_brokers, [NewTopic(CATALOG_TOPIC, 1, config=dict(CONFIGS))])
     _begins_nothing(kafka, gateway, tmp_path)
     assert gateway.get("/readyz")[0] == 503
@@ -155,7 +157,7 @@ def test_begun_anew_by_the_operators_word(
     line = [gateway_command(), "serve", "--config", str(path), "--new-catalog", "main"]
     process = ManagedProcess("gateway", line, tmp_path / "log")
     try:
-        # Namespaces of its file are made; it accepts clients once they are.
+        # The gateway creates the namespaces of its file, and accepts clients after that.
         servers = plan.bootstrap_servers[COLON.name]
         wait_until(lambda: clients.accepts(servers), "a new catalog", 240)
         clients.create(servers, "other:t")
@@ -163,7 +165,7 @@ def test_begun_anew_by_the_operators_word(
         process.kill()
     text = run(gateway, "catalog", "export").stdout
     assert "other" in text and "team-a" not in text
-    gateway.start_again()  # which stops as it should, at the end
+    gateway.start_again()  # a gateway that runs again, so that the fixture can stop it cleanly
 
 
 def _other_gateway(kafka: KafkaCluster, directory: Path) -> tuple[Path, GatewayPlan]:
@@ -183,7 +185,7 @@ def _other_gateway(kafka: KafkaCluster, directory: Path) -> tuple[Path, GatewayP
 def _begins_nothing(
     kafka: KafkaCluster, gateway: GatewayProcess, directory: Path, *, commands: bool = False
 ) -> None:
-    """Another gateway does not start, and no command takes the catalog for an empty one."""
+    """Another gateway does not start, and no command takes the catalog for an empty catalog."""
     path, _ = _other_gateway(kafka, directory)
     line = [gateway_command(), "serve", "--config", str(path)]
     found = subprocess.run(line, capture_output=True, text=True, timeout=240, check=False)

@@ -49,7 +49,8 @@ async def _take(client: AIOKafkaConsumer, count: int) -> list[tuple[str, str]]:
 async def test_produce_and_consume_in_a_group(
     colon: str, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """Two members share a group, so assignments with names in them go through both ways."""
+    """Two members share a group, so assignments with topic names are rewritten in both
+    directions."""
     topic, group = unique("orders"), unique("readers")
     logical, flat = f"org:apache:kafka:{topic}", f"org.apache.kafka..{topic}"
     clients.create(colon, logical, partitions=2)
@@ -126,7 +127,7 @@ async def test_admin_client(colon: str, kafka: KafkaCluster, unique: Names) -> N
 
 
 async def test_home_namespace(home_a: str, kafka: KafkaCluster, unique: Names) -> None:
-    """An application that knows nothing of namespaces; its group is team-a's."""
+    """An application that knows nothing of namespaces; the broker has its group as team-a's."""
     topic, group = unique("orders"), unique("app")
     async with _admin(home_a) as admin:
         await admin.create_topics([NewTopic(topic, 1, 1)])

@@ -44,7 +44,7 @@ def test_produce_and_consume_in_a_group(
 
     assert clients.consume(colon, logical, 3, group, group_protocol=protocol) == sent
     assert clients.consume(kafka.bootstrap_servers, flat, 3, unique("direct")) == sent
-    # The group's offsets are where a member that comes later goes on.
+    # A member that joins later continues from the group's offsets.
     clients.produce(colon, logical, ["four"])
     assert clients.consume(colon, logical, 1, group, group_protocol=protocol) == ["four"]
 
@@ -53,7 +53,7 @@ def test_produce_and_consume_in_a_group(
 def test_acks(colon: str, kafka: KafkaCluster, unique: Names, acks: str) -> None:
     topic = unique("acks")
     clients.create(colon, f"team-a:{topic}")
-    clients.await_led(colon, f"team-a:{topic}")  # with acks=0 no client sends again
+    clients.await_led(colon, f"team-a:{topic}")  # with acks=0 no client retries
     clients.produce(colon, f"team-a:{topic}", ["a", "b"], acks=acks)
     read = clients.consume(kafka.bootstrap_servers, f"team-a..{topic}", 2, unique("direct"))
     assert read == ["a", "b"]
@@ -71,7 +71,8 @@ def test_compressed_records_pass(colon: str, unique: Names, codec: str) -> None:
 def test_many_topics_and_partitions_in_one_request(
     colon: str, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """Names of several lengths in one Produce and one Fetch, several partitions of each."""
+    """Topic names of several lengths in a Produce and a Fetch request, each with several
+    partitions."""
     topics = [f"team-a:{unique('short')}", f"org:apache:kafka:{unique('longer')}", unique("bare")]
     clients.create(colon, *topics, partitions=3)
     producer = Producer(clients.settings(colon, linger_ms=200))
@@ -90,7 +91,7 @@ def test_many_topics_and_partitions_in_one_request(
 
 
 def test_a_consumer_sees_a_topic_created_later(colon: str, unique: Names) -> None:
-    """librdkafka asks for all topics to evaluate its regex by itself."""
+    """librdkafka requests all topics, because it evaluates its regex itself."""
     group, stem = unique("readers"), unique("late")
     with clients.consumer(colon, group, topic_metadata_refresh_interval_ms=300) as client:
         client.subscribe([f"^team-a:{stem}-.*"])
@@ -104,7 +105,7 @@ def test_a_consumer_sees_a_topic_created_later(colon: str, unique: Names) -> Non
 
 
 def _has_no_topic(client: Consumer) -> bool:
-    """Whether a consumer reports now that no topic matches its subscription, which it does once."""
+    """Whether a consumer reports now, as it does once, that no topic matches its subscription."""
     message = client.poll(0.1)
     error = None if message is None else message.error()
     return error is not None and error.code() == clients.UNKNOWN_TOPIC_OR_PARTITION
@@ -171,7 +172,8 @@ def test_configs(colon: str, kafka: KafkaCluster, unique: Names) -> None:
 
 
 def test_group_offsets(home_a: str, kafka: KafkaCluster, unique: Names) -> None:
-    """List, describe, read, alter and delete a group's offsets; the broker has a prefixed group."""
+    """List, describe, read, alter and delete a group's offsets; the broker's group id is
+    prefixed."""
     topic, group = unique("orders"), unique("app")
     clients.create(home_a, topic)
     clients.produce(home_a, topic, ["a", "b", "c"])
@@ -215,7 +217,7 @@ def test_list_offsets_and_delete_records(colon: str, unique: Names) -> None:
 
 
 def test_transactions(home_a: str, kafka: KafkaCluster, unique: Names) -> None:
-    """Committed records are seen, aborted ones are not, and offsets go with them."""
+    """Committed records are read, aborted records are not, and offsets are committed with them."""
     source, target, group = unique("in"), unique("out"), unique("app")
     clients.create(home_a, source, target)
     clients.produce(home_a, source, ["a", "b"])

@@ -1,4 +1,4 @@
-"""Kafka Connect, a worker of its distributed mode, with a connector that writes to a topic."""
+"""Kafka Connect: a worker in distributed mode, with a connector that writes to a topic."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ pytestmark = pytest.mark.long("brokers")
 Names = Callable[[str], str]
 
 RECORDS: Final = 50
-"""Ten a second: so many that a worker has read back what it wrote of the topic with the first ones
-before the last one, also on a busy machine."""
+"""Written ten a second, so that even on a busy machine the worker reads back its first topic-status
+records before it writes the last record."""
 _STOP_SECONDS: Final = 120.0
 _CONVERTER: Final = "org.apache.kafka.connect.storage.StringConverter"
 _OPTIONS: Final = ("-Xmx384m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
@@ -71,7 +71,7 @@ def worker(servers: str, prefix: str, directory: Path) -> Iterator[str]:
 
 
 def rest(address: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-    """The answer of Connect's REST interface; None while it gives none."""
+    """The response of Connect's REST interface, or None if it returns an error or no response."""
     connection = http.client.HTTPConnection(address, timeout=clients.SECONDS)
     data = None if body is None else json.dumps(body)
     method = "GET" if body is None else "POST"
@@ -125,12 +125,12 @@ def test_a_connector(
         if record.key().startswith(b"status-topic-")
     ]
     assert set(kept) == {f"status-topic-{topic}:connector-tick"}
-    # Else one for each record until the worker has read the first one back.
+    # Otherwise a status for each record until the worker has read the first status back.
     assert (len(kept) == RECORDS) is not topics
 
 
 def _topics(address: str) -> Any:
-    """The topics of the connector, as Connect tells them."""
+    """The topics of the connector, as Connect reports them."""
     return rest(address, "/connectors/tick/topics")["tick"]["topics"]
 
 

@@ -16,7 +16,7 @@ Names = Callable[[str], str]
 
 
 def test_transactional_round_trip(home_a: str, kafka: KafkaCluster, unique: Names) -> None:
-    """Consume, produce and commit in transactions, one of which is aborted."""
+    """Consume, produce and commit in transactions; an aborted transaction is not read."""
     source, target, group = unique("in"), unique("out"), unique("app")
     clients.create(home_a, source, target)
     clients.await_stored(kafka, f"team-a..{source}", f"team-a..{target}")
@@ -52,10 +52,10 @@ def test_round_trip_with_colon_names(colon: str, kafka: KafkaCluster, unique: Na
 def test_regex_subscription(
     gateway: GatewayProcess, kafka: KafkaCluster, unique: Names, tmp_path: Path, at_home: bool
 ) -> None:
-    """KIP-848: the server evaluates the regex; here that is the gateway, over logical names.
+    """KIP-848: the gateway, as the server, evaluates the regex over logical names.
 
-    A topic that comes while the consumer polls is found; one of another namespace that matches
-    by its flat name is not.
+    A topic created while the consumer polls is found. A topic of another namespace is not, even if
+    its flat name matches.
     """
     servers = gateway.bootstrap_servers("home-a" if at_home else "colon")
     colon = gateway.bootstrap_servers("colon")
@@ -63,7 +63,7 @@ def test_regex_subscription(
     own = "" if at_home else "team-a:"
     first, later = f"{own}{stem}-1", f"{own}{stem}-2"
     foreign = f"team-b:{stem}-3"
-    # As flat names all of them match both expressions.
+    # As flat names, all the topics match both expressions.
     regex = f".*{stem}-[0-9]" if at_home else f"(team-a:|team-..\\.\\.){stem}-[0-9]"
     clients.create(colon, f"team-a:{stem}-1", foreign)
     clients.await_stored(kafka, f"team-a..{stem}-1", f"team-b..{stem}-3")

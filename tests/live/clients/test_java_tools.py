@@ -1,5 +1,7 @@
-"""Kafka's own command line tools through the gateway. Each call costs a JVM's start, so that one
-test goes through the life of a topic."""
+"""Kafka's own command line tools through the gateway.
+
+A test goes through the life of a topic, because each call costs a JVM's start.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ def test_topics_with_legal_names(legal: str, kafka: KafkaCluster, unique: Names)
 def test_console_clients_and_groups(
     home_a: str, colon: str, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """A group at home: list, describe, reset its offsets, delete it."""
+    """Records by the console clients; a group at home is listed, described, reset and deleted."""
     topic, group = unique("orders"), unique("app")
     flat, flat_group = f"team-a..{topic}", f"team-a..{group}"
     clients.create(home_a, topic)
@@ -68,7 +70,7 @@ def test_console_clients_and_groups(
 def test_groups_and_configs_at_a_legal_listener(
     legal: str, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """Two tools that reject or split colons: there they take the other spelling."""
+    """Tools that reject or split colons accept the legal spelling at this listener."""
     topic, group = f"team-a..{unique('orders')}", unique("app")
     clients.create(legal, topic)
     clients.await_stored(kafka, topic)
@@ -91,7 +93,10 @@ def test_groups_and_configs_at_a_legal_listener(
 def test_tools_ask_whatever_is_listed_without_waiting(
     gateway: GatewayProcess, admin: str, kafka: KafkaCluster, unique: Names, listener: str, end: str
 ) -> None:
-    """Java waits 60 s for a partition that has no leader, and a page of AKHQ fails at it."""
+    """Tools need not wait for a listed namespace.
+
+    Java would wait 60 s for a partition without a leader, and a page of AKHQ would fail.
+    """
     servers, org = gateway.bootstrap_servers(listener), unique("org")
     namespaces.create(admin, f"{org}:")
     namespaces.create_topic(admin, kafka, f"{org}:orders")
@@ -119,7 +124,7 @@ def test_tools_ask_whatever_is_listed_without_waiting(
     lines = {tuple(line.split(" ")) for line in page.lines}
     for what, offset in (("latest", "2"), ("begins", "0"), ("ends", "2")):
         assert {(what, f"{namespace}-0", "0"), (what, f"{topic}-0", offset)} <= lines
-    # No record is the newest one.
+    # Offset -1: there is no newest record.
     assert {("newest", f"{namespace}-0", "-1"), ("producers", f"{namespace}-0", "0")} <= lines
     for name in (namespace, topic):
         assert {("led", name, "true"), ("configs", name, "true")} <= lines
@@ -157,7 +162,7 @@ def _life_of_a_topic(servers: str, kafka: KafkaCluster, name: str, flat: str) ->
 
 
 def _row(table: str, first: str) -> list[str]:
-    """The cells of the one row of a tool's table that begins with ``first``."""
+    """The cells of the only row of a tool's table that begins with ``first``."""
     rows = [line.split() for line in table.splitlines()]
     (found,) = [row for row in rows if row and row[0] == first]
     return found

@@ -63,7 +63,7 @@ def test_a_round_trip(
 
 
 def _run(*args: str) -> dict[str, list[dict[str, Any]]]:
-    """Run the program; the events that it printed, by their names."""
+    """Run the program; the events that it printed, by event name."""
     _, node = find_npm()
     ended = subprocess.run(
         [node, str(_PROGRAM), *args],

@@ -1,8 +1,8 @@
-"""Consumers that subscribe to a regular expression (KIP-37: Handling regexes), at listeners that
-list namespaces: they get the topics, and do not trip over the namespaces.
+"""Consumers that subscribe to a regular expression where listings have namespaces (KIP-37).
 
-A namespace ``bla`` that comes later meets the expression ``bla.*`` of a consumer that knows
-nothing of namespaces: the KIP's surprise. ``list_subtree: false`` takes it away.
+They read the topics, and the namespaces do no harm. A namespace ``bla`` created later matches the
+expression ``bla.*`` of a consumer that knows nothing of namespaces: the KIP's surprise, which
+``list_subtree: false`` avoids.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ from tests.live.support.wire import Wire
 Names = Callable[[str], str]
 
 LISTENERS = pytest.mark.parametrize("listener", ["admin", "narrow"])
-"""With every namespace and its topics in listings; with the topics of the default one alone."""
+"""A listing with every namespace and its topics, and a listing of the default namespace alone."""
 
 QUICK = {"topic_metadata_refresh_interval_ms": 300}
-"""A client that evaluates its expression looks every five minutes by itself for topics that it has
-not seen the first time."""
+"""By default, a client that evaluates its expression itself looks for new topics every five
+minutes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """Topics that match ``stem.*``, one of them in a namespace of that name."""
+    """Topics that match ``stem.*``: a plain topic, and a topic in a namespace ``stem``."""
 
     stem: str
     plain: str
     inside: str
 
     def seen_at(self, listener: str) -> set[str]:
-        """The topics that such a subscription is to get."""
+        """The topics that such a subscription is to get at a listener."""
         return {self.plain} if listener == "narrow" else {self.plain, self.inside}
 
 
 @pytest.fixture
 def scene(admin: str, kafka: KafkaCluster, unique: Names) -> Scene:
-    """One record in each of the topics, and a namespace below that has none."""
+    """A record in each of the topics, and a namespace below without any topic."""
     stem = unique("bla")
     made = Scene(stem, f"{stem}-plain", f"{stem}:orders")
     namespaces.create(admin, f"{stem}:empty:")
@@ -67,7 +67,7 @@ def test_java_pattern(
     listener: str,
     internal: bool,
 ) -> None:
-    """Also with ``exclude.internal.topics=false``, which subscribes to the namespaces as well."""
+    """With ``exclude.internal.topics=false``, the consumer subscribes to the namespaces as well."""
     expected = scene.seen_at(listener)
     more = "internal" if internal else "topics"
     subscription = (gateway.bootstrap_servers(listener), unique("app"), f"{scene.stem}.*")
@@ -79,7 +79,8 @@ def test_java_pattern(
 def test_java_regex_of_the_new_protocol(
     gateway: GatewayProcess, scene: Scene, unique: Names, tmp_path: Path, listener: str
 ) -> None:
-    """KIP-848: the server evaluates it; here that is the gateway, over what it would list."""
+    """KIP-848: the gateway, as the server, evaluates the regex over the topics that it would
+    list."""
     expected = scene.seen_at(listener)
     subscription = (gateway.bootstrap_servers(listener), unique("app"), f"{scene.stem}.*")
     with java_tools.regex_consumer(*subscription, len(expected), tmp_path / "out") as running:
@@ -91,7 +92,7 @@ def test_java_regex_of_the_new_protocol(
 def test_librdkafka_pattern(
     gateway: GatewayProcess, scene: Scene, unique: Names, listener: str, protocol: str
 ) -> None:
-    """Evaluated by the client in the classic protocol, by the server in the new one."""
+    """The client evaluates the pattern in the classic protocol, the server in the new protocol."""
     servers, expected = gateway.bootstrap_servers(listener), scene.seen_at(listener)
     with clients.consumer(servers, unique("app"), group_protocol=protocol) as client:
         client.subscribe([f"^{scene.stem}.*"])
@@ -126,7 +127,7 @@ async def test_aiokafka_pattern(
 
 @LISTENERS
 def test_franz_go_s_rule(gateway: GatewayProcess, scene: Scene, listener: str) -> None:
-    """It asks for all topics, leaves out internal ones, and matches the rest."""
+    """franz-go requests all topics, leaves out internal topics, and matches the rest."""
     with Wire(clients.any_broker(gateway.bootstrap_servers(listener))) as wire:
         topics = wire.ask("Metadata", 12, topics=None).topics
     matching = [t for t in topics if re.search(f"^{scene.stem}.*", t.name)]
@@ -137,7 +138,7 @@ def test_franz_go_s_rule(gateway: GatewayProcess, scene: Scene, listener: str) -
 
 
 def test_everything_is_what_the_view_lists(home_b: str, admin: str, unique: Names) -> None:
-    """``.*``, as a mirror subscribes: all of its own view, and nothing beside it."""
+    """A mirror's ``.*`` subscribes to all topics of its own view and to no others."""
     namespaces.create(admin, f"team-b:{unique('sub')}:")
     namespaces.create(home_b, unique("orders"))
     with clients.consumer(home_b, unique("app"), **QUICK) as client:

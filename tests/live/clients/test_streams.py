@@ -18,8 +18,8 @@ Names = Callable[[str], str]
 
 PARTITIONS: Final = 2
 
-# Of each listener: what stands before the application id, the input and the output there, and
-# before the flat names of the application's and of the output.
+# By listener: the prefixes of the application id, the input and the output there, and then the flat
+# prefixes of the application's topics and of the output.
 PLACES: Final = {
     "home-a": ("", "", "", "team-a..", "team-a.."),
     "legal": ("team-a..", "team-a..", "team-b..", "team-a..", "team-b.."),
@@ -43,8 +43,11 @@ def test_a_word_count(
     listener: str,
     guarantee: str,
 ) -> None:
-    """A second Streams goes on counting where the first one ended. All that the application makes
-    is in its namespace. kafka-streams-application-reset then deletes it by the listed names."""
+    """A second Streams instance continues the count of the first.
+
+    All topics that the application creates are in its namespace. kafka-streams-application-reset
+    then deletes them by their listed names.
+    """
     servers = gateway.bootstrap_servers(listener)
     own, source, target, flat, flat_target = PLACES[listener]
     application, lines, counts = unique("app"), unique("lines"), unique("counts")
@@ -76,7 +79,7 @@ def test_a_word_count(
         *("--application-id", f"{own}{application}", "--input-topics", f"{source}{lines}"),
     )
     if listener == "colon":
-        # The listing has team-a:app-..., and it looks for what begins team-a..app-.
+        # The tool looks for names that begin with team-a..app-, but the listing has team-a:app-...
         assert "Deleting inferred internal topics []" in reset.stdout
         assert kafka.topics() >= {repartition, changelog}
     else:
@@ -86,7 +89,8 @@ def test_a_word_count(
 def test_application_ids_in_namespaces_are_legal_names(
     gateway: GatewayProcess, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """Streams makes topic names of the application id, and rejects those with a colon itself."""
+    """Streams rejects an application id with a colon itself, because it makes topic names of the
+    id."""
     servers = gateway.bootstrap_servers("colon")
     application, lines, counts = unique("app"), unique("lines"), unique("counts")
     clients.create(servers, f"team-a:{lines}", f"team-a:{counts}")
@@ -100,14 +104,14 @@ def test_application_ids_in_namespaces_are_legal_names(
 
 
 def _word_count(*args: str) -> tuple[int, list[dict[str, Any]]]:
-    """Run WordCount.java; its exit status and the events that it prints."""
+    """Run WordCount.java; its exit status, and the events that it prints."""
     classes = java.compile_java(java_tools.SOURCES / "WordCount.java", "streams")
     result = java.run_java("WordCount", args, seconds=480, classes=classes, jar_set="streams")
     return result.returncode, java_tools.events(result)
 
 
 def _policies(kafka: KafkaCluster, *flat: str) -> list[str]:
-    """The cleanup.policy of each topic, as the broker has it."""
+    """The cleanup.policy of each topic, as the broker reports it."""
     asked = [ConfigResource(ResourceType.TOPIC, name) for name in flat]
     described = clients.admin(kafka.bootstrap_servers).describe_configs(asked)
     configs = {each.name: future.result(clients.SECONDS) for each, future in described.items()}
@@ -115,7 +119,7 @@ def _policies(kafka: KafkaCluster, *flat: str) -> list[str]:
 
 
 def _committed(kafka: KafkaCluster, group: str) -> set[str]:
-    """The topics that a group has offsets of on the broker."""
+    """The topics for which a group has offsets on the broker."""
     asked = [ConsumerGroupTopicPartitions(group)]
     broker = clients.admin(kafka.bootstrap_servers)
     found = clients.done(broker.list_consumer_group_offsets(asked))

@@ -1,4 +1,4 @@
-"""tests.live.support.tool_server: a tool that it runs does what it does in a Java of its own."""
+"""tests.live.support.tool_server: a tool run by it does the same as in a JVM of its own."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ LISTED = "tool-server-listed"
 
 @pytest.fixture(scope="module")
 def _topic(admin: str) -> Iterator[None]:
-    """The one topic that is listed: others may be on their way out, from tests before."""
+    """The only topic that the tools list: other tests' topics may still be in deletion."""
     clients.create(admin, LISTED)
     yield
     clients.done(clients.admin(admin).delete_topics([LISTED]))
@@ -46,7 +46,7 @@ def _topic(admin: str) -> Iterator[None]:
 )
 @pytest.mark.usefixtures("_topic")
 def test_status_and_output(tools: ToolServer, admin: str, tool: str, args: list[str]) -> None:
-    """And nothing of what another tool has printed before."""
+    """The output has nothing of an earlier tool's output."""
     command = ["--bootstrap-server", admin, *args]
     alone, here = java.run_java(tool, command), tools.run(tool, command)
     assert here.returncode == alone.returncode

@@ -1,1 +1,1 @@
-"""Several gateways in front of one cluster."""
+"""Several gateways in front of the same cluster."""

@@ -1,6 +1,6 @@
 """A cluster of these tests' own: its catalog gets a format that older gateways cannot read.
 
-FLEET_BROKERS=N: so many brokers it has (``make fleet``: 3).
+FLEET_BROKERS=N: the number of its brokers (``make fleet``: 3).
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ def own() -> Iterator[KafkaCluster]:
 
 
 def created(gateways: Sequence[GatewayProcess], topic: str, partitions: int = 1) -> str:
-    """Create a topic, and wait until its leader knows that it leads it; the gateways' addresses.
+    """Create a topic, and wait until its leader knows of it; the gateways' addresses.
 
-    By the listener for tools: librdkafka's admin client fails a request that is under way when it
-    moves from one gateway to the other.
+    It uses the listener for tools, because librdkafka's admin client fails a pending request when
+    it moves to another gateway.
     """
     tools = gateways[0].bootstrap_servers("tools")
     clients.create(tools, topic, partitions=partitions)
@@ -44,7 +44,7 @@ def created(gateways: Sequence[GatewayProcess], topic: str, partitions: int = 1)
 
 @contextmanager
 def fleet(servers: str, *gateway_ids: str) -> Iterator[tuple[GatewayProcess, ...]]:
-    """Gateways, of which each lists all, but for listener ``tools``."""
+    """Gateways, each of which lists all gateways, except at listener ``tools``."""
     with ExitStack() as stack:
         yield tuple(
             stack.enter_context(
@@ -63,8 +63,11 @@ def gateways(own: KafkaCluster) -> Iterator[Gateways]:
 
 @pytest.fixture
 def leaving_no_sockets(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """kafka-python leaves sockets that did not connect to Python's collector, and to the records of
-    its log, which hold the errors with their frames."""
+    """Drop the sockets of kafka-python before a test ends.
+
+    It leaves sockets that did not connect to Python's collector, and to the records of its log,
+    which hold the errors with their frames.
+    """
     caplog.set_level(logging.CRITICAL, "kafka")
     yield
     gc.collect()

@@ -1,4 +1,4 @@
-"""Thousands of clients that log in, each with a connection that it makes again when it is lost."""
+"""Thousands of clients that log in, each with a connection that it reopens when it is lost."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from tests.live.support.sasl import PASSWORDS
 from tests.live.support.wire import request_frame
 
 SECONDS: Final = 30.0
-"""Java's request.timeout.ms: how long a response may take."""
+"""Java's request.timeout.ms: the longest time to a response."""
 
 LEAST_PAUSE, MOST_PAUSE = 0.05, 1.0
 """Java's reconnect.backoff.ms and reconnect.backoff.max.ms, seconds."""
 
 PULSE: Final = 1.0
-"""Seconds between two requests of a client that has logged in."""
+"""Seconds between requests of a client that has logged in."""
 
 USER: Final = "alice"
 
@@ -34,7 +34,7 @@ ADDRESSES: Final = 250
 
 
 class Client:
-    """One client. ``served_at`` is when it had its last response after a login (``monotonic``)."""
+    """A client. ``served_at`` is the time (``monotonic``) of its last response after a login."""
 
     def __init__(self, number: int, servers: Sequence[str], errors: Counter[str]) -> None:
         self.served_at = 0.0
@@ -45,7 +45,7 @@ class Client:
         self._errors = errors
 
     async def run(self) -> None:
-        """Go on until it is cancelled."""
+        """Run until cancelled."""
         pause = LEAST_PAUSE
         while True:
             host, _, port = self._servers[self.at].rpartition(":")
@@ -108,8 +108,10 @@ async def _ask(
 
 
 class Storm:
-    """Clients on an event loop of their own. ``errors`` counts what they met, and ``defects`` are
-    errors of their own code."""
+    """Clients on an event loop of their own.
+
+    ``errors`` counts the errors they received; ``defects`` are errors of their own code.
+    """
 
     def __init__(self, servers: Sequence[str], count: int) -> None:
         self.errors: Counter[str] = Counter()
@@ -131,7 +133,7 @@ class Storm:
         await asyncio.gather(*tasks, return_exceptions=True)
 
     def served_since(self, moment: float) -> int:
-        """How many clients have had a response since then."""
+        """The number of clients that have had a response since then."""
         return sum(one.served_at > moment for one in self.clients)
 
     def __enter__(self) -> Self:

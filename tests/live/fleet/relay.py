@@ -1,4 +1,4 @@
-"""A way to a broker that can be cut for one gateway: what it sends, and is sent, goes nowhere."""
+"""A way to a broker that can be cut for a gateway: its requests and responses are held."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.live.support.relay import Relay, until_one_ends
 
 
 class CuttableRelay(Relay):
-    """Passes everything on, but for processes that it is cut for."""
+    """A relay that forwards everything, except for processes that it is cut for."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -19,12 +19,12 @@ class CuttableRelay(Relay):
         self._held: set[int] = set()
 
     def cut(self, processes: Collection[psutil.Process]) -> None:
-        """Pass nothing on to or from these processes, on old connections and new ones."""
+        """Forward nothing to or from these processes, on old and new connections."""
         self._cut_for = processes
         self._held = self._ports()
 
     def mend(self) -> None:
-        """Pass everything on again, with what has come meanwhile."""
+        """Forward everything again, including bytes that arrived meanwhile."""
         self._cut_for, self._held = (), set()
 
     def _ports(self) -> set[int]:
@@ -38,7 +38,7 @@ class CuttableRelay(Relay):
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if not self.upstream:
-            return  # it is too early
+            return  # the broker's address is not known yet
         port: int = writer.get_extra_info("peername")[1]
         if self._cut_for and port in self._ports():
             self._held.add(port)

@@ -1,6 +1,7 @@
-"""A service manager's part in sd_notify(3), as much of it as matters for a gateway that hangs: one
-that gives no sign of life for ``WATCHDOG_SECONDS`` is killed with all its processes, as systemd
-does with ``WatchdogSignal=SIGKILL``. systemd itself needs a machine of its own.
+"""A service manager's part in sd_notify(3), as far as it matters for a gateway that hangs.
+
+If a gateway sends no keep-alive for ``WATCHDOG_SECONDS``, it is killed with all its processes, as
+systemd does with ``WatchdogSignal=SIGKILL``. systemd itself needs a machine of its own.
 """
 
 from __future__ import annotations
@@ -23,8 +24,11 @@ _LOOK_SECONDS: Final = 0.05
 
 
 class ServiceManager:
-    """One gateway's; ``environment`` is what that is given. ``told`` is all that it has said,
-    ``kills`` how often it was killed."""
+    """The service manager of a gateway.
+
+    ``environment``: for the gateway's process. ``told``: all its notifications. ``kills``: how
+    often it was killed.
+    """
 
     def __init__(self) -> None:
         self._directory = tempfile.TemporaryDirectory(prefix="notify-")
@@ -73,4 +77,4 @@ class ServiceManager:
                 if gateway is not None and silence >= WATCHDOG_SECONDS:
                     self._gateway = None
                     gateway.kill()
-                    self.kills += 1  # now it may be started again
+                    self.kills += 1  # from here on the test may start it again

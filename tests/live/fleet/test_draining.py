@@ -1,4 +1,4 @@
-"""A gateway of a fleet that ends in order leads its clients to another one."""
+"""A gateway of a fleet that drains leads its clients to another gateway."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.live.support.wire import Wire, request_frame
 from tests.live.tree.test_producer_ids import batch
 
 pytestmark = pytest.mark.alone
-"""Clients are sent on for 1.5 s, and who has been sent on is closed after 0.3 s."""
+"""Clients are redirected for 1.5 s, and a redirected client is closed after 0.3 s."""
 
 SECONDS = clients.SECONDS
 FETCH = 1
@@ -66,22 +66,25 @@ def coordinator(wire: Wire) -> str:
 
 
 def leader_of(wire: Wire, topic: str) -> int:
-    """The node that leads the one partition of a topic."""
+    """The node that leads the only partition of a topic."""
     asked = [{"name": topic}]
     (found,) = wire.ask("Metadata", 9, topics=asked, allow_auto_topic_creation=False).topics
     return int(found.partitions[0].leader_id)
 
 
 def partition_error(wire: Wire, api: str, version: int, **values: object) -> int:
-    """The error code of the one partition of a response."""
+    """The error code of the only partition of a response."""
     (topic,) = wire.ask(api, version, **values).responses
     (partition,) = topic.partition_responses if api == "Produce" else topic.partitions
     return int(partition.error_code)
 
 
 def test_clients_are_sent_on_to_the_other_one(gateways: Gateways) -> None:
-    """Brokers are named at the other gateway's addresses, and whoever produces or fetches is told
-    to look for them. What a broker holds back is waited for a while."""
+    """Brokers are listed at the other gateway's addresses, and Produce and Fetch return an error.
+
+    The error makes clients refresh their metadata. If a broker holds a response back, the gateway
+    waits a while for it.
+    """
     ending, staying = gateways
     wait_until(
         lambda: all(len(gateway_nodes(one.bootstrap_servers("all"))) == 2 for one in gateways),

@@ -1,4 +1,4 @@
-"""Gateways that hang, or are cut off from their cluster: their clients go on at another one."""
+"""Gateways that hang, or are cut off from their cluster: their clients continue at another."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DONE.set_result(None)
 
 
 def impatient(servers: str, topic: str, directory: Path) -> Sequence[Steady]:
-    """confluent-kafka, told to wait for less."""
+    """confluent-kafka with shorter timeouts."""
     less = {"socket_timeout_ms": 4_000, "socket_connection_setup_timeout_ms": 2_000}
     return [
         steady.producer(topic, servers, topic, ignoring=True, **less),
@@ -63,16 +63,19 @@ def behind(relay: CuttableRelay) -> Iterator[Gateways]:
 MEASURED: Final[Mapping[str, Start]] = (
     CLIENTS if os.environ.get("FLEET_PLAIN") else {"librdkafka-impatient": impatient}
 )
-"""The clients of a gateway that is stopped as a whole: they wait as long as for a broker, mostly
-a minute or so. The one is what docs/high-availability.md says of settings that shorten it."""
+"""The clients of a gateway that is stopped as a whole.
+
+They wait as long as for a broker, mostly about a minute. ``impatient`` has the settings of
+docs/high-availability.md that shorten the wait.
+"""
 
 Hang = Callable[[GatewayProcess], AbstractContextManager[None]]
-"""Makes a gateway hang, and looks that it comes to itself at the end."""
+"""Makes a gateway hang, and checks that it recovers at the end."""
 
 
 @pytest.mark.parametrize("library", ["librdkafka", "java"])
 def test_a_worker_that_hangs(library: str, gateways: Gateways, tmp_path: Path, pace: Pace) -> None:
-    """It is killed, and another one is started in its place."""
+    """The worker is killed, and the supervisor starts another in its place."""
 
     @contextmanager
     def suspended(gateway: GatewayProcess) -> Iterator[None]:
@@ -91,7 +94,8 @@ def test_a_worker_that_hangs(library: str, gateways: Gateways, tmp_path: Path, p
 def test_a_gateway_that_is_cut_off_from_the_cluster(
     library: str, behind: Gateways, relay: CuttableRelay, tmp_path: Path, pace: Pace
 ) -> None:
-    """It refuses clients until the cluster responds, and they go on at the other one."""
+    """The gateway closes to clients until the cluster responds; they continue at the other
+    gateway."""
 
     @contextmanager
     def cut_off(gateway: GatewayProcess) -> Iterator[None]:
@@ -112,7 +116,7 @@ def test_a_gateway_that_is_cut_off_from_the_cluster(
 def test_a_gateway_of_which_all_processes_stop(
     library: str, gateways: Gateways, tmp_path: Path, pace: Pace
 ) -> None:
-    """As a machine does: nothing is closed, and connections are even accepted."""
+    """As on a frozen machine: nothing is closed, and connections are even accepted."""
 
     @contextmanager
     def suspended(gateway: GatewayProcess) -> Iterator[None]:
@@ -144,6 +148,6 @@ def gaps_of(
 
 
 def _readiness(gateway: GatewayProcess) -> list[str]:
-    """The problems that /readyz tells."""
+    """The problems that /readyz reports."""
     problems: list[str] = json.loads(gateway.get("/readyz")[1])["problems"]
     return problems

@@ -1,6 +1,6 @@
-"""Two gateways of one cluster: whichever ends, its clients go on at the other one.
+"""Two gateways of a cluster: whichever ends, its clients continue at the other.
 
-All clients have their own default settings, but for a group's earliest offset.
+All clients have their own default settings, except a group's earliest offset.
 """
 
 from __future__ import annotations
@@ -31,17 +31,20 @@ pytestmark = pytest.mark.long("kills")
 
 SECONDS = clients.SECONDS
 LONGEST_GAP: Final = {"killed": 6.0, "stopped": 2.0}
-"""Seconds without an acknowledgement, or without a record, when a gateway ends. Mostly it is less
-than one; when it was killed librdkafka may try dead nodes first, a second each."""
+"""Seconds without an acknowledgement, or without a record, when a gateway ends.
+
+Mostly it is less than a second; if the gateway was killed, librdkafka may try dead nodes first, a
+second each.
+"""
 
 AGE_MS: Final = 300_000
-"""metadata.max.age.ms as all clients have it."""
+"""metadata.max.age.ms of all clients."""
 
 TIMES: Final = int(os.environ.get("FLEET_TIMES", "1"))
 """How often each gateway ends (``make fleet``: 5)."""
 
 MORE: Final = 100
-"""Records of each kind after which a client has gone on."""
+"""Records of each kind after which a client counts as having continued."""
 
 Start = Callable[[str, str, Path], Sequence[Steady]]
 
@@ -55,27 +58,27 @@ def librdkafka(servers: str, topic: str, directory: Path) -> Sequence[Steady]:
 
 
 def aiokafka(servers: str, topic: str, directory: Path) -> Sequence[Steady]:
-    """aiokafka's, in one event loop."""
+    """aiokafka's clients, in an event loop."""
     return [steady.aiokafka(topic, servers, topic, f"group-{topic}", AGE_MS)]
 
 
 def kafka_python(servers: str, topic: str, directory: Path) -> Sequence[Steady]:
-    """kafka-python's, in turn."""
+    """kafka-python's clients, in turn."""
     return [steady.kafka_python(topic, servers, topic, f"group-{topic}", AGE_MS)]
 
 
 def java(servers: str, topic: str, directory: Path) -> Sequence[Steady]:
-    """Java's, in one process."""
+    """Java's clients, in a process."""
     return [java_client(topic, servers, topic, f"group-{topic}", directory)]
 
 
 def java_kip_848(servers: str, topic: str, directory: Path) -> Sequence[Steady]:
-    """Java's, with the group protocol of KIP-848."""
+    """Java's clients, with the group protocol of KIP-848."""
     return [java_client(topic, servers, topic, f"group-{topic}", directory, "consumer")]
 
 
 def librdkafka_kip_848(servers: str, topic: str, directory: Path) -> Sequence[Steady]:
-    """The same, but for a member by KIP-848, which subscribes to an expression."""
+    """confluent-kafka's producer, and a KIP-848 member that subscribes to an expression."""
     group = f"group-{topic}"
     more = {"group_protocol": "consumer", "ignoring": True}
     return [
@@ -95,12 +98,12 @@ CLIENTS: Final[Mapping[str, Start]] = {
 
 
 def killed(gateway: GatewayProcess) -> None:
-    """As ``kill -9``."""
+    """End the gateway as ``kill -9`` does."""
     gateway.kill()
 
 
 def stopped(gateway: GatewayProcess) -> None:
-    """As SIGTERM; it must end well."""
+    """End the gateway by SIGTERM; it must stop cleanly."""
     assert gateway.process.terminate(SECONDS) == 0
     gateway.kill()
 
@@ -135,7 +138,7 @@ def test_clients_go_on_at_the_other_gateway(
     tools = gateways[0].bootstrap_servers("tools")
     check = clients.consume(tools, topic, written(tools, topic), f"check-{topic}")
     assert {*acked} <= {*check}, "acknowledged, and lost"
-    if library != "kafka-python":  # whose producer is not idempotent by itself
+    if library != "kafka-python":  # whose producer is not idempotent by default
         steady.once_each(check)
     print(f"longest gaps of {library}: {[round(gap, 1) for gap in gaps]} s")
     assert max(gaps) < pace.stretched(LONGEST_GAP[ends.__name__]), gaps
@@ -143,7 +146,7 @@ def test_clients_go_on_at_the_other_gateway(
 
 
 def membership(kafka: KafkaCluster, group: str) -> tuple[int, set[str]]:
-    """A KIP-848 group's epoch, and its members, by the broker that coordinates it."""
+    """A KIP-848 group's epoch and members, from its coordinator."""
     for address in kafka.addresses.values():
         with Wire(address) as wire:
             (found,) = wire.ask("ConsumerGroupDescribe", 0, group_ids=(group,)).groups
@@ -153,8 +156,10 @@ def membership(kafka: KafkaCluster, group: str) -> tuple[int, set[str]]:
 
 
 def longest_gap(running: Sequence[Steady], topic: str, ending: Future[Any]) -> float:
-    """The longest time without an acknowledgement, or without a record, while a gateway ends and
-    until there were ``MORE`` of both after its end."""
+    """The longest time without an acknowledgement, or without a record, while a gateway ends.
+
+    It is measured until there were ``MORE`` of both after the end.
+    """
     gaps = [0.0, 0.0]
     before: tuple[int, int] | None = None
     last = _counts(running, topic)
@@ -179,7 +184,7 @@ def longest_gap(running: Sequence[Steady], topic: str, ending: Future[Any]) -> f
 
 
 def written(servers: str, topic: str) -> int:
-    """The number of records in the topic's one partition."""
+    """The number of records in the topic's only partition."""
     at = TopicPartition(topic, 0)
     latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
     found = clients.admin(servers).list_offsets({at: latest}, request_timeout=SECONDS)

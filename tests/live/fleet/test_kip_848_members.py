@@ -1,5 +1,7 @@
-"""Members of KIP-848 groups go on at another gateway with what they subscribed to, and join no
-second time. What their broker has of them is asked of the broker itself."""
+"""Members of KIP-848 groups continue at another gateway with their subscriptions.
+
+They do not join again. The broker itself is queried for its own state of each member.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ Names = Callable[[str], str]
 
 
 class Member:
-    """A member by hand, which may connect anywhere between two heartbeats."""
+    """A member by hand, which may connect elsewhere between heartbeats."""
 
     def __init__(self, group: str) -> None:
         self.group = group
@@ -37,7 +39,7 @@ class Member:
         self.owned: dict[Any, tuple[int, ...]] = {}
 
     def beat(self, wire: Wire, **news: object) -> None:
-        """One heartbeat that says the news alone; it takes what is assigned."""
+        """Send a heartbeat with only the given changes, and accept the assignment."""
         values: dict[str, Any] = {
             "group_id": self.group,
             "member_id": self.member_id,
@@ -59,11 +61,11 @@ class Member:
             }
 
     def owning(self) -> list[dict[str, object]]:
-        """Its partitions, as a heartbeat says them."""
+        """Its partitions in the format of a heartbeat."""
         return [{"topic_id": one, "partitions": parts} for one, parts in self.owned.items()]
 
     def join(self, wire: Wire, names: tuple[str, ...], regex: str) -> None:
-        """Join with the full state, and wait until everything is assigned that exists."""
+        """Join with the full state, and wait until every existing partition is assigned."""
 
         def joined() -> bool:
             self.beat(
@@ -90,14 +92,14 @@ class Member:
 
 
 def described(wire: Wire, group: str) -> Any:
-    """What is told of a group."""
+    """A group's ConsumerGroupDescribe response."""
     (found,) = wire.ask("ConsumerGroupDescribe", 0, group_ids=(group,)).groups
     assert int(found.error_code) == 0
     return found
 
 
 def coordinator(servers: str, group: str) -> str:
-    """The address of a group's coordinator, where these servers show it."""
+    """The address of a group's coordinator, as these servers report it."""
     found: list[str] = []
 
     def is_there() -> bool:
@@ -112,7 +114,7 @@ def coordinator(servers: str, group: str) -> str:
 
 @pytest.fixture
 def member(unique: Names) -> Member:
-    """It has not joined."""
+    """A member that has not joined."""
     return Member(unique("group"))
 
 
@@ -132,7 +134,7 @@ def direct(own: KafkaCluster, member: Member) -> Iterator[Wire]:
 
 
 def create(gateways: Gateways, topic: str) -> None:
-    """A topic that can be used."""
+    """Create a topic, and wait until it can be used."""
     tools = gateways[0].bootstrap_servers("tools")
     clients.create(tools, topic)
     clients.await_led(tools, topic)
@@ -147,11 +149,11 @@ def test_a_member_with_an_expression_goes_on(
     epoch = member.epoch
     member.beat(wires[1])
     assert (member.error, member.epoch) == (0, epoch)
-    # The expression is known there: topics that come are its own, and others are not.
+    # The gateway knows the expression: of the new topics, only matches are assigned.
     create(gateways, f"{stem}-other")
     create(gateways, f"{stem}-2")
     member.await_topics(wires[1], 2)
-    # And back, by a connection that does not know what came meanwhile.
+    # And back, by a connection that was idle meanwhile.
     member.beat(wires[0])
     assert member.error == 0
     create(gateways, f"{stem}-3")
@@ -161,7 +163,7 @@ def test_a_member_with_an_expression_goes_on(
     marks = [name for name in at_broker.subscribed_topic_names if name.startswith(PREFIX)]
     assert len(marks) == 1
     (shown,) = described(wires[1], member.group).members
-    # As at a broker: what the client said, and not what it matches.
+    # As at a broker: the client's expression, not the topics that match it.
     assert (shown.subscribed_topic_names, shown.subscribed_topic_regex) == ((), f"{stem}-[0-9]")
     member.epoch = LEAVE
     member.beat(wires[1])
@@ -171,7 +173,8 @@ def test_a_member_with_an_expression_goes_on(
 def test_a_member_with_names_goes_on_and_gets_a_topic_that_comes_later(
     gateways: Gateways, wires: tuple[Wire, Wire], member: Member, unique: Names
 ) -> None:
-    """A name in no namespace of the cluster is left out of what the broker has."""
+    """If no namespace of the cluster has a name, the gateway leaves it out of the broker's
+    request."""
     there, later = unique("team-a:there"), unique("team-a:later")
     create(gateways, there)
     member.join(wires[0], (there, later), "")
@@ -184,7 +187,7 @@ def test_a_member_with_names_goes_on_and_gets_a_topic_that_comes_later(
 def test_a_changed_subscription_is_known_at_the_gateway_before(
     gateways: Gateways, wires: tuple[Wire, Wire], member: Member, unique: Names
 ) -> None:
-    """A connection made anew does not go on with what its gateway remembered."""
+    """A new connection does not continue with the subscription that its gateway remembered."""
     stem = unique("team-a:change")
     for kind in "ab":
         create(gateways, f"{stem}-{kind}-1")
@@ -215,7 +218,7 @@ def test_what_the_broker_knows_nothing_of_is_the_brokers_to_reject(
 def test_a_member_that_joined_the_broker_itself_joins_again(
     gateways: Gateways, wires: tuple[Wire, Wire], direct: Wire, member: Member, unique: Names
 ) -> None:
-    """Its expression is over flat names, of all namespaces."""
+    """The member's expression at the broker is over flat names, of all namespaces."""
     topic = unique("direct")
     create(gateways, topic)
     member.join(direct, (), f"{topic}.*")

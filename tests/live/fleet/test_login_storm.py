@@ -1,7 +1,8 @@
-"""One of two gateways dies, and all its clients log in at the other one at once.
+"""If either of two gateways dies, all its clients log in at the other at once.
 
-FLEET_CLIENTS=N: so many clients (``make fleet``: 5,000), with the default limits on those that have
-not logged in yet. Without it there are few, and the limits are lower by as much.
+FLEET_CLIENTS=N: the number of clients (``make fleet``: 5,000), with the default limits on
+unauthenticated connections. Otherwise there are few clients, and the limits are lower in
+proportion.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ FEW: Final[dict[str, Any]] = {"unauthenticated": {"max_connections": 120}}
 
 @pytest.fixture
 def secured(own: KafkaCluster, tmp_path: Path) -> Iterator[Gateways]:
-    """Two gateways that ask everybody for a login."""
+    """Two gateways whose clients must all log in."""
     password = tmp_path / USER
     password.write_text(PASSWORDS[USER])
     security = {
@@ -76,6 +77,6 @@ def test_all_are_back_and_none_is_locked_out(secured: Gateways, pace: Pace) -> N
             )
             took = time.monotonic() - died
             print(f"{CLIENTS} clients were back after {took:.1f} s; they met {dict(storm.errors)}")
-            # A copy: the clients meet errors meanwhile.
+            # A copy, because clients add errors meanwhile.
             assert not [error for error in list(storm.errors) if error.startswith("login")]
             gateway.start_again()

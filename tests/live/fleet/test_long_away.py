@@ -1,4 +1,4 @@
-"""A gateway that stays away: its clients keep their place in their groups at the other one."""
+"""A gateway that stays away: its clients stay members of their groups at the other gateway."""
 
 from __future__ import annotations
 
@@ -18,16 +18,21 @@ pytestmark = pytest.mark.alone
 
 SECONDS = clients.SECONDS
 SESSION: Final = {"session_timeout_ms": 9_000, "heartbeat_interval_ms": 1_000}
-"""A short one, in which clients of a busy machine still find the other gateway: they may try nodes
-of the one that is gone first, a second each."""
+"""A short session, in which clients on a busy machine still find the other gateway.
+
+They may first try nodes of the lost gateway, a second each.
+"""
 
 
 @pytest.mark.parametrize("ends", [stopped, killed])
 def test_a_member_goes_on_while_a_gateway_is_away(
     ends: Callable[[GatewayProcess], None], gateways: Gateways
 ) -> None:
-    """librdkafka keeps a coordinator's address while its node id stays the same, and would go on
-    looking for it at the gateway that is gone (gateway/apis/groups/sought_again.py)."""
+    """librdkafka would look for the coordinator at the lost gateway.
+
+    It keeps a coordinator's address while its node id stays the same
+    (gateway/apis/groups/sought_again.py).
+    """
     topic = f"away-{ends.__name__}"
     servers = created(gateways, topic)
     for gateway in gateways:

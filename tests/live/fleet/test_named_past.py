@@ -1,5 +1,4 @@
-"""A gateway of three that is stopped as a whole: clients of the others are led past it until it
-answers again."""
+"""A gateway of three stops as a whole: clients of the others are led past it until it responds."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ DONE.set_result(None)
 
 
 def ports(gateway: GatewayProcess) -> list[str]:
-    """The ports at which a gateway names the three gateways."""
+    """The ports at which a gateway lists the three gateways."""
     named = nodes(gateway.bootstrap_servers("all"))
     return [named[FIRST + one].rpartition(":")[2] for one in range(3) if FIRST + one in named]
 

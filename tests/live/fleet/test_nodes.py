@@ -1,4 +1,4 @@
-"""Gateways as nodes, to Kafka's own admin tools and to other clients."""
+"""Gateways as nodes, as seen by Kafka's own admin tools and other clients."""
 
 from __future__ import annotations
 
@@ -17,8 +17,11 @@ FIRST = 2**30 + 1
 
 
 def nodes(servers: str) -> dict[int, str]:
-    """The nodes that the gateway at this address lists. A client would ask any of them, so also the
-    other gateway."""
+    """The nodes that the gateway at this address lists.
+
+    The request is by hand, because a client would query any of the nodes, so also the other
+    gateway.
+    """
     with Wire(servers) as wire:
         brokers = wire.ask("Metadata", 9, topics=(), allow_auto_topic_creation=False).brokers
     return {one.node_id: f"{one.host}:{one.port}" for one in brokers}
@@ -80,7 +83,7 @@ async def test_a_gateway_that_is_forgotten_is_not_listed(gateways: Gateways) -> 
 
 
 async def _up(config: str) -> dict[str, bool]:
-    """Which gateways are up, as the command tells."""
+    """Which gateways are up, as the command reports."""
     said = await command("fleet", "--config", config, "--json")
     listed = json.loads(said.out)["gateways"]
     return {one["gateway_id"]: all(each["up"] for each in one["listeners"]) for one in listed}

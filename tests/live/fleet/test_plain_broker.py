@@ -1,7 +1,7 @@
-"""The same clients under the same treatment of a broker, without a gateway: what there is to beat.
+"""The same clients while a broker ends the same way, without a gateway: the baseline.
 
-FLEET_PLAIN=1: every client, killed and stopped (``make fleet``). Without it one of them, to see
-that the measurement works.
+FLEET_PLAIN=1: every client, killed and stopped (``make fleet``). Otherwise a single client, to
+check that the measurement works.
 """
 
 from __future__ import annotations
@@ -35,23 +35,23 @@ REPLICAS: Final = (LEADER, 3, 1)
 ROUNDS: Final = 5
 
 Ends = Callable[[KafkaCluster], Callable[[], None]]
-"""Makes the broker end, and gives what brings it back."""
+"""Makes the broker end, and returns a function that brings it back."""
 
 
 def killed(kafka: KafkaCluster) -> Callable[[], None]:
-    """As ``kill -9``."""
+    """End the broker as ``kill -9`` does."""
     kafka.kill_broker(LEADER)
     return partial(kafka.restart_broker, LEADER)
 
 
 def stopped(kafka: KafkaCluster) -> Callable[[], None]:
-    """As SIGTERM: it hands its partitions over first."""
+    """End the broker by SIGTERM: it hands its partitions over first."""
     kafka.stop_broker(LEADER)
     return partial(kafka.restart_broker, LEADER)
 
 
 def suspended(kafka: KafkaCluster) -> Callable[[], None]:
-    """As SIGSTOP, or a machine that hangs: nothing is closed."""
+    """Suspend the broker by SIGSTOP, as on a machine that hangs: no connection is closed."""
     process = psutil.Process(kafka.process_id(LEADER))
     process.suspend()
     return process.resume
@@ -66,7 +66,7 @@ MEASURED: Final[list[tuple[str, Ends]]] = (
 
 @pytest.fixture(scope="module")
 def plain() -> Iterator[KafkaCluster]:
-    """Three brokers. They are told to notice each other's end after 3 s, not 9 as by themselves."""
+    """Three brokers, which notice each other's end after 3 s, not after 9 s as by default."""
     with KafkaCluster(3, missed_quickly=True) as cluster:
         yield cluster
 
@@ -95,11 +95,11 @@ def test_a_broker_that_ends(library: str, ends: Ends, plain: KafkaCluster, tmp_p
 
 
 def await_leader(kafka: KafkaCluster, topic: str) -> None:
-    """Wait until all replicas are in sync, and the broker that ends leads again."""
+    """Wait until all replicas are in sync, and ``LEADER`` leads again."""
     admin = clients.admin(kafka.addresses[1])
 
     def leads() -> bool:
-        # A broker that has not read of the topic yet names no partition of it.
+        # If a broker has not read of the topic yet, it lists no partition of it.
         found = admin.list_topics(topic, timeout=SECONDS).topics[topic].partitions.get(0)
         if found is None or {*found.isrs} != {*REPLICAS}:
             return False

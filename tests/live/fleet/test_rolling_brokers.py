@@ -1,5 +1,8 @@
-"""Three brokers are upgraded one by one, from Kafka 3.9 to 4.3, and downgraded again, while clients
-of every kind work on listeners of every kind: they meet no error that they do not meet directly."""
+"""Three brokers are upgraded in turn, from Kafka 3.9 to 4.3, and downgraded again.
+
+Clients of every kind work on listeners of every kind meanwhile. They receive no error that they do
+not receive directly.
+"""
 
 from __future__ import annotations
 
@@ -27,16 +30,16 @@ pytestmark = pytest.mark.long("brokers")
 
 SECONDS = clients.SECONDS
 NODES: Final = (2, 3, 1)
-"""In this order: the only controller is the last one, as operators do it."""
+"""In this order, as operators do it: the only controller is last."""
 
 OLD, NEW = "kafka-3.9", "kafka"
 
 KAFKAS_OWN: Final = {"broker.session.timeout.ms": "9000"}
-"""The controller of 4.3 lets no broker of 3.9 come back before the session of the 4.3 is over."""
+"""If the session of a broker at 4.3 is not over, the controller does not admit it at 3.9."""
 
 PASSWORD = "wonderland"  # noqa: S105 - of this test
 AGE_MS: Final = 300_000
-"""metadata.max.age.ms as all clients have it."""
+"""metadata.max.age.ms of all clients."""
 
 LOGINS: Final[Mapping[str, Mapping[str, str]]] = {
     "librdkafka": {
@@ -63,8 +66,11 @@ LOGINS: Final[Mapping[str, Mapping[str, str]]] = {
 
 
 class Kind(NamedTuple):
-    """Where clients connect: bootstrap servers, whether they log in, and what stands before the
-    names of their topics in the brokers' names."""
+    """Where clients connect.
+
+    The bootstrap servers, whether clients log in, and the prefix of their topics' names at the
+    brokers.
+    """
 
     servers: str
     logs_in: bool
@@ -78,12 +84,14 @@ Start = Callable[[Kind, str, Path], Sequence[Steady]]
 
 
 ONE_AT_A_TIME: Final = {"max_in_flight": 1}
-"""With more requests in flight librdkafka's idempotent producer itself writes a record twice now
-and then, directly as well (its issue 4953). A broker that gives up a partition answers
-NOT_LEADER_OR_FOLLOWER to a record that its followers have. The record and those behind it are sent
-again, all at once, to the next leader; if that begins to lead between two of them it rejects the
-later one as out of sequence. Then librdkafka takes a new epoch and sends the first one with that,
-so that no broker knows it for a repetition."""
+"""With more requests in flight, librdkafka's idempotent producer may itself write a record twice.
+
+It does so without a gateway as well (its issue 4953). A broker that gives up a partition returns
+NOT_LEADER_OR_FOLLOWER for a record that its followers have. The producer resends that record and
+the later ones, all at once, to the next leader. If leadership begins between two of them, the
+leader rejects the later record as out of sequence. Then librdkafka takes a new epoch and resends
+the first record under it, so that no broker recognizes the repetition.
+"""
 
 
 def librdkafka(at: Kind, topic: str, directory: Path) -> Sequence[Steady]:
@@ -119,7 +127,8 @@ class Site(NamedTuple):
     kinds: Mapping[str, Kind]
 
     def await_in_sync(self) -> None:
-        """Wait until each partition has all of its replicas: before, none is restarted."""
+        """Wait until each partition has all of its replicas in sync, which must precede a
+        restart."""
 
         def in_sync() -> bool:
             topics = self.kafka.admin().list_topics(timeout=SECONDS).topics.values()
@@ -172,7 +181,7 @@ def site() -> Iterator[Site]:
 def test_clients_meet_no_error_that_they_do_not_meet_directly(
     site: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(steady, "PAUSE", 0.1)  # they are many on one machine
+    monkeypatch.setattr(steady, "PAUSE", 0.1)  # there are many on the same machine
     topics = {
         (name, start): f"{start.__name__}-{name}" for name in site.kinds for start in LIBRARIES
     }
@@ -193,7 +202,7 @@ def test_clients_meet_no_error_that_they_do_not_meet_directly(
                 _await_progress(running, topics, f"broker {node_id} is {jar_set}")
         site.await_in_sync()
         every = [one for each in running.values() for one in each]
-        for one in every:  # each takes a second or two to close, so they do it side by side
+        for one in every:  # each takes a second or two to close, so they close in parallel
             one.stopping.set()
         for one in every:
             one.stop()
@@ -204,13 +213,13 @@ def test_clients_meet_no_error_that_they_do_not_meet_directly(
             print(f"{start.__name__} at {name}: {len(problems)} problems")
             assert len(problems) <= len(direct), (name, start.__name__, problems, direct)
     servers = site.kafka.bootstrap_servers
-    with ThreadPoolExecutor(8) as pool:  # a consumer waits most of its time
+    with ThreadPoolExecutor(8) as pool:  # a consumer waits most of the time
         reading = {key: pool.submit(_stored, servers, flat[key]) for key in topics}
     for key, topic in topics.items():
         acked = {value for one in running[key] for value in one.acked[topic]}
         stored = reading[key].result()
         assert acked <= {*stored}, (topic, "acknowledged, and lost")
-        if key[1] is not kafka_python:  # whose producer is not idempotent by itself
+        if key[1] is not kafka_python:  # whose producer is not idempotent by default
             steady.once_each(stored)
     for node_id in NODES:
         assert "which is not enabled" not in site.kafka.log_tail(node_id, lines=100_000)
@@ -230,6 +239,6 @@ def _problems(clients_of_one: Sequence[Steady]) -> list[str]:
 
 
 def _stored(servers: str, flat: str) -> list[str]:
-    """All records of a topic's one partition, by the brokers."""
+    """All records of a topic's only partition, read at the brokers."""
     clients.await_led(servers, flat)
     return clients.consume(servers, flat, written(servers, flat), f"check-{flat}")

@@ -1,8 +1,7 @@
-"""Two gateways of one catalog are replaced by another build one after the other, and one of them
-goes back, under clients that must not notice.
+"""Two gateways of a catalog are replaced in turn by another build, and one is rolled back.
 
-ROLLING_OLD=DIR: the folder of the build that they begin with (``make rolling``: an earlier
-revision); without it both are the same build.
+Clients must not notice. ROLLING_OLD=DIR: the folder of the build that they begin with (``make
+rolling``: an earlier revision); if it is not set, both are the same build.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ ADMIN: Final = Listener("admin", "lists namespaces", list_namespaces=True)
 
 
 def test_a_build_is_the_one_that_is_named() -> None:
-    """PYTHONPATH comes before what is installed."""
+    """PYTHONPATH precedes installed packages."""
     for build in (OLD, NEW):
         found = subprocess.run(
             [sys.executable, "-c", "import gateway; print(gateway.__file__)"],
@@ -104,10 +103,10 @@ def test_clients_do_not_notice(own: KafkaCluster, tmp_path: Path) -> None:
 
 
 def _check_first(gateway: GatewayProcess, build: Path, directory: Path) -> None:
-    """Steps 1 and 2 of docs/upgrade.md, by the new build while the old one serves."""
+    """Steps 1 and 2 of docs/upgrade.md, by the new build while the old build serves."""
     config, copy = str(gateway.config_path), directory / "catalog.yaml"
     env = {**os.environ, "PYTHONPATH": str(build)}
-    # An earlier revision may not say yet which file it runs from.
+    # An earlier revision may not print yet which file it runs from.
     more = [] if OLD == NEW else ["--no-bind"]
     for arguments in (
         ["catalog", "export", "--config", config, "--output", str(copy)],
@@ -120,7 +119,7 @@ def _check_first(gateway: GatewayProcess, build: Path, directory: Path) -> None:
 
 
 def _await_acknowledged(*senders: load.Sender) -> None:
-    """Both senders have had more acknowledged."""
+    """Wait until more records of each sender were acknowledged."""
     before = [len(one.sent.acknowledged) for one in senders]
 
     def more() -> bool:
@@ -137,7 +136,8 @@ def _lists(servers: str, names: set[str]) -> bool:
 def _namespaces_at_both(
     gateways: Sequence[GatewayProcess], turn: int, before: Sequence[str]
 ) -> list[str]:
-    """Make one namespace, with a config, at each; each knows all that either has made."""
+    """Create a namespace, with a config, at each gateway; each knows all that either has
+    created."""
     made = [f"made-{turn}-at-{place}" for place in range(len(gateways))]
     for gateway, name in zip(gateways, made, strict=True):
         servers = gateway.bootstrap_servers("admin")
@@ -148,6 +148,6 @@ def _namespaces_at_both(
         servers = gateway.bootstrap_servers("admin")
         wait_until(partial(_lists, servers, due), "all namespaces", clients.SECONDS)
         for name in made:
-            # A gateway may have read yet that there is one, and not what it has.
+            # A gateway may have read that a namespace exists, but not yet its config.
             namespaces.await_configs(servers, f"{name}:", {"retention.ms": "77000"})
     return made

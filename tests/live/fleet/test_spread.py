@@ -1,4 +1,4 @@
-"""After a rolling restart clients that come spread over the gateways."""
+"""After a rolling restart, clients that connect spread over the gateways."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ pytestmark = pytest.mark.long("kills")
 SECONDS = clients.SECONDS
 CLIENTS = 48
 LEAST = 8
-"""Of 48 that choose by themselves, fewer than 8 choose one of two once in a million times."""
+"""If 48 clients choose freely, fewer than 8 choose one of two gateways once in a million times."""
 PATIENT_MS = 2_000
-"""``reconnect.backoff.ms``: half of it is how long librdkafka gives its first connection before it
-tries the other gateway, too. By default that is 50 ms: on a busy machine most try both, and take
-the quicker one (46 and 5 was seen)."""
+"""``reconnect.backoff.ms``: librdkafka waits half of it before it tries the other gateway, too.
+
+By default that is 50 ms, so on a busy machine most clients try both, and take the quicker gateway
+(46 and 5 was seen).
+"""
 
 TOPIC = "spread"
 
@@ -33,7 +35,7 @@ def test_new_clients_spread_after_a_rolling_restart(gateways: Gateways) -> None:
     before = [produced(gateway) for gateway in gateways]
     patient = clients.settings(servers, reconnect_backoff_ms=PATIENT_MS)
     patient["reconnect.backoff.max.ms"] = PATIENT_MS
-    for _ in range(CLIENTS):  # one after the other: 48 at once make the machine a busy one
+    for _ in range(CLIENTS):  # in turn, because 48 at once make the machine busy
         producer = Producer(patient)
         producer.produce(TOPIC, b"x")
         assert not producer.flush(SECONDS)
@@ -41,7 +43,7 @@ def test_new_clients_spread_after_a_rolling_restart(gateways: Gateways) -> None:
     def shares() -> list[int]:
         return [produced(one) - then for one, then in zip(gateways, before, strict=True)]
 
-    # A client that has moved from the one to the other while its record was under way sends it
+    # If a client moves to the other gateway while its record is in flight, it sends the record
     # twice.
     wait_until(lambda: sum(shares()) >= CLIENTS, "all records are counted", SECONDS)
     print(f"{CLIENTS} clients: {shares()}")

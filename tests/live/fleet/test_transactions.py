@@ -1,5 +1,4 @@
-"""Three gateways of one cluster, each stopped and killed in turn under producers that must write
-exactly once."""
+"""Three gateways of a cluster, each stopped and killed in turn, under exactly-once producers."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from tests.live.moves import load, load_checks
 from tests.live.support import clients
 
 pytestmark = pytest.mark.alone
-"""A gateway that is stopped answers within 1.5 s what is under way."""
+"""A gateway that is stopped answers its pending requests within 1.5 s."""
 
 SECONDS = clients.SECONDS
 
@@ -36,8 +35,10 @@ def test_what_is_acknowledged_is_written_once(
     three: tuple[GatewayProcess, ...],
     own: KafkaCluster,
 ) -> None:
-    """Nothing is lost or repeated, no record of a transaction that was aborted is read, and
-    transactions that are open while a gateway ends are committed at another one."""
+    """No record is lost or repeated, and no record of an aborted transaction is read.
+
+    Transactions that are open while a gateway ends are committed at another gateway.
+    """
     topic = f"once-{ends.__name__}"
     addresses = [one.bootstrap_servers("all") for one in three]
     wait_until(lambda: all(len(gateway_nodes(at)) == 3 for at in addresses), "three", SECONDS)
@@ -86,6 +87,6 @@ def _await_more(*senders: load.Sender) -> None:
             if len(one.sent.acknowledged) <= count + 20
         ]
 
-    with suppress(DeadlineError):  # the assertion tells who does not go on
+    with suppress(DeadlineError):  # the assertion names the client that is stuck
         wait_until(lambda: not waiting(), "all to go on", SECONDS)
     assert waiting() == []

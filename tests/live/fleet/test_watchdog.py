@@ -1,4 +1,4 @@
-"""Gateways that hang as a whole, and are ended by their service manager."""
+"""Gateways that hang as a whole are killed by their service manager."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from tests.pace import Pace
 pytestmark = pytest.mark.long("kills")
 
 LONGEST_GAP: Final = WATCHDOG_SECONDS + 3.0
-"""A gateway that is killed is noticed within 3 s."""
+"""Clients notice a killed gateway within 3 s."""
 
 LIBRARIES: Final = list(CLIENTS) if os.environ.get("FLEET_PLAIN") else ["librdkafka", "java"]
 

@@ -1,5 +1,8 @@
-"""Answers as trees that can be compared: what differs between two clusters by nature is told by
-symbols (the first session that was given, the id of topic ``a``), and lists are in one order."""
+"""Responses as trees that can be compared.
+
+Values that differ between two clusters by nature are replaced by symbols (the first session that
+was given, the id of topic ``a``), and lists are in a fixed order.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +18,13 @@ MISSING: Final = "(missing)"
 LEFT_OUT: Final = frozenset(
     {
         "throttle_time",  # no quotas here
-        "error_message",  # the sentences are the gateway's own where it decides
-        "api_keys",  # ApiVersions tells what the gateway serves, which is less (docs/apis.md)
+        "error_message",  # the gateway has messages of its own where it decides
+        "api_keys",  # the gateway serves fewer APIs (docs/apis.md)
         "supported_features",
         "finalized_features",
         "finalized_features_epoch",
         "zk_migration_ready",
-        "log_dir",  # directories are numbered, and under a home disks are not told (docs/apis.md)
+        "log_dir",  # directories are numbered, and hidden under a home (docs/apis.md)
         "total_bytes",
         "usable_bytes",
     }
@@ -65,15 +68,15 @@ _IDENTITY: Final = (
     "node_id",
     "user",
 )
-"""What tells the items of a list apart."""
+"""Fields that identify the items of a list."""
 
 
 class Symbols:
-    """The names and ids that one side has for what both have, in one sequence of requests.
+    """The names and ids that a side has for things of both sides, in a sequence of requests.
 
-    ``prefix`` stands before the names of topics on this side. ``address`` is its broker's.
-    ``number`` is its cluster's in a tree, which node ids begin with (DESIGN.md). ``left_out`` are
-    the fields that are not compared.
+    ``prefix`` precedes the names of topics on this side. ``address`` is its broker's. ``number`` is
+    its cluster's in a tree, with which node ids begin (DESIGN.md). ``left_out`` are the fields that
+    are not compared.
     """
 
     def __init__(
@@ -95,7 +98,7 @@ class Symbols:
         self.members: list[str] = []
 
     def name(self, shown: str) -> str:
-        """A name of a topic without what is this side's."""
+        """A topic's name without this side's prefix."""
         return shown.removeprefix(self.prefix) if self.prefix else shown
 
     def node_id(self, node_id: int) -> int:
@@ -107,7 +110,7 @@ class Symbols:
         return next((i for i, n in reversed(self.topic_ids.items()) if n == name), None)
 
     def tree(self, entity: Any) -> Any:
-        """An answer to be compared."""
+        """A response to be compared."""
         if not dataclasses.is_dataclass(entity):
             return self._value("", entity)
         found: dict[str, Any] = {}
@@ -162,8 +165,10 @@ class Symbols:
         return data
 
     def _is_foreign(self, item: Any) -> bool:
-        """Whether an item is another lane's, which runs at the same time, or Kafka's own; or a
-        broker of another cluster of a tree."""
+        """Whether an item is not this lane's: Kafka's own, or of a lane that runs at the same time.
+
+        Or a broker of another cluster of a tree.
+        """
         if not dataclasses.is_dataclass(item):
             return False
         if self.number and hasattr(item, "host") and not hasattr(item, "error_code"):
@@ -177,7 +182,8 @@ class Symbols:
 
 
 def _joined(items: list[Any]) -> list[Any]:
-    """A broker answers a Fetch with a topic's errors apart from its records."""
+    """Merge topics, because a broker's Fetch response has a topic's errors apart from its
+    records."""
     joined: list[Any] = []
     for item in items:
         last: Any = joined[-1] if joined else None
@@ -194,7 +200,7 @@ def _has_partitions(item: Any) -> bool:
 
 
 def _is_made(member_id: str) -> bool:
-    """Whether a broker made a member's id: it ends in a uuid, or is one of Kafka's own form."""
+    """Whether a broker made a member's id: it ends in a UUID, or has Kafka's own form."""
     return len(member_id) >= 22
 
 
@@ -211,7 +217,7 @@ def _identity(item: Any) -> str:
 
 
 class Leaf(NamedTuple):
-    """One place in which two answers differ; ``path`` has no positions in it."""
+    """A place in which two responses differ; ``path`` has no positions in it."""
 
     path: str
     expected: Any

@@ -1,4 +1,4 @@
-"""THE table of what the gateway answers differently from a plain broker, and why it does."""
+"""THE table of responses in which the gateway differs from a plain broker, with the reasons."""
 
 from __future__ import annotations
 
@@ -16,9 +16,11 @@ ANYTHING: Final = "(anything)"
 
 @dataclass(frozen=True, slots=True)
 class KnownDifference:
-    """One known difference: in answers of ``api``, at ``path`` (a regular expression), of these two
-    values (each the value itself, a set of values, or a function that says whether it is meant);
-    ``when`` looks at the request."""
+    """A known difference in responses of ``api``, at ``path`` (a regular expression).
+
+    ``expected`` and ``got`` are values, sets of values, or predicates; ``when`` is a predicate of
+    the request.
+    """
 
     api: str
     path: str
@@ -28,7 +30,7 @@ class KnownDifference:
     when: Callable[[Request], bool] = lambda request: True
 
     def explains(self, request: Request, leaf: Leaf) -> bool:
-        """Whether this entry explains a difference that was found."""
+        """Whether this entry explains a difference."""
         return (
             request.api == self.api
             and re.fullmatch(self.path, leaf.path) is not None
@@ -105,7 +107,7 @@ def _has_other_resources(request: Request) -> bool:
 
 
 def _is_unjoined(listed: Any) -> bool:
-    """Whether a listed group is one that only a JoinGroup made, of which nobody is a member."""
+    """Whether a listed group is without members, made only by a JoinGroup."""
     if not isinstance(listed, dict):
         return False
     return listed["protocol_type"] == "" and "-joined-" in listed["group_id"]
@@ -121,7 +123,7 @@ _UNJOINED: Final = (
 )
 
 _NOT_DONE: Final = {3, 17, -1}
-"""How the gateway rejects a name that no topic can have, and how a broker fails at the rest."""
+"""Codes with which the gateway rejects an illegal topic name, and a broker fails at the rest."""
 
 _MIXED: Final = (
     "A broker rejects the whole request for something else; a name that the gateway refuses does "

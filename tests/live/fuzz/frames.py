@@ -1,5 +1,8 @@
-"""Frames that are almost right, sent to a gateway: each as the first request of a connection, and
-each as a later one. What a gateway holds is counted before and after."""
+"""Frames that are almost right, sent to a gateway.
+
+Each is sent as the first request of a connection, and as a later request. The gateway's resources
+are counted before and after.
+"""
 
 from __future__ import annotations
 
@@ -22,13 +25,13 @@ from tests.session.mutations import at_random, framed, mutated
 from tests.session.pair import request_frame
 
 TOPICS: Final = ("fuzz", "", "nowhere:x", "team-a:fuzz", "x" * 300, "\u00e9\x00:")
-"""Names of a topic that there is, and of some that nobody would ask for."""
+"""The name of an existing topic, and some unlikely names."""
 
 AT_ONCE: Final = 24
 """Connections that are open at a time."""
 
 PATIENCE: Final = 0.25
-"""Seconds for an answer: a frame that is one half, or a long poll, has none."""
+"""Seconds for a response: if a frame is incomplete, or a long poll, there is none."""
 
 MOST_ANSWERED: Final = 16 * 1024 * 1024
 
@@ -38,7 +41,7 @@ GONE: Final = struct.pack("ii", 1, 0)
 CASES: Final = (*samples.decided(), *samples.decided(here=True))
 
 LAST: Final = 0x6C617374
-"""The correlation id of the request that tells, by its answer, that all is answered."""
+"""The correlation id of the last request, whose response shows that all are answered."""
 
 ASKED_LAST: Final = request_frame(
     "ApiVersions", 0, samples.request("ApiVersions", 0, "", UUID(int=0)), LAST
@@ -49,15 +52,17 @@ _LAST: Final = LAST.to_bytes(4, "big")
 
 
 def sample(random: Random, api: str, version: int, topic_id: UUID) -> bytes:
-    """A request that is right, but perhaps for its names."""
+    """A valid request, except perhaps for its names."""
     topic = random.choice(TOPICS)
     known = random.choice((topic_id, UUID(int=0), UUID(int=9)))
     return request_frame(api, version, samples.request(api, version, topic, known))
 
 
 def frames(random: Random, api: str, version: int, topic_id: UUID) -> tuple[bytes, bytes]:
-    """What comes before, on a connection that has had a request, and a frame that is almost right:
-    every fourth is quite right."""
+    """A first request for a connection, and a frame that is almost right.
+
+    Every fourth frame is valid.
+    """
     versions = [other for name, other in CASES if name == api]
     before = sample(random, api, random.choice(versions), topic_id)
     frame = sample(random, api, version, topic_id)
@@ -69,8 +74,8 @@ def frames(random: Random, api: str, version: int, topic_id: UUID) -> tuple[byte
 
 @dataclass(slots=True)
 class ConnectionCounts:
-    """The number of connections, of those with a response to every request, and of those that the
-    gateway ended."""
+    """Counts of connections, of connections with all responses, and of those closed by the
+    gateway."""
 
     connections: int = 0
     answered: int = 0
@@ -78,7 +83,7 @@ class ConnectionCounts:
 
 
 class Fuzz:
-    """Sends to one address. ``random`` decides on everything."""
+    """Sends frames to an address. ``random`` decides on everything."""
 
     def __init__(self, address: str, random: Random, topic_id: UUID) -> None:
         host, _, port = address.rpartition(":")
@@ -109,7 +114,7 @@ class Fuzz:
         await asyncio.gather(*(worker() for _ in range(AT_ONCE)))
 
     async def _send(self, data: bytes, later: bool, rude: bool) -> None:
-        """Send frames over one connection until everything is answered or the gateway closes it."""
+        """Send frames over a connection until all are answered or the gateway closes it."""
         reader, writer = await asyncio.open_connection(*self._address, limit=MOST_ANSWERED)
         self.sent.connections += 1
         try:
@@ -125,7 +130,7 @@ class Fuzz:
         except (OSError, EOFError):
             self.sent.ended += 1
         if rude:
-            with suppress(OSError):  # one that the gateway has reset is closed already
+            with suppress(OSError):  # it is closed already if the gateway has reset it
                 own = writer.get_extra_info("socket")
                 own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, GONE)
         writer.close()
@@ -153,7 +158,7 @@ def resources(gateway: GatewayProcess) -> Resources:
 
 
 def internal_errors(gateway: GatewayProcess) -> float:
-    """Connections that a defect has ended, by the metrics."""
+    """Connections that a defect has ended, according to the metrics."""
     name = r'kafka_gateway_connection_closes_total\{reason="(?:internal error|a change failed)"\}'
     return sum(_values(gateway.metrics(), name))
 
@@ -161,7 +166,7 @@ def internal_errors(gateway: GatewayProcess) -> float:
 def await_held(
     gateway: GatewayProcess, enough: Callable[[Resources], bool], what: str
 ) -> Resources:
-    """Wait until a gateway holds no more than that. Raises DeadlineError."""
+    """Wait until a gateway holds few enough resources. Raises DeadlineError."""
     wait_until(lambda: enough(resources(gateway)), what, clients.SECONDS)
     return resources(gateway)
 

@@ -1,8 +1,8 @@
-"""Asking a plain broker and a gateway the same at random, and finding what they answer differently.
+"""Sends a plain broker and a gateway the same random requests, and finds different responses.
 
-Two clusters of their own are asked, one of them through the gateway. Several lanes work at the same
-time, each with topics, groups and ids of its own; a lane asks both sides the same sequences, each
-over a new connection, and waits for both before it goes on, so that both have the same state.
+There are two clusters, one of them behind the gateway. Several lanes work at the same time, each
+with topics, groups and ids of its own. A lane sends both sides the same sequences, each over a new
+connection, and waits for both before it continues, so that both have the same state.
 """
 
 from __future__ import annotations
@@ -26,11 +26,14 @@ from tests.live.fuzz.values import PARTITIONS
 LANES: Final = 16
 MORE_LANES: Final = 64
 MANY: Final = 100_000
-"""Requests from which on there are more lanes: one that waits for a broker costs nothing."""
+"""Requests from which on there are more lanes, because a lane that waits for a broker costs
+nothing."""
 
 CHANGING: Final = frozenset({"Produce", "JoinGroup", "ConsumerGroupHeartbeat"})
-"""APIs that leave both sides in different states where they are answered differently; what Fetch
-leaves ends with the connection."""
+"""APIs that leave both sides in different states if their responses differ.
+
+The effects of Fetch end with the connection.
+"""
 
 Why = Callable[[Request, Leaf], str | None]
 
@@ -41,9 +44,12 @@ _MOST_FAILURES: Final = 25
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a side is asked: ``address`` is also what its answers tell of the one broker, if that
-    is not another one, ``broker``; ``prefix`` stands before the names of topics. ``number`` is that
-    of its cluster in a tree, ``left_out`` are fields that are not compared."""
+    """How to reach a side.
+
+    ``address`` is also the address of the only broker in its responses, unless ``broker`` differs;
+    ``prefix`` precedes the names of topics. ``number`` is of its cluster in a tree, ``left_out``
+    are fields that are not compared.
+    """
 
     address: str
     prefix: str = ""
@@ -52,13 +58,13 @@ class Address:
     left_out: frozenset[str] = LEFT_OUT
 
     def symbols(self, lane: str) -> Symbols:
-        """The symbols for a lane's answers."""
+        """The symbols for a lane's responses."""
         return Symbols(self.prefix, self.broker or self.address, lane, self.number, self.left_out)
 
 
 @dataclass(slots=True)
 class Failure:
-    """A difference that nobody explains, with the least that leads to it."""
+    """An unexplained difference, with the shortest sequence that leads to it."""
 
     seed: str
     leaf: Leaf
@@ -83,8 +89,10 @@ class Failure:
 @dataclass(slots=True)
 class Outcome:
     """The result of a run: the requests that were compared, by API, and the differences found.
-    ``why`` has the reason for a difference, or None if there is none. ``races`` are differences
-    that did not come again, however often the sequence was sent."""
+
+    ``why`` returns the reason for a difference, or None if there is none. ``races`` are differences
+    that did not come again, however often the sequence was sent.
+    """
 
     requests: int = 0
     by_api: Counter[str] = field(default_factory=Counter)
@@ -122,7 +130,8 @@ class Lane:
         return self._first_name
 
     async def _renew(self) -> None:
-        """Begin anew with other names: what differed may have left both sides in other states."""
+        """Start again with other names, because a difference may have left the sides in different
+        states."""
         for side in await self._open():
             await forget_topics(side, [f"{self._name}-{name}" for name in PARTITIONS])
             await side.close()
@@ -132,7 +141,7 @@ class Lane:
         await self.prepare()
 
     async def prepare(self) -> None:
-        """Make this lane's topics on both sides."""
+        """Create this lane's topics on both sides."""
         names = {f"{self._name}-{name}": count for name, count in PARTITIONS.items()}
         sides = await self._open()
         self._served = served_by_both([await side.served() for side in sides])
@@ -150,7 +159,7 @@ class Lane:
             number += 1
 
     async def run_one(self, own: str) -> None:
-        """Compare the one sequence that its seed gives."""
+        """Compare the sequence of a seed."""
         bursts = Requests(random.Random(own), self._served).sequence()
         found = await self.compare(bursts, count=True)
         if found is None:
@@ -177,13 +186,15 @@ class Lane:
     async def compare(
         self, bursts: Sequence[Burst], count: bool = False
     ) -> tuple[int, int, Leaf] | None:
-        """Ask both sides the same over new connections; the first difference that is not known:
-        the number of the burst, of the request in it, and where."""
+        """Send both sides the same over new connections; the first unknown difference.
+
+        It is returned as the numbers of the burst and of the request in it, and the place.
+        """
         self._runs += 1
         self._drifts = self._ended = False
         names = Names(self._name, self._runs)
         sides = await self._open()
-        silent = False  # what a broker closes a connection for after it, it does so a moment later
+        silent = False  # a broker may close the connection for such a request a moment later
         try:
             for number, burst in enumerate(bursts):
                 asked = [replace(r, values=names.fixed(r.values)) for r in burst]
@@ -237,9 +248,11 @@ class Lane:
         return same and found[2].path == failure.leaf.path
 
     async def _comes_again(self, failure: Failure) -> bool:
-        """Whether a difference comes again in one of some tries. Two brokers on a busy machine now
-        and then differ by themselves: in what acks=0 has written when the next connection asks, in
-        a group that is listed while it is made."""
+        """Whether a difference comes again in any of some tries.
+
+        On a busy machine, two brokers sometimes differ by themselves: in the effect of acks=0 when
+        the next connection reads, in a group that is listed while it is created.
+        """
         for _ in range(_TRIES):
             if await self._fails(failure, failure.bursts):
                 return True
@@ -247,7 +260,7 @@ class Lane:
         return False
 
     async def _shrunk(self, failure: Failure) -> list[Burst]:
-        """The least of a sequence that still leads to the same difference."""
+        """The shortest part of a sequence that still leads to the same difference."""
 
         async def fails(bursts: list[Burst]) -> bool:
             return await self._fails(failure, bursts)
@@ -265,15 +278,18 @@ class Lane:
 
 
 def _is_left_open(answers: Sequence[list[Any]], silent: bool) -> bool:
-    """Whether the outcome is undefined: a broker that closes a connection for a request
-    without a response does so a moment later, and some requests it does not answer at all."""
+    """Whether the outcome is undefined.
+
+    A broker that closes a connection for a request without a response does so a moment later, and
+    some requests it does not answer at all.
+    """
     return (silent and any(CLOSED in each for each in answers)) or HUNG in answers[0]
 
 
 async def fuzz(plain: Address, gateways: Sequence[Address], seed: str, requests: int) -> Outcome:
-    """Compare so many requests, in lanes that go through one of the gateway's listeners each.
+    """Compare so many requests, in lanes that each use one of the gateway's listeners.
 
-    A ``seed`` that a failure was told with gives that one sequence again.
+    The ``seed`` of a failure gives only its sequence again.
     """
     return await compared([(plain, gateway) for gateway in gateways], seed, requests, Outcome())
 
@@ -281,7 +297,7 @@ async def fuzz(plain: Address, gateways: Sequence[Address], seed: str, requests:
 async def compared(
     pairs: Sequence[tuple[Address, Address]], seed: str, requests: int, outcome: Outcome
 ) -> Outcome:
-    """Compare so many requests, in lanes between one of these pairs of sides each."""
+    """Compare so many requests, in lanes that each compare a pair of these sides."""
     seed, _, one = seed.partition("/")
     count = MORE_LANES if one or requests >= MANY else LANES
     lanes = [Lane(f"lane-{seed}-{n}", *pairs[n % len(pairs)], outcome) for n in range(count)]

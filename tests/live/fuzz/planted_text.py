@@ -1,4 +1,4 @@
-"""Requests of every API and version that have text which is not UTF-8 in one field."""
+"""Requests of every API and version with text that is not UTF-8 in a single field."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ BAD: Final = {
     "truncated": b"\xe2\x82",
     "surrogate": b"\xed\xa0\x80",
 }
-"""Bytes that are no UTF-8, by what is wrong with them."""
+"""Bytes that are not UTF-8, by the kind of error."""
 
 _STEM: Final = "qzx"
 _PLACE: Final = "~"
-"""Stands in the request for a byte that is put there once it is written."""
+"""A placeholder in the request for a byte that is inserted once it is written."""
 
 _NAMED: Final = frozenset({"group", "id", "topic", "subscription", "assignment"})
-"""What stands for a name of the lane's."""
+"""Kinds of symbols for a lane's names."""
 
 _EMBEDDED: Final = frozenset({"metadata", "assignment"})
 """Fields of bytes that hold names of topics (the consumer protocol)."""
@@ -45,7 +45,7 @@ _BASE: Final[Mapping[str, Any]] = {
     "host": "*",
     "principal": "User:nobody",
 }
-"""What a field holds where no text is put, if it is not the first of what the fuzz draws of."""
+"""The default value of a field, if it is not the first that the fuzz draws from."""
 
 _UNCHANGED: Final[Mapping[str, Mapping[str, Any]]] = {
     "CreateTopics": {"validate_only": True, "timeout": TIMEOUT},
@@ -59,8 +59,11 @@ _UNCHANGED: Final[Mapping[str, Mapping[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """A ``request`` whose field at ``path`` ends in ``bad`` bytes. ``shown`` is the same for the
-    table of differences, where what is no name of a topic is plain text."""
+    """A ``request`` whose field at ``path`` ends in ``bad`` bytes.
+
+    ``shown`` is the same request for the table of differences, in which text is plain unless it
+    names a topic.
+    """
 
     request: Request
     shown: Request
@@ -77,7 +80,7 @@ class Planted:
 
 
 def cases(api: str, version: int) -> Iterator[Planted]:
-    """One request for each field that may hold text, and each way not to be UTF-8."""
+    """A request for each field that may have text, and each way not to be UTF-8."""
     spec = message_spec(f"{api}Request", version).body
     base = {**_struct(api, spec), **_of(api, spec)}
     for path in _texts(spec):
@@ -129,7 +132,7 @@ def _one(api: str, field: FieldSpec) -> Any:
 
 
 def _texts(spec: StructSpec) -> Iterator[str]:
-    """The paths of fields that hold text, or names among bytes."""
+    """The paths of fields with text, or with names among bytes."""
     for field in (*spec.fields, *spec.tagged):
         if field.struct is not None:
             yield from _texts(field.struct)
@@ -140,7 +143,7 @@ def _texts(spec: StructSpec) -> Iterator[str]:
 def _planted(
     spec: StructSpec, values: Mapping[str, Any], path: str, text: Callable[[FieldSpec, Any], Any]
 ) -> dict[str, Any]:
-    """The values with another one at ``path``: a name of the lane's where one stood."""
+    """The values with a new value at ``path``, which is a lane's name if the old value was."""
     planted = dict(values)
     for field in (*spec.fields, *spec.tagged):
         before = planted[field.name]
@@ -157,7 +160,7 @@ def _planted(
 
 
 def _text_like(text: str, field: FieldSpec, old: Any) -> Any:
-    """The text, as one of the lane's names where one stands."""
+    """The text, as a lane's name if the old value is such a name."""
     if "group" in field.name or field.name.endswith("transactional_id"):
         return Ref("id", text)
     if not isinstance(old, Ref):
@@ -172,7 +175,7 @@ def _plainly(text: str, field: FieldSpec, old: Any) -> Any:
 
 
 def _settled(api: str, values: dict[str, Any]) -> dict[str, Any]:
-    """Topics by name and not by id, where a request may have both."""
+    """Topics by name and not by id, if a request may have both."""
     if api in ("Metadata", "DeleteTopics"):
         for topic in values.get("topics") or ():
             if "topic_id" in topic:

@@ -1,7 +1,7 @@
-"""Random well-formed requests of every API and version that is served, made of the schema.
+"""Random well-formed requests of every served API and version, made from the schema.
 
-What is drawn is the same for both sides of a comparison, and is a function of the random generator
-alone: a seed gives the same sequence again.
+Both sides of a comparison get the same requests, which depend only on the random generator: a seed
+gives the same sequence again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WEIGHTS: Final[Mapping[str, int]] = {
     "InitProducerId": 6,
     "ConsumerGroupHeartbeat": 6,
 }
-"""How often an API is drawn; the others 3 times."""
+"""How often an API is drawn; all others 3 times."""
 
 _ELSE: Final = 3
 _MOST_STEPS: Final = 14
@@ -45,12 +45,12 @@ ALONE: Final = frozenset(
         "TxnOffsetCommit",
     }
 )
-"""APIs whose effects are seen a moment later: nothing is pipelined with them."""
+"""APIs whose effects are visible a moment later: nothing is pipelined with them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request; ``values`` has a value for every field of its version."""
+    """A request; ``values`` has a value for every field of its version."""
 
     api: str
     version: int
@@ -74,12 +74,12 @@ Served = Mapping[str, tuple[int, int]]
 
 
 class Requests:
-    """Draws requests with one random generator."""
+    """Draws requests with a random generator."""
 
     def __init__(self, rng: random.Random, served: Served) -> None:
         self._rng = rng
         self._served = {**served}
-        # A producer with sequence numbers keeps to names or to ids (docs/names.md).
+        # A producer with sequence numbers uses names only or ids only (docs/names.md).
         by_id = rng.random() < 0.3
         first, last = served["Produce"]
         self._served["Produce"] = (last, last) if by_id else (first, min(last, LAST_BY_NAME))
@@ -129,21 +129,23 @@ class Requests:
         return value
 
     def _tamed(self, request: Request) -> Request:
-        """The request without values whose effect depends on time: each exclusion says why."""
+        """The request without values whose effect depends on time, each excluded for a reason."""
         values = dict(request.values)
         match request.api:
             case "AlterConfigs" | "IncrementalAlterConfigs" | "CreatePartitions":
-                values["validate_only"] = True  # a broker hears of changes a moment later
+                values["validate_only"] = True  # brokers apply changes a moment later
             case "CreateTopics" if self._rng.random() < 0.9 and "validate_only" in values:
-                values["validate_only"] = True  # creating costs much
+                values["validate_only"] = True  # creating is slow
             case "Produce" if request.silent:
-                # A broker takes what it can, the gateway ends the connection before that.
+                # A broker applies the valid part, but the gateway closes the connection before
+                # that.
                 values["topic_data"] = [t for t in values["topic_data"] if _is_there(t)]
             case "JoinGroup" if values["group_id"] and not isinstance(values["member_id"], Ref):
-                # A second member would have the first one join again: who comes first is chance.
+                # A second member would make the first member rejoin, in an order that depends on
+                # chance.
                 values["group_id"] = Ref("fresh_group")
             case "DescribeTopicPartitions" if not values["topics"]:
-                values |= {"response_partition_limit": 2_000, "cursor": None}  # others' are there
+                values |= {"response_partition_limit": 2_000, "cursor": None}  # others' are listed
             case "DescribeTopicPartitions" if values["cursor"]:
                 values["cursor"] = {**values["cursor"], "topic_name": values["topics"][0]["name"]}
             case "DescribeLogDirs" if values["topics"] is None:
@@ -155,7 +157,7 @@ class Requests:
         return replace(request, values=values)
 
     def _by_name_or_id(self, request: Request, topics: list[Any]) -> list[Any]:
-        """All by name or all by id, which is how a broker reads them."""
+        """All topics by name or all by id, which is how a broker reads them."""
         if "topic_id" not in topics[0]:
             return topics
         by_id = self._rng.random() < 0.4 and request.version >= _NAMED_BY_ID[request.api]
@@ -175,14 +177,17 @@ def _is_there(topic: dict[str, Any]) -> bool:
 
 
 _NEVER_EMPTY: Final = frozenset({"partitions", "partition_data", "partition_indexes"})
-"""Arrays of partitions: a topic without any is dropped by some APIs, and names nothing."""
+"""Arrays of partitions: some APIs drop a topic without partitions."""
 
 _TOLD_APART_BY: Final = ("name", "topic", "topic_id", "index", "partition", "partition_index")
 
 
 def _what(item: Any) -> str:
-    """The subject of an array's item: a broker rejects what names one thing twice, or takes the
-    last, and the gateway does it one by one."""
+    """The subject of an array's item.
+
+    If a request names a subject twice, a broker rejects it or takes the last, but the gateway
+    handles the items one by one.
+    """
     if not isinstance(item, dict):
         return repr(item)
     if "resource_name" in item:
@@ -200,5 +205,5 @@ def values_of(api: str, field: FieldSpec) -> list[Any]:
 
 
 def may_be_null(field: FieldSpec) -> bool:
-    """Whether a field that is no array has a value that kio calls None."""
+    """Whether a field that is no array has a value that kio represents as None."""
     return field.nullable or field.type == "uuid"

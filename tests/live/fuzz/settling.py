@@ -1,4 +1,4 @@
-"""Waiting for both sides to have the same state: what a broker does, it hears of a moment later."""
+"""Waits until both sides have the same state, because brokers apply changes a moment later."""
 
 from __future__ import annotations
 
@@ -13,16 +13,15 @@ from tests.live.fuzz.sides import CLOSED, HUNG, Names, Side
 from tests.live.fuzz.values import TIMEOUT, Ref
 
 _NOT_YET: Final = frozenset({5, 6, 14, 15, 16, 51})
-"""Codes that only say that a broker is not as far: no leader yet, no coordinator, a transaction
-that ends."""
+"""Codes of a broker that is not ready yet: no leader, no coordinator, a transaction that ends."""
 
 _MADE: Final = frozenset({0, 36})
 _NO_BROKER: Final = 38
-"""What the controller answers while it has not heard of its broker for a while."""
+"""The controller's error while it has not heard from its broker for a while."""
 
 _PAUSE: Final = 0.02
 _TRIES: Final = 6_000
-"""Two minutes and more: a busy machine takes its time."""
+"""Two minutes and more, because machines are busy."""
 
 _COORDINATED: Final = (
     Request("FindCoordinator", 3, {"key": Ref("group", "g"), "key_type": 0}),
@@ -39,11 +38,11 @@ _COORDINATED: Final = (
         },
     ),
 )
-"""Requests that coordinators answer, once they are there; the first two have them made."""
+"""Requests to coordinators; the first two make Kafka create the coordinators."""
 
 
 def _leaders(names: Mapping[str, int]) -> Request:
-    """A request that is answered without an error once every partition has its leader."""
+    """A request that has no error once every partition has its leader."""
     topics = [
         {
             "name": Ref("topic", name),
@@ -67,8 +66,10 @@ def _creation(name: str, partitions: int) -> dict[str, Any]:
 
 
 def served_by_both(sides: Sequence[dict[int, tuple[int, int]]]) -> Served:
-    """The versions that both sides serve, of the gateway's APIs; v0 of Produce and such that
-    are only rejected stand in neither."""
+    """The versions that both sides serve, of the gateway's APIs.
+
+    v0 of Produce and similar versions that are only rejected are in neither.
+    """
     served = {}
     for api in APIS.values():
         ranges = [(api.first, api.last), *(side[api.key] for side in sides)]
@@ -78,7 +79,8 @@ def served_by_both(sides: Sequence[dict[int, tuple[int, int]]]) -> Served:
 
 
 async def make_topics(side: Side, lane: str, names: Mapping[str, int]) -> None:
-    """Make the topics of a lane, with so many partitions, and wait for leaders and coordinators."""
+    """Create the topics of a lane, with so many partitions, and wait for leaders and
+    coordinators."""
     topics = [_creation(name, count) for name, count in names.items()]
     creation = Request("CreateTopics", 7, {"topics": topics, "timeout": TIMEOUT})
     for _ in range(_TRIES):
@@ -96,14 +98,16 @@ async def make_topics(side: Side, lane: str, names: Mapping[str, int]) -> None:
 
 
 async def forget_topics(side: Side, names: Sequence[str]) -> None:
-    """Delete topics that nobody asks for any more, so that listings stay short."""
+    """Delete topics that are no longer used, so that listings stay short."""
     refs = [Ref("topic", name) for name in names]
     await side.exchange([Request("DeleteTopics", 5, {"topic_names": refs, "timeout": TIMEOUT})])
 
 
 async def ask(side: Side, asked: Burst, wait: bool = False) -> list[Any]:
-    """The answers to a burst; asked again, alone or if it is to ``wait``, while a broker is not as
-    far."""
+    """The responses to a burst.
+
+    It is sent again while a broker is not ready, if ``wait`` or if it is a request of ``ALONE``.
+    """
     answers = await side.exchange(asked)
     for _ in range(_TRIES):
         may_wait = wait or (len(asked) == 1 and asked[0].api in ALONE)
@@ -115,7 +119,7 @@ async def ask(side: Side, asked: Burst, wait: bool = False) -> list[Any]:
 
 
 def _codes(tree: Any) -> list[int]:
-    """Every error code of an answer."""
+    """Every error code of a response."""
     if isinstance(tree, list):
         return [code for item in tree for code in _codes(item)]
     if not isinstance(tree, dict):
@@ -125,7 +129,7 @@ def _codes(tree: Any) -> list[int]:
 
 
 async def settle(sides: Sequence[Side], asked: Burst, answers: list[Any]) -> None:
-    """Wait until both brokers have heard of the topics that were made or deleted."""
+    """Wait until both brokers know which topics were created or deleted."""
     (request, answer) = asked[0], answers[0]
     if request.api not in ("CreateTopics", "DeleteTopics") or request.values.get("validate_only"):
         return

@@ -1,4 +1,4 @@
-"""One side of a comparison: a connection, and what requests and answers are called on it."""
+"""A side of a comparison: a connection, and the symbols in its requests and responses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NO_PRODUCER: Final = 4_242
 
 
 class Names:
-    """The names in the requests of one sequence, the same on both sides."""
+    """The names in the requests of a sequence, the same on both sides."""
 
     def __init__(self, lane: str, number: int) -> None:
         self._lane = lane
@@ -37,10 +37,10 @@ class Names:
         self._fresh = 0
 
     def begin(self) -> None:
-        """Begin another request: a fresh name in it is used once."""
+        """Begin another request: its fresh names are used only once."""
 
     def fixed(self, value: Any) -> Any:
-        """A request's values with these names; what differs by side stays."""
+        """A request's values with these names; values that differ by side stay symbols."""
         if isinstance(value, Mapping):
             return {key: self.fixed(item) for key, item in value.items()}
         if isinstance(value, list):
@@ -68,7 +68,7 @@ class Names:
 
 
 class Side:
-    """A connection to ``address``, and the symbols for what its answers hold."""
+    """A connection to ``address``, and the symbols for the content of its responses."""
 
     def __init__(self, address: str, symbols: Symbols, foreign_session: int) -> None:
         self._address = address
@@ -106,7 +106,7 @@ class Side:
         return {entry.api_key: (entry.min_version, entry.max_version) for entry in keys}
 
     async def exchange(self, requests: Sequence[Request]) -> list[Any]:
-        """The answers, as trees, to requests that are sent at once; CLOSED or HUNG ends them."""
+        """The responses, as trees, to requests sent at once; the list ends at CLOSED or HUNG."""
         assert self._writer is not None
         first = self._next_id
         self._next_id += len(requests)
@@ -188,6 +188,6 @@ class Side:
 
 
 def _before(given: Sequence[Any], many: str, nothing: Any) -> Any:
-    """The last that was given, or one so ``many`` before it."""
+    """The last of these values, or the value ``many`` before it."""
     at = len(given) - 1 - int(many or 0)
     return given[at] if at >= 0 else nothing

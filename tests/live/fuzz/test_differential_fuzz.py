@@ -1,5 +1,8 @@
-"""Plain Kafka is the oracle of every API and version that the gateway serves: random well-formed
-requests, in sequences, are answered alike, but for what ``differences`` has a reason for."""
+"""Plain Kafka is the oracle of every API and version that the gateway serves.
+
+Random well-formed requests, in sequences, get equal responses, except for the differences that
+``differences`` explains.
+"""
 
 from __future__ import annotations
 
@@ -25,15 +28,14 @@ REQUESTS = int(os.environ.get("FUZZ_REQUESTS", "20000"))
 SEED = os.environ.get("FUZZ_SEED", "kafka")
 
 MOST_RACES = 4
-"""Differences in 20,000 requests that may not come again when the same is sent again: mostly there
-are none."""
+"""Differences in 20,000 requests that may fail to come again when resent; mostly there are none."""
 
 ENOUGH_FOR_ALL = 5_000
-"""Requests after which every API was asked."""
+"""Requests after which every API has been sent."""
 
 STILL = {
-    # What is there stays as it is: no topic that nobody made, no record that is too old, no
-    # session that makes room for another, no group that one broker forgets before the other.
+    # State does not change by itself: no auto-created topic, no record that expires, no session
+    # evicted by another, no group that a broker forgets before the other.
     "auto.create.topics.enable": "false",
     "log.retention.ms": "-1",
     "max.incremental.fetch.session.cache.slots": "1000000",
@@ -50,7 +52,7 @@ LISTENERS = (
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """A broker, and the ways to another one through a gateway."""
+    """A broker, and the ways to another broker through a gateway."""
 
     plain: Address
     gateways: tuple[Address, ...]
@@ -89,7 +91,7 @@ def test_random_requests_are_answered_as_by_a_broker(sides: Sides) -> None:
     print(f"differences that did not come again: {len(found.races)}\n{once}")
     assert len(found.races) <= MOST_RACES * max(REQUESTS // 20_000, 1), once
     if "/" in SEED:
-        return  # one sequence that failed before
+        return  # a sequence that failed before
     assert found.requests >= REQUESTS
     asked = {api.name for api in APIS.values()}
     assert REQUESTS < ENOUGH_FOR_ALL or found.by_api.keys() == asked

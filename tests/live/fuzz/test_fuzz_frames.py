@@ -1,7 +1,7 @@
-"""Whatever clients send, a gateway holds afterwards what it held before, and has found no defect.
+"""Whatever clients send, a gateway afterwards holds the same resources and shows no defect.
 
 ``FUZZ_FRAMES`` is how many frames of each API and version are sent (``make fuzz-frames``),
-``FUZZ_SEED`` what they are chosen by.
+``FUZZ_SEED`` the seed of their choice.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FRAMES = int(os.environ.get("FUZZ_FRAMES", "10"))
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
 
 MORE_DESCRIPTORS = 4
-"""The gateway's own connections to brokers, which it opens when it needs them and keeps."""
+"""The gateway's own connections to brokers, which it opens on demand and keeps."""
 
 MORE_KIB = 64 * 1024
 
@@ -36,7 +36,7 @@ MORE_KIB = 64 * 1024
 def fuzzed(
     kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[GatewayProcess]:
-    """A gateway of their own for them."""
+    """A gateway that only these tests use."""
     password = tmp_path_factory.mktemp("users") / "alice"
     password.write_text("wonderland\n")
     asks = {
@@ -53,7 +53,7 @@ def fuzzed(
 
 @pytest.fixture(scope="module")
 def topic_id(fuzzed: GatewayProcess) -> UUID:
-    """The id of the one topic."""
+    """The id of the only topic."""
     made = {"name": "fuzz", "num_partitions": 1, "replication_factor": 1}
     with Wire(fuzzed.bootstrap_servers("home")) as wire:
         (answer,) = wire.ask("CreateTopics", 4, topics=[made]).topics
@@ -73,9 +73,9 @@ def topic_id(fuzzed: GatewayProcess) -> UUID:
 def test_frames_that_are_almost_right(
     fuzzed: GatewayProcess, topic_id: UUID, listener: str, times: int
 ) -> None:
-    """Of clients that are in, and of those who have not logged in."""
+    """From clients that need no login, and from clients that have not logged in yet."""
     fuzz = Fuzz(fuzzed.bootstrap_servers(listener), Random(SEED), topic_id)
-    fuzz.run(CASES, 1)  # what is made once, and kept, is there now
+    fuzz.run(CASES, 1)  # the gateway's lasting objects exist now
     before = await_held(fuzzed, lambda now: not now.connections, "connections end")
     fuzz.run(CASES, times)
     await_held(
@@ -91,7 +91,7 @@ def test_frames_that_are_almost_right(
     assert "never awaited" not in fuzzed.log()
     assert fuzz.sent.connections == 2 * (1 + times) * len(CASES)
     assert fuzz.sent.ended > len(CASES)
-    # Before a login next to nothing has an answer, and what comes behind it even less.
+    # Before a login few requests are answered, and requests behind them even less.
     assert listener == "login" or fuzz.sent.answered > len(CASES)
     with Wire(fuzzed.bootstrap_servers(listener)) as wire:
         assert wire.ask("ApiVersions", 0).api_keys, "it serves on"

@@ -1,5 +1,7 @@
-"""Text that is not UTF-8, in every field of every request that is served: it is read as a broker
-reads it (Java replaces what is malformed by U+FFFD), so the answers are a broker's."""
+"""Text that is not UTF-8, in every field of every served request, is read as by a broker.
+
+Java replaces malformed bytes by U+FFFD. So the responses equal a broker's.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ STILL: Final = {
 
 @pytest.fixture(scope="module")
 def addresses() -> Iterator[list[Address]]:
-    """A plain broker, then the ways to another one through a gateway."""
+    """A plain broker, then the ways to another broker through a gateway."""
     with KafkaCluster(overrides=STILL) as kafka, KafkaCluster(overrides=STILL) as behind:
         namespaces = ["team-a", "org:apache"]
         with GatewayProcess(behind.bootstrap_servers, LISTENERS, namespaces) as gateway:
@@ -65,7 +67,7 @@ def addresses() -> Iterator[list[Address]]:
 
 
 class _Comparison:
-    """Connections to a plain broker and to a gateway, and what was found there so far."""
+    """Connections to a plain broker and to a gateway, and the differences found so far."""
 
     def __init__(self, lane: str, plain: Address, gateway: Address) -> None:
         self._lane = lane
@@ -77,14 +79,14 @@ class _Comparison:
         self.found: list[str] = []
 
     async def search(self) -> None:
-        """Compare all that both sides serve."""
+        """Compare every API and version that both sides serve."""
         served = await self._prepare()
         for api in APIS.values():
             first, last = served[api.name]
             for version in range(first, last + 1):
                 for case in cases(api.name, version):
                     await self._compare(case)
-                await self._close()  # a connection remembers by what names it has produced
+                await self._close()  # a connection remembers which names it has produced to
 
     async def _close(self) -> None:
         for at, side in enumerate(self._sides):
@@ -93,7 +95,7 @@ class _Comparison:
             self._sides[at] = None
 
     async def _prepare(self) -> Served:
-        """Make the topics on both sides; the versions that both serve."""
+        """Create the topics on both sides; the versions that both serve."""
         served = []
         for address, symbols in zip(self._addresses, self._symbols, strict=True):
             async with _opened(Side(address.address, symbols, 0)) as side:
@@ -103,7 +105,8 @@ class _Comparison:
         return served_by_both(served)
 
     async def _compare(self, case: Planted) -> None:
-        """Send one request to both sides, and note where the gateway's answer is not a broker's."""
+        """Send a request to both sides, and note where the gateway's response differs from a
+        broker's."""
         self.compared += 1
         values = Names(self._lane, self.compared).fixed(case.request.values)
         request = replace(case.request, values=values)
@@ -169,12 +172,12 @@ PARTS: Final = (
     *(bytes([byte]) for byte in (0xF3, 0xF4, 0xF5, 0xF7, 0xF8, 0xFC, 0xFE, 0xFF)),
     *("é".encode(), "€".encode(), "😀".encode(), "\ufffd".encode(), b"\xed\xa0", b"\xed\xb0\x80"),
 )
-"""Bytes at which what is UTF-8 begins to differ, and whole characters."""
+"""Bytes at the boundaries of valid UTF-8, and whole characters."""
 
 
 @pytest.mark.long("searches")
 def test_random_bytes_are_read_as_by_a_broker(addresses: list[Address]) -> None:
-    """It describes each group by the id that it has read."""
+    """The broker describes each group by the id that it has read."""
     rng = random.Random("text")
     ids = [
         b"%d-" % number + b"".join(rng.choices(PARTS, k=rng.randint(1, 7)))

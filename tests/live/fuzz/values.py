@@ -1,7 +1,7 @@
-"""What the fields of random well-formed requests hold: small sets of values that mean something.
+"""The values of fields of random well-formed requests: small sets of meaningful values.
 
-A value may be a :class:`Ref`, which stands for something that each side has a name of its own for:
-a topic, its id, a session or a producer id that this side was given.
+A value may be a :class:`Ref`, which stands for a thing that each side names differently: a topic,
+its id, a session or a producer id that this side was given.
 """
 
 from __future__ import annotations
@@ -20,10 +20,13 @@ from kio.static.primitive import TZAwareMicros, i8, i16, i32, i64
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """``kind``: ``topic``, ``topic_id``, ``subscription`` and ``assignment`` (of a topic, by its
-    ``name``), ``group`` and ``id`` (a name of this lane's), ``fresh_group``, ``member`` (the last
-    that was made), ``session`` and ``producer`` (the last that was given, ``name`` how many before
-    it), ``foreign_session`` (one of an earlier connection)."""
+    """A symbol for a value that each side fills in.
+
+    ``kind``: ``topic``, ``topic_id``, ``subscription`` and ``assignment`` (of a topic, by its
+    ``name``), ``group`` and ``id`` (a name of this lane), ``fresh_group``, ``member`` (the last
+    member id made), ``session`` and ``producer`` (the last id given, or the id ``name`` before it),
+    ``foreign_session`` (of an earlier connection).
+    """
 
     kind: str
     name: str = ""
@@ -32,7 +35,7 @@ class Ref:
 UNKNOWN_ID: Final = uuid.UUID("7d3b3a0c-8b50-4a3e-9c7c-5f3c0b7a9d11")
 
 FIRST, SECOND, TRANSACTED, MISSING = "a", "b", "x", "missing"
-"""Topics of a lane: three that exist, the third for transactions alone, and one that does not."""
+"""Topics of a lane: three that exist, the third only for transactions, and a missing topic."""
 
 PARTITIONS: Final = {FIRST: 3, SECOND: 1, TRANSACTED: 1}
 
@@ -41,12 +44,12 @@ ILLEGAL: Final = ("bad name", "", ".", "n" * 250)
 _A, _B, _X, _NONE = (Ref("topic", name) for name in (FIRST, SECOND, TRANSACTED, MISSING))
 _TOPICS = [_A, _A, _A, _B, _B, _NONE, *ILLEGAL[:3]]
 _IDS = [*(Ref("topic_id", name) for name in (FIRST, FIRST, SECOND)), UNKNOWN_ID]
-"""Not zero: a broker fails at that id in a Fetch (UNKNOWN_SERVER_ERROR)."""
+"""Not zero, because a broker fails at that id in a Fetch (UNKNOWN_SERVER_ERROR)."""
 _TRANSACTED = [_X, _X, _X, _NONE, "bad name"]
 _ALTERED = [_A, _A, _B, _NONE, *(name for name in ILLEGAL if name)]
-"""A broker does not answer at all to an empty name here."""
+"""No empty name, because a broker then does not respond at all."""
 _PASSING = [Ref("temporary"), Ref("temporary"), Ref("temporary"), _NONE, *ILLEGAL]
-"""Topics that may come and go."""
+"""Topics that may be created and deleted."""
 
 _GROUPS = [Ref("group", "g"), Ref("group", "g"), Ref("group", "none"), Ref("joined_group"), ""]
 _MEMBERS = [Ref("member"), Ref("member"), "", "stranger"]
@@ -63,7 +66,7 @@ _REPLICAS = [-1, -1, 0, 1, -2, 2**31 - 1]
 _FOREIGN_SESSIONS = [Ref("foreign_session"), 77, -3]
 
 TIMEOUT: Final = timedelta(seconds=20)
-_SESSION_TIMEOUT = timedelta(minutes=20)  # longer than a sequence that waits for two of its answers
+_SESSION_TIMEOUT = timedelta(minutes=20)  # longer than a sequence that waits twice for a response
 
 IDEMPOTENT: Final = 700_000
 """The producer id in batches with sequence numbers; any may be used (KIP-98)."""
@@ -163,7 +166,7 @@ VALUES: Final[dict[str, list[Any]]] = {
     # Produce
     "acks": [-1, -1, -1, 1, 1, 0, 5],
     "Produce:transactional_id": [None, None, None, None, Ref("id", "none")],
-    "records": [*_BATCHES * 20, None],  # no broker answers null, and that takes long to see
+    "records": [*_BATCHES * 20, None],  # a broker never responds to null, which takes long to see
     # groups
     "group_id": _GROUPS,
     "groups": _GROUPS,
@@ -248,7 +251,7 @@ VALUES: Final[dict[str, list[Any]]] = {
     "client_software_version": ["1.0", "1.0", ""],
     "auth_bytes": [b"", b"\0user\0password"],
 }
-"""By field name, by the end of a field's path, or by API and path, which counts first."""
+"""By field name, by the end of a field's path, or by API and path, which has priority."""
 
 ANY: Final[dict[str, list[Any]]] = {
     "bool": [False, True],
@@ -259,7 +262,7 @@ ANY: Final[dict[str, list[Any]]] = {
     "string": ["", "x"],
     "bytes": [b"", b"x"],
 }
-"""Of fields that no name tells more of, by their type."""
+"""Values by type, for fields without an entry of their own."""
 
 
 def subscription(name: str) -> bytes:
@@ -269,6 +272,6 @@ def subscription(name: str) -> bytes:
 
 
 def assignment(name: str) -> bytes:
-    """Partition 0 of a topic, in the same."""
+    """The assignment of partition 0 of a topic, in the same version."""
     raw = name.encode()
     return struct.pack(">hih", 0, 1, len(raw)) + raw + struct.pack(">iii", 1, 0, -1)

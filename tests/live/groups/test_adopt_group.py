@@ -1,7 +1,7 @@
 """An application moves to a listener with a home: its group's offsets are carried there, and back.
 
-Exactly: real clients of both protocols go on with the record after the last one that they have
-committed, and the broker holds the same offsets, leader epochs and metadata under both names.
+Real clients of both protocols continue with the record after the last record that they committed.
+The broker holds the same offsets, leader epochs and metadata under both names.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ PARTITIONS = 3
 PROTOCOLS = ("classic", "consumer")
 METADATA = "read by a test: é"
 COMMITTED = METADATA + "\0"
-"""As librdkafka sends it: with the end of a string in C."""
+"""The metadata as librdkafka sends it: with the terminator of a C string."""
 
 
 class Application:
-    """One application of two topics, known to the broker by their flat names, and its group."""
+    """An application with two topics, known to the broker by their flat names, and its group."""
 
     def __init__(self, kafka: KafkaCluster, admin: str, home: str, unique: Names) -> None:
         self.kafka, self.admin, self.home = kafka, admin, home
@@ -54,7 +54,7 @@ class Application:
         self.sent += count
 
     def read(self, servers: str, count: int, **more: str) -> dict[tuple[str, int], list[int]]:
-        """The numbers of the next records of each partition, committed with metadata."""
+        """Read the next records and commit them with metadata; their numbers by partition."""
         with clients.consumer(servers, self.group, **more) as client:
             client.subscribe(self.topics)
             records = clients.take(client, count)
@@ -71,7 +71,7 @@ class Application:
             namespaces.command(*to, "--adopt", "--topic", topic, "--to-namespace", HOME)
 
     def adopt(self, *more: str) -> namespaces.CommandResult:
-        """The command, whatever its exit status."""
+        """Run the command, whatever its exit status."""
         words = ["adopt", "--bootstrap-server", self.admin, "--group", self.group, "--home", HOME]
         return namespaces.attempt(*words, *more)
 
@@ -91,7 +91,7 @@ class Application:
 
 
 def commit(client: Consumer, records: Sequence[Any]) -> None:
-    """Commit behind the last of each partition, with its leader epoch and metadata."""
+    """Commit after the last record of each partition, with its leader epoch and metadata."""
     last: dict[tuple[str, int], TopicPartition] = {}
     for record in records:
         key = (record.topic(), record.partition())
@@ -115,7 +115,7 @@ def app(kafka: KafkaCluster, admin: str, home_a: str, unique: Names) -> Iterator
 def test_an_application_goes_on_where_it_was(
     app: Application, colon: str, protocol: str, then: str
 ) -> None:
-    """Whichever protocol it speaks before and after; and back, with what it has read meanwhile."""
+    """Whichever protocol the application uses before and after; also back, with later offsets."""
     whole = 2 * PARTITIONS
     first = app.read(colon, 5 * whole, group_protocol=protocol)
     app.produce(5)
@@ -137,7 +137,7 @@ def test_an_application_goes_on_where_it_was(
     assert (again.status, again.err) == (0, "")
     assert "already; nothing was changed" in again.out
 
-    # With latest, what nobody has committed is skipped: not one record is, nor is one read again.
+    # With latest, an uncommitted partition would be skipped: no record is skipped or read again.
     found = app.read(app.home, 5 * whole, group_protocol=then, auto_offset_reset="latest")
     assert {tuple(sorted(numbers)) for numbers in found.values()} == {(5, 6, 7, 8, 9)}
     assert len(found) == whole
@@ -156,7 +156,7 @@ def test_an_application_goes_on_where_it_was(
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 def test_not_while_it_has_members(app: Application, colon: str, protocol: str) -> None:
-    """On either side; nothing is written then, and the table is shown."""
+    """On either side, members prevent it: nothing is written, and the table is shown."""
     whole = 2 * PARTITIONS
     with clients.consumer(colon, app.group, group_protocol=protocol) as client:
         client.subscribe(app.topics)
@@ -191,7 +191,7 @@ def test_other_offsets_are_not_written_over(app: Application, colon: str) -> Non
     assert f"group '{app.inside}' has other offsets: " in said.err
     assert f"--group {app.group} --home {HOME} --force" in said.err
     assert app.held(app.inside) == ahead
-    # The bare group is not where it was left: what is further on is not written over either.
+    # The bare group has moved on: offsets that are further on are not overwritten.
     app.produce(1)
     with clients.consumer(colon, app.group) as client:
         client.subscribe([f"{HOME}:{topic}" for topic in app.topics])
@@ -218,7 +218,7 @@ def test_topics_that_the_home_does_not_reach(app: Application, colon: str) -> No
     assert app.held(app.inside) == {}
     assert app.adopt("--force").status == 0
     assert app.held(app.inside) == app.held(app.group)
-    # They count from the moment on that the topics are there.
+    # The offsets count as soon as the topics exist.
     app.adopt_topics()
     app.produce(1)
     found = app.read(app.home, whole, auto_offset_reset="latest")
@@ -241,7 +241,7 @@ def test_what_is_rejected(app: Application, home_a: str, kafka: KafkaCluster) ->
 
 
 def test_offsets_of_a_transaction(app: Application, colon: str) -> None:
-    """Offsets in a transaction that is open may yet be taken back: they are waited for."""
+    """Offsets in an open transaction are waited for, because it may still abort."""
     app.read(colon, 5 * 2 * PARTITIONS)
     app.adopt_topics()
     producer = Producer(clients.settings(colon, transactional_id=app.group))

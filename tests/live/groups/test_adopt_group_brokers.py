@@ -1,4 +1,4 @@
-"""Groups of several brokers: each is asked for, and carried to, where its coordinator is."""
+"""Groups of several brokers: each is read from, and carried to, its own coordinator."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ def test_groups_of_two_brokers(kafka: KafkaCluster, servers: str) -> None:
     nodes = coordinators(brokers, [*GROUPS, *inside])
     assert set(nodes.values()) == {1, 2}
     moves = {(nodes[one], nodes[other]) for one, other in zip(GROUPS, inside, strict=True)}
-    assert len(moves) > 1  # from one broker to another, too
+    assert len(moves) > 1  # from a broker to another, too
 
     to = ["--bootstrap-server", servers]
     said = namespaces.attempt("topics", *to, "--adopt", "--topic", "calls", "--to-namespace", HOME)
     assert said.status == 0
-    told = said.err.replace("\n  ", "; ").splitlines()  # each with its next step
+    told = said.err.replace("\n  ", "; ").splitlines()  # each group with its next step
     warned = [line for line in told if "has offsets on calls" in line]
     assert [line.split("'")[1] for line in warned] == GROUPS
     for group, target in zip(GROUPS, inside, strict=True):
-        # The line that was printed is the command.
+        # The printed line is the command to run next.
         (line,) = (line for line in warned if f"'{group}'" in line)
         words = line.partition(": kafka-gateway adopt ")[2].split()
         assert words[:2] == to

@@ -1,5 +1,8 @@
-"""Who may carry a group into a home: its offsets are read and committed with the rights of whoever
-runs the command, as any client's are."""
+"""Who may carry a group into a home.
+
+The command reads and commits the group's offsets with the rights of the user who runs it, like any
+client.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +75,7 @@ def test_with_the_rights_of_who_runs_it(
     assert (said.status, said.err) == (0, ""), said
     assert "All 2 offsets" in said.out
 
-    # Who has the home is asked for another address or login, since its names are others.
+    # A user who has a home is told to use another address or login, because the home changes names.
     said = run("carol", *adopt)
     assert said.status == 1
     assert "a home is in force at this address" in said.err

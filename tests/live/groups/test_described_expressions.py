@@ -1,5 +1,7 @@
-"""A KIP-848 member that subscribed by an expression is described as a broker describes it: with the
-client's own expression, and the names that it has named itself."""
+"""A described KIP-848 member has its own expression and the names that it subscribed to itself.
+
+The gateway describes it as a broker does.
+"""
 
 from __future__ import annotations
 
@@ -17,28 +19,28 @@ from tests.live.support.wire import Wire
 
 SECONDS: Final = clients.SECONDS
 NOT_YET: Final = frozenset({14, 15, 16})
-"""A group's coordinator that is not there yet."""
+"""Error codes while a group's coordinator is not available yet."""
 
 
 class Subscription(NamedTuple):
-    """A member's: names without the prefix of its namespace, and an expression."""
+    """A member's subscription: names without the prefix of its namespace, and an expression."""
 
     names: list[str] | None
     regex: str | None
 
 
 class Shown(NamedTuple):
-    """A member's subscription as ConsumerGroupDescribe has it."""
+    """A member's subscription as ConsumerGroupDescribe returns it."""
 
     names: tuple[str, ...]
     regex: str | None
 
 
 def join(wire: Wire, group: str, subscribed: Subscription) -> None:
-    """Join a group, and keep quiet."""
+    """Join a group, and send no more heartbeats."""
 
     def joined() -> bool:
-        wire.ask("FindCoordinator", 3, key=group, key_type=0)  # has coordinators made
+        wire.ask("FindCoordinator", 3, key=group, key_type=0)  # brokers create coordinators
         answer = beat(wire, group, 0, subscribed)
         assert answer.error_code in {0, *NOT_YET}, answer
         return int(answer.error_code) == 0
@@ -121,7 +123,7 @@ def test_a_member_is_described_as_by_a_broker(
 def test_it_is_described_to_others_in_its_own_spelling(
     kafka: KafkaCluster, gateway: GatewayProcess, unique: Callable[[str], str]
 ) -> None:
-    """The names of topics in the listener's spelling, the expression as its client wrote it."""
+    """Topic names are in the listener's spelling, and the expression is as its client wrote it."""
     topic, group = unique("described"), unique("group")
     home, colon = (gateway.bootstrap_servers(name) for name in ("home-a", "colon"))
     clients.create(home, f"{topic}-1")

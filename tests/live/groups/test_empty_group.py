@@ -1,5 +1,7 @@
-"""The empty group id at real brokers: served to clients that keep offsets without being members, at
-each home as its own."""
+"""The empty group id at real brokers.
+
+It serves clients that keep offsets without being members, and each home has its own.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ _LOADING = {14, 15, 16}
 
 
 def settled(ask: Callable[[], int]) -> int:
-    """The error code, once the group's coordinator is there."""
+    """The error code, once the group's coordinator is available."""
     seen: list[int] = []
 
     def there() -> bool:
@@ -37,7 +39,7 @@ def commit(wire: Wire, topic: str, offset: int) -> int:
 
 
 def committed(wire: Wire, topic: str) -> int:
-    """The offset that OffsetFetch v1 has of partition 0; -1: none."""
+    """The offset that OffsetFetch v1 returns for partition 0, or -1 if there is none."""
     asked = [{"name": topic, "partition_indexes": (0,)}]
     (partition,) = wire.ask("OffsetFetch", 1, group_id="", topics=asked).topics[0].partitions
     assert int(partition.error_code) == NONE
@@ -68,7 +70,7 @@ def test_each_home_has_its_own(
         assert (described.group_id, int(described.error_code)) == ("", NONE)
         listed = ours.ask("ListGroups", 0).groups
         assert [group.group_id for group in listed].count("") == 1
-        # What brokers do not serve, they do not serve here.
+        # Requests that brokers reject for this group are rejected here, too.
         joined = [wire.ask("Heartbeat", 0, group_id="", member_id="m") for wire in (ours, direct)]
         assert [int(each.error_code) for each in joined] == [INVALID_GROUP_ID] * 2
 

@@ -1,4 +1,4 @@
-"""A namespace that is deleted and made anew lists no group of before, at a real broker."""
+"""A namespace that is deleted and created again lists no earlier group, at a real broker."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ gateway = own_gateway(COLON, Listener("home", "gone is home", home="gone"), name
 
 
 def groups(admin: AdminClient) -> set[str]:
-    """The groups that a listing has."""
+    """The groups that ListGroups returns."""
     listed = admin.list_consumer_groups().result(clients.SECONDS)
     assert not listed.errors
     return {one.group_id for one in listed.valid}
@@ -31,14 +31,14 @@ def test_made_anew_it_has_none_of_them(
     clients.create(root, other)
     for servers, topic, group in ((home, "t", "left"), (root, other, other)):
         clients.round_trip(clients.settings(servers), topic, group)
-    # A member that stays where it is: it is denied, and its session ends.
+    # A member that stays connected: it is denied, and its session ends.
     short = {"session_timeout_ms": 6000, "heartbeat_interval_ms": 500}
     with clients.consumer(home, "busy", **short) as member:
         member.subscribe(["t"])
         clients.take(member, 1)
         assert groups(clients.admin(home)) == {"left", "busy"}
         namespaces.delete(root, "gone:")
-        namespaces.await_free(root, "gone:")  # makes it
+        namespaces.await_free(root, "gone:")  # creates the namespace
     assert groups(clients.admin(home)) == set()
     at_brokers = groups(clients.admin(kafka.bootstrap_servers))
     assert not [group for group in at_brokers if group.startswith("gone..")]

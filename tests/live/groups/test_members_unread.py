@@ -1,6 +1,9 @@
-"""What a client says of members that its broker lacks, or rejects, reaches no broker unread: a
-broker evaluates an expression over everybody's flat names, and keeps what a leader assigns. So ids
-and partition counts of other tenants' topics would be told. By hand, because no client does it."""
+"""The gateway reads every member's request, even if it concerns members that the broker rejects.
+
+A broker evaluates an expression over all flat names, and stores a leader's assignments. If the
+gateway forwarded such a request unread, a client could learn ids and partition counts of other
+tenants' topics. By hand, because no client does it.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ DESCRIBE: Final = "ConsumerGroupDescribe"
 
 @pytest.fixture(scope="module")
 def relay() -> Iterator[FaultyRelay]:
-    """A relay in front of a broker of its own."""
+    """A relay in front of a broker that only this file uses."""
     with FaultyRelay() as relay:
         advertised = {"advertised.listeners": f"PLAINTEXT://{relay.address}"}
         with KafkaCluster(overrides=advertised) as kafka:
@@ -50,21 +53,22 @@ def relay() -> Iterator[FaultyRelay]:
 
 @pytest.fixture(scope="module")
 def gateway(relay: FaultyRelay) -> Iterator[GatewayProcess]:
-    """A gateway that reaches its broker through the relay; one listener confines to team-a."""
+    """A gateway that reaches its broker through the relay; a listener confines clients to
+    team-a."""
     listeners = (Listener("colon", "all"), Listener("home-a", "team-a is home", home=HOME))
     with GatewayProcess(relay.address, listeners, [HOME, "team-b"]) as process:
         yield process
 
 
 class Held:
-    """An answer of the broker that waits at the relay until it is let go."""
+    """A response of the broker, held back at the relay until it is released."""
 
     def __init__(self) -> None:
         self.arrived = threading.Event()
         self.released = threading.Event()
 
     async def __call__(self, answer: Answer) -> None:
-        """The fault: nothing is wrong with the answer but that it is late."""
+        """The fault: the response is unchanged but late."""
         self.arrived.set()
         await asyncio.to_thread(self.released.wait, SECONDS)
         answer.writer.write(answer.frame())
@@ -72,7 +76,7 @@ class Held:
 
 
 def create(gateway: GatewayProcess, topic: str, partitions: int = 1) -> Any:
-    """A topic that can be used; its id."""
+    """Create a topic and wait until it can be used; its id."""
     colon = gateway.bootstrap_servers("colon")
     clients.create(colon, topic, partitions=partitions)
     clients.await_led(colon, topic)
@@ -80,7 +84,7 @@ def create(gateway: GatewayProcess, topic: str, partitions: int = 1) -> Any:
 
 
 def join(wire: Wire, member: Member, topic: str) -> None:
-    """Join with the full state, in one heartbeat that the broker accepts."""
+    """Join with the full state, in a heartbeat that the broker accepts."""
 
     def joined() -> bool:
         member.beat(
@@ -96,7 +100,7 @@ def join(wire: Wire, member: Member, topic: str) -> None:
 
 
 def heartbeat(member: Member, regex: str) -> bytes:
-    """A heartbeat that says nothing new but an expression, as a frame."""
+    """The frame of a heartbeat whose only change is an expression."""
     asked = entity(
         messages.message_class(f"{HEARTBEAT}Request", 1),
         {
@@ -123,8 +127,10 @@ def answered(wire: Wire) -> Any:
 def test_an_expression_for_a_member_that_joins_meanwhile(
     relay: FaultyRelay, gateway: GatewayProcess, unique: Names
 ) -> None:
-    """The gateway asks the broker about a member that is not there yet; it joins by another
-    connection while the answer is on its way, and then comes the heartbeat with the expression."""
+    """A member joins by another connection while the gateway queries the broker about it.
+
+    The heartbeat with the expression follows before the broker's response arrives.
+    """
     own, later = unique("own"), unique("later")
     ids = {create(gateway, f"{HOME}:{own}")}
     create(gateway, f"team-b:{unique('secret')}", partitions=7)
@@ -136,7 +142,7 @@ def test_an_expression_for_a_member_that_joins_meanwhile(
     held = Held()
     with Wire(at) as one, Wire(at) as other:
         join(one, before, own)
-        stranger.epoch = before.epoch  # what a member that joins a new group has
+        stranger.epoch = before.epoch  # the epoch of a member that joins a new group
         relay.spoil_next(CLIENT_ID, api_key_of(f"{DESCRIBE}Request"), held)
         other.send(heartbeat(stranger, ".*"))
         assert held.arrived.wait(SECONDS)
@@ -145,7 +151,7 @@ def test_an_expression_for_a_member_that_joins_meanwhile(
         held.released.set()
         answer = answered(other)
         assert int(answer.error_code) == 0
-        # What it is assigned from now on is what it subscribes to by name, old and new.
+        # From now on it is assigned the topics that it subscribes to by name, old and new.
         ids.add(create(gateway, f"{HOME}:{later}"))
         member.beat(one, subscribed_topic_names=(own, later))
 
@@ -165,8 +171,10 @@ def test_an_expression_for_a_member_that_joins_meanwhile(
 def test_what_a_leader_assigns_after_it_was_rejected_with_another_protocol(
     relay: FaultyRelay, gateway: GatewayProcess, unique: Names
 ) -> None:
-    """A JoinGroup of protocol type "connect" that the broker rejects changes nothing about how the
-    assignments of the group, which is one of consumers, are read."""
+    """If the broker rejects a JoinGroup of type "connect", the group stays a consumer group.
+
+    The gateway still reads its assignments as those of consumers.
+    """
     secret, group = unique("secret"), unique("classic")
     create(gateway, f"team-b:{secret}", partitions=7)
     foreign = f"team-b..{secret}"

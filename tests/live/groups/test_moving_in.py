@@ -1,5 +1,8 @@
-"""docs/moving-in.md, top to bottom: an application moves into a home and back, and reads each
-record once. What the page leaves to the reader, starting and stopping it, is done in between."""
+"""docs/moving-in.md, top to bottom: an application moves into a home and back.
+
+It reads each record once. The test does in between the steps that the page leaves to the reader:
+starting and stopping the application.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +26,12 @@ INSIDE = "127.0.0.1:9392"
 GROUP = "app"
 
 RECORDS = {"crm.calls": (3, 1670), "crm.mails": (1, 200)}
-"""How many partitions each topic has, and how many records each of them when the application is
+"""The number of partitions of each topic, and of the records in each when the application is
 stopped."""
 PARTITIONS = sum(partitions for partitions, _ in RECORDS.values())
 ALL = sum(partitions * records for partitions, records in RECORDS.values())
 LAST = 10
-"""How many of them each partition has got since the topics were adopted."""
+"""How many of these records each partition received after the topics were adopted."""
 
 
 gateway = own_gateway(
@@ -36,11 +39,11 @@ gateway = own_gateway(
     Listener("crm", "crm is home", home="crm"),
     namespaces=["crm"],
 )
-"""With the page's listeners."""
+"""A gateway with the page's listeners."""
 
 
 def make_home(servers: str) -> None:
-    """The namespace ``crm``, also where another test has just deleted it."""
+    """Create the namespace ``crm``, even if another test has just deleted it."""
 
     def is_there() -> bool:
         error = namespaces.creation(servers, "crm:").exception(clients.SECONDS)
@@ -50,8 +53,11 @@ def make_home(servers: str) -> None:
 
 
 def create(kafka: KafkaCluster, topic: str, partitions: int) -> None:
-    """Create a topic at the broker. Now and then that answers that it is there, although it was not
-    and this is the only client that knows its name: the request has arrived twice."""
+    """Create a topic at the broker.
+
+    If the request arrives twice, the broker responds that the topic exists, although this client is
+    the only one that knows its name.
+    """
     wanted = [NewTopic(topic, partitions, 1)]
     (created,) = clients.admin(kafka.bootstrap_servers).create_topics(wanted).values()
     error = created.exception(clients.SECONDS)
@@ -79,7 +85,7 @@ def read(servers: str, topics: list[str], count: int, protocol: str) -> list[tup
 
 
 def offsets(topic: str, first: int) -> set[tuple[str, int]]:
-    """The topic with each offset of its last records."""
+    """The topic with each offset of its last ``LAST`` records, from ``first`` on."""
     return {(topic, first + number) for number in range(LAST)}
 
 
@@ -99,12 +105,12 @@ def test_the_page(kafka: KafkaCluster, gateway: GatewayProcess, protocol: str) -
     for step in guide.steps(PAGE):
         words = [addresses.get(word, word) for word in step.words]
         if "--state" in words:
-            # It goes on by the aliases until it is stopped.
+            # The application continues by the aliases until it is stopped.
             produce(kafka, before, dict.fromkeys(RECORDS, LAST))
             found = read(outside, [*RECORDS], PARTITIONS * LAST, protocol)
             assert {*found} == offsets("crm.calls", 1660) | offsets("crm.mails", 190)
         if "--undo" in words:
-            # It runs at its new address, from where it was and from nowhere else.
+            # At its new address, it continues exactly from where it stopped.
             produce(kafka, ALL, dict.fromkeys(RECORDS, LAST))
             found = read(inside, ["calls", "mails"], PARTITIONS * LAST, protocol)
             assert {*found} == offsets("calls", 1670) | offsets("mails", 200)
@@ -117,13 +123,13 @@ def test_the_page(kafka: KafkaCluster, gateway: GatewayProcess, protocol: str) -
 
     produce(kafka, ALL, dict.fromkeys(RECORDS, 1))
     assert len(read(outside, [*RECORDS], PARTITIONS, protocol)) == PARTITIONS
-    # Nothing stays, so that the page can be followed again.
+    # Delete everything, so that the page can be followed again.
     clients.done(clients.admin(kafka.bootstrap_servers).delete_topics([*RECORDS]))
     clients.await_gone(kafka, *RECORDS)
     groups = [GROUP, f"crm..{GROUP}"]
     clients.done(clients.admin(kafka.bootstrap_servers).delete_consumer_groups(groups))
     to = ["topics", "--bootstrap-server", outside]
-    namespaces.command(*to, "--delete", "--namespace", "crm")  # it waits until that is gone
+    namespaces.command(*to, "--delete", "--namespace", "crm")  # waits until the namespace is gone
 
 
 def _run(words: list[str]) -> namespaces.CommandResult:

@@ -39,7 +39,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def run(*words: str) -> subprocess.CompletedProcess[str]:
-    """``kafka-gateway`` with these words, without a terminal."""
+    """Run ``kafka-gateway`` with these arguments, without a terminal."""
     return subprocess.run(
         [sys.executable, "-m", "gateway", *words],
         stdin=subprocess.DEVNULL,
@@ -51,7 +51,7 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def init(*words: str) -> dict[str, Any]:
-    """What ``init`` found and chose."""
+    """The plan that ``init`` prints as JSON: the facts it found and its choices."""
     done = run("init", *words, "--json")
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
@@ -59,7 +59,7 @@ def init(*words: str) -> dict[str, Any]:
 
 
 def check(*words: str) -> str:
-    """What is warned of, if there is no problem."""
+    """The warnings of ``check``, which must find no problem."""
     done = run("check", *words, FILE)
     assert done.returncode == 0, done.stderr
     return done.stderr
@@ -67,7 +67,7 @@ def check(*words: str) -> str:
 
 @contextmanager
 def serving(plan: dict[str, Any]) -> Iterator[dict[str, str]]:
-    """The gateway while it runs; the addresses of its listeners, by their names."""
+    """The gateway while it runs: the addresses of its listeners, by listener name."""
     host, _, port = plan["metrics"].rpartition(":")
 
     def ready() -> bool:
@@ -90,7 +90,7 @@ def serving(plan: dict[str, Any]) -> Iterator[dict[str, str]]:
 
 @pytest.mark.usefixtures("ports_of_init")
 def test_from_init_to_a_client(kafka: KafkaCluster, unique: Names) -> None:
-    """A topic that is written under its bare name in the home is there under its whole name."""
+    """A topic that a client creates under its bare name in the home has its full name elsewhere."""
     team, topic = unique("team"), unique("orders")
     plan = init("--bootstrap-server", kafka.bootstrap_servers, "--namespace", team)
     assert set(plan["found"]["brokers"]) == {str(node) for node in kafka.running}
@@ -129,7 +129,7 @@ def scram(password: str, user: str = "gateway") -> Sequence[str]:
 def test_brokers_with_tls_and_scram(
     secured_brokers: SecuredBrokers, directory: Path, unique: Names
 ) -> None:
-    """With TLS on the side of clients, too; and as a user who may not even see a topic."""
+    """Clients, too, use TLS. If the user may not even describe a topic, ``init`` says so."""
     servers = ("--bootstrap-server", secured_brokers.kafka.servers("SASL_SSL"))
     file = properties(secured_brokers, *scram(PASSWORDS["bob"], "bob"))
     hidden = init(*servers, "--command-config", str(file), "--output", "bob.yaml")["found"]
@@ -142,14 +142,14 @@ def test_brokers_with_tls_and_scram(
         *("--tls-certificate", str(server.certificate), "--tls-key", str(server.key)),
     )
     assert plan["found"]["authorizer"] is plan["found"]["sees_all_topics"] is True
-    file.unlink()  # from now on the gateway has what it needs in files of its own
+    file.unlink()  # from now on the gateway has the credentials in files of its own
     assert PASSWORDS["gateway"] not in Path(FILE).read_text()
     assert check() == ""
-    check("--cluster")  # an earlier test's catalog may be there, and to be warned of
+    check("--cluster")  # if an earlier test's catalog is there, ``check`` warns about it
     with serving(plan) as listeners:
         tls = {"security_protocol": "SSL", "ssl_ca_location": str(ca.file)}
         settings = clients.settings(listeners["colon"], **tls)
-        admin = AdminClient(settings)  # kept: what it was asked fails when it is collected
+        admin = AdminClient(settings)  # kept, because its requests fail when it is collected
         create_topics(admin, [NewTopic(topic, 1, 1)])
         clients.await_stored(secured_brokers.kafka, topic)
         assert clients.round_trip(settings, topic, unique("readers"), ["kept"]) == ["kept"]
@@ -172,7 +172,8 @@ def test_brokers_with_tls_and_scram(
 def test_what_does_not_fit(
     secured_brokers: SecuredBrokers, spoken: str, lines: Sequence[str] | None, text: str
 ) -> None:
-    """Real brokers close such connections each in its way; the sentence names what they speak."""
+    """Real brokers close a mismatched connection in different ways; the error names their
+    protocol."""
     servers = secured_brokers.kafka.servers(spoken)
     words = ["init", "--bootstrap-server", servers]
     if lines is not None:

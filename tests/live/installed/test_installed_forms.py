@@ -38,7 +38,7 @@ Names = Callable[[str], str]
 
 
 def forms() -> list[str]:
-    """Both, or the pure one where nothing can be compiled: there is no compiled wheel then."""
+    """Both forms, or the pure form if nothing can be compiled and there is no compiled wheel."""
     try:
         require_compiler()
     except CompileError:
@@ -48,7 +48,7 @@ def forms() -> list[str]:
 
 @pytest.fixture(scope="module", params=forms())
 def form(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The form that is installed, and whose ``kafka-gateway`` is the one that tests run."""
+    """The installed form, whose ``kafka-gateway`` is the command that tests run."""
     chosen = str(request.param)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(COMMAND, str(installed_command(chosen)))
@@ -59,7 +59,8 @@ def form(request: pytest.FixtureRequest) -> Iterator[str]:
 def gateway(
     form: str, kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[GatewayProcess]:
-    """Two workers; clients log in by PLAIN, and alice and bob are subject to ACLs."""
+    """A gateway with two workers; clients log in by PLAIN, and alice and bob are subject to
+    ACLs."""
     listener = authorized.listener(tmp_path_factory.mktemp("secrets"))
     with authorized.gateway(kafka.bootstrap_servers, listener, workers=2) as process:
         yield process
@@ -68,7 +69,7 @@ def gateway(
 
 @pytest.fixture(scope="module")
 def org(form: str, users: str) -> str:
-    """A namespace of this form's own, which alice may do everything in, and bob nothing."""
+    """A namespace of this form's own, in which alice may do everything and bob nothing."""
     name = f"installed-{form}"
     (created,) = authorized.admin(users).create_topics([NewTopic(f"{name}:", 1, 1)]).values()
     created.result(clients.SECONDS)
@@ -87,7 +88,7 @@ def create(servers: str, topic: str) -> None:
 
 
 def test_it_is_the_wheel_that_serves(form: str, gateway: GatewayProcess) -> None:
-    """By what it logs, and by the files that its workers have mapped."""
+    """The log and the files that workers have mapped show that the wheel serves."""
     started = next(line for line in gateway.log().splitlines() if "kafka-gateway " in line)
     assert f" ({form}) with 2 workers" in started
     environment = installed_command(form).parents[1]
@@ -133,7 +134,7 @@ def test_a_principal_without_an_acl_is_denied(users: str, org: str, unique: Name
 def test_the_command_lists_what_was_made(
     users: str, org: str, tmp_path: Path, unique: Names
 ) -> None:
-    """``kafka-gateway topics`` of the wheel, in a process of its own."""
+    """The wheel's ``kafka-gateway topics``, in a process of its own, lists the topic."""
     topic = f"{org}:{unique('listed')}"
     create(users, topic)
     login = str(authorized.command_config(tmp_path, "alice"))

@@ -1,1 +1,1 @@
-"""MirrorMaker 2, unchanged, between two real clusters, through a gateway at either or at both."""
+"""MirrorMaker 2, unchanged, between two real clusters, through a gateway at one or both."""

@@ -1,5 +1,7 @@
-"""Two sites: ``a`` and ``b``, a cluster each. They, and the gateways in front of them, are each
-file's own: MirrorMaker takes in whatever topics there are."""
+"""Two sites, ``a`` and ``b``, each with a cluster.
+
+Each file has its own clusters and gateways, because MirrorMaker copies whatever topics there are.
+"""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ CONFIGS: Final = Path(__file__).parents[3] / "config"
 
 
 def listeners(file: str) -> tuple[Mapping[str, Any], list[Listener]]:
-    """An example configuration, and its listeners as it has them."""
+    """An example configuration, and the listeners in it."""
     values = yaml.safe_load((CONFIGS / file).read_text())
     keys = ("home", "list_subtree", "volume")
     found = [
@@ -27,7 +27,7 @@ def listeners(file: str) -> tuple[Mapping[str, Any], list[Listener]]:
 
 
 def addresses(values: Mapping[str, Any], gateway: GatewayProcess) -> dict[str, str]:
-    """The addresses in an example, and the real ones."""
+    """Maps each address in an example to the gateway's real address."""
     return {
         f"127.0.0.1:{one['port']}": gateway.bootstrap_servers(one["name"])
         for one in values["listeners"]
@@ -35,8 +35,10 @@ def addresses(values: Mapping[str, Any], gateway: GatewayProcess) -> dict[str, s
 
 
 def mirror_maker(file: str, real: Mapping[str, str]) -> MirrorMakerProcess:
-    """MirrorMaker with an example's properties, but for addresses, and for what makes it quick and
-    content with one broker."""
+    """MirrorMaker with an example's properties.
+
+    Only the addresses differ, and properties that make it quick and allow a single broker.
+    """
     properties = read_properties((CONFIGS / file).read_text())
     clusters = properties["clusters"].split(", ")
     servers = {one: real[properties.pop(f"{one}.bootstrap.servers")] for one in clusters}

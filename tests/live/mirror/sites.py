@@ -1,4 +1,4 @@
-"""What tests of two sites do again and again: fill topics, read them whole, and compare them."""
+"""Steps of tests with two sites: fill topics, read them whole, and compare them."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ LAG: Final = 10
 """``offset.lag.max`` of devkit.mirror_maker: how far offsets at the end may be behind."""
 
 _FIRST_TIMESTAMP: Final = int(time.time() * 1000) - 3_600_000
-"""Not so long ago that brokers delete the records (``retention.ms``)."""
+"""Recent enough that brokers do not delete the records (``retention.ms``)."""
 
 _BATCH: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """The records of one partition: how many there are, and a digest of all their bytes."""
+    """The records of a partition: how many there are, and a digest of all their bytes."""
 
     records: int
     digest: str
@@ -47,7 +47,7 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A topic: its partitions' records, and the configs that are set on it."""
+    """A topic: its partitions' records, and the configs set on it."""
 
     partitions: tuple[Partition, ...]
     configs: Mapping[str, str]
@@ -64,8 +64,11 @@ def create(
 
 
 def fill(servers: str, topic: str, count: int, partitions: int, *, first: int = 0) -> None:
-    """Produce records ``first`` and up. What they hold depends on their number alone: keys and
-    values that are null or empty, bytes of every kind, headers, timestamps."""
+    """Produce records ``first`` and up.
+
+    Their content depends on their number alone: keys and values that are null or empty, bytes of
+    every kind, headers, timestamps.
+    """
     producer = Producer(settings(servers, linger_ms=20, acks="all"))
     for number in range(first, first + count):
         key, value, headers = record(number)
@@ -99,7 +102,7 @@ def record(number: int) -> tuple[bytes | None, bytes | None, list[tuple[str, str
 
 
 def content(servers: str, topic: str) -> Content:
-    """A topic as it is now, read to its end."""
+    """A topic's present content, read to its end."""
     count = len(clients.admin(servers).list_topics(topic, timeout=SECONDS).topics[topic].partitions)
     return Content(_read(servers, topic, count), set_configs(servers, topic))
 
@@ -157,7 +160,7 @@ def await_records(servers: str, topic: str, count: int) -> None:
     """Wait until a topic is listed and has so many records."""
 
     def there() -> bool:
-        # It is listed before its partitions have a leader.
+        # A topic is listed before its partitions have a leader.
         with contextlib.suppress(KafkaException):
             return (
                 topic in clients.listed(servers) and sum(ends(servers, [topic]).values()) >= count
@@ -170,8 +173,10 @@ def await_records(servers: str, topic: str, count: int) -> None:
 def values(
     servers: str, topic: str, begins: Mapping[tuple[str, int], int] | None = None
 ) -> set[bytes | None]:
-    """The values of all records that a topic has now, of each partition from its offset in
-    ``begins`` on, or from 0."""
+    """The values of all records that a topic has now.
+
+    Each partition is read from its offset in ``begins``, or from 0.
+    """
     begins = begins or {}
     at_end = {at: end for at, end in ends(servers, [topic]).items() if begins.get(at, 0) < end}
     found: set[bytes | None] = set()
@@ -190,8 +195,10 @@ def values(
 
 
 def committed(servers: str, group: str, topics: Iterable[str]) -> dict[tuple[str, int], int]:
-    """The offsets that a group has committed, of the partitions where it has. Raises
-    KafkaException for an error of a partition, which has no offset then."""
+    """The offsets that a group has committed, by partition.
+
+    Raises KafkaException if a partition has an error instead of an offset.
+    """
     asked = [TopicPartition(topic, number) for topic, number in ends(servers, topics)]
     consumer = Consumer(settings(servers, group_id=group))
     try:
@@ -207,8 +214,10 @@ def committed(servers: str, group: str, topics: Iterable[str]) -> dict[tuple[str
 def read(
     servers: str, group: str, topics: Sequence[str], count: int
 ) -> dict[tuple[str, int, int], bytes | None]:
-    """Read so many records as a member of a group, from where it is, and commit them. The records'
-    values by topic, partition and offset."""
+    """Read so many records as a member of a group, from its position, and commit them.
+
+    Returns the records' values by topic, partition and offset.
+    """
     found: dict[tuple[str, int, int], bytes | None] = {}
     with clients.consumer(servers, group) as consumer:
         consumer.subscribe(list(topics))
@@ -228,9 +237,11 @@ def read(
 def read_left(
     servers: str, group: str, topics: Sequence[str]
 ) -> dict[tuple[str, int, int], bytes | None]:
-    """Read as a member of a group, from where it is to the ends of now, and commit. The records'
-    values by topic, partition and offset. It is no count that is read to: one of records that come
-    again would leave out as many at the end."""
+    """Read as a member of a group, from its position to the present ends, and commit.
+
+    Returns the records' values by topic, partition and offset. It does not count records, because
+    repeated records would then leave out as many at the end.
+    """
     was, at_end = committed(servers, group, topics), ends(servers, topics)
     found: dict[tuple[str, int, int], bytes | None] = {}
     positions = {at: was.get(at, 0) for at in at_end}

@@ -1,6 +1,7 @@
-"""ACLs that MirrorMaker copies, with the rights that docs/mirrormaker.md gives it and no others.
+"""ACLs that MirrorMaker copies, with exactly the rights that docs/mirrormaker.md gives it.
 
-Those of topics arrive, and those of a namespace do not become a gate at the other side."""
+ACLs of topics arrive; ACLs of a namespace do not become a gate at the other side.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ OF_USERS: Final = (
     ("alice", Operation.READ, f"TOPIC:LITERAL:{TOPIC}"),
     ("alice", Operation.WRITE, f"TOPIC:LITERAL:{TOPIC}"),
     ("bob", Operation.ALL, f"TOPIC:LITERAL:{TOPIC}"),
-    # A gate: bob passes it too, and nobody else.
+    # A gate, which only alice, bob and MirrorMaker pass.
     ("alice", Operation.DESCRIBE, "TOPIC:LITERAL:team-a:"),
     ("bob", Operation.DESCRIBE, "TOPIC:LITERAL:team-a:"),
     (MIRROR_MAKER, Operation.READ, "TOPIC:LITERAL:team-a:"),
@@ -64,7 +65,7 @@ def acl(user: str, operation: Operation, pattern: str) -> AclBinding:
 
 @pytest.fixture(scope="module")
 def site_a(a: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
-    """The source, whose users log in."""
+    """The gateway at the source, whose users log in."""
     listener = authorized.listener(tmp_path_factory.mktemp("a"))
     with authorized.gateway(a.bootstrap_servers, listener, ["team-a"]) as gateway:
         servers = gateway.bootstrap_servers(authorized.USERS_LISTENER)
@@ -75,8 +76,10 @@ def site_a(a: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture(scope="module")
 def site_b(b: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GatewayProcess]:
-    """The target: administrators' listener has no home, so MirrorMaker's ACLs are given through
-    the catalog's truth from there."""
+    """The target.
+
+    The administrators' listener has no home, so MirrorMaker's ACLs are created by their full names.
+    """
     users = authorized.listener(tmp_path_factory.mktemp("b"))
     home = replace(users, name="home", home="dr:a", list_subtree=True)
     with authorized.gateway(
@@ -152,5 +155,5 @@ def test_the_gate_is_carried_if_one_wants_it(
     said = namespaces.attempt("catalog", "import", *config, file)
     assert said.status == 0, said.err
     gate = ("dr:a:team-a:", "User:alice", "DESCRIBE")
-    # The command writes the catalog itself, and the gateway follows.
+    # The command writes the catalog itself, and the gateway reads it from there.
     wait_until(lambda: gate in described(everything), "the gate at site B", SECONDS)

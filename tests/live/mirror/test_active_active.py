@@ -1,7 +1,7 @@
-"""Two sites that both write: each has the other's topics, named ``A.…`` and ``B.…``, in namespaces
-below ``A`` and ``B``; nothing goes in circles.
+"""Two sites that both write, and each has the other's topics, without cycles.
 
-MIRROR_SECONDS=N: so long both sites are written to (``make mirror``: half an hour).
+The copies are named ``A.…`` and ``B.…``, in namespaces below ``A`` and ``B``. MIRROR_SECONDS=N:
+seconds for which both sites are written to (``make mirror``: half an hour).
 """
 
 from __future__ import annotations
@@ -32,14 +32,19 @@ TOPICS: Final = ("team-a..orders", "clicks", "clicks.internal", "team-a..x-inter
 PARTITIONS: Final = 2
 AT_ONCE: Final = 200
 STILL_SECONDS: Final = 5.0
-"""So long nothing may be written when both sites have everything: MirrorMaker copies at once, and
-looks for topics once a second."""
+"""Seconds without a write after which both sites have everything.
+
+MirrorMaker copies at once, and looks for topics once a second.
+"""
 
 
 @dataclass(frozen=True)
 class Site:
-    """One of the two, called ``name``. MirrorMaker connects to ``servers``, applications to
-    ``colon``; ``first`` is the number of the first record written here."""
+    """A site, called ``name``.
+
+    MirrorMaker connects to ``servers``, applications to ``colon``; ``first`` is the number of the
+    first record written here.
+    """
 
     name: str
     other: str
@@ -50,7 +55,7 @@ class Site:
 
     @property
     def copies(self) -> list[str]:
-        """The other's topics, as they are called here."""
+        """Copies of the other site's topics, by their names here."""
         return [f"{self.other}.{topic}" for topic in TOPICS]
 
 
@@ -95,25 +100,25 @@ def test_nothing_goes_in_circles(both: tuple[Site, Site]) -> None:
                 assert copied.partitions == original.partitions, f"{there.name}.{topic}"
                 assert sum(one.records for one in original.partitions) == written[there.name]
         for site in both:
-            # MirrorMaker's own may come late, as the copy of heartbeats.
+            # MirrorMaker's own topics may come late, as the copy of heartbeats does.
             clients.await_stored(site.kafka, *_expected(site))
             assert site.kafka.topics() - before[site.name] == _expected(site), site.name
             _check_group_reads_everything(site, written)
 
 
 def _write(site: Site) -> int:
-    """Write for a while; how many records are in each topic then."""
+    """Write for a while; the number of records in each topic after that."""
     count, until = 0, time.monotonic() + WRITE_SECONDS
     while time.monotonic() < until:
         for topic in TOPICS:
             sites.fill(site.servers, topic, AT_ONCE, PARTITIONS, first=site.first + count)
         count += AT_ONCE
-        time.sleep(0.1)  # a site that is written to, not one that is filled
+        time.sleep(0.1)  # a site with steady writes, not a full one
     return count
 
 
 def _await_stillness(both: tuple[Site, Site]) -> None:
-    """Wait until nothing has been written for a while, to any topic but MirrorMaker's own."""
+    """Wait until no topic but MirrorMaker's own has been written to for a while."""
 
     def written() -> dict[str, int]:
         found: dict[str, int] = {}
@@ -140,8 +145,10 @@ def _is_own(name: str) -> bool:
 
 
 def _expected(site: Site) -> set[str]:
-    """The flat names of what MirrorMaker makes at a site: copies, those in namespaces below the
-    other site's, and its own topics."""
+    """The flat names of the topics that MirrorMaker creates at a site.
+
+    These are copies, also in namespaces below the other site's, and its own topics.
+    """
     other = site.other
     own = {f"mm2-{what}.{other}.internal" for what in ("configs", "offsets", "status")}
     own |= {f"mm2-offset-syncs.{other}.internal", f"{other}.checkpoints.internal", "heartbeats"}
@@ -149,8 +156,10 @@ def _expected(site: Site) -> set[str]:
 
 
 def _check_group_reads_everything(site: Site, written: dict[str, int]) -> None:
-    """A group that subscribes to both sites' topics, as active/active asks for, reads each record
-    once."""
+    """A group that subscribes to both sites' topics reads each record once.
+
+    Active/active replication requires this of consumers.
+    """
     count = written["A"] + written["B"]
     topics = ["team-a:orders", f"{site.other}:team-a:orders"]
     found = sites.read(site.colon, f"both-{site.name}", topics, count)

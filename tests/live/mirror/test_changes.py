@@ -1,5 +1,8 @@
-"""What changes at the source while MirrorMaker runs: configs of topics and namespaces, partitions,
-new topics. What only the target's namespaces say stays theirs."""
+"""Changes at the source while MirrorMaker runs.
+
+Configs of topics and namespaces, partitions, new topics. Configs of the target's own namespaces do
+not change.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ TOPIC: Final = "team-a:orders"
 
 @pytest.fixture(scope="module")
 def site_a(a: KafkaCluster) -> Iterator[GatewayProcess]:
-    """The source."""
+    """The gateway at the source."""
     listeners = [Listener("colon", "all")]
     with GatewayProcess(a.bootstrap_servers, listeners, ["team-a"]) as gateway:
         yield gateway
@@ -34,7 +37,7 @@ def site_a(a: KafkaCluster) -> Iterator[GatewayProcess]:
 
 @pytest.fixture(scope="module")
 def site_b(b: KafkaCluster) -> Iterator[GatewayProcess]:
-    """The target."""
+    """The gateway at the target."""
     listeners = [
         Listener("colon", "all"),
         Listener("home", "the copies", home="dr:a", list_subtree=True),
@@ -52,13 +55,13 @@ def test_changes_follow_and_the_targets_namespaces_keep_what_is_theirs(
     namespaces.alter(everything, "dr:a:", {"segment.ms": "700000"})
     sites.create(source, [TOPIC], 2, {"max.message.bytes": "123456"})
     with MirrorMakerProcess({"A": source, "B": home}, [("A", "B")], sites.IDENTITY):
-        # What a topic inherits at the source is set on its copy: the target's namespace may say
-        # something else.
+        # A config that a topic inherits at the source is set on its copy, because the target's
+        # namespace may have another value.
         _await_set(home, TOPIC, {"max.message.bytes": "123456", "retention.ms": "3600000"})
         namespaces.alter(source, TOPIC, {"max.message.bytes": "234567"})
         namespaces.alter(source, "team-a:", {"retention.ms": "7200000"})
         _await_set(home, TOPIC, {"max.message.bytes": "234567", "retention.ms": "7200000"})
-        # MirrorMaker deletes all that is a default at the source, again and again.
+        # MirrorMaker deletes every config with a default at the source, again and again.
         before = _its_own(everything)
         namespaces.alter(source, TOPIC, {}, drop=["max.message.bytes"])
         _await_set(home, TOPIC, {"retention.ms": "7200000"})
@@ -77,8 +80,10 @@ def test_changes_follow_and_the_targets_namespaces_keep_what_is_theirs(
 
 
 def _its_own(servers: str) -> dict[str, object]:
-    """The configs of the target's namespace, without the count of its topics: MirrorMaker makes
-    topics of its own there while it starts."""
+    """The configs of the target's namespace, except its topic count.
+
+    MirrorMaker creates topics of its own there while it starts.
+    """
     found = describe(servers, "dr:a:")
     return {key: value for key, value in found.items() if key != "gateway.topics"}
 

@@ -1,5 +1,7 @@
-"""Site A is lost: a group goes on at site B by its translated offsets, and comes back, and misses
-no record on either way. Commands are those of docs/mirrormaker.md."""
+"""Site A is lost: a group continues at site B by its translated offsets, and returns.
+
+It misses no record either way. The commands are those of docs/mirrormaker.md.
+"""
 
 from __future__ import annotations
 
@@ -35,14 +37,17 @@ _TRIES: Final = 5
 
 @pytest.fixture(scope="module")
 def site_a(a: KafkaCluster) -> Iterator[GatewayProcess]:
-    """Site A."""
+    """The gateway of site A."""
     with GatewayProcess(a.bootstrap_servers, [Listener("colon", "all")], ["team-a"]) as gateway:
         yield gateway
 
 
 @pytest.fixture(scope="module")
 def site_b(b: KafkaCluster) -> Iterator[GatewayProcess]:
-    """Site B. At listener ``dr`` everything of site A has the names it has there."""
+    """The gateway of site B.
+
+    At listener ``dr`` all topics of site A have the names that they have there.
+    """
     listeners = [
         Listener("colon", "all"),
         Listener("dr", "site A's applications", home="dr:a", list_subtree=True),
@@ -58,7 +63,7 @@ def test_failing_over_and_back_without_loss(site_a: GatewayProcess, site_b: Gate
     with MirrorMakerProcess({"A": at_a, "B": dr}, [("A", "B")], sites.IDENTITY) as mirror_maker:
         sites.fill(at_a, TOPIC, len(BEFORE), PARTITIONS)
         read_at_a |= set(sites.read(at_a, GROUP, [TOPIC], READ_AT_A).values())
-        # Site A is lost, and what is between the sites with it.
+        # Site A is lost, and MirrorMaker with it.
         _Copied(at_a, TOPIC, dr, TOPIC).end(mirror_maker, mirror_maker.kill)
 
     read_at_b = set(sites.read_left(dr, GROUP, [TOPIC]).values())
@@ -67,7 +72,7 @@ def test_failing_over_and_back_without_loss(site_a: GatewayProcess, site_b: Gate
     assert len(again) <= sum(_repeated(at_a, TOPIC).values()), "too many records came twice"
     sites.fill(dr, TOPIC, len(MEANWHILE), PARTITIONS, first=MEANWHILE[0])
 
-    # Site A is back. Its topic makes room for the copy of site B's.
+    # Site A is back. Its topic is moved to make room for the copy of site B's.
     namespaces.command("topics", "--bootstrap-server", at_a, "--create", "--namespace", "before")
     move = ["--from-namespace", "team-a", "--to-namespace", "before"]
     namespaces.command("topics", "--bootstrap-server", at_a, "--move", *move)
@@ -80,7 +85,7 @@ def test_failing_over_and_back_without_loss(site_a: GatewayProcess, site_b: Gate
     sites.fill(at_a, TOPIC, len(AFTER), PARTITIONS, first=AFTER[0])
     was = sites.committed(at_a, GROUP, [TOPIC])
     read_after = sites.read_left(at_a, GROUP, [TOPIC])
-    # Nobody else commits by now. To go on before that would be a repetition, behind it a loss.
+    # No other client commits now. An earlier start would be a repetition, a later start a loss.
     assert _begun(read_after) == was, "the group went on elsewhere than it was"
     read |= set(read_after.values())
     assert _missing([*MEANWHILE, *AFTER], read) == [], f"records were lost; the group was at {was}"
@@ -88,13 +93,13 @@ def test_failing_over_and_back_without_loss(site_a: GatewayProcess, site_b: Gate
 
 
 def _missing(numbers: Sequence[int], read: set[bytes | None]) -> list[int]:
-    """The numbers of records that are not among those that were read, once or more often."""
+    """The numbers of records that were not read at all."""
     known = read | {None}
     return [number for number in numbers if sites.record(number)[1] not in known]
 
 
 def _begun(read: Iterable[tuple[str, int, int]]) -> dict[tuple[str, int], int]:
-    """The first offset of each partition among what was read."""
+    """The first offset read of each partition."""
     begun: dict[tuple[str, int], int] = {}
     for topic, partition, offset in read:
         begun[topic, partition] = min(offset, begun.get((topic, partition), offset))
@@ -102,7 +107,7 @@ def _begun(read: Iterable[tuple[str, int, int]]) -> dict[tuple[str, int], int]:
 
 
 class _Copied(NamedTuple):
-    """A topic at its site, and its copy at the other one."""
+    """A topic at its site, and its copy at the other site."""
 
     source: str
     topic: str
@@ -110,11 +115,11 @@ class _Copied(NamedTuple):
     copy: str
 
     def end(self, mirror_maker: MirrorMakerProcess, end: Callable[[], None]) -> None:
-        """End MirrorMaker when the group can go on at the copy.
+        """End MirrorMaker when the group can continue at the copy.
 
-        MirrorMaker copies records once more when it starts a task again, and translates offsets to
-        the new copies as they come. If it ends on the way, the group is behind the first copies of
-        records that have no second one: then MirrorMaker has to run on.
+        MirrorMaker copies records again when it restarts a task, and translates offsets to the new
+        copies as they come. If it ends before that, the group is behind the first copies of records
+        that have no second copy: then MirrorMaker has to run on.
         """
         for _ in range(_TRIES):
             wait_until(self._is_translated, f"translated offsets of {GROUP}", SECONDS, poll=0.5)
@@ -125,8 +130,11 @@ class _Copied(NamedTuple):
         raise AssertionError(f"MirrorMaker was copying once more each of {_TRIES} times")
 
     def _is_translated(self) -> bool:
-        """Whether the group finds all that it has not read in what it has not read of the copy, and
-        there no more of what it has than MirrorMaker promises."""
+        """Whether the copy, from the group's offset on, has all records that the group has not
+        read.
+
+        It may repeat no more records than MirrorMaker promises.
+        """
         was = sites.committed(self.source, GROUP, [self.topic])
         left = sites.values(self.source, self.topic, was) - {None}
         # The copy is listed before its partitions have a leader.
@@ -152,9 +160,11 @@ def _partition(value: bytes | None) -> int:
 
 
 def _repeated(servers: str, topic: str) -> dict[tuple[str, int], int]:
-    """How many records of each partition may come twice: ``offset.lag.max``, and behind the end 4
-    times what was not read, because older offsets are translated by syncs that are kept at
-    exponential distances (OffsetSyncStore, invariants B and C)."""
+    """How many records of each partition may come twice.
+
+    ``offset.lag.max``, and at the end 4 times the unread records, because older offsets are
+    translated by syncs at exponential distances (OffsetSyncStore, invariants B and C).
+    """
     committed = sites.committed(servers, GROUP, [topic])
     ends = sites.ends(servers, [topic])
     return {at: LAG + 4 * (ends[at] - offset) for at, offset in committed.items()}

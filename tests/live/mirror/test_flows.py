@@ -1,7 +1,7 @@
-"""The same flow directly, with a gateway at the source, at the target, and at both: what arrives is
-the same, topic by topic, and is what KIP-1074 says.
+"""The same flow directly, with a gateway at the source, at the target, and at both.
 
-The gate has one flow of few records, with a gateway at both sides.
+The topics that arrive are the same, and are the topics that KIP-1074 names. The gate has a single
+flow of few records, with a gateway at both sides.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ FEW: Final = 5_000
 CONFIGS: Final = {"cleanup.policy": "delete", "retention.ms": "-1", "max.message.bytes": "777777"}
 
 USERS: Final = ("{}-orders", "{}-orders.internal", "{}-x-internal", "mm2x.{}.internal.y", "mm2.{}")
-"""Topics of users: replicated since KIP-1074, each of them."""
+"""Users' topics, all of which are replicated since KIP-1074."""
 
 INTERNAL: Final = ("mm2-{}.internal", "x.{}.checkpoints.internal", "__{}", ".{}", "{}.replica")
 """Topics that MirrorMaker takes for its own or Kafka's, or leaves out by ``topics.exclude``."""
@@ -43,12 +43,12 @@ LONG: Final = [
 ]
 
 NAMESPACED: Final = ("team-a:{}-orders", "team-a:{}.internal", "team-b:sub:{}-deep")
-"""Topics of users in namespaces, with colons."""
+"""Users' topics in namespaces, with colons."""
 
 
 @dataclass(frozen=True)
 class Flow:
-    """One way of MirrorMaker; its source cluster is called ``name``."""
+    """A flow of MirrorMaker; its source cluster is called ``name``."""
 
     name: str
     source: str
@@ -59,7 +59,7 @@ class Flow:
 
     @property
     def users(self) -> dict[str, str]:
-        """Users' topics: template to name at the source."""
+        """Users' topics: the name at the source by template."""
         return {topic: topic.format(self.name) for topic in (*USERS, *self.namespaced)}
 
     @property
@@ -79,7 +79,7 @@ class Flow:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is at the target: users' topics by template, and the names of all others."""
+    """The topics at the target: users' topics by template, and the names of all others."""
 
     topics: dict[str, Content]
     others: set[str]
@@ -113,7 +113,7 @@ def site_b(b: KafkaCluster) -> Iterator[GatewayProcess]:
 def flows(
     a: KafkaCluster, b: KafkaCluster, site_a: GatewayProcess, site_b: GatewayProcess
 ) -> dict[str, Flow]:
-    """All of them, by name."""
+    """All flows, by name."""
     at_a, at_b = site_a.bootstrap_servers, site_b.bootstrap_servers
     legal = tuple(topic.replace(":sub:", ".sub..").replace("a:", "a..") for topic in NAMESPACED)
     found = [
@@ -128,14 +128,16 @@ def flows(
 
 @pytest.fixture(scope="module")
 def outcome_of(flows: dict[str, Flow]) -> OutcomeOf:
-    """Runs the flow of a name, the first time that it is named. Topics are filled, and read by a
-    group, while MirrorMaker works."""
+    """Runs a flow when it is first requested by name.
+
+    Topics are filled, and read by a group, while MirrorMaker works.
+    """
     return cache(lambda name: _run(flows[name]))
 
 
 @pytest.fixture
 def outcome(name: str, outcome_of: OutcomeOf) -> Outcome:
-    """What the test's flow leads to."""
+    """The outcome of the test's flow."""
     return outcome_of(name)
 
 
@@ -163,7 +165,7 @@ def _run(flow: Flow) -> Outcome:
             for template, topic in flow.users.items()
         }
         remote = {flow.remote(topic) for topic in topics}
-        # The source's heartbeats are made by the flow the other way, which starts by itself.
+        # The reverse flow, which starts by itself, writes the source's heartbeats.
         wait_until(
             lambda: f"{flow.name}.heartbeats" in clients.listed(flow.target),
             f"heartbeats of {flow.name}",
@@ -175,7 +177,7 @@ def _run(flow: Flow) -> Outcome:
 
 
 def _translated(flow: Flow) -> dict[tuple[str, int], int]:
-    """The group's offsets at the target, once MirrorMaker has translated the last ones."""
+    """The group's offsets at the target, once MirrorMaker has translated its last offsets."""
     remote = [flow.remote(topic) for topic in flow.users.values()]
     ends = sites.ends(flow.target, remote)
     found: dict[tuple[str, int], int] = {}

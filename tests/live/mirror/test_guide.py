@@ -1,5 +1,7 @@
-"""The commands of docs/mirrormaker.md, top to bottom: two sites, MirrorMaker between them, there
-and back, with the configurations and files that the page names."""
+"""The commands of docs/mirrormaker.md, top to bottom: two sites, MirrorMaker there and back.
+
+The configurations and files are the page's.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,14 @@ pytestmark = pytest.mark.long("brokers")
 
 PAGE: Final = "docs/mirrormaker.md"
 LOOKS: Final = {"--list", "--describe"}
-"""Flags of commands that only look: they are run until they show what the page shows."""
+"""Flags of read-only commands, which are repeated until they print the page's output."""
 
 
 @pytest.fixture(scope="module")
 def words(
     a: KafkaCluster, b: KafkaCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Mapping[str, str]]:
-    """Words of the page, and what stands for them here: addresses and files."""
+    """Maps words of the page, addresses and files, to the real ones here."""
     with contextlib.ExitStack() as stack:
         found = {"namespaces.yaml": str(tmp_path_factory.mktemp("guide") / "namespaces.yaml")}
         for file, kafka in (("mirror-site-a.yaml", a), ("mirror-site-b.yaml", b)):
@@ -48,7 +50,7 @@ def test_the_guide(words: Mapping[str, str]) -> None:
     with contextlib.ExitStack() as stack:
         for step in guide.steps(PAGE):
             if step.words[0] == "connect-mirror-maker":
-                # The page says to stop the one before.
+                # The page says to stop the earlier process first.
                 for process in running:
                     process.stop()
                 file = step.words[1].removeprefix("config/")
@@ -71,7 +73,7 @@ def _run(step: guide.Step, words: Mapping[str, str]) -> None:
         return not _missing(step, printed)
 
     seconds = SECONDS if LOOKS & set(line) else 0.0
-    with contextlib.suppress(DeadlineError):  # what it showed last says more
+    with contextlib.suppress(DeadlineError):  # its last output says more
         wait_until(shows, f"what {step} shows", seconds, poll=0.5)
     assert not _missing(step, printed), f"{step}\nlacks {_missing(step, printed)}\n{printed}"
 
@@ -88,8 +90,10 @@ def _printed(line: list[str], typed: str, step: guide.Step) -> str:
 
 
 def _missing(step: guide.Step, printed: str) -> list[str]:
-    """The lines that the page shows and that were not printed, in their order; of columns, whatever
-    their width."""
+    """The lines that the page shows but were not printed, in order.
+
+    The width of columns is ignored.
+    """
     lines = [" ".join(one.split()) for one in printed.splitlines()]
     wanted = [" ".join(one.split()) for one in step.shown]
     return [one for one in wanted if not any(found.startswith(one) for found in lines)]

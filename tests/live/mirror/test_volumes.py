@@ -1,4 +1,5 @@
-"""The example of a tree: MirrorMaker between two listeners of one gateway, of a cluster each."""
+"""The example of a tree: MirrorMaker between two listeners of a gateway, each of another
+cluster."""
 
 from __future__ import annotations
 

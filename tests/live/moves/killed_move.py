@@ -1,8 +1,8 @@
-"""Moves topics, each in a process of its own, which is killed before one of the steps it takes.
+"""Moves topics, each in a process of its own, which is killed before a given step.
 
 ``python -m tests.live.moves.killed_move BROKERS`` reads lines ``TOPIC NAMESPACE STEP`` and forks a
-process for each, so that its imports are paid for once. The process moves TOPIC to NAMESPACE as a
-worker does, prints each step, and kills itself before the one of that number (from 1). Its exit
+process for each, so that modules are imported only once. The process moves TOPIC to NAMESPACE as a
+worker does, prints each step, and kills itself before the step of that number (from 1). Its exit
 status follows as ``ended STATUS``, 0 if it took fewer steps than that. A step is a request to the
 cluster, a call of the catalog, or a request of the catalog's transaction, each before and after.
 The product has no hook for this.
@@ -46,11 +46,11 @@ WATCHED: tuple[tuple[type, str], ...] = (
 )
 
 WRITING = frozenset({"write", "coordinator"})
-"""What the catalog's connections are for; they read, too, but nothing depends on when."""
+"""Purposes of the catalog's writing connections; the timing of its reads does not matter."""
 
 
 class Steps:
-    """Counts steps, and ends the process before the one of number ``last``."""
+    """Counts steps, and kills the process before step ``last``."""
 
     def __init__(self, last: int) -> None:
         self._last = last
@@ -82,12 +82,12 @@ class Steps:
 
 
 def _no_job(task: Task) -> None:
-    """A move begins none in the process that it is asked of: it applies configs by itself."""
+    """Fails, because a move begins no job in the process that receives it."""
     raise AssertionError(task)
 
 
 def _step(what: str, args: Sequence[Any]) -> str | None:
-    """The name of a call as a step; None if the call is no step."""
+    """The name of a call as a step, or None if the call is no step."""
     if not what.startswith("Connections"):
         return what
     _, _, request, purpose, *_ = args
@@ -102,7 +102,7 @@ def _request(topic: str, namespace: str) -> bytes:
 
 
 async def run(brokers: str, topic: str, namespace: str, last: int) -> int:
-    """Move the topic; returns the error code of the answer."""
+    """Move the topic; returns the response's error code."""
     host, _, port = brokers.rpartition(":")
     servers = [Address(host, int(port))]
     cluster = Cluster("main", servers)

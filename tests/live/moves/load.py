@@ -1,7 +1,7 @@
-"""Producers under load (tests/live/support/load_process.py): what they sent, and what became of it.
+"""Producers under load (tests/live/support/load_process.py), and the outcome of their records.
 
 Every record is ``<who> <number>``, numbered from 0 in the order of sending and sent to partition
-``number % partitions``, so that what was lost, repeated or put out of order shows by itself.
+``number % partitions``, so records that are lost, repeated or out of order show.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from tests.live.support.load_process import Load
 PARTITIONS = 2
 
 Name = Callable[[], str]
-"""The topic's name as a client knows it now; asked again whenever the client starts afresh."""
+"""The topic's name as a client knows it now; called again whenever the client starts afresh."""
 
 PATIENT_MS = 240_000
 HASTY_MS = 1_500
-"""``message.timeout.ms`` of clients that nothing may disturb, and of those that give up soon."""
+"""``message.timeout.ms`` of clients that must succeed, and of clients that give up soon."""
 
 _PURGED = (KafkaError._PURGE_QUEUE, KafkaError._PURGE_INFLIGHT)
 
 QUICK: Mapping[str, int] = {
-    # So that the clients see every state of the topic, not one in five minutes.
+    # So that clients see every state of the topic, not only a state every five minutes.
     "topic_metadata_refresh_interval_ms": 150,
     "topic_metadata_propagation_max_ms": 500,
     "retry_backoff_ms": 50,
@@ -40,9 +40,9 @@ QUICK: Mapping[str, int] = {
 class SendOutcomes(Facts):
     """The outcome of the records, by number.
 
-    ``unknown`` are those of a commit of which no answer came, or of a crash. ``spanned`` counts
-    the transactions that were committed although the topic was moved meanwhile, ``overtaken`` those
-    that librdkafka ended by itself: see ``_is_overtaken``.
+    ``unknown``: records of a commit without a response, or of a crash. ``spanned``: the number of
+    transactions that were committed although the topic was moved meanwhile. ``overtaken``:
+    transactions that librdkafka ended by itself (see ``_is_overtaken``).
     """
 
     count: int = 0
@@ -58,7 +58,7 @@ class SendOutcomes(Facts):
         return len(self.acknowledged) + len(self.failed) + len(self.unknown)
 
     def begin(self) -> None:
-        """The next record is about to be sent."""
+        """Note that the next record is about to be sent."""
         self.count += 1
 
     def acknowledge(self, numbers: Sequence[int], spanned: bool = False) -> None:
@@ -71,7 +71,7 @@ class SendOutcomes(Facts):
         self.failed += numbers
 
     def overtake(self, numbers: Sequence[int]) -> None:
-        """Note a transaction that librdkafka ended by itself; it never asked for a commit."""
+        """Note a transaction that librdkafka ended by itself, without a request to commit."""
         self.fail(numbers)
         self.overtaken += 1
 
@@ -86,7 +86,7 @@ class SendOutcomes(Facts):
 
 
 class SendingClient(Client[SendOutcomes]):
-    """Sends, and counts what becomes of it. ``timeout_ms`` is how long a record is tried for."""
+    """Sends records and counts outcomes. ``timeout_ms`` is the time limit of a record."""
 
     _line: Line[SendOutcomes]
 
@@ -98,13 +98,13 @@ class SendingClient(Client[SendOutcomes]):
         self._open: set[int] = set()
 
     def run(self, line: Line[SendOutcomes]) -> None:
-        """Send until the line says to stop."""
+        """Send until the line reports a stop."""
         self._line = line
         self._send()
 
     @abstractmethod
     def _send(self) -> None:
-        """Send until the line says to stop."""
+        """Send until the line reports a stop."""
 
     def _producer(self, **more: str | int | bool) -> Producer:
         config = clients.settings(
@@ -131,15 +131,18 @@ class SendingClient(Client[SendOutcomes]):
         self._open.add(number)
         try:
             producer.produce(name, value, partition=number % PARTITIONS, on_delivery=report)
-        except KafkaException as error:  # librdkafka knows already that there is no such topic
+        except KafkaException as error:  # librdkafka knows already that the topic does not exist
             self._open.discard(number)
             told(number, error.args[0])
         return number
 
 
 class IdempotentClient(SendingClient):
-    """One record after the other. After one that failed it starts afresh, as an application does
-    that is configured anew, with the name that holds then."""
+    """Sends records in turn.
+
+    If a record fails, it starts afresh with the topic's present name, as an application does after
+    a change of its configuration.
+    """
 
     PAUSE = 0.004
 
@@ -153,8 +156,8 @@ class IdempotentClient(SendingClient):
                 producer.poll(0)
                 time.sleep(self.PAUSE)
             left = producer.flush(self._seconds)
-            # What is in flight when its topic vanishes librdkafka may keep for ever (2.16); but
-            # it tells how many.
+            # If its topic vanishes, librdkafka may keep records in flight forever (2.16), but it
+            # reports their number.
             assert left == len(self._open), f"{self.who}: {left} left, not {len(self._open)}"
             for number in sorted(self._open):
                 self._told(number, KafkaError(KafkaError._TIMED_OUT))
@@ -181,13 +184,14 @@ class TransactionalClient(SendingClient):
     def _send(self) -> None:
         ended = False
         while not ended:
-            # The same id again: what its predecessor left open is ended by the coordinator.
+            # The same id again, because the coordinator then ends the predecessor's open
+            # transaction.
             producer = self._producer(transactional_id=self.who, transaction_timeout_ms=PATIENT_MS)
             self._retried(lambda p=producer: p.init_transactions(clients.SECONDS))  # type: ignore[misc]
             ended = self._live(producer)
 
     def _live(self, producer: Producer) -> bool:
-        """Send until the line says to stop (true), or until the producer cannot go on."""
+        """Send until the line reports a stop (true), or until the producer cannot continue."""
         name = self._line.now().name
         try:
             while not self._line.is_stopping():
@@ -201,14 +205,14 @@ class TransactionalClient(SendingClient):
         return True
 
     def _transaction(self, producer: Producer, name: str) -> bool:
-        """One transaction; returns whether the producer may go on under this name."""
+        """Send a transaction; returns whether the producer may continue under this name."""
         self._turn += 1
         before, numbers = self._line.now().moves, []
         problems: list[KafkaError] = []
         is_aborting = False
 
         def told(_: int, error: KafkaError | None) -> None:
-            # What has not left yet when it aborts on purpose, librdkafka drops, as it should.
+            # If it aborts on purpose, librdkafka drops unsent records, as it should.
             if error is not None and not (is_aborting and error.code() in _PURGED):
                 problems.append(error)
                 self._line.note(error)
@@ -238,13 +242,16 @@ class TransactionalClient(SendingClient):
         return True
 
     def _abort(self, producer: Producer, numbers: list[int]) -> bool:
-        """None of the records may ever be read."""
+        """Abort; none of the records may ever be read."""
         self._line.tell(SendOutcomes.fail, numbers)
         return self._attempted(lambda: producer.abort_transaction(self._seconds)) is None
 
     def _attempted(self, act: Callable[[], object]) -> KafkaError | None:
-        """The error that an act ends with. confluent-kafka is not called while its exception is
-        handled: raising another one then corrupts memory (2.16)."""
+        """The error that an act ends with.
+
+        confluent-kafka is not called while its exception is handled, because raising another then
+        corrupts memory (2.16).
+        """
         try:
             self._retried(act)
         except KafkaException as error:
@@ -267,14 +274,17 @@ class TransactionalClient(SendingClient):
 
 
 def _is_overtaken(error: KafkaError) -> bool:
-    """Whether librdkafka (2.16) has ended a transaction by itself: an abort drops what is being
-    retried and uses its sequence numbers again, although it may be written; the broker rejects a
-    batch of the next transaction then, which is fatal to the producer before it sends EndTxn."""
+    """Whether librdkafka (2.16) has ended a transaction by itself.
+
+    An abort drops records that are being retried and reuses their sequence numbers, although they
+    may be written. The broker then rejects a batch of the next transaction, which is fatal to the
+    producer before it sends EndTxn.
+    """
     return error.fatal() and error.code() == KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER
 
 
 class Sender(Load[SendOutcomes]):
-    """A client that sends."""
+    """A SendingClient in a process of its own."""
 
     @property
     def sent(self) -> SendOutcomes:
@@ -283,7 +293,7 @@ class Sender(Load[SendOutcomes]):
 
 
 class IdempotentSender(Sender):
-    """An IdempotentClient."""
+    """An IdempotentClient in a process of its own."""
 
     def __init__(
         self, servers: str, name: Name, who: str, timeout_ms: int, *, may_crash: bool = False
@@ -293,7 +303,8 @@ class IdempotentSender(Sender):
 
 
 class TransactionalSender(Sender):
-    """A TransactionalClient; ``moves`` tells how many moves there were."""
+    """A TransactionalClient in a process of its own; ``moves`` returns the number of moves so
+    far."""
 
     def __init__(
         self,

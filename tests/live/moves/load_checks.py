@@ -1,4 +1,4 @@
-"""What clients under load should have done to a topic, and what is there."""
+"""Checks of what clients under load did to a topic against the topic's records."""
 
 from __future__ import annotations
 
@@ -80,9 +80,11 @@ def read_by(readers: Sequence[GroupReader]) -> Log:
 
 
 def await_all_read(servers: str, readers: Sequence[GroupReader], log: Log) -> None:
-    """Wait until the members of a group have read all of a log and committed it, some of it twice
-    perhaps: a record comes again when it could not be committed. Fails with what they say, and
-    as they do."""
+    """Wait until the members of a group have read a whole log and committed it.
+
+    A record may have been read twice if it could not be committed. Fails with the members' errors,
+    or as a member does.
+    """
 
     def done() -> bool:
         for reader in readers:
@@ -90,8 +92,8 @@ def await_all_read(servers: str, readers: Sequence[GroupReader], log: Log) -> No
         found = {at: sorted(set(records)) for at, records in read_by(readers).items()}
         return found == log and _committed_all(servers, readers[0], log)
 
-    # A member that crashed, or left in the moment in which it was fenced (librdkafka says nothing
-    # to its group then), keeps its partitions to the end of its session.
+    # If a member crashed, or left in the moment in which it was fenced (librdkafka then sends its
+    # group nothing), it keeps its partitions to the end of its session.
     seconds = clients.SECONDS + SESSION_SECONDS
     try:
         wait_until(done, "all records", seconds)
@@ -110,8 +112,7 @@ def _committed_all(servers: str, reader: GroupReader, log: Log) -> bool:
 
 
 def check_starts(log: Log, reader: GroupReader) -> None:
-    """Whenever a reader started, it went on with the record after those its group had committed,
-    as far as it was told of them."""
+    """Check that a reader continued after its group's committed offsets, if it knew them."""
     told = [start for start in reader.seen.starts if start.first.keys() & start.committed.keys()]
     assert told
     for start in told:

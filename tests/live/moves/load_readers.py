@@ -16,7 +16,7 @@ _COMMIT_SECONDS = 0.1
 _SILENT_SECONDS = 1.0
 
 SESSION_SECONDS = 45.0
-"""How long a group waits, by Kafka's defaults, for a member that is heard of no more."""
+"""How long a group waits, by Kafka's defaults, for a member that sends no more heartbeats."""
 
 Log = dict[int, list[tuple[int, str]]]
 """Offsets and values by partition, in order."""
@@ -24,7 +24,7 @@ Log = dict[int, list[tuple[int, str]]]
 
 @dataclass(slots=True)
 class Start:
-    """One life of a reader, by partition: where its group had got to, and where it began."""
+    """A life of a reader: by partition, its group's committed offset, and where it began."""
 
     name: str
     committed: dict[int, int] = field(default_factory=dict)
@@ -34,7 +34,7 @@ class Start:
 
 @dataclass(slots=True)
 class ReadRecords(Facts):
-    """What a reader has read, in that order, its lives, and the partitions that it has."""
+    """The records that a reader has read, in order, its lives, and its present partitions."""
 
     records: Log = field(default_factory=lambda: {at: [] for at in range(PARTITIONS)})
     starts: list[Start] = field(default_factory=list)
@@ -42,7 +42,7 @@ class ReadRecords(Facts):
 
     @property
     def rebalances(self) -> int:
-        """The number of assignments and revocations, without those of its own restarts."""
+        """The number of assignments and revocations, except those of its own restarts."""
         return sum(start.rebalances for start in self.starts)
 
     def start(self, name: str) -> None:
@@ -76,9 +76,9 @@ class ReadRecords(Facts):
 class ReadingClient(Client[ReadRecords]):
     """A member of a group that reads committed records and commits them as it goes.
 
-    It starts afresh, with the name that holds then, after an error (a lost connection is none).
-    A member by KIP-848 is not told that there is no such topic, here as little as by Kafka: it
-    does so when the name is another one and nothing comes any more.
+    After an error (a lost connection is no error) it starts afresh, with the topic's present name.
+    A KIP-848 member gets no error for an unknown topic, here as at Kafka. It starts afresh if the
+    name has changed and no records come any more.
     """
 
     ASK_SECONDS = 5.0
@@ -92,7 +92,7 @@ class ReadingClient(Client[ReadRecords]):
         self._protocol = protocol
 
     def run(self, line: Line[ReadRecords]) -> None:
-        """Read until the line says to stop."""
+        """Read until the line reports a stop."""
         self._line = line
         while not line.is_stopping():
             name = line.now().name
@@ -138,8 +138,11 @@ class ReadingClient(Client[ReadRecords]):
             client.commit(asynchronous=False)
 
     def _leave(self, client: Consumer) -> None:
-        """Give all partitions back before closing: a rebalance while closing may wait for ever
-        in librdkafka, with the interpreter's lock held by confluent-kafka (2.16)."""
+        """Revoke all partitions before closing, because otherwise librdkafka may hang in a
+        rebalance.
+
+        A rebalance while closing may wait forever, while confluent-kafka (2.16) holds the GIL.
+        """
         client.unsubscribe()
         deadline = time.monotonic() + self.ASK_SECONDS
         while self._line.facts.assignment and time.monotonic() < deadline:
@@ -168,7 +171,7 @@ class ReadingClient(Client[ReadRecords]):
 
 
 class GroupReader(Load[ReadRecords]):
-    """A ReadingClient."""
+    """A ReadingClient in a process of its own."""
 
     def __init__(
         self,

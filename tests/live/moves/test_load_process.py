@@ -1,4 +1,4 @@
-"""Clients in processes of their own (load_process.py): what a crash of one does, and does not."""
+"""Clients in processes of their own (load_process.py), and the effects of a crash."""
 
 from __future__ import annotations
 
@@ -18,22 +18,23 @@ from tests.live.support.load_process import Load
 
 @dataclass(slots=True)
 class Lives(Facts):
-    """The names that each life of a client was told, and how many of its lives were crashes."""
+    """The names that each life of a client received, and how many of its lives ended in a crash."""
 
     names: list[str] = field(default_factory=list)
     interrupted: int = 0
 
     def begin(self, name: str) -> None:
-        """A life begins."""
+        """A life of the client begins."""
         self.names.append(name)
 
     def interrupt(self) -> None:
-        """A life has ended early."""
+        """A life of the client has ended early."""
         self.interrupted += 1
 
 
 class Mortal(Client[Lives]):
-    """Sends itself the signals, one a life, and then waits for its end, in vain or not."""
+    """A client that sends itself a signal in each life, and then waits, forever if it is deaf to
+    it."""
 
     def __init__(self, signals: Sequence[signal.Signals], is_deaf: bool = False) -> None:
         super().__init__("mortal")
@@ -41,7 +42,7 @@ class Mortal(Client[Lives]):
         self._is_deaf = is_deaf
 
     def run(self, line: Line[Lives]) -> None:
-        """Tell the name, and die if it is time."""
+        """Report the name, and die if this life has a signal."""
         life = len(line.facts.names)
         line.tell(Lives.begin, line.now().name)
         if life < len(self._signals):

@@ -1,4 +1,4 @@
-"""The gateway is killed in the middle of moves: every topic is at one end or at the other."""
+"""The gateway is killed in the middle of moves: every topic is at one end or the other."""
 
 from __future__ import annotations
 
@@ -31,8 +31,11 @@ pytestmark = pytest.mark.long("kills")
 Names = Callable[[str], str]
 
 KILLS = 12
-"""The first comes while the broker is held, so before an answer, the last after it; those between
-them each a little later after the request than the one before."""
+"""The number of kills.
+
+The first precedes the response, because the broker is held, and the last follows it. The kills
+between them are each a little later after the request than the kill before.
+"""
 
 IDLE_TOPICS = 4
 SET = 0
@@ -41,16 +44,15 @@ RETENTION = ("1111111", "2222222")
 """``retention.ms`` of the two namespaces."""
 
 CONVERGED_SECONDS = 240.0
-"""Another process leaves work to the one that began it for 5 to 10 s before it takes over; a busy
-machine takes its time."""
+"""Another process leaves work to the process that began it for 5 to 10 s; machines are busy."""
 
 
 gateway = own_gateway(workers=2, scope="function")
-"""One worker receives the requests to move, clients are connected to both."""
+"""Two workers: one receives the requests to move, and clients are connected to both."""
 
 
 class Ends:
-    """Two namespaces that differ in a config, and topics that go to and fro between them."""
+    """Two namespaces that differ in a config, and topics that move to and fro between them."""
 
     def __init__(self, servers: str, kafka: KafkaCluster, unique: Names, *topics: str) -> None:
         self.servers = servers
@@ -74,7 +76,7 @@ class Ends:
         return f"{self.namespaces[0]}..{topic}"
 
     def end_of(self, topic: str) -> int:
-        """The end at which a topic exists. Fails unless it is exactly one."""
+        """The end at which a topic exists. Fails unless it exists at exactly one end."""
         with Wire(self.servers) as wire:
             asked = [{"name": name} for name in self.names(topic)]
             found = wire.ask("Metadata", 8, topics=asked, allow_auto_topic_creation=False).topics
@@ -90,19 +92,19 @@ class Ends:
 
 
 def _forced(namespace: str) -> dict[str, str]:
-    """A move there that does not wait for what killed workers had sent."""
+    """A move that does not wait for requests that killed workers had sent."""
     return {"gateway.namespace": namespace, "gateway.force": "true"}
 
 
 @pytest.fixture(autouse=True)
 def _forgotten(kafka: KafkaCluster) -> Iterator[None]:
-    """Tests after this one wait for none of the workers that it kills."""
+    """Make later tests wait for no worker that these tests kill."""
     yield
     processes.forget_killed(kafka)
 
 
 def _ask_to_move(servers: str, moves: dict[str, dict[str, str]], began: threading.Event) -> bool:
-    """Ask for moves in one request; whether all were answered to be done."""
+    """Request moves in a single request; whether all of them succeeded."""
     resources = [
         {
             "resource_type": TOPIC,
@@ -127,7 +129,7 @@ def _ask_to_move(servers: str, moves: dict[str, dict[str, str]], began: threadin
 def test_killed_at_any_moment_under_load(
     gateway: GatewayProcess, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """Clients go on with a topic by its alias; what was acknowledged is there once, in order."""
+    """Clients use a topic's alias; every acknowledged record is stored once, in order."""
     servers = gateway.bootstrap_servers("colon")
     idle = [f"idle-{number}" for number in range(IDLE_TOPICS)]
     ends = Ends(servers, kafka, unique, "busy", *idle)
@@ -139,7 +141,7 @@ def test_killed_at_any_moment_under_load(
         return ends.names("busy")[0]
 
     def moves() -> dict[str, dict[str, str]]:
-        """All to the end if they are not; the busy one keeps its former name."""
+        """Moves of all topics to the other end; the busy topic keeps its former name."""
         at = ends.described_end(first())
         busy = _forced(ends.namespaces[1 - at]) | {"gateway.alias.until": until}
         asked = {ends.names("busy")[at]: busy}
@@ -200,7 +202,7 @@ def test_killed_at_any_moment_under_load(
 def test_killed_before_each_step(
     gateway: GatewayProcess, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """Each topic is moved by a process that ends in another place; a gateway goes on from there."""
+    """Each topic is moved by a process that dies at another step; a gateway completes the move."""
     ends = Ends(gateway.bootstrap_servers("colon"), kafka, unique, "step-1")
     at: dict[str, int] = {}
     with _killed_mover(kafka) as mover:
@@ -226,7 +228,7 @@ class KilledMover:
         self._process = process
 
     def move(self, topic: str, namespace: str, step: int) -> tuple[int, str]:
-        """Move a topic, killed before this step: the exit status and the output of the process."""
+        """Move a topic, killed before this step: the process's exit status and output."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         print(topic, namespace, step, file=self._process.stdin, flush=True)
@@ -253,7 +255,7 @@ def _killed_mover(kafka: KafkaCluster) -> Iterator[KilledMover]:
 
 @contextmanager
 def _held(kafka: KafkaCluster) -> Iterator[None]:
-    """The broker looks at nothing meanwhile; what it was sent it does afterwards."""
+    """Suspend the broker; it handles the requests that it received meanwhile afterwards."""
     broker = psutil.Process(kafka.process_id(1))
     broker.suspend()
     try:
@@ -263,8 +265,10 @@ def _held(kafka: KafkaCluster) -> Iterator[None]:
 
 
 def _killed(gateway: GatewayProcess, moves: dict[str, dict[str, str]], delay: float | None) -> bool:
-    """Kill the gateway ``delay`` seconds after moves were asked for, or when they were answered;
-    whether they were."""
+    """Kill the gateway during moves; whether they were answered before.
+
+    ``delay``: seconds after the request, or None for after the response.
+    """
     began, answers = threading.Event(), [False]
     servers = gateway.bootstrap_servers("colon")
 
@@ -285,7 +289,7 @@ def _killed(gateway: GatewayProcess, moves: dict[str, dict[str, str]], delay: fl
 
 
 def _await_more(sender: load.Sender) -> None:
-    """A client gets a word in."""
+    """Wait until a client has had another record acknowledged."""
     count = len(sender.sent.acknowledged)
     wait_until(
         lambda: len(sender.sent.acknowledged) > count, f"{sender.who} to go on", clients.SECONDS
@@ -298,7 +302,7 @@ def _namespace_of(moves: dict[str, dict[str, str]], topic: str) -> str:
 
 
 def _await_configs(ends: Ends, kafka: KafkaCluster, at: dict[str, int]) -> None:
-    """Wait until the broker goes by the configs of the namespaces that the topics are in."""
+    """Wait until the broker applies the configs of the namespaces that the topics are in."""
     wanted = {topic: RETENTION[end] for topic, end in at.items()}
 
     def found() -> dict[str, str]:

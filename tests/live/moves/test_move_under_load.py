@@ -1,4 +1,4 @@
-"""Moves under load: what producers, transactions and consumer groups on a topic notice of them."""
+"""Moves under load, as producers, transactions and consumer groups on a topic notice them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MOVES = 50
 
 
 class MovingTopic:
-    """A topic that goes to and fro between two namespaces. ``count`` is how often it went."""
+    """A topic that moves to and fro between two namespaces. ``count`` is its number of moves."""
 
     def __init__(self, servers: str, unique: Names) -> None:
         self.servers = servers
@@ -35,18 +35,18 @@ class MovingTopic:
         clients.create(servers, self.first, partitions=load.PARTITIONS)
 
     def name(self) -> str:
-        """The topic's name now."""
+        """The topic's present name."""
         return f"{self.ends[self.count % 2]}:orders"
 
     def move(self, **more: str) -> None:
-        """Move it to the other namespace."""
+        """Move the topic to the other namespace."""
         target = {"gateway.namespace": self.ends[(self.count + 1) % 2]}
         namespaces.alter(self.servers, self.name(), target | more)
         self.count += 1
 
 
 gateway = own_gateway(workers=2)
-"""Some clients are connected to the worker that learns of a move from the catalog."""
+"""Two workers, because some clients then use the worker that learns of a move from the catalog."""
 
 
 @pytest.fixture
@@ -57,14 +57,14 @@ def moved(servers: str, kafka: KafkaCluster, unique: Names) -> MovingTopic:
 
 
 def _in_an_hour() -> str:
-    """An end for an alias that no test lives to see."""
+    """An end for an alias, later than any test runs."""
     return (datetime.now(UTC) + timedelta(hours=1)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def _members(
     stack: ExitStack, moved: MovingTopic, name: load.Name, *, may_crash: bool = False
 ) -> list[load_readers.GroupReader]:
-    """Two members of a classic group and one of a KIP-848 group, which have their partitions."""
+    """Two members of a classic group and one member of a KIP-848 group, all with partitions."""
     old, new = f"{moved.flat}-classic", f"{moved.flat}-consumer"
     readers = [
         load_readers.GroupReader(moved.servers, name, *member, may_crash=may_crash)
@@ -87,7 +87,8 @@ def _members(
 
 @pytest.mark.alone
 def test_with_an_alias_no_client_notices(moved: MovingTopic, kafka: KafkaCluster) -> None:
-    """All go on under the first name, which is the topic's own and its alias in turn."""
+    """All clients continue under the first name, which is the topic's name and its alias in
+    turn."""
     until = _in_an_hour()
     patient = load.PATIENT_MS
 
@@ -135,9 +136,9 @@ def test_with_an_alias_no_client_notices(moved: MovingTopic, kafka: KafkaCluster
 def test_without_an_alias_clients_fail_loudly_and_go_on_under_the_new_name(
     moved: MovingTopic, kafka: KafkaCluster, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Some take the new name after an error; one keeps to the first, which comes and goes.
+    """Some clients use the new name after an error; one keeps the first name, which comes and goes.
 
-    A client that crashes there by a fault of its own begins anew, and this test says so.
+    If a client crashes by a fault of its own, it starts again, and this test reports it.
     """
     hasty, servers = load.HASTY_MS, moved.servers
     with ExitStack() as stack:
@@ -157,7 +158,7 @@ def test_without_an_alias_clients_fail_loudly_and_go_on_under_the_new_name(
         for sender in senders:
             stack.enter_context(sender)
         for turn in range(MOVES):
-            # Now and then it stays away for as long as a record is tried for.
+            # Sometimes the name is gone for as long as a producer retries a record.
             time.sleep(random.uniform(0.05, 0.5) if turn % 5 else 2 * hasty / 1_000)
             moved.move()
         time.sleep(2 * hasty / 1_000)
@@ -172,7 +173,7 @@ def test_without_an_alias_clients_fail_loudly_and_go_on_under_the_new_name(
 
     crashes = [crash for sender in senders for crash in sender.crashes]
     crashes += [crash for reader in readers for crash in reader.crashes]
-    with capsys.disabled():  # a test that passes all the same must not hide them
+    with capsys.disabled():  # a test that passes nevertheless must not hide them
         for crash in crashes:
             print(f"\n{crash}")
     for sender in senders:
@@ -190,7 +191,7 @@ def test_without_an_alias_clients_fail_loudly_and_go_on_under_the_new_name(
 def _check_positions(
     moved: MovingTopic, groups: Sequence[Sequence[load_readers.GroupReader]]
 ) -> None:
-    """Check that a consumer that joins under the topic's present name reads new records alone."""
+    """Check that a consumer that joins under the topic's present name reads only new records."""
     clients.produce(moved.servers, moved.name(), ["new"])
     for members in groups:
         assert clients.consume(moved.servers, moved.name(), 1, members[0].group) == ["new"]
@@ -200,8 +201,10 @@ def _check_positions(
 def test_a_producer_that_uses_two_names_loses_nothing(
     moved: MovingTopic, kafka: KafkaCluster, moves: bool
 ) -> None:
-    """It numbers its batches for each name anew, which the broker would take for repetitions and
-    acknowledge without writing them: what is acknowledged is stored all the same."""
+    """Acknowledged records are stored, even if the producer numbers each name's batches anew.
+
+    The broker would take these batches for repetitions and acknowledge them without writing.
+    """
     second = moved.first.replace(":", "..")
     if moves:
         second = f"{moved.ends[1]}:orders"

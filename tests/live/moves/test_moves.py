@@ -1,5 +1,7 @@
-"""Moving a topic between namespaces (KIP-37: Move): metadata only. How it goes under load is in
-test_move_under_load.py."""
+"""Moving a topic between namespaces (KIP-37: Move): metadata only.
+
+Moves under load are in test_move_under_load.py.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,7 @@ UNKNOWN_TOPIC_OR_PARTITION = 3
 def test_move_keeps_records_and_positions(
     admin: str, colon: str, kafka: KafkaCluster, topics_on_broker: Stored, unique: Names
 ) -> None:
-    """Metadata only: the broker's topic stays what it is, the old name is no more."""
+    """Metadata only: the broker's topic stays the same, and the old name no longer exists."""
     source, target, topic = unique("from"), unique("to"), unique("orders")
     old, new, group = f"{source}:{topic}", f"{target}:{topic}", unique("app")
     namespaces.create(admin, f"{source}:", f"{target}:")
@@ -51,12 +53,12 @@ def test_move_keeps_records_and_positions(
     clients.produce(colon, new, ["three"])
     assert clients.consume(colon, new, 2, group) == ["two", "three"]
 
-    # The old name is free: what is made there now is another topic, stored elsewhere.
+    # The old name is free: a topic created under it now is another topic, stored elsewhere.
     namespaces.create(colon, old)
     clients.produce(colon, old, ["other"])
     assert clients.consume(colon, old, 1, unique("readers")) == ["other"]
     assert clients.consume(colon, new, 3, unique("readers")) == ["one", "two", "three"]
-    # Back is not where it was, for that is taken; the default namespace takes it.
+    # The move back fails, because the old name is taken; the default namespace accepts the topic.
     code, text = namespaces.rejection(
         namespaces.alteration(admin, new, {"gateway.namespace": source})
     )
@@ -95,7 +97,7 @@ def test_an_alias_keeps_the_old_name_for_a_while(
     for name in (old, new):
         values = clients.consume(colon, name, 3, unique("readers"))
         assert values == ["one", "two", "three"]
-    # One topic, one place in a listing.
+    # A topic is listed once.
     assert {name for name in clients.listed(colon) if topic in name} == {new}
     code, _ = namespaces.rejection(namespaces.creation(colon, old))
     assert code == TOPIC_ALREADY_EXISTS
@@ -113,7 +115,7 @@ def test_an_alias_keeps_the_old_name_for_a_while(
 def test_moves_that_are_rejected(
     admin: str, home_a: str, colon: str, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """Nothing has changed after any of them."""
+    """A rejected move changes nothing."""
     source, topic = unique("from"), unique("orders")
     old = f"{source}:{topic}"
     namespaces.create(admin, f"{source}:full:")
@@ -131,7 +133,8 @@ def test_moves_that_are_rejected(
         said = namespaces.rejection(namespaces.alteration(admin, old, put))
         assert (said[0], part in said[1]) == (code, True), f"{put}: {said}"
         assert not {text for text in (namespaces.flat(old), "..") if text in said[1]}
-    # Nothing but SET moves, and a home holds what is moved in it.
+    # ``gateway.topic`` alone moves no topic, and a client with a home cannot move a topic out of
+    # it.
     code, _ = namespaces.rejection(namespaces.alteration(admin, old, {"gateway.topic": "other"}))
     assert code == INVALID_CONFIG
     confined = unique("orders")

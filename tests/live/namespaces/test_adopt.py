@@ -1,5 +1,7 @@
-"""Existing flat topics become a namespace's, without copying: all that a new namespace would
-capture, one by one, and by prefix; and back."""
+"""Existing flat topics become a namespace's, without copying, and back.
+
+The tests adopt all topics that a new namespace would capture, single topics, and topics by prefix.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,8 @@ Stored = Callable[[], set[str]]
 def test_a_namespace_that_would_capture_topics_is_rejected(
     admin: str, colon: str, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """Names that decode to it, and those that Kafka cannot tell from them."""
+    """The namespace would capture names that decode to it, and names that Kafka cannot tell from
+    them."""
     root, topic = unique("org"), unique("orders")
     exact, folded = f"{root}.apache..{topic}", f"{root}_apache__{topic}-2"
     with namespaces.made_at_the_broker(kafka, exact, folded):
@@ -33,7 +36,7 @@ def test_a_namespace_that_would_capture_topics_is_rejected(
         assert code == INVALID_TOPIC_EXCEPTION
         for part in (exact, folded, "gateway.adopt=true"):
             assert part in text
-        # Nothing was made, not even the tier above, and the topics are what they were.
+        # Nothing was created, not even the parent, and the topics are unchanged.
         assert not {name for name in clients.listed(admin) if name.startswith(f"{root}:")}
         assert {exact, folded} <= clients.listed(colon)
         assert clients.consume(colon, exact, 1, unique("readers")) == ["one"]
@@ -42,7 +45,8 @@ def test_a_namespace_that_would_capture_topics_is_rejected(
 def test_a_name_that_is_the_namespace_s_own_prefix_is_in_the_way(
     admin: str, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """``org..`` would be the namespace's legal spelling: it has no name in the namespace."""
+    """``org..`` would be the namespace's legal spelling, so it cannot be a topic of the
+    namespace."""
     root = unique("org")
     with namespaces.made_at_the_broker(kafka, f"{root}.."):
         for configs in ({}, {"gateway.adopt": "true"}):
@@ -54,7 +58,7 @@ def test_a_name_that_is_the_namespace_s_own_prefix_is_in_the_way(
 def test_create_and_adopt(
     admin: str, colon: str, kafka: KafkaCluster, topics_on_broker: Stored, unique: Names
 ) -> None:
-    """Records, offsets and positions stay; configs that were set on a topic are its own."""
+    """Records, offsets and positions stay; configs that were set on a topic stay its own."""
     root, topic, group = unique("org"), unique("orders"), unique("app")
     exact, folded = f"{root}..{topic}", f"{root}__{topic}-2"
     with namespaces.made_at_the_broker(kafka, exact, folded):
@@ -80,7 +84,7 @@ def test_create_and_adopt(
 def test_adopt_one_topic_and_release_it(
     admin: str, colon: str, kafka: KafkaCluster, topics_on_broker: Stored, unique: Names
 ) -> None:
-    """``team.orders`` becomes ``team:orders`` and goes back to what it was."""
+    """``team.orders`` becomes ``team:orders`` and is released to its old name."""
     root, topic = unique("team"), unique("orders")
     stored = f"{root}.{topic}"
     with namespaces.made_at_the_broker(kafka, stored):
@@ -98,7 +102,7 @@ def test_adopt_one_topic_and_release_it(
         assert {found for found in clients.listed(colon) if topic in found} == {stored}
         clients.produce(colon, stored, ["two"])
         assert clients.consume(colon, stored, 2, unique("readers")) == ["one", "two"]
-        # What it inherited, it has no more.
+        # It has lost the inherited configs.
         wait_until(
             lambda: namespaces.value_on_broker(kafka, stored, "retention.ms")[1] != OWN,
             "the end of what it inherited",
@@ -109,7 +113,7 @@ def test_adopt_one_topic_and_release_it(
 def test_a_release_that_would_be_captured_is_rejected(
     admin: str, colon: str, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """A topic that was made in its namespace has no other name to go back to."""
+    """A topic that was created in its namespace has no other name to return to."""
     root, topic = unique("team"), unique("orders")
     namespaces.create(admin, f"{root}:")
     namespaces.create_topic(colon, kafka, f"{root}:{topic}")

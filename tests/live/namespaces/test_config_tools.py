@@ -1,7 +1,7 @@
-"""Tools that read the configs of topics and write them: what they do not know stays as it is.
+"""Tools that read and write the configs of topics keep configs that they do not know.
 
 Strimzi's Topic Operator deletes every dynamic config of a topic that its specification does not
-have; MirrorMaker 2 copies every config that is neither a default nor read-only, when it makes a
+have; MirrorMaker 2 copies every config that is neither a default nor read-only, when it creates a
 topic and each time it synchronizes. Both are done here by an admin client, step by step.
 """
 
@@ -24,7 +24,7 @@ Names = Callable[[str], str]
 Entries = dict[str, ConfigEntry]
 
 EXCLUDED = {"min.insync.replicas", "unclean.leader.election.enable", "message.timestamp.type"}
-"""Of MirrorMaker 2's ``config.properties.exclude``: what clusters decide for themselves."""
+"""From MirrorMaker 2's ``config.properties.exclude``: configs that each cluster decides itself."""
 
 
 def described(servers: str, name: str) -> Entries:
@@ -37,7 +37,7 @@ def dynamic(entries: Entries) -> set[str]:
 
 
 def reconcile(servers: str, name: str, spec: Mapping[str, str]) -> tuple[set[str], set[str]]:
-    """Strimzi's Topic Operator, once: what it has set and what it has deleted."""
+    """A run of Strimzi's Topic Operator: the configs that it has set and deleted."""
     entries = described(servers, name)
     put = {key for key, value in spec.items() if entries[key].value != value}
     drop = dynamic(entries) - spec.keys()
@@ -47,7 +47,7 @@ def reconcile(servers: str, name: str, spec: Mapping[str, str]) -> tuple[set[str
 
 
 def replace(servers: str, name: str, configs: Mapping[str, str]) -> None:
-    """AlterConfigs: what is not named falls back."""
+    """Send AlterConfigs; a config that it does not name is reset."""
     entries = [{"name": key, "value": value} for key, value in configs.items()]
     resource = {"resource_type": 2, "resource_name": name, "configs": entries}
     with Wire(servers) as wire:
@@ -74,7 +74,7 @@ def copied(entries: Entries) -> dict[str, str]:
 
 @pytest.fixture
 def topic(colon: str, kafka: KafkaCluster, unique: Names) -> str:
-    """A topic with one config of its own and one that it inherits."""
+    """A topic with a config of its own and an inherited config."""
     root = unique("org")
     name = f"{root}:{unique('orders')}"
     namespaces.create(colon, f"{root}:", configs={"retention.ms": "3600000"})
@@ -83,7 +83,7 @@ def topic(colon: str, kafka: KafkaCluster, unique: Names) -> str:
 
 
 def test_a_topic_operator_reconciles(colon: str, topic: str) -> None:
-    """Twice, because what it does once it does every two minutes; the topic stays where it is."""
+    """Twice, because the operator repeats this every two minutes; the topic stays where it is."""
     spec = {"retention.ms": "7200000", "cleanup.policy": "delete"}
     assert reconcile(colon, topic, spec) == ({"retention.ms"}, {"segment.ms"})
     assert reconcile(colon, topic, spec) == (set(), set())
@@ -97,7 +97,7 @@ def test_a_topic_operator_reconciles(colon: str, topic: str) -> None:
 
 
 def test_and_by_replacing_all_configs(colon: str, topic: str) -> None:
-    """AlterConfigs with a specification, and with what was described and one thing more."""
+    """AlterConfigs with a specification, and with the described configs and another."""
     replace(colon, topic, {"retention.ms": "7200000"})
     entries = described(colon, topic)
     assert dynamic(entries) == {"retention.ms"}
@@ -109,7 +109,7 @@ def test_and_by_replacing_all_configs(colon: str, topic: str) -> None:
 def test_a_copy_of_a_topic_and_its_configs(
     colon: str, kafka: KafkaCluster, topic: str, unique: Names
 ) -> None:
-    """Into another namespace, into the default one, and to a broker that knows no gateway."""
+    """Into another namespace, the default namespace, and to a broker without a gateway."""
     root, plain = unique("copies"), unique("copy")
     namespaces.create(colon, f"{root}:")
     targets = [(colon, f"{root}:{plain}"), (colon, plain), (kafka.bootstrap_servers, f"{plain}-2")]
@@ -132,7 +132,7 @@ def test_a_copy_of_a_topic_and_its_configs(
 def test_what_is_not_kafka_s_is_a_read_only_default_everywhere(
     gateway: GatewayProcess, admin: str, unique: Names
 ) -> None:
-    """At every listener, of topics and of namespaces, also where a home's principals are told."""
+    """At every listener, of topics and of namespaces, also with a home's principals."""
     name = f"team-a:{unique('orders')}"
     plain = unique("plain")
     clients.create(admin, name, plain)
@@ -167,7 +167,7 @@ def test_in_every_version(colon: str, topic: str, version: int) -> None:
 
 
 def test_a_delete_by_accident_releases_nothing(colon: str, topic: str) -> None:
-    """As tools sent it that saw the key among the dynamic ones; the rest is not done either."""
+    """An old tool deletes the key if it looks dynamic; the request's other changes fail, too."""
     for drop in (["gateway.namespace"], ["segment.ms", "gateway.namespace"]):
         code, text = namespaces.rejection(namespaces.alteration(colon, topic, drop=drop))
         assert code == INVALID_CONFIG

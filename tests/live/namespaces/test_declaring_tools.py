@@ -1,7 +1,7 @@
-"""Tools that hold a cluster to a declaration, and topics of namespaces: Strimzi's Topic Operator
-deletes what it did not set, and Terraform's providers report what they did not declare.
+"""Tools that hold a cluster to a declaration, and topics of namespaces.
 
-What either does to the topic itself is compared with the same against the broker.
+Strimzi's Topic Operator deletes configs that it did not set, and Terraform's providers report
+configs that they did not declare. Their effect on the topic is compared with the same at a broker.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ gateway = own_gateway()
 
 @pytest.fixture(scope="module", autouse=True)
 def _format(gateway: GatewayProcess) -> None:
-    """The catalog may hold links, which is for good: hence a cluster of this file's own."""
+    """Allow links in the catalog, which is irreversible: hence a cluster of this file's own."""
     config = str(gateway.config_path)
     namespaces.command("catalog", "upgrade", "--format", "3", "--config", config)
 
 
 def own(servers: str, name: str) -> dict[str, str]:
-    """The configs that are set on a topic: what Terraform's providers read, and hold against what
-    is declared."""
+    """The configs that are set on a topic, which Terraform's providers compare with a
+    declaration."""
     entries = described(servers, name)
     return {key: entries[key].value or "" for key in dynamic(entries)}
 
 
 @pytest.fixture(params=["created", "moved", "moved with an alias", "adopted", "linked"])
 def topic(request: pytest.FixtureRequest, colon: str, kafka: KafkaCluster, unique: Names) -> str:
-    """A topic with configs of its own, in a namespace with configs; another one is beside it."""
+    """A topic with configs of its own, in a namespace with configs, beside another topic."""
     root, name = unique("org"), unique("orders")
     namespaces.create(colon, f"{root}:", configs=INHERITED)
     namespaces.create_topic(colon, kafka, f"{root}:other")
@@ -77,7 +77,7 @@ def topic(request: pytest.FixtureRequest, colon: str, kafka: KafkaCluster, uniqu
 
 @pytest.fixture
 def twin(kafka: KafkaCluster, unique: Names) -> Iterator[tuple[str, str]]:
-    """A topic of the broker's with the same configs, and where it is."""
+    """A topic of the broker's with the same configs, and its address."""
     name = unique("twin")
     namespaces.create(kafka.bootstrap_servers, name, configs=DECLARED)
     clients.await_stored(kafka, name)
@@ -99,7 +99,7 @@ def test_a_topic_operator_changes_nothing_of_the_namespace(
         found = describe(colon, topic)
         assert {key: one for key, one in found.items() if key[:8] == "gateway."} == gateways
         assert {key: found[key][0] for key in INHERITED} == INHERITED
-    # It inherits what the namespace gets later, and nothing that it has itself.
+    # It inherits later configs of the namespace, except those that it has itself.
     namespaces.alter(colon, f"{root}:", {"retention.ms": "7200000", "segment.ms": "700000"})
     assert describe(colon, topic)["retention.ms"][0] == "7200000"
     assert own(colon, topic) == DECLARED
@@ -108,7 +108,7 @@ def test_a_topic_operator_changes_nothing_of_the_namespace(
 def test_a_specification_may_say_what_the_namespace_says(
     colon: str, topic: str, twin: tuple[str, str]
 ) -> None:
-    """What is equal to the inherited value is set all the same when a tool sets it, and stays."""
+    """If a tool sets a config to the inherited value, the config is set on the topic, and stays."""
     root = topic.rpartition(":")[0]
     for servers, name in ((colon, topic), twin):
         namespaces.alter(servers, name, {"retention.ms": INHERITED["retention.ms"]})
@@ -120,8 +120,10 @@ def test_a_specification_may_say_what_the_namespace_says(
 
 
 def test_terraform_reads_what_was_declared(colon: str, topic: str, twin: tuple[str, str]) -> None:
-    """After a creation, and after each way to apply a change: IncrementalAlterConfigs, and
-    AlterConfigs, which replaces all."""
+    """After a creation, and after each way to apply a change.
+
+    IncrementalAlterConfigs, and AlterConfigs, which replaces all configs.
+    """
     assert own(colon, topic) == own(*twin) == DECLARED
     changed = {"segment.ms": "900000", "retention.ms": "-1"}
     for servers, name in ((colon, topic), twin):
@@ -150,7 +152,8 @@ ACLS = (
 def test_terraform_reads_the_acls_that_were_declared(
     kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """By a filter for each type of resource, with no name, as Terraform's Kafka provider lists."""
+    """By a filter for each type of resource, without a name, as Terraform's Kafka provider
+    lists."""
     listener = authorized.listener(tmp_path_factory.mktemp("secrets"))
     with authorized.gateway(kafka.bootstrap_servers, listener, ["org"]) as gateway:
         servers = gateway.bootstrap_servers(authorized.USERS_LISTENER)

@@ -1,4 +1,4 @@
-"""A topic without a name: at every API and version the gateway answers what a broker does."""
+"""A topic without a name: the gateway responds as a broker, at every API and version."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_TOPIC = topic_id(0)
 NAMING = frozenset({Kind.TOPIC_NAME, Kind.RESOURCE_NAME})
 
 BEFORE_KAFKA_4 = {("CreateTopics", 0): 2, ("CreateTopics", 1): 2}
-"""Versions that this broker has no more, and the one that it is asked instead."""
+"""Versions that this broker no longer serves, and the version that is sent instead."""
 
 
 def _names_topics(message: str, spec: StructSpec) -> bool:
@@ -41,7 +41,7 @@ CASES = [
 
 
 def _codes(value: object) -> Iterator[int]:
-    """Every error code of a response, in its order."""
+    """Every error code of a response, in order."""
     if isinstance(value, tuple):
         for item in value:
             yield from _codes(item)

@@ -1,4 +1,4 @@
-"""A move waits for what is under way under the name that it takes from its clients."""
+"""A move waits for pending requests under the name that it takes from its clients."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ TOPIC = 2
 """A resource type of IncrementalAlterConfigs (KIP-339)."""
 
 STREAMS = 6
-"""Enough connections that either worker has some, but for one time in 32."""
+"""Enough connections that both workers have some, except once in 32 times."""
 
 KEPT_BACK = 10
 """Bytes of a request that are sent late."""
 
 BEFORE = request_frame(api_key_of("MetadataRequest"), 4, b"\x00\x00\x00\x00\x00")
-"""Metadata of no topic."""
+"""A Metadata request without topics."""
 
 
 def _batch(value: bytes) -> bytes:
@@ -58,15 +58,17 @@ def _produce(topic: str, value: bytes, acks: int = ALL_ACKS) -> bytes:
 
 
 def _code(wire: Wire, topic: str) -> int:
-    """The error code of a record that is sent."""
+    """The error code of a produced record."""
     wire.send(_produce(topic, b"more"))
     answer = messages.parse("ProduceResponse", 9, wire.frame()[5:])
     return int(answer.responses[0].partition_responses[0].error_code)
 
 
 class Mover:
-    """A client that has requested a move and waits for the response; its own connection, because
-    what is behind a change on one waits for it."""
+    """A client that has requested a move and waits for the response.
+
+    It has a connection of its own, because requests behind a change wait for it.
+    """
 
     def __init__(self, wire: Wire, topic: str, target: str) -> None:
         self._wire = wire
@@ -79,7 +81,7 @@ class Mover:
 
     @property
     def is_answered(self) -> bool:
-        """Whether there is a response."""
+        """Whether the response has arrived."""
         return bool(select.select([self._wire], [], [], 0)[0])
 
     def code(self) -> int:
@@ -97,7 +99,7 @@ class Streams:
         self._acks = acks
         for wire in wires:
             wire.send(BEFORE + self._request[:-KEPT_BACK])
-        for wire in wires:  # it came in one piece with what is answered now: a worker has it
+        for wire in wires:  # the worker has both if it answers the first
             wire.frame()
 
     def end(self) -> list[int]:
@@ -112,7 +114,7 @@ class Streams:
 
 @pytest.fixture
 def namespace(colon: str, unique: Names, request: pytest.FixtureRequest) -> str:
-    """A new namespace's prefix; where it is to be empty, acks=0 is not raised."""
+    """A new namespace's prefix, or an empty prefix if acks=0 must not be raised."""
     if getattr(request, "param", None) == "":
         return ""
     path = unique("from")
@@ -122,7 +124,7 @@ def namespace(colon: str, unique: Names, request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def moving(colon: str, kafka: KafkaCluster, namespace: str, unique: Names) -> tuple[str, str, str]:
-    """A topic, the namespace that it goes to, and its name there."""
+    """A topic, the namespace to move it to, and its name there."""
     target, topic = unique("to"), unique("x")
     namespaces.create(colon, f"{target}:")
     namespaces.create_topic(colon, kafka, f"{namespace}{topic}")
@@ -143,8 +145,10 @@ def _streams(servers: str, topic: str, acks: int = ALL_ACKS) -> Iterator[Streams
 def test_a_move_waits_for_what_is_under_way(
     acks: int, colon: str, kafka: KafkaCluster, moving: tuple[str, str, str], unique: Names
 ) -> None:
-    """Nothing lands in a topic after its move was answered; meanwhile its name is retriable, and
-    others change what is theirs."""
+    """No record is written to a topic after the response to its move.
+
+    Meanwhile requests with its name get a retriable error, and changes of other topics succeed.
+    """
     old, target, new = moving
     elsewhere = unique("other")
     namespaces.create(colon, f"{elsewhere}:")
@@ -177,7 +181,7 @@ def test_names_are_thawed_when_the_maker_of_a_freeze_was_killed(
         try:
             with Wire(colon) as wire:
                 return _code(wire, old) == 0
-        except (ConnectionEnded, OSError):  # by a worker that is killed just now
+        except (ConnectionEnded, OSError):  # by a worker that has just been killed
             return False
 
     wait_until(is_thawed, "the end of the freeze", clients.SECONDS)

@@ -30,10 +30,10 @@ Names = Callable[[str], str]
 WORKERS = 3
 CLIENTS = 40
 CHANGES = 25
-"""Of each client: 1,000 in all."""
+"""Changes of each client: 1,000 in all."""
 
 PAUSE = 0.4
-"""Seconds between two changes of a client, on average."""
+"""Seconds between changes of a client, on average."""
 
 NONE = 0
 TOPIC = 2
@@ -41,9 +41,9 @@ TOPIC = 2
 
 TIMEOUT = timedelta(seconds=60)
 
-# What each kind of change may be answered besides "done", with so many at the same names.
+# Expected errors of each kind of change, because so many clients use the same names.
 REQUEST_TIMED_OUT = 7
-"""What is being deleted is frozen: a second deletion of it may try again."""
+"""A namespace that is being deleted is frozen, so a second deletion of it may be retried."""
 
 ALLOWED = {
     "create namespace": {namespaces.TOPIC_ALREADY_EXISTS, namespaces.INVALID_TOPIC_EXCEPTION},
@@ -73,7 +73,7 @@ class Tally:
 
 
 gateways = several_gateways("race-one", "race-two", workers=WORKERS)
-"""They know of each other through the catalog alone."""
+"""The gateways know of each other only through the catalog."""
 
 
 def _create(wire: Wire, name: str) -> int:
@@ -90,8 +90,10 @@ def _delete(wire: Wire, *names: str) -> list[tuple[str, int]]:
 def _at_once(
     gateways: Sequence[GatewayProcess], count: int, act: Callable[[Wire, int], None]
 ) -> None:
-    """Run ``act`` with a connection of its own in each of ``count`` threads, the gateways in
-    turn. Raises what one of them raises."""
+    """Run ``act`` with a connection of its own in each of ``count`` threads.
+
+    The threads use the gateways in turn. Raises the first thread's exception.
+    """
 
     def run(number: int) -> None:
         servers = gateways[number % len(gateways)].bootstrap_servers("colon")
@@ -107,7 +109,7 @@ def _at_once(
 def test_a_contested_name_is_won_by_one(
     gateways: list[GatewayProcess], kafka: KafkaCluster, unique: Names
 ) -> None:
-    """Everyone creates the same namespace at the same moment, then the same topic in it."""
+    """All clients create the same namespace at the same moment, then the same topic in it."""
     contestants, rounds = 12, 6
     spaces = [f"{unique('contest')}:inner:" for _ in range(rounds)]
     names = [name for space in spaces for name in (space, f"{space}orders")]
@@ -131,8 +133,10 @@ def test_a_contested_name_is_won_by_one(
 def test_a_thousand_changes_leave_nothing_half_made(
     gateways: list[GatewayProcess], kafka: KafkaCluster, unique: Names, pace: Pace
 ) -> None:
-    """Creates and deletes of the same few names by all: the six workers agree in the end, with
-    the broker, too, and with what was answered."""
+    """All clients create and delete the same few names.
+
+    In the end the six workers agree with each other, with the broker, and with their responses.
+    """
     roots = [unique("race") for _ in range(4)]
     inner = {root: [f"{root}:{tier}" for tier in ("a", "b", "c")] for root in roots}
     tally = Tally()
@@ -151,7 +155,7 @@ def test_a_thousand_changes_leave_nothing_half_made(
             "the end of deletions",
             clients.SECONDS,
         )
-        # The broker knows of all that was done before this; then the gateways learn of it.
+        # The broker knows of all earlier changes; then the gateways learn of them.
         clients.create(kafka.bootstrap_servers, unique("after"))
         first, *_ = wait_until(
             lambda: _if_settled([_WorkerState.by(wire, roots) for wire in wires], kafka, roots),
@@ -161,7 +165,7 @@ def test_a_thousand_changes_leave_nothing_half_made(
     assert time.monotonic() - started < pace.stretched(90)
     first.check(tally, inner)
     snapshot = processes.stored_catalog(kafka)
-    # Those of other tests may be on their way out still: the catalog is the cluster's.
+    # Other tests' namespaces may still be in deletion, because they share the cluster's catalog.
     assert not {path for path in snapshot.deleting if path.partition(":")[0] in roots}
     assert first.namespaces.keys() == {
         path for path in snapshot.namespaces if path.partition(":")[0] in roots
@@ -176,7 +180,7 @@ def test_a_thousand_changes_leave_nothing_half_made(
 def _if_settled(
     states: list[_WorkerState], kafka: KafkaCluster, roots: Sequence[str]
 ) -> list[_WorkerState]:
-    """The states if they are equal, and of the topics that the broker has; else none."""
+    """The workers' states if they are equal and have the broker's topics, or else an empty list."""
     settled = all(state == states[0] for state in states)
     return states if settled and states[0].flat() == _stored(kafka, roots) else []
 
@@ -186,15 +190,15 @@ def _stored(kafka: KafkaCluster, roots: Sequence[str]) -> set[str]:
 
 
 def _end_topics(kafka: KafkaCluster, roots: Sequence[str]) -> set[str]:
-    """End topics of these roots. One that a late process makes once more is there for a minute."""
+    """End topics of these roots; a late process may create one again, which stays for a minute."""
     return {flat for flat in kafka.topics() if flat.startswith(tuple(roots)) and is_end_topic(flat)}
 
 
 def _changes(wire: Wire, number: int, inner: dict[str, list[str]], tally: Tally) -> None:
-    """The changes of one client, the same each time."""
+    """The changes of a client, the same in each run."""
     draw = random.Random(number)
     for _ in range(CHANGES):
-        # A name is free again some seconds after it was deleted: not all of this is to be before.
+        # A deleted name is free only some seconds later, so changes are spread over time.
         time.sleep(draw.uniform(0, 2 * PAUSE))
         root = draw.choice(list(inner))
         tier = draw.choice(inner[root])
@@ -213,12 +217,12 @@ def _changes(wire: Wire, number: int, inner: dict[str, list[str]], tally: Tally)
                     tally.answers.append(("delete namespace", name.removesuffix(":"), code))
 
 
-# -- what each worker says ----------------------------------------------------------------------
+# -- the view of each worker -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class _WorkerState:
-    """The state that one worker reports: namespaces with their numbers of topics, and topics."""
+    """The state that a worker reports: namespaces with their numbers of topics, and topics."""
 
     namespaces: dict[str, int]
     topics: frozenset[str]
@@ -239,11 +243,11 @@ class _WorkerState:
         return cls(found, frozenset(name for name in listed if name.startswith(prefixes)))
 
     def flat(self) -> set[str]:
-        """The prefix of the flat names of a namespace's topics."""
+        """The flat names of the topics."""
         return {namespaces.flat(name) for name in self.topics}
 
     def check(self, tally: Tally, inner: dict[str, list[str]]) -> None:
-        """Nothing is half-made, and what is there is what was answered."""
+        """Check that nothing is half-made, and that the state matches the responses."""
         held = Counter(name.rpartition(":")[0] for name in self.topics)
         assert held == {path: count for path, count in self.namespaces.items() if count}
         for path in self.namespaces:
@@ -257,7 +261,7 @@ class _WorkerState:
 
 
 def _configs(wire: Wire, name: str) -> dict[str, Any] | None:
-    """The configs of a namespace; None if there is none of that name."""
+    """The configs of a namespace, or None if it does not exist."""
     resource = {"resource_type": TOPIC, "resource_name": name, "configuration_keys": None}
     (answer,) = wire.ask("DescribeConfigs", 4, resources=[resource]).results
     if int(answer.error_code) == clients.UNKNOWN_TOPIC_OR_PARTITION:
@@ -286,7 +290,7 @@ def _deleting(wire: Wire, roots: Sequence[str]) -> bool:
 
 
 def _one_each(gateway: GatewayProcess) -> list[Wire]:
-    """A connection to each worker; the kernel spreads them, so more are made than are kept."""
+    """A connection to each worker; more are opened than kept, because the kernel spreads them."""
     found: dict[int, Wire] = {}
     spare: list[Wire] = []
     servers = gateway.bootstrap_servers("colon")

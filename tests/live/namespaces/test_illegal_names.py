@@ -1,5 +1,7 @@
-"""Clients that write to, or read, a name that no topic can have: they fail at once, as on a broker,
-and do not wait for a topic that will never be there."""
+"""Clients that write to, or read, an illegal topic name fail at once, as on a broker.
+
+They do not wait for a topic that will never exist.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,7 @@ def test_confluent_producer(illegal: tuple[str, str]) -> None:
     begun = time.monotonic()
     try:
         producer.produce(name, "x", on_delivery=lambda error, _: errors.append(error))
-    except KafkaException as error:  # from the second record on librdkafka says so here
+    except KafkaException as error:  # librdkafka raises it from the second record on
         errors.append(error.args[0])
     assert producer.flush(TOO_LATE) == 0
     assert time.monotonic() - begun < TOO_LATE
@@ -52,12 +54,13 @@ def test_confluent_producer(illegal: tuple[str, str]) -> None:
 async def test_aiokafka_producer(
     illegal: tuple[str, str], caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It waits for any topic until its time is up, but knows at once what is wrong and logs it."""
+    """aiokafka waits until its timeout for any topic, but logs the error at once."""
     servers, name = illegal
     producer = AIOKafkaProducer(bootstrap_servers=servers)
     await producer.start()
     try:
-        # Its time for a topic is that for connections, which may take longer: it has one by now.
+        # Its timeout for a topic is also for connections, which may take longer; it is connected
+        # now.
         await producer.client.force_metadata_update()
         producer.client._request_timeout_ms = 1_000
         with pytest.raises(UnknownTopicOrPartitionError):

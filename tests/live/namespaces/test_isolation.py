@@ -1,4 +1,4 @@
-"""What one listener must never see or touch of another's, by name, by id, or by accident."""
+"""A listener's clients never see or change another's resources, by name, by id, or by accident."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_groups_of_one_name_never_meet(
         clients.create(servers, topic)
         clients.await_stored(kafka, f"{namespace}..{topic}")
         clients.produce(servers, topic, [namespace])
-    # Both are members at the same time: in one group, each would get half of the partitions.
+    # Both are members at the same time: in the same group, each would get half of the partitions.
     with (
         clients.consumer(home_a, group) as ours,
         clients.consumer(home_b, group) as theirs,
@@ -83,7 +83,7 @@ def test_transactional_ids_of_one_name_never_fence_each_other(
     for flat in (f"team-a..{topic}", f"team-b..{topic}"):
         assert clients.consume(kafka.bootstrap_servers, flat, 1, unique("direct")) == ["paid"]
 
-    # The same id at the same home does fence: the ids above were one name, not two.
+    # The same id at the same home does fence, so the ids above were different names.
     newer = Producer(clients.settings(home_a, transactional_id=transactional_id))
     newer.init_transactions(clients.SECONDS)
     with pytest.raises(KafkaException) as fenced:
@@ -138,7 +138,7 @@ def test_foreign_topics_by_id_are_unknown(
 def test_a_fetch_session_belongs_to_its_connection(
     home_a: str, home_b: str, colon: str, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """A broker serves anyone who names a session's id (KIP-227); the gateway does not."""
+    """A broker serves any client that names a session's id (KIP-227); the gateway does not."""
     topic = unique("orders")
     clients.create(home_a, topic)
     clients.await_stored(kafka, f"team-a..{topic}")
@@ -184,7 +184,7 @@ def test_creating_in_a_missing_namespace_names_it(
 def test_topics_are_auto_created_where_they_are_asked_for(
     colon: str, legal: str, home_a: str, kafka: KafkaCluster, unique: Names, version: int
 ) -> None:
-    """Each in its namespace, and none in one that does not exist, or under a name that reads so."""
+    """Each in its namespace, but no topic if the namespace does not exist or the name reads so."""
     topic, default = unique("auto"), unique("auto-default")
     asked = {
         home_a: [f"home-{topic}", f"sub:{topic}"],
@@ -219,7 +219,7 @@ def test_a_request_that_forbids_auto_creation_creates_nothing(
 
 
 def _await_marker(servers: str, kafka: KafkaCluster, unique: Names) -> None:
-    """Make a topic and wait until the broker has it: what was to come before it has come."""
+    """Create a topic and wait until the broker lists it, and so any topic requested before it."""
     marker = unique("marker")
     clients.create(servers, f"team-a:{marker}")
     clients.await_stored(kafka, f"team-a..{marker}")
@@ -229,7 +229,7 @@ def _await_marker(servers: str, kafka: KafkaCluster, unique: Names) -> None:
 def test_old_metadata_shows_what_exists(
     colon: str, kafka: KafkaCluster, unique: Names, version: int
 ) -> None:
-    """A topic that another client made at the broker itself is found, after a look there."""
+    """A topic that another client created at the broker itself is found, after a refresh."""
     topic = unique("direct")
     clients.create(kafka.bootstrap_servers, f"team-a..{topic}")
     clients.await_stored(kafka, f"team-a..{topic}")

@@ -1,5 +1,7 @@
-"""Links: a topic of one team under a second name in another's namespace, by stock clients and
-tools. The gateway is this file's own, because links raise the catalog's format for good."""
+"""Links: a team's topic under a second name in another namespace, by stock clients and tools.
+
+The gateway is this file's own, because links raise the catalog's format for good.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +38,14 @@ UNKNOWN_TOPIC_ID = 100
 
 @pytest.fixture(autouse=True)
 def _format(gateway: GatewayProcess) -> None:
-    """The operator's one step before there can be links."""
+    """Upgrade the catalog's format, as an operator must before there can be links."""
     config = str(gateway.config_path)
     namespaces.command("catalog", "upgrade", "--format", "3", "--config", config)
 
 
 @pytest.fixture
 def orders(colon: str, kafka: KafkaCluster, unique: Names) -> str:
-    """A topic's name in team-a, where it is; its link in team-b has the same."""
+    """The name of a topic in team-a; its link in team-b has the same name."""
     name = unique("orders")
     namespaces.create_topic(colon, kafka, f"team-a:{name}")
     clients.await_led(colon, f"team-a:{name}")
@@ -61,7 +63,7 @@ def _command(servers: str, *args: str) -> list[str]:
 def test_stock_tools_make_use_and_delete_a_link(
     colon: str, legal: str, home_b: str, kafka: KafkaCluster, orders: str
 ) -> None:
-    """kafka-configs makes it, the console clients use both names, kafka-topics deletes it."""
+    """kafka-configs creates it, the console clients use both names, kafka-topics deletes it."""
     flat = f"team-a..{orders}"
     java_tools.configs(
         legal,
@@ -125,7 +127,7 @@ def test_librdkafkas_consumers_are_told_as_well(colon: str, orders: str) -> None
         with clients.consumer(colon, f"{orders}-{len(more)}", **more) as reader:
             reader.subscribe(names)
             error = wait_until(partial(_error, reader), "an error", clients.SECONDS, poll=0)
-            # A heartbeat's is fatal, and a fatal error has a code of librdkafka's own.
+            # A heartbeat's error is fatal, and a fatal error has a code of librdkafka's own.
             assert "Broker: Invalid request" in str(error), error
 
 
@@ -135,7 +137,7 @@ def _error(reader: Consumer) -> KafkaError | None:
 
 
 def test_offsets_are_kept_by_either_name(colon: str, home_b: str, orders: str) -> None:
-    """Both names are one partition of one topic to a group."""
+    """To a group, both names are the same partition of the same topic."""
     _link(colon, f"team-a:{orders}", f"team-b:{orders}")
     clients.produce(home_b, orders, ["1", "2", "3"], enable_idempotence=True)
     group = f"{orders}-offsets"
@@ -182,7 +184,7 @@ def test_kafka_python_reads_by_the_link(colon: str, legal: str, orders: str) -> 
 
 
 def test_by_topic_id(colon: str, orders: str) -> None:
-    """Fetch v13 names topics by id alone: each name has its own, and a link's ends with it."""
+    """Fetch v13 names topics only by id: each name has its own id, and a link's id ends with it."""
     _link(colon, f"team-a:{orders}", f"team-b:{orders}")
     clients.produce(colon, f"team-a:{orders}", ["record"])
     topic, link = (topic_id(colon, f"team-{each}:{orders}") for each in "ab")
@@ -203,7 +205,7 @@ def test_by_topic_id(colon: str, orders: str) -> None:
 def test_a_deleted_topic_leaves_its_link_dangling(
     colon: str, kafka: KafkaCluster, orders: str
 ) -> None:
-    """By ``kafka-gateway topics``: a topic that is made anew is not the one that was shared."""
+    """By ``kafka-gateway topics``: a topic that is created again is not the shared topic."""
     linked = _command(colon, "--link", "--topic", f"team-a:{orders}", "--to-namespace", "team-b")
     assert linked == [f"Linked topic team-a:{orders} as team-b:{orders}."]
     rows = _command(colon, "--links", "--namespace", "team-b")
@@ -263,7 +265,7 @@ def test_a_namespace_takes_its_links_with_it_and_no_topic(
 def test_the_page(
     admin: str, admin_legal: str, gateway: GatewayProcess, kafka: KafkaCluster
 ) -> None:
-    """Every command of docs/links.md, top to bottom, prints what the page shows of it."""
+    """Every command of docs/links.md, top to bottom, prints the output that the page shows."""
     addresses = {guide.ADMIN: admin, guide.ADMIN_LEGAL: admin_legal}
     addresses["gateway.yaml"] = str(gateway.config_path)
     for link in _command(admin, "--links"):
@@ -272,7 +274,7 @@ def test_the_page(
     for step in guide.steps("docs/links.md"):
         words = [addresses.get(word, word) for word in step.words[1:]]
         if "--link" in words:
-            clients.await_stored(kafka, "sales..orders")  # made by the command before
+            clients.await_stored(kafka, "sales..orders")  # created by the command before
         if step.words[0] == "kafka-gateway":
             said = namespaces.attempt(*words)
             status, out = said.status, said.out + said.err

@@ -1,7 +1,7 @@
-"""All topics, while topics come and go: a listing has no errors, and all that stays.
+"""Listings while topics are created and deleted: no errors, and all lasting topics.
 
 A plain broker answers 800 of 800 such requests without an error; clients such as KafkaJS, which
-request all topics when they connect, take one for the end.
+request all topics when they connect, give up at an error.
 """
 
 from __future__ import annotations
@@ -24,13 +24,12 @@ LISTINGS = 60
 STAY = 20
 METADATA = (1, 4, 9, 12)
 PAGE = 7
-"""Partitions of a page of DescribeTopicPartitions."""
+"""The number of partitions in a page of DescribeTopicPartitions."""
 
 
 @contextmanager
 def changing(servers: str, prefix: str) -> Iterator[list[str]]:
-    """Topics of this prefix are created and deleted, again and again; yields those that were
-    there."""
+    """Create and delete topics of this prefix, again and again; yields the names so far."""
     made: list[str] = []
     ended = threading.Event()
 
@@ -58,7 +57,7 @@ def metadata(wire: Wire, version: int) -> dict[str, set[int]]:
 
 
 def pages(wire: Wire) -> dict[str, set[int]]:
-    """All topics by DescribeTopicPartitions, with the codes of each."""
+    """All topics by DescribeTopicPartitions, with their error codes."""
     found: dict[str, set[int]] = {}
     cursor: Any = None
     while True:

@@ -1,5 +1,7 @@
-"""Configs of namespaces (KIP-37: Namespace configs): set once, inherited down the tree, overridden
-by the topic; what the client is told, and what the broker goes by."""
+"""Configs of namespaces (KIP-37: Namespace configs): inherited down the tree.
+
+Set once, overridden by the topic; the responses to clients, and the broker's own configs.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ WEEK = ("604800000", DEFAULT)
 
 
 def _await_on_broker(kafka: KafkaCluster, topic: str, configs: Mapping[str, str | None]) -> None:
-    """Wait until the broker's own topic has these configs set, or (None) not set."""
+    """Wait until the broker's own topic has these configs set, or not set if None."""
 
     def found() -> dict[str, str | None]:
         described = namespaces.describe(kafka.bootstrap_servers, namespaces.flat(topic))
@@ -38,7 +40,7 @@ def _await_on_broker(kafka: KafkaCluster, topic: str, configs: Mapping[str, str 
 def test_a_namespace_s_configs_reach_new_and_existing_topics(
     colon: str, admin: str, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """Set on the outer tier, over it on the inner one; removing falls back, step by step."""
+    """Set on the outer tier, and overridden on the inner tier; deletion falls back step by step."""
     root, topic = unique("org"), unique("orders")
     inner = f"{root}:inner"
     outside, inside, later = f"{root}:{topic}", f"{inner}:{topic}", f"{inner}:later"
@@ -78,13 +80,13 @@ WRITTEN = {
     "preallocate": ("TRUE", "true", "false"),
     "follower.replication.throttled.replicas": ("0:1, 0:2", "0:1,0:2", "0:3"),
 }
-"""By key: a value, how a broker tells it, and another value."""
+"""By key: a value, the broker's form of it, and another value."""
 
 
 def test_values_are_inherited_however_they_are_written(
     colon: str, admin: str, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """A broker describes what it has read of a value; it is not taken for the topic's own."""
+    """A broker describes a parsed value, which the gateway must not take for the topic's own."""
     root = unique("org")
     topic = f"{root}:orders"
     namespaces.create(admin, f"{root}:")
@@ -103,7 +105,7 @@ def test_values_are_inherited_however_they_are_written(
 def test_a_topic_overrides_its_namespace(
     colon: str, admin: str, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """At creation and later; without its own it falls back to the namespace's."""
+    """At creation and later; if the topic's own config is deleted, the namespace's applies."""
     root = unique("org")
     created, altered, plain = (f"{root}:{unique(stem)}" for stem in ("made", "set", "plain"))
     configs = {RETENTION: "3600000", "cleanup.policy": "compact"}
@@ -111,7 +113,7 @@ def test_a_topic_overrides_its_namespace(
     namespaces.create_topic(colon, kafka, created, {RETENTION: "1000000"})
     for name in (altered, plain):
         namespaces.create_topic(colon, kafka, name)
-    # The very value that the namespace has is the topic's own all the same.
+    # If a topic sets the namespace's value, it is the topic's own nevertheless.
     namespaces.alter(colon, altered, {RETENTION: "3600000"})
     assert namespaces.describe(colon, created)[RETENTION] == ("1000000", OWN)
     assert namespaces.describe(colon, altered)[RETENTION] == ("3600000", OWN)
@@ -132,7 +134,7 @@ def test_a_topic_overrides_its_namespace(
 def test_a_new_entity_starts_with_the_namespace_s_and_overrides_parts(
     colon: str, admin: str, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """The KIP's bootstrapping: a namespace below takes over what it does not set itself."""
+    """The KIP's bootstrapping: a child namespace inherits the configs that it does not set."""
     root = unique("org")
     namespaces.create(admin, f"{root}:", configs={RETENTION: "3600000", "segment.ms": "600000"})
     namespaces.create(admin, f"{root}:team:", configs={RETENTION: "7200000"})
@@ -159,7 +161,7 @@ def test_a_move_changes_what_is_inherited(
     namespaces.create_topic(colon, kafka, old, {"max.message.bytes": "2000000"})
     namespaces.alter(admin, old, {"gateway.namespace": target})
     wanted = {RETENTION: "7200000", "segment.ms": None, "max.message.bytes": "2000000"}
-    _await_on_broker(kafka, old, wanted)  # where it is stored has not changed
+    _await_on_broker(kafka, old, wanted)  # it is stored under the same name
     described = namespaces.describe(colon, new)
     assert described[RETENTION] == ("7200000", INHERITED)
     assert described["segment.ms"] == WEEK
@@ -169,7 +171,7 @@ def test_a_move_changes_what_is_inherited(
 def test_bad_configs_are_rejected_with_the_broker_s_own_text(
     colon: str, admin: str, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """Its code and its sentence, on a namespace as on a topic; nothing has changed then."""
+    """The broker's code and text, on a namespace as on a topic; the request changes nothing."""
     root, probe = unique("org"), unique("probe")
     namespaces.create(admin, f"{root}:", configs={RETENTION: "3600000"})
     for key, value in ((RETENTION, "soon"), ("no.such.key", "1"), ("cleanup.policy", "shred")):
@@ -217,7 +219,7 @@ def test_the_gateway_s_own_keys_are_no_configs(
 def test_kafka_configs_at_a_legal_listener(
     admin_legal: str, colon: str, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """Java's tool rejects colons; what it describes without ``--all`` is the entity's own."""
+    """Java's tool rejects colons; without ``--all`` it describes the entity's own configs."""
     root, topic = unique("org"), unique("orders")
     namespaces.create(admin_legal, f"{root}:apache:")
     name = f"{root}:apache:{topic}"

@@ -1,5 +1,7 @@
-"""The life of a namespace by ``kafka-gateway topics`` and ``configs``, KIP-37's own flags; and
-every command of docs/namespaces.md, and of docs/cli.md, as it stands there."""
+"""The life of a namespace by ``kafka-gateway topics`` and ``configs``, KIP-37's own flags.
+
+The tests also run every command of docs/namespaces.md, and of docs/cli.md, as it stands there.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,7 @@ def _topics(servers: str, *args: str) -> CommandResult:
 
 
 def _rejected(servers: str, *args: str) -> str:
-    """The error text of ``kafka-gateway topics``, which fails."""
+    """The error text of a failing ``kafka-gateway topics``."""
     said = namespaces.attempt("topics", "--bootstrap-server", servers, *args)
     assert said.status == 1, f"{args}\n{said}"
     assert said.out == ""
@@ -98,7 +100,8 @@ def test_without_a_namespace_it_is_the_default_one(
 
 
 def test_delete(admin: str, kafka: KafkaCluster, topics_on_broker: Stored, unique: Names) -> None:
-    """The topics alone; rejected, naming them, with namespaces below; all with ``--recursive``."""
+    """Topics alone; rejected, with their names, if there are child namespaces; all by
+    ``--recursive``."""
     root, topic = unique("org"), unique("orders")
     namespaces.create(admin, f"{root}:a:deep:", f"{root}:b:")
     for tier in (root, f"{root}:a:deep", f"{root}:b"):
@@ -118,7 +121,7 @@ def test_delete(admin: str, kafka: KafkaCluster, topics_on_broker: Stored, uniqu
 def test_move(
     admin: str, colon: str, kafka: KafkaCluster, topics_on_broker: Stored, unique: Names
 ) -> None:
-    """One topic, then all that is left in the namespace."""
+    """Move a topic, then all remaining topics of the namespace."""
     source, target = unique("from"), unique("to")
     topics = [unique("orders") for _ in range(3)]
     namespaces.create(admin, f"{source}:", f"{target}:")
@@ -179,7 +182,7 @@ def test_configs(admin: str, colon: str, kafka: KafkaCluster, unique: Names) -> 
 
 
 def test_how_it_ends(admin: str, unique: Names) -> None:
-    """0: done; 1: it was rejected; 2: the command line; 69: nobody answers."""
+    """Exit statuses: 0 done, 1 rejected, 2 a wrong command line, 69 no response."""
     create = ["topics", "--bootstrap-server", admin, "--create", "--namespace", unique("org")]
     for status, run in ((0, namespaces.alone), (1, namespaces.alone), (1, namespaces.attempt)):
         said = run(*create)
@@ -201,12 +204,12 @@ def test_how_it_ends(admin: str, unique: Names) -> None:
 
 
 def test_the_guide(admin: str, admin_legal: str, kafka: KafkaCluster) -> None:
-    """Every command of docs/namespaces.md, top to bottom, prints what the page shows of it."""
+    """Every command of docs/namespaces.md, top to bottom, prints the output that the page shows."""
     addresses = {guide.ADMIN: admin, guide.ADMIN_LEGAL: admin_legal}
     for step in guide.steps():
         words = [addresses.get(word, word) for word in step.words[1:]]
         _check(words, partial(_run, step.words[0], words), step.status, step.shown)
-    # What the page leaves behind, so that it can be followed again.
+    # Delete the page's resources, so that it can be followed again.
     namespaces.delete(kafka.bootstrap_servers, "crm.calls", "crm.mails")
     for namespace in ("crm", "shop"):
         namespaces.await_free(admin, f"{namespace}:")
@@ -215,12 +218,12 @@ def test_the_guide(admin: str, admin_legal: str, kafka: KafkaCluster) -> None:
 
 
 def test_the_page_of_the_command_line(admin: str, kafka: KafkaCluster) -> None:
-    """The same of docs/cli.md, as far as it asks a gateway."""
+    """The same for docs/cli.md, as far as its commands need a gateway."""
     for step in cli_page.steps("topics", "configs"):
         words = [admin if word == cli_page.ADDRESS else word for word in step.words]
         shown = step.output.replace(cli_page.ADDRESS, admin).splitlines()
         _check(words, partial(namespaces.attempt, *words), step.status, shown)
-    # What it leaves behind, as above.
+    # Delete the page's resources, as above.
     namespaces.delete(kafka.bootstrap_servers, "sales.events")
     clients.await_gone(kafka, "sales.events")
     _topics(admin, "--delete", "--namespace", "sales")
@@ -249,8 +252,11 @@ _LOOK_SECONDS = clients.SECONDS
 def _check(
     words: Sequence[str], run: Callable[[], CommandResult], status: int, shown: Sequence[str]
 ) -> None:
-    """The exit status, and that these lines are printed, in their order. A command that looks for
-    what the one before it made is run again until then: brokers answer before all of them know."""
+    """Check the exit status, and that these lines are printed, in order.
+
+    If a command reads the effect of the command before it, it is repeated, because brokers respond
+    before all of them know.
+    """
     said = run()
     deadline = time.monotonic() + _LOOK_SECONDS
     while time.monotonic() < deadline and (

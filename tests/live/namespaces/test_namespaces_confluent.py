@@ -1,5 +1,7 @@
-"""The life of a namespace by confluent-kafka's admin client: what the client is told, and what
-the broker stores."""
+"""The life of a namespace by confluent-kafka's admin client.
+
+The tests check the client's responses, and the topics that the broker stores.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ TIMEOUT = timedelta(seconds=60)
 def test_create_makes_every_tier(
     admin: str, colon: str, kafka: KafkaCluster, topics_on_broker: Stored, unique: Names
 ) -> None:
-    """Three tiers of one name, all usable; the broker is told nothing of them."""
+    """Three tiers of a name, all usable; the broker stores nothing about them."""
     root, topic = unique("org"), unique("orders")
     tiers = [root, f"{root}:apache", f"{root}:apache:kafka"]
     namespaces.create(admin, f"{tiers[-1]}:")
@@ -61,12 +63,12 @@ def test_namespaces_are_listed_as_internal_topics_with_one_partition(
             assert (int(entry.error_code), entry.is_internal) == (0, True)
             (partition,) = entry.partitions
             assert (int(partition.error_code), partition.partition_index) == (0, 0)
-            # Tools ask its leader for offsets, and wait for one that has none.
+            # Tools query its leader for offsets, and wait for a partition without a leader.
             assert partition.leader_id in partition.replica_nodes
 
 
 def test_list_under_a_namespace(admin: str, kafka: KafkaCluster, unique: Names) -> None:
-    """What a namespace holds is in its description, its own configs beside it."""
+    """A namespace's description has its own configs, and its contents."""
     root, topic = unique("org"), unique("orders")
     namespaces.create(admin, f"{root}:b:deep:", f"{root}:a:")
     namespaces.create_topic(admin, kafka, f"{root}:{topic}")
@@ -80,7 +82,7 @@ def test_list_under_a_namespace(admin: str, kafka: KafkaCluster, unique: Names) 
     top = namespaces.describe(admin, ":")["gateway.namespaces"][0].split(",")
     assert {root, "team-a", "team-b", "org"} <= {*top}
     assert not {path for path in top if ":" in path}
-    # A topic's description tells where it is, in the default namespace nothing.
+    # A topic's description names its namespace, which is empty for the default namespace.
     assert namespaces.describe(admin, f"{root}:{topic}")["gateway.namespace"] == (root, DEFAULT)
     plain = unique("plain")
     namespaces.create_topic(admin, kafka, plain)
@@ -90,7 +92,8 @@ def test_list_under_a_namespace(admin: str, kafka: KafkaCluster, unique: Names) 
 def test_a_namespace_comes_before_its_topics(
     colon: str, admin: str, kafka: KafkaCluster, topics_on_broker: Stored, unique: Names
 ) -> None:
-    """KIP-37's InvalidNamespaceException: the code of an invalid topic, the missing tier named."""
+    """KIP-37's InvalidNamespaceException: the code of an invalid topic, and the missing tier's
+    name."""
     root, topic = unique("org"), unique("orders")
     deep = f"{root}:apache:kafka:{topic}"
     said = namespaces.rejection(namespaces.creation(colon, deep))
@@ -143,7 +146,7 @@ def test_one_topic_name_in_several_namespaces(
 def test_delete_rejects_what_holds_namespaces(
     admin: str, kafka: KafkaCluster, topics_on_broker: Stored, unique: Names
 ) -> None:
-    """Unless all that is below is named as well: KIP-37's ``recursive`` in one request."""
+    """Unless everything below is named as well: KIP-37's ``recursive`` in a single request."""
     root, topic = unique("org"), unique("orders")
     namespaces.create(admin, f"{root}:a:deep:", f"{root}:b:")
     for tier in (root, f"{root}:a:deep"):
@@ -166,14 +169,14 @@ def test_delete_rejects_what_holds_namespaces(
 def test_a_name_is_free_when_its_topics_are_gone(
     admin: str, colon: str, kafka: KafkaCluster, topics_on_broker: Stored, unique: Names
 ) -> None:
-    """Deletion is marked at once and finished in the background (KIP-37: Delete)."""
+    """A deletion is marked at once and finished in the background (KIP-37: Delete)."""
     root, topics = unique("org"), [unique("orders") for _ in range(5)]
     namespaces.create(admin, f"{root}:")
     for topic in topics:
         namespaces.create_topic(colon, kafka, f"{root}:{topic}")
     clients.produce(colon, f"{root}:{topics[0]}", ["old"])
     namespaces.delete(admin, f"{root}:")
-    # At once: nothing of it can be used, whatever the broker still stores.
+    # None of its topics can be used any more, even if the broker still stores them.
     future = namespaces.creation(colon, f"{root}:{topics[0]}")
     code, text = namespaces.rejection(future)
     assert (code, "InvalidNamespaceException" in text) == (INVALID_TOPIC_EXCEPTION, True)
@@ -196,7 +199,7 @@ def test_delete_what_does_not_exist(admin: str, unique: Names) -> None:
 
 
 def _deletion_told(servers: str, *names: str) -> tuple[int, str]:
-    """The code and the text for the first of these: librdkafka's version of it has no text."""
+    """The error code and text of the first of these, by hand because librdkafka drops the text."""
     topics = [{"name": name} for name in names]
     with Wire(clients.any_broker(servers)) as wire:
         first, *_ = wire.ask("DeleteTopics", 6, topics=topics, timeout=TIMEOUT).responses

@@ -1,5 +1,7 @@
-"""The life of a namespace by Kafka's own command line tools. Each call costs a JVM's start, so
-that one test goes through a whole life."""
+"""The life of a namespace by Kafka's own command line tools.
+
+A test goes through a whole life, because each call costs a JVM's start.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,7 @@ def test_the_life_of_a_namespace_by_kafka_topics(
     without = java_tools.topics(admin, "--list", "--exclude-internal").lines
     assert {name for name in without if name.startswith(root)} == {f"{namespace}:{topic}"}
 
-    # One call for a namespace and what is in it: the tool takes a regular expression.
+    # A single call for a namespace and its topics, because the tool takes a regular expression.
     described = java_tools.topics(admin, "--describe", "--topic", f"{namespace}:.*").stdout
     assert f"Topic: {namespace}:\t" in described
     assert f"Topic: {namespace}:{topic}\t" in described
@@ -42,13 +44,13 @@ def test_the_life_of_a_namespace_by_kafka_topics(
     assert "PartitionCount: 2" in row[0]
     assert ".." not in described
 
-    # What holds namespaces is not deleted, and the answer names them.
+    # A namespace that has child namespaces is not deleted, and the error names them.
     rejected = java_tools.attempt(java.TOPICS, admin, "--delete", "--topic", f"{root}:")
     assert rejected.returncode == 1
     said = rejected.stdout + rejected.stderr
     assert f"Namespace '{root}' holds namespaces" in said
     assert f"{root}:apache" in said
-    # The same expression that lists all of it deletes all of it.
+    # The expression that lists all of it also deletes all of it.
     java_tools.topics(admin, "--delete", "--topic", f"{root}:.*")
     assert not {name for name in clients.listed(admin) if name.startswith(root)}
     clients.await_gone(kafka, f"{root}.apache.kafka..{topic}")
@@ -58,7 +60,7 @@ def test_the_life_of_a_namespace_by_kafka_topics(
 def test_a_namespace_with_topics_is_deleted_and_made_again(
     admin_legal: str, kafka: KafkaCluster, topics_on_broker: Stored, unique: Names
 ) -> None:
-    """At a listener of legal names, where only a final colon makes a namespace."""
+    """At a listener of legal names, where only a final colon denotes a namespace."""
     root, topic = unique("org"), unique("orders")
     java_tools.topics(admin_legal, "--create", "--topic", f"{root}:")
     namespaces.create_topic(admin_legal, kafka, f"{root}:{topic}")
@@ -87,7 +89,7 @@ def test_a_topic_before_its_namespace(colon: str, topics_on_broker: Stored, uniq
 def test_move_by_kafka_configs(
     admin_legal: str, colon: str, kafka: KafkaCluster, topics_on_broker: Stored, unique: Names
 ) -> None:
-    """``gateway.namespace`` set is a move, ``gateway.release`` a release."""
+    """Setting ``gateway.namespace`` moves a topic, setting ``gateway.release`` releases it."""
     source, target, topic = unique("from"), unique("to"), unique("orders")
     stored = f"{source}.{topic}"
     namespaces.create(admin_legal, f"{source}:", f"{target}:deep:")

@@ -1,6 +1,8 @@
-"""Who may create topics outside of namespaces plants none in a namespace that somebody creates at
-the same moment. PLANTED_TRIES says how often it is tried, each way; ``make test`` tries less often
-than ``make test-all``."""
+"""A client that may create topics outside of namespaces can plant none in a new namespace.
+
+It tries at the moment in which another client creates the namespace. PLANTED_TRIES: the number of
+tries of each way; ``make test`` tries less often than ``make test-all``.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,10 @@ Plant = Callable[[Wire, str], None]
 
 TRIES = int(os.environ.get("PLANTED_TRIES", "5" if EXAMPLES in os.environ else "15"))
 BEHIND = {"_by_creation": (-0.02, 0.0), "_by_asking": (0.005, 0.05)}
-"""Seconds by which she begins behind who creates the namespace, from and to: by creation she has to
-be ahead, as it takes her longer."""
+"""Seconds by which she begins after the namespace's creator, from and to.
+
+For a creation she has to be ahead, because it takes her longer.
+"""
 
 TIMEOUT = timedelta(seconds=30)
 
@@ -46,7 +50,7 @@ def _by_creation(wire: Wire, name: str) -> None:
 
 
 def _by_asking(wire: Wire, name: str) -> None:
-    """Request metadata as a producer does that waits for its topic, and more often."""
+    """Request metadata as a producer that waits for its topic, and more often."""
     for _ in range(10):
         values = {"topics": [{"name": name}], "allow_auto_topic_creation": True}
         (found,) = wire.ask("Metadata", 12, **values).topics
@@ -74,7 +78,7 @@ def test_no_topic_is_planted(
     spaces = [unique("x") for _ in range(TRIES)]
     with Wire(owners) as owner, Wire(eves) as eve, ThreadPoolExecutor(2) as pool:
         for space in spaces:
-            # A leading colon says that no namespace is meant.
+            # A leading colon denotes the default namespace.
             planted, later = ":" + name.format(space), draw.uniform(*BEHIND[plant.__name__])
 
             def create(space: str = space, behind: float = -later) -> None:
@@ -89,7 +93,7 @@ def test_no_topic_is_planted(
 
             for outcome in [pool.submit(create), pool.submit(plant_one)]:
                 outcome.result()
-    for servers in (owners, eves):  # what was begun before has been done by then
+    for servers in (owners, eves):  # all earlier requests have ended by then
         marker = unique("marker")
         clients.create(servers, marker)
         clients.await_stored(kafka, marker)

@@ -1,4 +1,4 @@
-"""Reserved topics, groups and transactional ids: Kafka's own, and those of the gateways."""
+"""Reserved topics, groups and transactional ids: Kafka's own, and the gateways'."""
 
 from __future__ import annotations
 
@@ -34,11 +34,13 @@ CATALOG = "__kafka_gateway_catalog"
 TRAFFIC_LOG = "__kafka_gateway_traffic"
 MARK = "__kafka_gateway_catalog_mark"
 INTERNAL = ["__consumer_offsets", "__transaction_state", CATALOG, MARK, TRAFFIC_LOG]
-"""The reserved topics that the broker has: Kafka's own, the gateways' catalog with the mark that
-there is one, and their traffic log."""
+"""The reserved topics that the broker has.
+
+These are Kafka's own, the gateways' catalog with the mark that it exists, and their traffic log.
+"""
 
 _RESERVED = re.compile(r"(^|[:.])__")
-"""How reserved names begin, with a namespace before them or without."""
+"""Matches reserved names, with a namespace before them or without."""
 
 _FIRST_PAGE: dict[str, object] = {"response_partition_limit": 2_000, "cursor": None}
 
@@ -47,8 +49,10 @@ _FIRST_PAGE: dict[str, object] = {"response_partition_limit": 2_000, "cursor": N
 def test_reserved_topics_do_not_exist_by_name(
     gateway: GatewayProcess, colon: str, kafka: KafkaCluster, unique: Names, listener: str
 ) -> None:
-    """The gateway's own catalog among them: nobody sees, makes, alters or deletes it, or something
-    of that name at home."""
+    """The catalog and other reserved topics are hidden from every client.
+
+    No client can list, create, alter or delete them, even under such a name at home.
+    """
     _make_internal_topics(colon, kafka, unique)
     before = _stored_reserved(kafka)
     assert before.keys() == {*INTERNAL}
@@ -84,7 +88,7 @@ def test_reserved_topics_do_not_exist_by_id(colon: str, kafka: KafkaCluster, uni
 
 
 def test_no_namespace_holds_reserved_topics(colon: str, kafka: KafkaCluster) -> None:
-    """What is in it would be stored under a reserved name."""
+    """Its topics would be stored under a reserved name."""
     before = _stored_reserved(kafka)
     for name in ("__kafka_gateway:", "__kafka_gateway_x:", "__kafka_gateway_x:y:"):
         future = clients.admin(colon).create_topics([NewTopic(name, 1)])[name]
@@ -96,7 +100,7 @@ def test_no_namespace_holds_reserved_topics(colon: str, kafka: KafkaCluster) -> 
 
 @pytest.mark.parametrize("name", ["__kafka_gateway_x", CATALOG])
 def test_reserved_groups_and_transactional_ids_are_rejected(colon: str, name: str) -> None:
-    """Under the catalog's own transactional id somebody could fence its writers."""
+    """With the catalog's own transactional id, a client could fence the catalog's writers."""
     with Wire(clients.any_broker(colon)) as wire:
         group = wire.ask("FindCoordinator", 3, key=name, key_type=0)
         assert int(group.error_code) == GROUP_AUTHORIZATION_FAILED
@@ -107,8 +111,10 @@ def test_reserved_groups_and_transactional_ids_are_rejected(colon: str, name: st
 
 
 def _make_internal_topics(servers: str, kafka: KafkaCluster, unique: Names) -> None:
-    """Kafka makes its own topics when the first group and the first transaction come; the traffic
-    log's is another gateway's, which may have been there before."""
+    """Make Kafka create its own topics, by the first group and the first transaction.
+
+    The traffic log's topic is another gateway's, which may have been there before.
+    """
     admin = clients.admin(kafka.bootstrap_servers)
     (made,) = admin.create_topics([NewTopic(TRAFFIC_LOG, 1)]).values()
     there = made.exception(clients.SECONDS) is None
@@ -158,8 +164,10 @@ def _alterations(name: str) -> list[ConfigResource]:
 
 
 def _stored_reserved(kafka: KafkaCluster) -> dict[str, int]:
-    """The reserved topics on the broker, with the number of their partitions, but for the catalogs
-    that other tests make for themselves there."""
+    """The reserved topics on the broker, with the number of their partitions.
+
+    The catalogs that other tests create for themselves there are left out.
+    """
     topics = clients.admin(kafka.bootstrap_servers).list_topics(timeout=clients.SECONDS).topics
     reserved = {name: t for name, t in topics.items() if name.startswith("__")}
     others = f"{CATALOG}-test-"
@@ -176,5 +184,5 @@ def _dynamic_configs(kafka: KafkaCluster, topic: str) -> dict[str, str]:
 
 
 def _everything(servers: str) -> set[str]:
-    """All names that a listing shows, Kafka's own too."""
+    """All names in a listing, including Kafka's own topics."""
     return set(clients.admin(servers).list_topics(timeout=clients.SECONDS).topics)

@@ -21,7 +21,7 @@ def test_requests_use_either_and_answers_the_same(
     by_colon, by_dots = f"org:apache:kafka:{topic}", f"org.apache.kafka..{topic}"
     clients.create(legal, by_colon)
     clients.await_stored(kafka, by_dots)
-    # produce() and consume() assert that the client is answered under the name it used.
+    # produce() and consume() assert that the response has the name that the client used.
     for servers in (colon, legal):
         clients.produce(servers, by_colon, ["colon"])
         clients.produce(servers, by_dots, ["dots"])
@@ -34,7 +34,7 @@ def test_requests_use_either_and_answers_the_same(
 def test_assignments_by_topic_id_come_in_the_listener_s(
     colon: str, legal: str, unique: Names
 ) -> None:
-    """KIP-848 assigns topic ids, so the client asks for names that no request of its spelled."""
+    """KIP-848 assigns topic ids, so the client requests names that it has not spelled itself."""
     topic = unique("orders")
     by_colon, by_dots = f"team-a:{topic}", f"team-a..{topic}"
     clients.create(colon, by_colon)

@@ -1,8 +1,9 @@
-"""Tools that own the configs of topics, at a topic of a namespace and at one of a plain Kafka whose
-defaults for all brokers are the namespace's configs: to a tool the two are the same.
+"""Tools that own the configs of topics see no difference between a gateway and a plain Kafka.
 
-Brokers show such a default as DYNAMIC_DEFAULT_BROKER_CONFIG, and so does the gateway what a topic
-inherits. Each tool is run twice and more, with configs from above that change in between.
+A topic of a namespace is compared with a topic of a Kafka whose defaults for all brokers are the
+namespace's configs. Brokers return such a default as DYNAMIC_DEFAULT_BROKER_CONFIG, and so does the
+gateway for inherited configs. Each tool runs at least twice, with changes of the inherited configs
+in between.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ TOPIC: Final = 2
 BROKER: Final = 4
 
 BROKER_KEYS: Final = {"retention.ms": "log.retention.ms", "max.message.bytes": "message.max.bytes"}
-"""What brokers call the default of a topic's config (ServerTopicConfigSynonyms)."""
+"""The brokers' names for the defaults of topics' configs (ServerTopicConfigSynonyms)."""
 
 kafka = own_kafka()
 plain = own_kafka()
@@ -55,7 +56,10 @@ def _format(gateway: GatewayProcess) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A topic, and what sets configs from above. ``java`` is where Kafka's tools can name it."""
+    """A topic, and how to set inherited configs.
+
+    ``java`` is the listener and name for Kafka's tools.
+    """
 
     servers: str
     topic: str
@@ -63,7 +67,7 @@ class Site:
     set_above: Callable[[Configs], None]
 
     def state(self) -> State:
-        """The topic's configs that are Kafka's: value and source of each."""
+        """Value and source of each of the topic's configs that are Kafka's."""
         found = describe(self.servers, self.topic)
         return {key: one for key, one in found.items() if not key.startswith("gateway.")}
 
@@ -81,7 +85,7 @@ def namespace(colon: str, unique: Names) -> str:
 
 @pytest.fixture
 def site(colon: str, legal: str, kafka: KafkaCluster, namespace: str) -> Site:
-    """A topic of a namespace, beside another one."""
+    """A topic of a namespace, beside another topic."""
     namespaces.create_topic(colon, kafka, f"{namespace}:other")
     namespaces.create_topic(colon, kafka, f"{namespace}:orders", DECLARED)
 
@@ -93,7 +97,7 @@ def site(colon: str, legal: str, kafka: KafkaCluster, namespace: str) -> Site:
 
 @pytest.fixture
 def twin(plain: KafkaCluster, unique: Names) -> Site:
-    """The same at a broker."""
+    """The same topic at a broker."""
     servers, name = plain.bootstrap_servers, unique("twin")
 
     def set_above(configs: Configs) -> None:
@@ -114,7 +118,7 @@ def twin(plain: KafkaCluster, unique: Names) -> Site:
 
 
 def await_above(site: Site, configs: Configs) -> None:
-    """Brokers apply a change after they have answered it."""
+    """Wait for the change, because brokers respond before they apply it."""
 
     def applied() -> bool:
         state = site.state()
@@ -125,7 +129,7 @@ def await_above(site: Site, configs: Configs) -> None:
 
 
 def await_own(site: Site, spec: Configs, own: Configs | None) -> None:
-    """Wait until what is set on the topic is ``own``, or if that is None at least ``spec``."""
+    """Wait until the configs set on the topic are ``own``, or include ``spec`` if that is None."""
 
     def reached() -> bool:
         found = site.own()
@@ -134,17 +138,20 @@ def await_own(site: Site, spec: Configs, own: Configs | None) -> None:
     wait_until(reached, f"{own or spec} of {site.topic}", clients.SECONDS, poll=0.05)
 
 
-# -- tools: each makes a topic have a specification, and tells what it has changed ----------------
+# -- tools: each applies a specification to a topic, and reports its changes -----------------------
 
 
 def operator(site: Site, spec: Configs) -> object:
-    """Strimzi's Topic Operator: BatchingTopicController.buildAlterConfigOps sets what has another
-    value, wherever that comes from, and deletes what is DYNAMIC_TOPIC_CONFIG and not specified."""
+    """Strimzi's Topic Operator (BatchingTopicController.buildAlterConfigOps).
+
+    It sets a config that has another value, whatever the source, and deletes a DYNAMIC_TOPIC_CONFIG
+    that is not specified.
+    """
     return reconcile(site.servers, site.topic, spec)
 
 
 def kafka_configs(site: Site, spec: Configs) -> object:
-    """The same by Kafka's own tool, whose description has the dynamic configs alone."""
+    """The same by Kafka's own tool, which describes only the dynamic configs."""
     servers, topic = site.java
     entity = ["--entity-type", "topics", "--entity-name", topic]
     lines = java_tools.configs(servers, "--describe", *entity).lines[1:]
@@ -162,8 +169,10 @@ def kafka_configs(site: Site, spec: Configs) -> object:
 
 
 def terraform(site: Site, spec: Configs) -> object:
-    """Mongey's provider: a plan by DescribeConfigs 1 and an update by AlterConfigs 0 of all that is
-    declared (client.go, topicConfig and UpdateTopic)."""
+    """Mongey's provider: a plan by DescribeConfigs v1 and an update by AlterConfigs v0.
+
+    The update has all declared configs (client.go, topicConfig and UpdateTopic).
+    """
     found = terraform_reads(site)
     if found == spec:
         return None
@@ -176,8 +185,10 @@ def terraform(site: Site, spec: Configs) -> object:
 
 
 def terraform_reads(site: Site) -> dict[str, str]:
-    """What the provider takes for the topic's own (topic.go, isDefault): all that is not of
-    DEFAULT_CONFIG, STATIC_BROKER_CONFIG or DYNAMIC_DEFAULT_BROKER_CONFIG."""
+    """The configs that the provider takes for the topic's own (topic.go, isDefault).
+
+    DEFAULT_CONFIG, STATIC_BROKER_CONFIG and DYNAMIC_DEFAULT_BROKER_CONFIG are left out.
+    """
     resource = {"resource_type": TOPIC, "resource_name": site.topic, "configuration_keys": None}
     with Wire(site.servers) as wire:
         (found,) = wire.ask("DescribeConfigs", 1, resources=[resource]).results
@@ -186,8 +197,10 @@ def terraform_reads(site: Site) -> dict[str, str]:
 
 
 def kafka_python(site: Site, spec: Configs) -> None:
-    """kafka-python as it is for old brokers: AlterConfigs of all that is not a default, so that a
-    topic keeps what was inherited."""
+    """kafka-python for old brokers: AlterConfigs of all non-default configs.
+
+    So a topic keeps the inherited configs as its own.
+    """
     admin = KafkaAdminClient(bootstrap_servers=site.servers)
     try:
         resource = ConfigResource(ConfigResourceType.TOPIC, site.topic, dict(spec))
@@ -236,8 +249,8 @@ SEQUENCES: Final[dict[str, list[tuple[Tool | None, Configs, Configs | None]]]] =
     ],
     "by kafka-python": [(kafka_python, {"cleanup.policy": "compact"}, None), (operator, {}, {})],
 }
-"""Tool (None: configs change above), specification, and what is set on the topic afterwards (None:
-whatever Kafka says)."""
+"""Tool (None if inherited configs change), specification, and the topic's own configs afterwards
+(None for whatever Kafka returns)."""
 
 
 @pytest.mark.parametrize("sequence", SEQUENCES)
@@ -268,11 +281,11 @@ def namespaces_part(site: Site) -> State:
     return {key: one for key, one in found.items() if key.startswith("gateway.")}
 
 
-# -- what only a gateway has ----------------------------------------------------------------------
+# -- only at a gateway -----------------------------------------------------------------------------
 
 
 def test_no_config_of_the_gateway_s_is_deleted(site: Site) -> None:
-    """No tool sends this that heeds what is described: all are read-only defaults."""
+    """No tool sends this if it heeds the description, in which all are read-only defaults."""
     before = describe(site.servers, site.topic)
     keys = [key for key in before if key.startswith("gateway.")]
     assert keys == ["gateway.namespace", "gateway.policies"]
@@ -286,8 +299,10 @@ def test_no_config_of_the_gateway_s_is_deleted(site: Site) -> None:
 
 
 def test_a_link_is_not_reconciled(site: Site, namespace: str) -> None:
-    """It shows the topic's configs. A specification that has them changes nothing; any other is
-    rejected, so that two owners of one topic do not undo each other's changes."""
+    """A link shows the topic's configs, and a specification with these changes nothing.
+
+    Any other is rejected, so that two owners of a topic do not undo each other's changes.
+    """
     namespaces.create(site.servers, f"{namespace}-2:", configs={"retention.ms": "-1"})
     link = f"{namespace}-2:orders"
     namespaces.alter(site.servers, site.topic, {"gateway.link": link})

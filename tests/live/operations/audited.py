@@ -1,4 +1,4 @@
-"""A gateway with users, ACLs and an audit log, and what its audit log holds."""
+"""A gateway with users, ACLs and an audit log, and readers of its audit log."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ Event = dict[str, Any]
 def gateway(
     kafka: KafkaCluster, directory: Path, *, workers: int = 1, **audit: object
 ) -> GatewayProcess:
-    """A gateway, not started yet. ``admin`` is a super user, ``alice`` has the rights of ACLs."""
+    """A gateway, not started yet.
+
+    ``admin`` is a super user, ``alice`` has the rights of ACLs.
+    """
     users = {}
     for name, password in PASSWORDS.items():
         (directory / name).write_text(password)
@@ -64,17 +67,17 @@ def login(user: str, password: str | None = None) -> dict[str, str | int | bool]
 
 
 def admin(servers: str, user: str = ADMIN) -> AdminClient:
-    """An admin client of a user. Keep it: what it was asked fails when it is collected."""
+    """An admin client of a user. Keep it, because its requests fail when it is collected."""
     return AdminClient(clients.settings(servers, client_id=f"{user}-client", **login(user)))
 
 
 def command_config(directory: Path, user: str = ADMIN) -> Path:
-    """The file by which Kafka's own tools log in."""
+    """The file with which Kafka's own tools log in."""
     return java_tools.login_file(directory, user, PASSWORDS[user])
 
 
 def in_files(directory: Path) -> list[Event]:
-    """Every event of the files, of those that are still written too."""
+    """Every event of the files, including files that are still being written."""
     events = []
     for path in sorted((directory / "audit").glob("*.jsonl*")):
         data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()

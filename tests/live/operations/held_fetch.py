@@ -1,5 +1,7 @@
-"""A Fetch that is held back until a record comes: a gateway that is told to end goes on for that
-alone, and can be asked meanwhile what it has counted."""
+"""A Fetch that is held until a record comes.
+
+While it drains, a gateway runs on for that request alone, and its counts can be queried meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,7 @@ _SECONDS: Final = 600
 def hold(wire: Wire, topic: str) -> bytes:
     """Send the request, for partition 0; returns its frame.
 
-    It comes in one piece with another that is answered by then, so the gateway has it.
+    It is sent together with a Metadata request that has been answered, so the gateway has it.
     """
     partition = {"partition": 0, "partition_max_bytes": 1_000}
     values = {
@@ -38,7 +40,7 @@ def hold(wire: Wire, topic: str) -> bytes:
 
 
 def one_fetch(namespace: str, bytes_in: int, bytes_out: int) -> Counts:
-    """The counts of the held Fetch once its response had one record; bytes are whole frames."""
+    """The counts of the held Fetch once its response had a record; bytes are whole frames."""
     return Counter(
         {
             ("requests_total", namespace, "Fetch", str(_VERSION)): 1,

@@ -1,4 +1,5 @@
-"""The audit log: what is rejected, who does not get in, who changes what; in files and a topic."""
+"""The audit log: rejections, failed logins, and changes with their authors; in files and a
+topic."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ CLUSTER_AUTHORIZATION_FAILED = 31
 
 @dataclass(frozen=True)
 class World:
-    """A gateway of two workers, its cluster, and where its files are."""
+    """A gateway of two workers, its cluster, and the directory of its files."""
 
     kafka: KafkaCluster
     gateway: GatewayProcess
@@ -51,7 +52,7 @@ class World:
         return self.gateway.bootstrap_servers("clients")
 
     def tool_login(self, user: str = ADMIN) -> list[str]:
-        """Options by which Kafka's tools log in."""
+        """The options with which Kafka's tools log in."""
         return ["--command-config", str(audited.command_config(self.directory, user))]
 
     def denied(self, api: str, operation: str) -> list[Event]:
@@ -69,7 +70,7 @@ class World:
         return audited.await_events(self.directory, matches, what)
 
     def changed(self, kind: str, matching: Callable[[Event], bool] = lambda _: True) -> list[Event]:
-        """The data of changes of one kind of entity, once some match."""
+        """The data of changes of a kind of entity, once some match."""
 
         def matches(event: Event) -> bool:
             data = event["data"]
@@ -109,7 +110,7 @@ def test_a_denied_creation(world: World) -> None:
 
 
 def test_denied_produce_and_fetch_by_a_deny(world: World) -> None:
-    """The ACL that decided stands in the event."""
+    """The event names the ACL that decided."""
     for permission, operation in (("allow", "Describe"), ("deny", "Write"), ("deny", "Read")):
         options = ["--add", f"--{permission}-principal", ALICE_PRINCIPAL, "--topic", ORDERS]
         acl = [*options, "--operation", operation]
@@ -142,7 +143,7 @@ def test_denied_produce_and_fetch_by_a_deny(world: World) -> None:
 
 
 def test_a_denied_change_of_acls(world: World) -> None:
-    """Nothing changes, so nothing but the denial is told."""
+    """Nothing changes, so the denial is the only event."""
     everything, allow = AclOperation.ALL, AclPermissionType.ALLOW
     pattern = (ResourceType.TOPIC, "for-alice", ResourcePatternType.LITERAL)
     acl = AclBinding(*pattern, ALICE_PRINCIPAL, "*", everything, allow)
@@ -226,7 +227,7 @@ def test_acls_and_credentials(world: World) -> None:
 
 
 def test_a_user_who_is_deleted_while_connected(world: World) -> None:
-    """Its connections are closed, and each of them is an event."""
+    """The user's connections are closed, and each of them is an event."""
     tool, servers = world.tool_login(), world.servers
     user = ["--entity-type", "users", "--entity-name", "dave"]
     credential = f"SCRAM-SHA-256=[iterations=4096,password={SCRAM_PASSWORD}]"
@@ -234,7 +235,7 @@ def test_a_user_who_is_deleted_while_connected(world: World) -> None:
     login = audited.login("dave", SCRAM_PASSWORD) | {"sasl_mechanism": "SCRAM-SHA-256"}
     dave = AdminClient(clients.settings(servers, client_id="daves", **login))
     assert dave.list_topics(timeout=clients.SECONDS).topics == {}
-    # librdkafka leaves the bootstrap server once it knows a broker, but not a broker.
+    # librdkafka closes its bootstrap connection once it knows a broker, but no broker's connection.
     assert dave.list_consumer_groups().result(clients.SECONDS).errors == []
     java_tools.configs(servers, *tool, "--alter", *user, "--delete-config", "SCRAM-SHA-256")
 
@@ -248,7 +249,7 @@ def test_a_user_who_is_deleted_while_connected(world: World) -> None:
 
 
 def test_an_operators_command(world: World, tmp_path: Path) -> None:
-    """It writes the catalog itself, so it tells of that itself."""
+    """The command writes the catalog itself, so it also writes the event."""
     export = tmp_path / "catalog.yaml"
     config = tmp_path / "gateway.yaml"
     config.write_text(yaml.safe_dump(world.gateway.plan.config))
@@ -291,7 +292,7 @@ def test_every_event_is_in_the_topic_too(world: World) -> None:
 
 
 def test_no_client_reaches_the_topic(world: World) -> None:
-    """Not even a super user: it is read from the cluster itself."""
+    """Not even a super user's client: consumers of the topic read it from the cluster itself."""
     boss = audited.admin(world.servers)
     assert AUDIT_TOPIC not in boss.list_topics(timeout=clients.SECONDS).topics
     future = boss.delete_topics([AUDIT_TOPIC])[AUDIT_TOPIC]
@@ -318,7 +319,7 @@ def test_metrics(world: World) -> None:
 
 
 def test_the_end_loses_nothing(tmp_path: Path, world: World) -> None:
-    """What has happened when SIGTERM comes is in the files and in the topic."""
+    """Events before SIGTERM are in the files and in the topic."""
     with audited.gateway(world.kafka, tmp_path) as gateway:
         alice = audited.admin(gateway.bootstrap_servers("clients"), ALICE)
         names = [f"org:late-{number}" for number in range(300)]

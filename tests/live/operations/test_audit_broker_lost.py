@@ -1,4 +1,4 @@
-"""The audit topic's broker is killed: clients go on, the files have all, drops are counted."""
+"""The audit topic's broker is killed: clients continue, files are complete, drops are counted."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ QUEUE = 100
 
 @dataclass(frozen=True)
 class World:
-    """A cluster of two brokers; the audit topic is on the second one, all else on the first."""
+    """A cluster of two brokers; the audit topic is on the second, all other topics on the first."""
 
     kafka: KafkaCluster
     gateway: GatewayProcess
     directory: Path
 
     def denied(self, alice: AdminClient, count: int, start: int) -> None:
-        """Request so many topics that alice may not create, all of them in one request."""
+        """Request so many topics that alice may not create, all of them in a single request."""
         topics = [NewTopic(f"org:no-{number}", 1, 1) for number in range(start, start + count)]
         for future in alice.create_topics(topics).values():
             assert clients.error_code(future) == KafkaError.TOPIC_AUTHORIZATION_FAILED
@@ -71,12 +71,12 @@ def test_clients_go_on_and_drops_are_counted(world: World) -> None:
     world.denied(alice, 10, 0)
     wait_until(lambda: world.has_in_files(10), "the first events", clients.SECONDS)
     world.kafka.kill_broker(2)
-    # Until then clients are sent to it in vain, as without a gateway.
+    # Until then clients are sent to the lost broker in vain, as without a gateway.
     wait_until(
         lambda: world.kafka.live_brokers() == {1}, "that the cluster notices", clients.SECONDS
     )
     alice = audited.admin(servers, ALICE)
-    # Ten times more than may wait, and nobody notices.
+    # Ten times more events than the queue holds, and no client notices.
     everything = 10
     for burst in range(10):
         world.denied(alice, QUEUE, everything)

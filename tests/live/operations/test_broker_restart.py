@@ -1,4 +1,4 @@
-"""A cluster that was away: what the gateway asks of it by itself works again afterwards."""
+"""After a cluster's restart, the gateway's own requests to it succeed again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.long("kills")
 
 
 def test_namespaces_and_their_topics_are_made_after_a_restart() -> None:
-    """Whatever connections the gateway keeps for its own questions have ended meanwhile."""
+    """The connections that the gateway keeps for its own requests have ended meanwhile."""
     listeners = (Listener("colon", "all"),)
     with (
         KafkaCluster(missed_quickly=True) as kafka,
@@ -28,7 +28,7 @@ def test_namespaces_and_their_topics_are_made_after_a_restart() -> None:
         servers = process.bootstrap_servers("colon")
         clients.create(servers, "team-a:before")
         kafka.kill_broker(1)
-        # Clients of a gateway that is alone are refused, since they back off then.
+        # A gateway without a cluster closes to clients, which back off then.
         host, _, port = servers.rpartition(":")
         wait_until(partial(_is_refused, host, int(port)), "a closed port", clients.SECONDS)
         kafka.restart_broker(1)

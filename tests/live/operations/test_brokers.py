@@ -1,4 +1,4 @@
-"""Several brokers behind one gateway: one joins, one stops, while clients work."""
+"""Several brokers behind a gateway: a broker joins, a broker stops, while clients work."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Traffic:
             thread.join(SECONDS)
 
     def await_progress(self, what: str) -> None:
-        """Wait until a hundred more records have been through."""
+        """Wait until a hundred more records have been consumed."""
         acknowledged, seen = len(self.acknowledged) + 100, len(self.seen) + 100
         wait_until(
             lambda: len(self.acknowledged) >= acknowledged and len(self.seen) >= seen,
@@ -100,7 +100,7 @@ class Traffic:
 
 
 class Site:
-    """Three brokers and two gateways; ``narrow`` has addresses for these three only."""
+    """Three brokers and two gateways; ``narrow`` has addresses for these three brokers only."""
 
     def __init__(self, kafka: KafkaCluster, wide: GatewayProcess, narrow: GatewayProcess) -> None:
         self.kafka = kafka
@@ -119,18 +119,19 @@ class Site:
         return {node: (str(broker.host), broker.port) for node, broker in found.items()}
 
     def leaders(self, servers: str, topic: str) -> dict[int, int]:
-        """The leader of each partition, as ``servers`` tells it."""
+        """The leader of each partition, as ``servers`` report it."""
         found = clients.admin(servers).list_topics(topic=topic, timeout=clients.SECONDS)
         return {number: part.leader for number, part in found.topics[topic].partitions.items()}
 
     def coordinator(self, group: str) -> tuple[int, Address] | None:
-        """The coordinator of a group, as the gateway tells it; None while there is none."""
+        """The coordinator of a group, as the gateway reports it, or None while there is none."""
         with Wire(self.servers) as wire:
             found = wire.ask("FindCoordinator", 3, key=group, key_type=0)
         return None if int(found.error_code) else (found.node_id, (found.host, found.port))
 
     def coordinator_but(self, node: int, group: str) -> tuple[int, Address] | None:
-        """The same; None while that is this broker: another one may not know yet that it left."""
+        """The coordinator, or None while it is this broker: others may not know yet that it
+        left."""
         found = self.coordinator(group)
         return None if found is None or found[0] == node else found
 
@@ -195,7 +196,7 @@ def _leaders(site: Site) -> dict[int, int]:
 
 
 def _check_addresses(site: Site, advertised: dict[int, Address]) -> None:
-    """Check that each place in the node id ranges has a port, none of them a broker's own."""
+    """Check that each place in the node id ranges has a port, and no broker's own port."""
     (entry,) = site.wide.plan.config["listeners"]
     base = entry["broker_base_port"]
     assert advertised == {node: ("127.0.0.1", base + node - 1) for node in advertised}
@@ -230,11 +231,12 @@ def _use_the_fourth(site: Site) -> None:
 
 
 def _check_narrow(site: Site) -> None:
-    """A broker that the configuration has no address for is not advertised, logged and counted."""
+    """If the configuration has no address for a broker, it is not advertised, but logged and
+    counted."""
     servers = site.narrow.bootstrap_servers("colon")
     said = "broker 4 is outside node_ids"
     assert sorted(site.brokers(servers)) == [1, 2, 3]
-    # There is no leader for what it leads; its address is nowhere.
+    # Its partitions have no leader, and its address is nowhere.
     wait_until(
         lambda: site.leaders(servers, "team-a:fourth") == {0: -1}, "no leader to see", SECONDS
     )

@@ -1,5 +1,7 @@
-"""What a gateway denies, answers and carries out counts under its namespace, and the metrics, the
-traffic log and the audit log agree about it."""
+"""The metrics, the traffic log and the audit log agree about a namespace's counts.
+
+They count requests that a gateway denies, answers and executes under its namespace.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def gateway(kafka: KafkaCluster, directory: Path) -> Iterator[GatewayProcess]:
-    """Two workers, after topics that were created and denied, and records likewise."""
+    """A gateway with two workers, after topics and records, some of them denied."""
     overrides = {
         "traffic_log": {"directory": str(directory / "traffic"), "window_seconds": 1},
         "audit": {"directory": str(directory / "audit")},
@@ -75,7 +77,7 @@ def counts(gateway: GatewayProcess, directory: Path) -> Counts:
     """The metrics, once the traffic log has written as much."""
 
     def agreed() -> Counts | None:
-        # Both have all: else they agree on what one worker has told, before the other does.
+        # Both must be complete: otherwise they agree on a worker's report before the other reports.
         metrics = of_metrics(gateway.fresh_metrics())
         same = metrics == of_records(read_files(directory / "traffic"))
         produced = metrics["records_total", NAMESPACE, "Produce"] == RECORDS
@@ -112,10 +114,10 @@ def test_the_audit_log_has_each_denial(counts: Counts, directory: Path) -> None:
 
 
 def test_brokers_time_is_of_what_took_them_time(counts: Counts) -> None:
-    """A denied Produce does not: it is in the gateway's histogram alone."""
+    """A denied Produce takes no broker time: it is only in the gateway's histogram."""
     produced = sum(
         n for key, n in counts.items() if key[0] == "requests_total" and key[2] == "Produce"
     )
     assert counts["gateway_seconds_count", "Produce"] == produced
     assert counts["broker_seconds_count", "Produce"] == produced - WEAK
-    assert counts["broker_seconds_count", "CreateTopics"] == 3  # carried out, in vain or not
+    assert counts["broker_seconds_count", "CreateTopics"] == 3  # executed, successfully or not

@@ -1,5 +1,7 @@
-"""The dashboards and rules against /metrics of two gateways under load: every query finds series
-with the labels that it names, and every series has a panel. ``make dashboards`` asks a Prometheus.
+"""The dashboards and rules against /metrics of two gateways under load.
+
+Every query finds series with the labels that it names, and every series has a panel. ``make
+dashboards`` queries a Prometheus.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ def busy() -> Iterator[Watched]:
 
 
 def series(gateways: Watched) -> Series:
-    """What both serve now, with the labels that Prometheus adds."""
+    """The present series of both gateways, with the labels that Prometheus adds."""
     found: Series = []
     for name, gateway in (("root", gateways.root), ("la", gateways.la)):
         for family in text_string_to_metric_families(gateway.metrics()):
@@ -45,7 +47,8 @@ def series(gateways: Watched) -> Series:
 
 
 def lacking(question: Question, found: Series) -> list[Selector]:
-    """The selectors of a query that no series fits, or none with the labels that it groups by."""
+    """The selectors of a query that no series matches, or no series with the labels it groups
+    by."""
     reading = read(question.expression)
     fitting = [
         [
@@ -74,7 +77,7 @@ def test_every_query_finds_what_it_asks_for(busy: Watched) -> None:
         ]
         return not without
 
-    with suppress(DeadlineError):  # the assertion tells what is missing
+    with suppress(DeadlineError):  # the assertion names the missing series
         wait_until(is_complete, "series for every query", clients.SECONDS)
     assert without == []
 

@@ -1,4 +1,4 @@
-"""Starting, stopping and dying: SIGTERM drains, a worker that dies is replaced."""
+"""Start, stop and death: SIGTERM drains, and a worker that dies is replaced."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ METADATA = 3
 LISTENERS = (Listener("colon", "all"),)
 NAMESPACES = ["team-a"]
 
-_ALL_BY_NONE = b"\x00\x00\x00\x00\x00"  # Metadata v4 of no topic: brokers only
+_ALL_BY_NONE = b"\x00\x00\x00\x00\x00"  # Metadata v4 without topics: brokers only
 
 
 def test_sigterm_answers_what_is_in_flight(kafka: KafkaCluster, unique: Names) -> None:
-    """A request that the broker is still working on is answered; nobody new is let in."""
+    """A request that the broker is still working on is answered; new clients are not accepted."""
     topic = f"team-a:{unique('drained')}"
     with GatewayProcess(kafka.bootstrap_servers, LISTENERS, NAMESPACES) as gateway:
         servers = gateway.bootstrap_servers("colon")
@@ -40,7 +40,8 @@ def test_sigterm_answers_what_is_in_flight(kafka: KafkaCluster, unique: Names) -
         with Wire(address) as busy, Wire(address) as idle:
             assert idle.exchange(METADATA, 4, _ALL_BY_NONE)
             busy.send(request_frame(FETCH, 4, by_hand.long_poll(topic, 2.0), 5, 1))
-            # Answered behind it on another connection: by now the long poll is at the broker.
+            # Another connection's later request is answered, so the long poll is at the broker by
+            # now.
             assert idle.exchange(METADATA, 4, _ALL_BY_NONE)
             os.kill(gateway.process.command_pid, signal.SIGTERM)
             assert idle.wait_for_end() == b""
@@ -55,7 +56,7 @@ def test_sigterm_answers_what_is_in_flight(kafka: KafkaCluster, unique: Names) -
 
 
 def test_the_drain_is_bounded(kafka: KafkaCluster, unique: Names) -> None:
-    """A request that takes longer than the drain does not keep the gateway."""
+    """If a request takes longer than the drain, the gateway stops without it."""
     topic = f"team-a:{unique('endless')}"
     overrides = {"drain_seconds": 0.5}
     process = GatewayProcess(kafka.bootstrap_servers, LISTENERS, NAMESPACES, overrides=overrides)
@@ -67,7 +68,7 @@ def test_the_drain_is_bounded(kafka: KafkaCluster, unique: Names) -> None:
             wire.send(request_frame(FETCH, 4, by_hand.long_poll(topic, 600.0), 5, 1))
             with Wire(servers) as other:
                 assert other.exchange(METADATA, 4, _ALL_BY_NONE)
-            gateway.stop()  # which fails unless it ends with 0 in time
+            gateway.stop()  # fails unless it ends with 0 in time
             with pytest.raises(ConnectionEnded):
                 wire.frame()
 
@@ -76,7 +77,7 @@ gateway = own_gateway(namespaces=NAMESPACES, workers=2)
 
 
 def test_workers_share_the_ports(gateway: GatewayProcess) -> None:
-    """The kernel spreads connections, so after a while both have some."""
+    """The kernel spreads connections, so after a while both workers have some."""
     servers = gateway.bootstrap_servers("colon")
     both = {worker.pid for worker in processes.workers(gateway)}
     assert len(both) == 2
@@ -93,7 +94,7 @@ def test_workers_share_the_ports(gateway: GatewayProcess) -> None:
 def test_what_one_worker_makes_the_other_knows(
     gateway: GatewayProcess, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """Topic ids are learnt by each worker for itself."""
+    """Each worker learns topic ids for itself."""
     servers = gateway.bootstrap_servers("colon")
     topic = f"team-a:{unique('shared')}"
     clients.create(servers, topic)

@@ -1,4 +1,4 @@
-"""SIGTERM while clients give the gateway no pause: it ends as soon as what it has begun is done."""
+"""SIGTERM while clients never pause: the gateway ends as soon as its pending requests are done."""
 
 from __future__ import annotations
 
@@ -26,18 +26,19 @@ NAMESPACES = ["team-a"]
 
 DRAIN = {"drain_seconds": 600.0}
 AT_ONCE = 120.0
-"""Seconds, of which none are the drain's: a busy machine may need some to end processes."""
+"""Seconds for ending processes on a busy machine; the drain takes none of them."""
 
 ANSWERED_AFTER = 0.2
-"""Seconds, in which the broker looks at no other request of a connection."""
+"""Seconds after which the broker responds; meanwhile it reads no other request of the
+connection."""
 
 _IN_FLIGHT = 5
 _MOST, _PAUSE = 300, 0.001
-"""Clients that come in a thread, and the seconds between them."""
+"""Clients that connect in a thread, and the seconds between them."""
 
 
 class Pipelining(threading.Thread):
-    """A client that always has requests on the way: it sends the next one before it reads."""
+    """A client that always has requests in flight: it sends the next request before it reads."""
 
     def __init__(self, address: str, request: bytes) -> None:
         super().__init__(daemon=True)
@@ -50,7 +51,7 @@ class Pipelining(threading.Thread):
         """Send until the gateway closes the connection; responses must be in order."""
         with self._wire as wire, suppress(ConnectionEnded, OSError):
             for number in count():
-                with suppress(ConnectionResetError, BrokenPipeError):  # what was sent is answered
+                with suppress(ConnectionResetError, BrokenPipeError):  # sent requests are answered
                     wire.send(request_frame(FETCH, 4, self._request, number, 1))
                 if number >= _IN_FLIGHT:
                     response_body(FETCH, 4, self.answered, wire.frame())
@@ -59,8 +60,7 @@ class Pipelining(threading.Thread):
 
 
 class ArrivingClients(threading.Thread):
-    """Clients that come one after the other and stay, until there are enough, or nobody lets them
-    in."""
+    """Clients that connect in turn and stay, until there are enough or the port is closed."""
 
     def __init__(self, servers: str, stack: ExitStack) -> None:
         super().__init__(daemon=True)
@@ -79,7 +79,7 @@ class ArrivingClients(threading.Thread):
 
 
 def _end(gateway: GatewayProcess) -> None:
-    """SIGTERM, after which the gateway ends well, and soon."""
+    """Send SIGTERM; the gateway must stop cleanly, and soon."""
     process = gateway.process
     os.kill(process.command_pid, signal.SIGTERM)
     wait_until(lambda: not process.running, f"the end of the gateway:\n{gateway.log()}", AT_ONCE)
@@ -88,7 +88,7 @@ def _end(gateway: GatewayProcess) -> None:
 
 
 def test_clients_that_never_pause(kafka: KafkaCluster, unique: Names) -> None:
-    """What was read is answered, in order, and nothing more is read."""
+    """Requests that were read are answered, in order, and no more are read."""
     topic = f"team-a:{unique('polled')}"
     with GatewayProcess(kafka.bootstrap_servers, LISTENERS, NAMESPACES, overrides=DRAIN) as gateway:
         servers = gateway.bootstrap_servers("colon")
@@ -107,7 +107,7 @@ def test_clients_that_never_pause(kafka: KafkaCluster, unique: Names) -> None:
 
 
 def test_clients_that_come_at_the_last_moment(kafka: KafkaCluster) -> None:
-    """Accepted, but not looked at yet when the drain began."""
+    """Connections that were accepted but not read yet when the drain began."""
     with ExitStack() as stack:
         gateway = stack.enter_context(
             GatewayProcess(kafka.bootstrap_servers, LISTENERS, NAMESPACES, overrides=DRAIN)
@@ -116,7 +116,7 @@ def test_clients_that_come_at_the_last_moment(kafka: KafkaCluster) -> None:
         coming = [ArrivingClients(servers, stack) for _ in range(3)]
         for client in coming:
             client.start()
-        # Looked at often: they all have come in half a second.
+        # Polled often, because all of them connect within half a second.
         wait_until(lambda: sum(one.came for one in coming) > 100, "clients", AT_ONCE, poll=_PAUSE)
         assert all(one.is_alive() for one in coming)
         _end(gateway)

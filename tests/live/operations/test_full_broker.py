@@ -1,4 +1,4 @@
-"""A broker at its limits of connections: to it all clients of a gateway come from one address."""
+"""A broker at its limits of connections: all clients of a gateway have the gateway's address."""
 
 from __future__ import annotations
 
@@ -35,14 +35,17 @@ OTHERS: Final = 5
 RATE: Final = 5
 AT_ONCE: Final = 120
 PATIENCE: Final = 10.0
-"""Seconds that each of them waits, for all that it does."""
+"""Seconds for which each client waits, in all."""
 
 QUOTA_SECONDS: Final = 12.0
-"""For Kafka to forget what was connected: ``quota.window.num`` windows of a second."""
+"""Seconds after which Kafka forgets connections: ``quota.window.num`` windows of a second."""
 
 SPARED: Final = 10
-"""How many fewer may get through the gateway: what it has begun to open when its client leaves has
-spent the broker's rate, and the gateway has connections of its own."""
+"""How many fewer clients may get through the gateway.
+
+If a client leaves while the gateway opens its connection, that has used the broker's rate, and the
+gateway has connections of its own.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +55,7 @@ def full() -> Iterator[KafkaCluster]:
 
 
 def served(wire: Wire) -> bool:
-    """Whether a client's request gets to a broker and back."""
+    """Whether a broker answers a client's request."""
     try:
         return bool(wire.ask("Metadata", 4, topics=()).brokers)
     except (ConnectionEnded, OSError):
@@ -66,7 +69,7 @@ def count(gateway: GatewayProcess, metric: str) -> float:
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_one_client_does_not_lock_the_others_out(full: KafkaCluster, workers: int) -> None:
-    """Addresses are who they are here: there is no login."""
+    """Clients are told apart by address here, because there is no login."""
     listener = Listener("all", "every namespace")
     with (
         GatewayProcess(full.bootstrap_servers, [listener], ["team-a"], workers=workers) as gateway,
@@ -104,7 +107,7 @@ def test_one_client_does_not_lock_the_others_out(full: KafkaCluster, workers: in
 
 
 def test_new_clients_that_cannot_get_through_are_told_apart(full: KafkaCluster) -> None:
-    """Another program on the gateway's machine has all of them, so nobody can give way."""
+    """Another program on the gateway's machine has all connections, so no client can make room."""
     listener = Listener("all", "every namespace")
     with (
         GatewayProcess(full.bootstrap_servers, [listener], ["team-a"]) as gateway,
@@ -117,7 +120,7 @@ def test_new_clients_that_cannot_get_through_are_told_apart(full: KafkaCluster) 
 
         def locked_out() -> bool:
             while served(other := stack.enter_context(Wire(full.bootstrap_servers))):
-                others.append(other)  # the gateway may have closed one that it started with
+                others.append(other)  # the gateway may have closed an early connection
             with Wire(servers, source="127.0.0.2") as new:
                 return not served(new) and gateway.get("/readyz")[0] == 503
 
@@ -139,7 +142,7 @@ def test_new_clients_that_cannot_get_through_are_told_apart(full: KafkaCluster) 
 
 
 def set_rate(brokers: SecuredBrokers, rate: int | None) -> None:
-    """New connections a second that the broker accepts, on all listeners together (KIP-612)."""
+    """Limit the broker's new connections per second, on all listeners together (KIP-612)."""
     kind = AlterConfigOpType.DELETE if rate is None else AlterConfigOpType.SET
     entry = ConfigEntry("max.connection.creation.rate", str(rate or ""), incremental_operation=kind)
     resource = ConfigResource(ResourceType.BROKER, "1", incremental_configs=[entry])
@@ -155,8 +158,10 @@ def log_in(wire: Wire, user: str) -> None:
 
 
 def crowd(address: str, user: str | None = None) -> int:
-    """How many of the clients that connect at once get through before they have waited enough.
-    They stay until all have."""
+    """How many of the clients that connect at once get through in time.
+
+    They stay until all have finished.
+    """
 
     def come(deadline: float) -> Wire | None:
         try:

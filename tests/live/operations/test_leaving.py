@@ -1,5 +1,8 @@
-"""docs/leaving.md: an application that has moved in goes on at the brokers, first under the flat
-names, then under plain ones, by the commands that the plan prints. It reads each record once."""
+"""docs/leaving.md: an application leaves the gateway, by the commands that the plan prints.
+
+It continues at the brokers, first under the flat names, then under plain names, and reads each
+record once.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ pytestmark = pytest.mark.long("brokers")
 
 PARTITIONS = 2
 EACH = 10
-"""Records that each partition gets at a time."""
+"""Records that each partition gets in a round."""
 
 DANA = "dana"
 PASSWORD = "dana's $ecret"  # noqa: S105
@@ -56,7 +59,7 @@ def brokers() -> Iterator[SecuredBrokers]:
 
 @pytest.fixture(scope="module")
 def gateway(brokers: SecuredBrokers) -> Iterator[GatewayProcess]:
-    """A listener without a home for administrators, and the application's."""
+    """A gateway with an administrators' listener without a home, and the application's listener."""
     security = {
         "security_protocol": "SASL_PLAINTEXT",
         "sasl": {"mechanisms": ["SCRAM-SHA-512"]},
@@ -76,7 +79,7 @@ def gateway(brokers: SecuredBrokers) -> Iterator[GatewayProcess]:
 
 
 class Mirror:
-    """``connect-mirror-maker FILE``."""
+    """``connect-mirror-maker FILE`` as a process."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -90,12 +93,12 @@ class Mirror:
         return 0, "", ""
 
     def stop(self) -> None:
-        """As its operator does."""
+        """Stop it, as its operator does."""
         assert self.process is not None
         self.process.stop()
 
     def close(self) -> None:
-        """End it at once, if it runs."""
+        """Kill it, if it runs."""
         if self.process is not None:
             self.process.close()
 
@@ -114,7 +117,7 @@ def bash(tmp_path: Path, mirror: Mirror) -> Iterator[Shell]:
 
 
 def sections(gateway: GatewayProcess, *more: str) -> dict[str, str]:
-    """The plan as it is printed: the lines of each section, by its title."""
+    """The printed plan: the lines of each section, by its title."""
     said = namespaces.attempt("leave", "--config", str(gateway.config_path), "--plan", *more)
     assert said.status == 0, said.err
     _, *parts = re.split(r"^# \d+\. (.*)\n", said.out, flags=re.MULTILINE)
@@ -122,20 +125,20 @@ def sections(gateway: GatewayProcess, *more: str) -> dict[str, str]:
 
 
 def run(bash: Shell, script: str) -> str:
-    """Run a section; what it prints."""
+    """Run a section; its output."""
     done = bash.run(script, {"PASSWORD_1": PASSWORD})
     assert done.status == 0, f"{script}\n{done.out}\n{done.err}"
     return done.out
 
 
 def deleting(script: str) -> str:
-    """A section of deletions, whose commands are comments until somebody takes the ``#`` off."""
+    """A section of deletions, without the ``#`` that makes its commands comments."""
     lines = (line.removeprefix("# ") for line in script.splitlines())
     return "\n".join(line for line in lines if line.startswith("kafka-"))
 
 
 def produce(servers: str, topics: Sequence[str], number: int, **more: Any) -> Got:
-    """Produce the records of a round to each partition; what a consumer is to get of them."""
+    """Produce the records of a round to each partition; the records that a consumer must get."""
     producer = Producer(clients.settings(servers, **_underscored(more)))
     sent: Got = set()
     for topic in topics:
@@ -149,8 +152,8 @@ def produce(servers: str, topics: Sequence[str], number: int, **more: Any) -> Go
 
 
 def consume(servers: str, group: str, topics: Sequence[str], **more: Any) -> Got:
-    """Run the application until it has read a round, and then for as long as it takes to see that
-    there is no more: all lags are 0."""
+    """Run the application until it has read a round, and until all lags are 0, so no records are
+    left."""
     count = len(topics) * PARTITIONS * EACH
     more = {"enable_partition_eof": True, **_underscored(more)}
     with clients.consumer(servers, group, **more) as client:
@@ -214,8 +217,10 @@ def ends(bash: Shell, script: str) -> dict[str, list[str]]:
 
 
 def move_in(brokers: SecuredBrokers, gateway: GatewayProcess) -> None:
-    """docs/moving-in.md: ``crm.calls`` and group ``app``, of which one round is read; then a topic
-    that is made in the home, a user, and ACLs."""
+    """Follow docs/moving-in.md with ``crm.calls`` and group ``app``, which has read a round.
+
+    Then create a topic in the home, a user, and ACLs.
+    """
     servers, admins = brokers.kafka.bootstrap_servers, gateway.bootstrap_servers("admins")
     to = ["--bootstrap-server", admins]
     create_topics(clients.admin(servers), [NewTopic("crm.calls", PARTITIONS, 1)])
@@ -255,7 +260,7 @@ def test_from_a_home_to_the_brokers(
     assert consume(home, "app", inside, **LOGIN) == sent
     sent = produce(home, inside, 2, **LOGIN)
 
-    # Flat names: nothing is copied.
+    # Flat names: no record is copied.
     plan = sections(gateway)
     assert not {"Copies, while the applications run", "Offsets of groups"} & plan.keys()
     run(bash, plan["Users"])
@@ -282,7 +287,7 @@ def test_from_a_home_to_the_brokers(
     sent = produce(secured, plain, 4, **LOGIN)
     assert consume(secured, "crm.app", plain, **LOGIN) == sent
 
-    # What stays is a plain Kafka.
+    # A plain Kafka remains.
     gateway.stop()
     run(bash, deleting(plan["What was copied from"]))
     run(bash, deleting(plan["What is the gateway's own"]))

@@ -1,5 +1,8 @@
-"""DescribeLogDirs by kafka-log-dirs and kafka-python: how much room a view's topics take on the two
-disks of a broker, and nothing of the disks themselves."""
+"""DescribeLogDirs by kafka-log-dirs and kafka-python.
+
+It returns the size of a view's topics on the two disks of a broker, and nothing about the disks
+themselves.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ ORDERS, FLAT = "team-a:orders", "team-a..orders"
 OTHER, OTHER_FLAT = "team-b:other", "team-b..other"
 
 Sizes = dict[str, dict[str, int]]
-"""Directory to partition to bytes."""
+"""Bytes by partition, by directory."""
 
 
 @pytest.fixture(scope="module")
@@ -38,14 +41,14 @@ def disks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
 
 @pytest.fixture(scope="module")
 def brokers(disks: tuple[Path, ...]) -> Iterator[KafkaCluster]:
-    """One broker with two log directories."""
+    """A broker with two log directories."""
     with KafkaCluster(overrides={"log.dirs": ",".join(map(str, disks))}) as cluster:
         yield cluster
 
 
 @pytest.fixture(scope="module")
 def served(brokers: KafkaCluster) -> Iterator[GatewayProcess]:
-    """A gateway before it, with a topic in each of two namespaces."""
+    """A gateway in front of it, with a topic in each of two namespaces."""
     with GatewayProcess(brokers.bootstrap_servers, LISTENERS, ("team-a", "team-b")) as process:
         colon = process.bootstrap_servers("colon")
         clients.create(colon, ORDERS, partitions=PARTITIONS)
@@ -62,7 +65,7 @@ def described_log_dirs(servers: str, *args: str) -> str:
 
 
 def sizes(printed: str) -> Sizes:
-    """The directories of the one broker."""
+    """The directories of the only broker."""
     (line,) = (line for line in printed.splitlines() if line.startswith("{"))
     (broker,) = json.loads(line)["brokers"]
     assert not any(each["error"] for each in broker["logDirs"])
@@ -73,7 +76,7 @@ def sizes(printed: str) -> Sizes:
 
 
 def of_topic(found: Sizes, flat: str, shown: str) -> Sizes:
-    """One topic's part of the broker's own response, as the gateway has to return it."""
+    """A topic's part of the broker's own response, as the gateway must return it."""
     return {
         f"log-dir-{number}": {
             f"{shown}-{name.removeprefix(f'{flat}-')}": size

@@ -1,4 +1,4 @@
-"""What the gateway says of itself: /metrics, /livez, /readyz and the traffic log."""
+"""The gateway's reports about itself: /metrics, /livez, /readyz and the traffic log."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Labels = dict[str, str]
 
 
 class Scrape:
-    """One answer of /metrics."""
+    """A response of /metrics."""
 
     def __init__(self, text: str) -> None:
         families = text_string_to_metric_families(text)
@@ -54,7 +54,10 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def gateway(kafka: KafkaCluster, directory: Path) -> Iterator[GatewayProcess]:
-    """Two workers, whose counts are summed, after one producer, one group and two rejections."""
+    """A gateway with two workers, whose counts are summed.
+
+    There has been a producer, a group and two rejections.
+    """
     overrides = {"traffic_log": {"directory": str(directory), "window_seconds": 1}}
     process = GatewayProcess(
         kafka.bootstrap_servers, LISTENERS, ["team-a"], workers=2, overrides=overrides
@@ -78,7 +81,7 @@ def _work(gateway: GatewayProcess, kafka: KafkaCluster) -> None:
 
 def test_metrics(gateway: GatewayProcess) -> None:
     def counted() -> Scrape | None:
-        """Connections are counted at different times: the producer's, the reader's, the admins'."""
+        """The counts, once connections are counted: the producer's, the reader's, the admins'."""
         scrape = Scrape(gateway.fresh_metrics())
         both = [
             scrape.sum("records_total", api=api, namespace="team-a") >= RECORDS
@@ -115,7 +118,7 @@ def test_health(gateway: GatewayProcess) -> None:
 
 @pytest.mark.long("kills")
 def test_not_ready_without_a_cluster() -> None:
-    """A gateway that cannot reach its cluster lives, and is ready again when it can."""
+    """A gateway that cannot reach its cluster lives, and is ready again once it can."""
     with KafkaCluster() as kafka:
         listeners = LISTENERS[:1]
         with GatewayProcess(kafka.bootstrap_servers, listeners, ["team-a"]) as process:
@@ -172,8 +175,11 @@ def test_traffic_log(gateway: GatewayProcess, directory: Path) -> None:
 
 
 def test_who_would_be_locked_out(gateway: GatewayProcess, directory: Path, tmp_path: Path) -> None:
-    """``check --cluster --dry-run`` of the running gateway's file with authorization: all that the
-    producer and the readers do, by the traffic log and by a group that has a member."""
+    """``check --cluster --dry-run`` of the running gateway's file with authorization.
+
+    It lists all operations of the producer and the readers, by the traffic log and by a group with
+    a member.
+    """
 
     def is_logged() -> bool:
         seen = {(r.get("api"), r.get("logical_topic")) for r in _records(directory)}
@@ -199,7 +205,7 @@ def test_who_would_be_locked_out(gateway: GatewayProcess, directory: Path, tmp_p
 
 
 def _locked_out(directory: Path, content: Any) -> tuple[set[tuple[Any, ...]], list[str]]:
-    """What the command lists for a configuration, and its warnings."""
+    """The denials that the command lists for a configuration, and its warnings."""
     path = directory / "gateway.yaml"
     path.write_text(yaml.safe_dump(content))
     said = json.loads(
@@ -215,7 +221,7 @@ def _await_status(gateway: GatewayProcess, status: int) -> None:
 
 
 def _records(directory: Path) -> list[dict[str, Any]]:
-    """All records: of files that are still written and of compressed ones."""
+    """All records: of files that are still being written and of compressed files."""
     records = []
     for path in sorted(directory.glob("*.jsonl*")):
         data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()

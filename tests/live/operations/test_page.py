@@ -1,4 +1,4 @@
-"""The page of a real gateway in a real browser: what clients do is there; what it advises works.
+"""The page of a real gateway in a real browser: it shows clients' work, and its advice helps.
 
 KAFKA_GATEWAY_SCREENSHOTS names a folder for its pictures, to look at.
 """
@@ -30,7 +30,7 @@ from tests.live.support import authorized, clients, namespaces
 
 TOPIC, GROUP = "retail:orders:created", "retail:billing"
 ROUNDS = 12
-"""Denials one after the other until a client may do what it does."""
+"""The most denials in turn until a client may do its work."""
 
 DENIALS = """
 [...document.querySelectorAll("#denials li")].map((item) => ({
@@ -42,12 +42,12 @@ DENIALS = """
 
 @pytest.fixture(scope="module", autouse=True)
 def _browser_is_here() -> None:
-    """Fetched once, in the first test's time."""
+    """Fetch the browser once, within the first test's time."""
     chromium()
 
 
 def found_by_id() -> dict[str, Any]:
-    """Settings of a gateway whose page others find by its id, which is the port here."""
+    """Settings of a gateway whose page other gateways find by its id, which is the port here."""
     port = free_port()
     metrics = {"port": port, "fleet_url": "http://127.0.0.1:{gateway_id}/"}
     return {"gateway_id": str(port), "metrics": metrics}
@@ -57,7 +57,7 @@ def found_by_id() -> dict[str, Any]:
 def gateway(
     kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[GatewayProcess]:
-    """Two workers, where users log in and ACLs decide."""
+    """A gateway with two workers, where users log in and are subject to ACLs."""
     listener = authorized.listener(tmp_path_factory.mktemp("secrets"))
     spaces = ["retail:orders", "retail:idle"]
     process = authorized.gateway(
@@ -72,12 +72,12 @@ def gateway(
         servers = process.bootstrap_servers(authorized.USERS_LISTENER)
         create_topics(authorized.admin(servers), [NewTopic(TOPIC, 1)])
         yield process
-        authorized.delete_acls(servers)  # they are the catalog's, so also those of later files
+        authorized.delete_acls(servers)  # later files share the catalog
 
 
 @pytest.fixture
 def busy(gateway: GatewayProcess) -> Iterator[str]:
-    """The address of the gateway, where an administrator produces all the time."""
+    """The address of the gateway, while an administrator produces all the time."""
     servers = gateway.bootstrap_servers(authorized.USERS_LISTENER)
     stopping = threading.Event()
 
@@ -111,7 +111,7 @@ class Opened:
             raise AssertionError(f"{what} did not come; the page says\n{text}") from None
 
     async def keep(self, name: str) -> None:
-        """A picture of the whole page, kept where somebody wants to look at it."""
+        """Save a picture of the whole page, if a folder is named."""
         folder = os.environ.get("KAFKA_GATEWAY_SCREENSHOTS")
         if folder:
             width = await self.tab.run("innerWidth")
@@ -124,7 +124,7 @@ class Opened:
 async def opened(
     gateway: GatewayProcess, directory: Path, *, width: int = 1440, scheme: str = "light"
 ) -> AsyncIterator[Opened]:
-    """The page, which complained of nothing and asked nobody else for anything."""
+    """The page, which must log no error and send requests to no other server."""
     start = f"http://127.0.0.1:{gateway.plan.metrics_port}/"
     async with kept_browser() as browser, browser.page() as tab:
         await tab.media(scheme=scheme)
@@ -187,7 +187,7 @@ def produces(servers: str, user: str) -> bool:
 async def test_the_commands_of_the_page_let_a_client_in(
     gateway: GatewayProcess, tmp_path: Path
 ) -> None:
-    """Whoever does what the page says, and nothing else, gets alice to write."""
+    """If a user runs exactly the commands of the page, alice can write."""
     servers = gateway.bootstrap_servers(authorized.USERS_LISTENER)
     login = str(authorized.command_config(tmp_path))
     done: set[str] = set()
@@ -243,7 +243,7 @@ async def test_a_failed_login_and_a_violation_name_the_client(
             ".map((row) => row.innerText); return rows.length && rows; })()",
             "the failed login",
         )
-        del stranger  # it has tried again and again, and may not have come as far before
+        del stranger  # it has retried, and may have got less far before
         assert ["bob" in row and "127.0.0.1" in row and "PLAIN" in row for row in rows] == [True]
         violations = await page.until(
             "(() => { const found = [...document.querySelectorAll('#denials li')]"
@@ -279,7 +279,7 @@ async def test_a_fleet_is_summed_up(
                 "the sum",
             )
             shown = {row[0]: row for row in rows}
-            # Another test's gateway of this Kafka may not be forgotten yet.
+            # The gateway may still remember another test's gateway of this Kafka.
             assert {*ids, "All"} <= set(shown)
             assert shown[ids[0]][1] == "this gateway"
             assert shown[ids[1]][1] == "up"

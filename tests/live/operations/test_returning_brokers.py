@@ -1,4 +1,4 @@
-"""A broker that comes, comes back or moves works as soon through the gateway as without it."""
+"""A broker that joins, returns or moves serves as soon through the gateway as without it."""
 
 from __future__ import annotations
 
@@ -22,26 +22,27 @@ from tests.pace import Pace
 pytestmark = pytest.mark.long("kills")
 
 BEHIND_SECONDS = 0.3
-"""For which a client of the gateway may wait longer than one of the brokers."""
+"""Seconds for which a gateway's client may wait longer than a client of the brokers."""
 
 NEW = 3
 
 
 class Worked(NamedTuple):
-    """Seconds until a port worked since its broker was named, and the connections closed first."""
+    """Seconds from a broker's first listing until its port served, and the connections closed
+    before."""
 
     seconds: float
     closed: int
 
 
 class Site(NamedTuple):
-    """Two brokers, and a third that comes, behind a gateway."""
+    """Two brokers, and a third that joins, behind a gateway."""
 
     kafka: KafkaCluster
     gateway: GatewayProcess
 
     def listed(self) -> dict[int, str]:
-        """The brokers' addresses as the first broker names them."""
+        """The brokers' addresses as the first broker lists them."""
         with Wire(self.kafka.addresses[1]) as wire:
             found = wire.ask("Metadata", 12, topics=[]).brokers
         return {each.node_id: f"{each.host}:{each.port}" for each in found}
@@ -68,7 +69,7 @@ def site() -> Iterator[Site]:
 
 
 def worked(address: str, named: float) -> Worked:
-    """Connect again and again until the broker at an address answers."""
+    """Connect again and again until the broker at an address responds."""
     closed = 0
     while True:
         try:
@@ -81,8 +82,10 @@ def worked(address: str, named: float) -> Worked:
 
 
 def came(site: Site, node_id: int, start: Callable[[], object]) -> tuple[Worked, Worked]:
-    """Start a broker; how soon it worked directly, and through the gateway, since the first broker
-    named it."""
+    """Start a broker; how soon it served directly, and through the gateway.
+
+    Both are measured from its listing by the first broker.
+    """
     with ThreadPoolExecutor(1) as starting:
         started = starting.submit(start)
         wait_until(lambda: node_id in site.listed(), f"broker {node_id}", SECONDS, poll=0.002)

@@ -1,5 +1,7 @@
-"""The traffic log's totals are true: its sums are those of the brokers, of the clients, of the
-metrics and of Spark, exactly, over two workers, many clients and a restart."""
+"""The traffic log's totals are exact, over two workers, many clients and a restart.
+
+Its sums equal those of the brokers, of the clients, of the metrics and of Spark.
+"""
 
 from __future__ import annotations
 
@@ -36,12 +38,12 @@ FIELDS = {
     "records_out": "records_out",
     "requests": "led_requests",
 }
-"""Columns of ``spark.usage`` to the fields of records."""
+"""Fields of records by column of ``spark.usage``."""
 
 
 @pytest.fixture(scope="module")
 def story(kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Story:
-    """All that has happened; the gateway has ended."""
+    """The whole traffic; the gateway has ended."""
     return Teller(kafka, tmp_path_factory.mktemp("traffic")).tell()
 
 
@@ -87,7 +89,7 @@ def test_what_the_producers_asked_for(records: list[Record]) -> None:
 
 
 def test_consumed_is_what_readers_were_given(story: Story, records: list[Record]) -> None:
-    """A reader of committed records skips what its client was sent of an aborted transaction."""
+    """A reader of committed records skips records of an aborted transaction that it received."""
     sent = {
         (client, topic): added(records, "records_out", client_id=client, flat_topic=topic)
         for client, topic in story.read
@@ -131,7 +133,7 @@ def test_the_topic_has_the_same_records(
 @pytest.mark.long("brokers")
 @pytest.mark.spark
 def test_spark_finds_the_same(story: Story, records: list[Record], tmp_path: Path) -> None:
-    """The sums of ``spark.usage`` over everything, by day and client."""
+    """The sums of ``spark.usage`` over all records, by day and client."""
     command = [sys.executable, "-m", "spark.usage", "--master", "local[1]", "--quiet"]
     places = ["--input", str(story.directory), "--output", str(tmp_path), "--format", "json"]
     ended = subprocess.run(

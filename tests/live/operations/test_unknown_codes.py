@@ -1,5 +1,7 @@
-"""A broker that responds with an error code which no Kafka of today knows, for one topic: the
-gateway goes on with all else, and starts while that lasts."""
+"""A broker returns an error code that no present Kafka knows, for a topic.
+
+The gateway serves everything else, and can start meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,14 @@ from tests.live.support.wire import Wire
 
 UNKNOWN: Final = 12345
 STRANGE: Final = "strange"
-"""The topic that has the code."""
+"""The topic for which the broker returns the code."""
 
 TIMEOUT: Final = timedelta(seconds=60)
 
 
 @pytest.fixture(scope="module")
 def relay() -> Iterator[FaultyRelay]:
-    """A relay in front of a broker of its own, which is reached through the relay alone."""
+    """A relay in front of a broker of this file's own, which is reached only through the relay."""
     with FaultyRelay() as relay:
         advertised = {"advertised.listeners": f"PLAINTEXT://{relay.address}"}
         with KafkaCluster(overrides=advertised) as kafka:
@@ -41,7 +43,7 @@ def relay() -> Iterator[FaultyRelay]:
 
 @pytest.fixture(scope="module")
 def gateway(relay: FaultyRelay) -> Iterator[GatewayProcess]:
-    """A gateway that has the relay for its broker, and starts behind the code."""
+    """A gateway whose broker is behind the relay, and which starts while the code is returned."""
     with unknown(relay, "Metadata", "topics"), _gateway(relay) as process:
         yield process
 
@@ -53,8 +55,11 @@ def _gateway(relay: FaultyRelay, **overrides: Any) -> GatewayProcess:
 
 @contextmanager
 def unknown(relay: FaultyRelay, api: str, array: str = "") -> Iterator[None]:
-    """Until it ends the responses of an API have the code: in the item of an array that is called
-    ``strange``, or ends so, else at the top."""
+    """Put the code into responses of an API until the end of the ``with``.
+
+    The code is in the array's item whose name is, or ends in, ``strange``, or at the top if there
+    is no array.
+    """
     key, name = api_key_of(f"{api}Request"), f"{api}Response"
 
     def edit(version: int, body: bytes) -> bytes:

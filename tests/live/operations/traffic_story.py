@@ -1,15 +1,14 @@
-"""What happens in the test of the traffic log's totals: known numbers of records, through a gateway
-of two workers that is restarted in the middle.
+"""The traffic in the test of the traffic log's totals.
 
-The restart is a SIGTERM while a producer goes on. Every request that the gateway has
-read is answered, and the client gets the answer before the end of the connection; what it had not
-read has reached no broker. So no broker gets anything twice, and what the producer was told is what
-was counted.
+Known numbers of records, through a gateway of two workers that is restarted in the middle. The
+restart is a SIGTERM while a producer runs. The gateway answers every request that it has read, and
+the client gets the response before the connection ends; unread requests have reached no broker. So
+no broker gets anything twice, and the records acknowledged to the producer are the records counted.
 
-A gateway's /metrics ends with it, so one request is held back until all else has been counted: a
-Fetch that is answered by the first record of a topic. What it adds is known to the byte. All else
-has been counted when no worker listens any more (until then a client may come back to one that is
-late to hear of the end) and each has reported after that.
+A gateway's /metrics ends with it, so a request is held back until all others have been counted: a
+Fetch that is answered by the first record of a topic. Its own counts are known to the byte. All
+others have been counted when no worker listens any more (until then a client may reconnect to a
+worker that learns late of the end) and each worker has reported after that.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ TOPICS = (PLAIN, PYTHON, AIO, JAVA, SENT, AIO_SENT, RAISED, ORDERS, TRANSACTIONA
 COMMITTED, ABORTED, CONTROL = 140, 60, 2
 
 Act: TypeAlias = Callable[[str], int]
-"""What a client does under the client id that it is given, and how many records it counts."""
+"""The work of a client under the given client id; returns how many records it counts."""
 
 
 @dataclass
@@ -63,23 +62,23 @@ class Story:
 
     directory: Path
     produced: Counter[str] = field(default_factory=Counter)
-    """Client to the records that it was told to be written."""
+    """The number of records acknowledged to each client."""
     topics: dict[str, str] = field(default_factory=dict)
-    """Producer to its topic."""
+    """The topic of each producer."""
     read: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Reader and topic to the records that it was given."""
+    """The number of records that a reader received from a topic."""
     java: list[dict[str, Any]] = field(default_factory=list)
-    """What ByteTotals.java has printed."""
+    """The output of ByteTotals.java."""
     metrics: list[Counts] = field(default_factory=list)
-    """Of each of the two gateways, the first one's with the held request added."""
+    """The counts of each of the two gateways; the first has the held request added."""
     runs: list[list[Record]] = field(default_factory=list)
     """The records in the files after each of them."""
     dropped: list[str] = field(default_factory=list)
-    """Lines of /metrics that tell of records that are in no place."""
+    """Lines of /metrics about dropped records."""
 
 
 class Teller:
-    """Lets it happen."""
+    """Runs the traffic."""
 
     def __init__(self, kafka: KafkaCluster, directory: Path) -> None:
         self.story = Story(directory)
@@ -101,7 +100,7 @@ class Teller:
         )
 
     def tell(self) -> Story:
-        """Run the whole traffic, on two gateways one after the other."""
+        """Run the whole traffic, on two gateways in turn."""
         with self._gateway as gateway:
             colon = gateway.bootstrap_servers("colon")
             traffic_work.create(gateway.bootstrap_servers("legal"), *TOPICS)
@@ -123,10 +122,10 @@ class Teller:
         self.story.runs.append(read_files(self.story.directory))
         return self.story
 
-    # -- what clients do ----------------------------------------------------------------------
+    # -- clients' work ---------------------------------------------------------------------------
 
     def _produce(self) -> None:
-        """A few hundred records by each producer, side by side."""
+        """Produce a few hundred records by each producer, in parallel."""
         colon, legal, home = map(self._gateway.bootstrap_servers, ("colon", "legal", "home"))
         of_org, confluent = "org:apache:kafka", traffic_work.confluent
         work: dict[str, tuple[str, Act]] = {
@@ -164,17 +163,19 @@ class Teller:
             self.story.topics[name] = topic
 
     def _sent(self, act: Callable[..., int], topic: str, count: int) -> Act:
-        """A producer with acks=0: when its connection ends, a broker drops what it has not read, so
-        it keeps it until all is there."""
+        """A producer with acks=0, which keeps its connection until all records are written.
+
+        When a connection ends, a broker drops unread bytes.
+        """
         ends = {topic: self._written(topic) + count}
         return partial(act, count, until=lambda: await_ends(self._kafka, ends))
 
     def _written(self, topic: str) -> int:
-        """The records that a topic holds now."""
+        """The records that a topic has now."""
         return sum(n for name, n in self.story.produced.items() if self.story.topics[name] == topic)
 
     def _read(self, when: str) -> None:
-        """Read each topic from its beginning, with one reader or more."""
+        """Read each topic from its beginning, with at least one reader."""
         colon, legal = map(self._gateway.bootstrap_servers, ("colon", "legal"))
         count, confluent = self._written, traffic_work.read
         orders, transactions = "org:apache:kafka:orders", "org:apache:kafka:transactions"
@@ -220,7 +221,7 @@ class Teller:
         self.story.topics["java-producer"] = JAVA
         self.story.read["java-consumer", JAVA] = consumer["records"]
 
-    # -- what the gateway does ------------------------------------------------------------------
+    # -- the gateway's work ----------------------------------------------------------------------
 
     def _restart(self) -> None:
         gateway = self._gateway

@@ -1,4 +1,4 @@
-"""What a test of a traffic log reads: its topic, and what the brokers have."""
+"""Reads for tests of a traffic log: the log's topic, and the brokers' end offsets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.live.support import clients
 
 
 def read_topic(kafka: KafkaCluster, topic: str) -> list[tuple[bytes, Record]]:
-    """Keys and values of all that is in the topic now, as the brokers themselves give it."""
+    """Keys and values of all records in the topic now, as the brokers themselves return them."""
     settings = clients.settings(kafka.bootstrap_servers, group_id="none", enable_auto_commit=False)
     consumer = Consumer(settings)
     try:
@@ -37,7 +37,7 @@ def end_offset(consumer: Consumer, topic: str, partition: int) -> int:
 
 
 def end_offsets(kafka: KafkaCluster, topics: Iterable[str]) -> dict[str, int]:
-    """Topics, by their flat names, to the sum of their partitions' ends, as the brokers tell."""
+    """The sum of each topic's end offsets, by flat name, as the brokers report them."""
     consumer = Consumer(clients.settings(kafka.bootstrap_servers, group_id="none"))
     try:
         known = consumer.list_topics(timeout=clients.SECONDS).topics
@@ -50,7 +50,7 @@ def end_offsets(kafka: KafkaCluster, topics: Iterable[str]) -> dict[str, int]:
 
 
 def await_ends(kafka: KafkaCluster, ends: Mapping[str, int]) -> None:
-    """Wait until the brokers serve these topics, and have so many records in each, or more."""
+    """Wait until the brokers serve these topics, and have at least so many records in each."""
 
     def there() -> bool:
         with suppress(KafkaException, KeyError):

@@ -1,5 +1,7 @@
-"""Clients of several libraries that produce and read known numbers of records, each under a client
-id of its own, and count what they were told."""
+"""Clients of several libraries that produce and read known numbers of records.
+
+Each has a client id of its own, and counts acknowledged or received records.
+"""
 
 from __future__ import annotations
 
@@ -28,21 +30,21 @@ _SMALL_FETCH = 4_000
 
 
 def create(servers: str, *topics: str) -> None:
-    """Create topics by a client that goes away."""
+    """Create topics by a client that then closes its connections."""
     admin = AdminClient(clients.settings(servers, client_id="creator"))
     create_topics(admin, [NewTopic(topic, PARTITIONS) for topic in topics])
 
 
 def values(count: int) -> list[bytes]:
-    """Record values of several sizes, so many of them."""
+    """Record values of several sizes, ``count`` in all."""
     return [b"%d " % number + b"x" * (number * 37 % 500) for number in range(count)]
 
 
-# -- producers: each returns how many records it was told to be written ----------------------------
+# -- producers: each returns how many of its records were acknowledged -----------------------------
 
 
 class _Told:
-    """Counts what was acknowledged; another answer fails the flush that waits for it."""
+    """Counts acknowledged records; an error fails the flush that waits for it."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -63,7 +65,7 @@ def confluent(
     until: Callable[[], None] = lambda: None,
     **more: str | int | bool,
 ) -> int:
-    """confluent-kafka; ``until`` is waited for before its connections are closed."""
+    """Produce by confluent-kafka; ``until`` is called before its connections are closed."""
     told = _Told()
     producer = Producer(clients.settings(servers, client_id=name, **more))
     for value in values(count):
@@ -75,8 +77,11 @@ def confluent(
 
 
 def transactions(servers: str, topic: str, committed: int, aborted: int, name: str) -> int:
-    """confluent-kafka: a transaction that is aborted after all of its records were written, and
-    one that is committed. Both are in partition 0, so each has one control record there."""
+    """Produce an aborted and a committed transaction by confluent-kafka.
+
+    The first is aborted after all of its records were written. Both are in partition 0, so each has
+    a control record there.
+    """
     told = _Told()
     producer = Producer(clients.settings(servers, client_id=name, transactional_id=name))
     producer.init_transactions(clients.SECONDS)
@@ -101,7 +106,7 @@ def aiokafka(
     acks: int | str,
     until: Callable[[], None] = lambda: None,
 ) -> int:
-    """aiokafka, likewise."""
+    """Produce by aiokafka; ``until`` as for ``confluent``."""
 
     async def produce() -> int:
         producer = AIOKafkaProducer(bootstrap_servers=servers, client_id=name, acks=acks)
@@ -118,7 +123,7 @@ def aiokafka(
 
 
 def kafka_python(servers: str, topic: str, count: int, name: str, acks: int | str) -> int:
-    """kafka-python."""
+    """Produce by kafka-python."""
     settings = {"client_id": name, "acks": acks, "enable_idempotence": False}
     with closing(KafkaProducer(bootstrap_servers=servers, **settings)) as producer:
         sent = [producer.send(topic, value) for value in values(count)]
@@ -126,9 +131,9 @@ def kafka_python(servers: str, topic: str, count: int, name: str, acks: int | st
 
 
 class Endless:
-    """An idempotent producer that goes on in a thread, whatever becomes of its connections.
+    """An idempotent producer that runs in a thread, whatever happens to its connections.
 
-    ``acknowledged`` is how many records were written, in the end all that it has sent.
+    ``acknowledged``: the number of its written records, in the end all that it has sent.
     """
 
     def __init__(self, servers: str, topic: str, name: str) -> None:
@@ -145,7 +150,7 @@ class Endless:
         return self._told.count
 
     def await_more(self, count: int) -> None:
-        """Wait until so many more have been written."""
+        """Wait until so many more records have been acknowledged."""
         wanted = self.acknowledged + count
         wait_until(lambda: self.acknowledged >= wanted, f"{count} more records", clients.SECONDS)
 
@@ -174,12 +179,12 @@ class Endless:
             self._producer.poll(0.002)
 
 
-# -- consumers: each reads a topic from its beginning, and returns how many records it was given ---
+# -- consumers: each reads a topic from its beginning, and returns how many records it received ----
 
 
 @contextmanager
 def reader(servers: str, topic: str, name: str, **more: str | int | bool) -> Iterator[Consumer]:
-    """A consumer of confluent-kafka with all partitions from their beginnings, in small pieces."""
+    """A consumer of confluent-kafka with all partitions from their beginnings, in small fetches."""
     more = {"enable_auto_commit": False, "max_partition_fetch_bytes": _SMALL_FETCH, **more}
     client = Consumer(clients.settings(servers, group_id=name, client_id=name, **more))
     try:
@@ -191,13 +196,13 @@ def reader(servers: str, topic: str, name: str, **more: str | int | bool) -> Ite
 
 
 def read(servers: str, topic: str, count: int, name: str, **more: str | int | bool) -> int:
-    """confluent-kafka."""
+    """Read by confluent-kafka."""
     with reader(servers, topic, name, **more) as client:
         return len(clients.take(client, count))
 
 
 def read_aiokafka(servers: str, topic: str, count: int, name: str) -> int:
-    """aiokafka."""
+    """Read by aiokafka."""
 
     async def consume() -> int:
         settings = {"auto_offset_reset": "earliest", "enable_auto_commit": False}
@@ -214,7 +219,7 @@ def read_aiokafka(servers: str, topic: str, count: int, name: str) -> int:
 
 
 def read_kafka_python(servers: str, topic: str, count: int, name: str) -> int:
-    """kafka-python."""
+    """Read by kafka-python."""
     settings = {
         "client_id": name,
         "auto_offset_reset": "earliest",

@@ -1,6 +1,7 @@
 """Random requests about ACLs, SCRAM credentials and quotas, for the oracle of access.
 
-They change nothing: what is made exists, or is rejected; what is deleted does not exist.
+They change nothing: a creation is of an existing entity, or is rejected; a deletion is of a missing
+entity.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _REFUSED: Final[tuple[dict[str, object], ...]] = (
     {"resource_name": ""},
     {"principal": NOBODY},
 )
-"""What no ACL may say. To ANY and MATCH Kafka has no proper answer (UNKNOWN_SERVER_ERROR)."""
+"""Values that no ACL may have. Kafka fails at ANY and MATCH (UNKNOWN_SERVER_ERROR)."""
 
 
 def _create_acls(version: int) -> Strategy:
@@ -80,4 +81,4 @@ ACL_REQUESTS: Final[dict[str, Callable[[int], Strategy]]] = {
         deletions=[{"name": NOBODY, "mechanism": _SCRAM_SHA_256}], upsertions=[]
     ),
 }
-"""API to version to what may be asked."""
+"""Strategies of requests, by API and version."""

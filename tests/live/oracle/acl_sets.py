@@ -1,6 +1,7 @@
-"""Random ACL sets, and who asks: few names that are beginnings of each other, so that rules meet.
+"""Random ACL sets, and principals: few names that are prefixes of each other, so that ACLs meet.
 
-No name has a ``:``, so none is in a namespace: with these Kafka and the gateway agree on all.
+No name has a ``:``, so no name is in a namespace: for these, Kafka and the gateway agree on
+everything.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ NAMES: Final = {
     Type.TRANSACTIONAL_ID: ("a", "ab", "b"),
     Type.CLUSTER: (CLUSTER_NAME,),
 }
-"""What requests name, by type."""
+"""The names in requests, by type."""
 
 PREFIXES: Final = {
     Type.TOPIC: ("a", "ab", "a.", "team-a.", "h", "z"),
@@ -43,9 +44,9 @@ PRINCIPALS: Final = tuple(f"User:{user}" for user in USERS)
 HOSTS: Final = ("127.0.0.1", "127.0.0.2")
 
 OPERATIONS: Final = tuple(op for op in Operation if op > Operation.ALL)
-"""What can be asked for."""
+"""The operations that a request may need."""
 
-# Those that requests ask for stand more than once: most ACLs shall decide something.
+# Operations of requests are listed several times, because most ACLs should decide a request.
 _GRANTED = (
     *[Operation.ALL] * 4,
     *OPERATIONS,
@@ -57,8 +58,10 @@ _SIZES = (2, 10, 20, 40)
 
 @st.composite
 def patterns(draw: st.DrawFn, cluster_by_name: bool = False) -> ResourcePattern:
-    """A pattern, of names that are in use or nearly so; ``cluster_by_name``: of a CLUSTER only
-    that which covers its one name and no other."""
+    """A pattern, of names that are in use or nearly so.
+
+    ``cluster_by_name``: a pattern of a CLUSTER matches exactly its name.
+    """
     kind = draw(st.sampled_from((*NAMES, Type.TOPIC, Type.TOPIC)))
     if kind is Type.CLUSTER and cluster_by_name:
         return ResourcePattern(kind, PatternType.LITERAL, CLUSTER_NAME)
@@ -69,7 +72,7 @@ def patterns(draw: st.DrawFn, cluster_by_name: bool = False) -> ResourcePattern:
 
 
 def entries(principals: tuple[str, ...] = (*PRINCIPALS, ANY_USER)) -> st.SearchStrategy[AclEntry]:
-    """An entry for one of these principals."""
+    """An entry for any of these principals."""
     return st.builds(
         AclEntry,
         st.sampled_from(principals),
@@ -82,7 +85,7 @@ def entries(principals: tuple[str, ...] = (*PRINCIPALS, ANY_USER)) -> st.SearchS
 def acl_sets(
     acls: st.SearchStrategy[AclBinding],
 ) -> st.SearchStrategy[tuple[AclBinding, ...]]:
-    """Different ACLs: from a few, where next to nothing is allowed, to many."""
+    """Sets of different ACLs: from a few, which allow next to nothing, to many."""
 
     def of_size(most: int) -> st.SearchStrategy[list[AclBinding]]:
         return st.lists(acls, min_size=most // 2, max_size=most, unique=True)
@@ -91,7 +94,7 @@ def acl_sets(
 
 
 def filters() -> st.SearchStrategy[AclFilter]:
-    """Filters of DescribeAcls: each part is open, or one of those in use."""
+    """Filters of DescribeAcls: each part matches anything, or a value in use."""
     names = sorted({WILDCARD, *(name for found in NAMES.values() for name in found)})
     return st.builds(
         AclFilter,

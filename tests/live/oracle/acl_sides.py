@@ -1,5 +1,8 @@
-"""The two sides of the oracle of access on the wire: a broker that authorizes, and a gateway that
-does in front of one that does not. Both are asked the same over connections that stay open."""
+"""The two sides of the oracle of access over the protocol.
+
+These are a broker that authorizes, and a gateway that does so in front of a broker that does not.
+Both get the same requests over connections that stay open.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ from tests.live.support import authorized, by_hand, clients
 from tests.live.support.wire import Wire
 
 _ACLS = 3
-"""The version of the ACL APIs that is spoken here."""
+"""The version of the ACL APIs that is used here."""
 _ANY = {
     "resource_type_filter": ResourceType.ANY,
     "resource_name_filter": None,
@@ -47,11 +50,11 @@ PRODUCED_BY_ID = 13
 
 
 class Side:
-    """One address, with connections for each user and host, and one for the administrator."""
+    """An address, with connections for each user and host, and another for the administrator."""
 
     def __init__(self, stack: contextlib.ExitStack, servers: str) -> None:
         self._admin = self._connection(stack, servers, authorized.ADMIN, HOSTS[0])
-        # A producer keeps to one way of calling a topic on a connection (docs/names.md).
+        # On a connection, a producer names a topic either by name or by id (docs/names.md).
         self._wires = {
             (user, host, by_id): self._connection(stack, servers, user, host)
             for user in USERS
@@ -73,17 +76,17 @@ class Side:
         authorized.prove(wire, user)
         return wire
 
-    # -- asking -------------------------------------------------------------------------------
+    # -- requests ---------------------------------------------------------------------------
 
     def versions(self, api: str) -> set[int]:
-        """The versions of an API that this side serves, of those that can be spoken here."""
+        """The versions of an API that this side serves and this test can send."""
         key = api_key_of(f"{api}Request")
         found = (e for e in self._admin.ask("ApiVersions", 0).api_keys if e.api_key == key)
         served = next((range(e.min_version, e.max_version + 1) for e in found), range(0))
         return {version for version in message_versions(f"{api}Request") if version in served}
 
     def answer(self, user: str, host: str, request: Request) -> Any:
-        """The response to a user at a host, as far as it can be compared."""
+        """The comparable part of the response to a user at a host."""
         name, version = request.api, request.version
         body = comparison.request_body(name, version, request.values, self._ids)
         by_id = name == "Produce" and version >= PRODUCED_BY_ID
@@ -96,35 +99,35 @@ class Side:
         return comparable(parsed, known)
 
     def ask(self, user: str, api: str, version: int, **values: object) -> Any:
-        """The response to a user at the first host, whatever it changes."""
+        """The response to a user at the first host, whatever the request changes."""
         return self._wires[user, HOSTS[0], False].ask(api, version, **values)
 
-    # -- what there is ------------------------------------------------------------------------
+    # -- state ------------------------------------------------------------------------------
 
     def begin_anew(self, acls: Iterable[AclBinding]) -> None:
-        """Have these ACLs and no others, and the topics that shall exist and no others."""
+        """Reset to exactly these ACLs and the topics of EXISTING."""
         self._acls = self.acls()
         self.set_acls(acls)
         more = [{"name": name} for name in self.topics() - {*EXISTING}]
         if more:
             answered = self._admin.ask("DeleteTopics", 6, topics=more, timeout=TIMEOUT)
             assert {int(each.error_code) for each in answered.responses} == {0}
-        self._ids = {name: self._ids[name] for name in MISSING}  # the others were made anew
+        self._ids = {name: self._ids[name] for name in MISSING}  # the others were created again
         self.make_topics()
         wait_until(lambda: self.topics() == {*EXISTING}, "topics", clients.SECONDS, poll=0.005)
 
     def topics(self) -> set[str]:
-        """The topics that there are, of those that requests name."""
+        """The existing topics, of those that requests name."""
         found = self._admin.ask("Metadata", 12, topics=None).topics
         return {one.name for one in found} & {*NAMES[ResourceType.TOPIC]}
 
     def make_topics(self) -> None:
-        """Make those that shall exist and do not, and wait until they can be used."""
+        """Create the missing topics of EXISTING, and wait until they can be used."""
         topics = [{"name": name, "num_partitions": 1, "replication_factor": 1} for name in EXISTING]
         made = self._admin.ask("CreateTopics", 7, topics=topics, timeout=TIMEOUT).topics
         codes = {int(each.error_code) for each in made}
         assert codes <= {0, _TOPIC_ALREADY_EXISTS}
-        # A broker that has yet to hear of a deletion goes on telling the id of the one before.
+        # If a broker has not applied a deletion yet, it still returns the old topic's id.
         self._ids |= {each.name: each.topic_id for each in made if not each.error_code}
         if 0 in codes or not self._ids.keys() >= {*EXISTING}:
             wait_until(self._serves_topics, "leaders of all topics", clients.SECONDS, poll=0.005)
@@ -144,15 +147,17 @@ class Side:
         return all(int(each.partitions[0].error_code) == 0 for each in answered)
 
     def forget_groups(self) -> None:
-        """Delete every group that has no member, with its offsets."""
+        """Delete every group without members, with its offsets."""
         groups = tuple(name for name in NAMES[ResourceType.GROUP] if name != WITH_MEMBER)
         answered = self._admin.ask("DeleteGroups", 2, groups_names=groups).results
         codes = {int(each.error_code) for each in answered}
         assert codes <= {0, _GROUP_ID_NOT_FOUND}, codes
 
     def _join(self) -> None:
-        """Have a member in one group, with partitions of two topics. It stays for as long as the
-        group's session timeout."""
+        """Join the only group with a member, with partitions of two topics.
+
+        The member stays for the group's session timeout.
+        """
 
         def joined() -> Any:
             answer = self._heartbeat(0, SUBSCRIBED, [])
@@ -181,7 +186,7 @@ class Side:
     # -- ACLs ---------------------------------------------------------------------------------
 
     def set_acls(self, acls: Iterable[AclBinding]) -> None:
-        """Replace all ACLs by these, and wait until this side decides by them."""
+        """Replace all ACLs by these, and wait until this side applies them."""
         wanted = frozenset(acls)
         gone, new = self._acls - wanted, wanted - self._acls
         if gone:
@@ -194,8 +199,10 @@ class Side:
         wait_until(lambda: self.acls() == wanted, "these ACLs", clients.SECONDS, poll=0.002)
 
     def await_changes(self) -> None:
-        """Wait until this side goes by all that was changed so far: it answers before that. It goes
-        by an ACL that is added now, about nothing else, only after what came before it."""
+        """Wait until this side applies all changes so far, which it does after its response.
+
+        A new ACL, about nothing else, is applied only after the changes before it.
+        """
         name = f"marker-{next(self._markers)}"
         pattern = ResourcePattern(ResourceType.TRANSACTIONAL_ID, PatternType.LITERAL, name)
         entry = AclEntry("User:nobody", "*", Operation.WRITE, Permission.ALLOW)
@@ -214,7 +221,7 @@ _GROUP_ID_NOT_FOUND = 69
 
 
 def creation(acl: AclBinding) -> dict[str, object]:
-    """What CreateAcls says of an ACL."""
+    """An ACL as an item of CreateAcls."""
     pattern, entry = acl.pattern, acl.entry
     return {
         "resource_type": pattern.type,

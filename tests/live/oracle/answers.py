@@ -1,6 +1,6 @@
-"""What two answers to one request have to have in common: who was allowed what.
+"""The comparable parts of two responses to a request: the decisions of access.
 
-Offsets, records, addresses and sentences are the business of other tests.
+Offsets, records, addresses and error messages are compared by other tests.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 _KEPT: Final = {
-    # what is named
+    # names
     "name",
     "topic",
     "topic_id",
@@ -35,7 +35,7 @@ _KEPT: Final = {
 }
 _KEPT_ENDS: Final = ("error_code", "authorized_operations")
 _LEFT_OUT: Final = {
-    # Who is allowed what does not decide about these.
+    # Access does not decide about these.
     "api_keys",
     "supported_features",
     "finalized_features",
@@ -43,7 +43,7 @@ _LEFT_OUT: Final = {
     "coordinator_addresses",
     "synonyms",
     "records",
-    # The gateway leaves out what may not be described, a broker does not (docs/access.md).
+    # The gateway leaves out topics that may not be described, a broker does not (docs/access.md).
     "subscribed_topic_names",
 }
 
@@ -53,10 +53,10 @@ NO_ID: Final = uuid.UUID(int=0)
 
 
 def comparable(answer: Any, names: Mapping[uuid.UUID, str]) -> Any:
-    """An answer without what may differ; ``names`` are the topics' by their ids on that side.
+    """A response without its differing parts; ``names`` maps topic ids to names on that side.
 
-    Lists are in no order, because neither a broker nor the gateway promises one, but for those
-    whose items go by the request's order.
+    Lists are sorted, because neither a broker nor the gateway promises an order, unless items are
+    in the request's order.
     """
     if dataclasses.is_dataclass(answer):
         found = {}
@@ -81,6 +81,6 @@ def _comparable_value(value: Any, names: Mapping[uuid.UUID, str]) -> Any:
 
 
 def _is_internal(part: object) -> bool:
-    """Kafka's own topics, and the gateway's, are hidden from everyone (docs/names.md)."""
+    """Whether an item is Kafka's own topic, or the gateway's, which are hidden (docs/names.md)."""
     name = getattr(part, "name", None)
     return isinstance(name, str) and name.startswith("__")

@@ -1,6 +1,6 @@
-"""Kafka's own StandardAuthorizer as the oracle: its Java class, asked in a process of its own.
+"""Kafka's own StandardAuthorizer as the oracle: its Java class, in a process of its own.
 
-The wire's side of the same question, a whole broker, is in ``request_parts``.
+The same comparison with a whole broker, over the protocol, is in ``request_parts``.
 """
 
 from __future__ import annotations
@@ -39,8 +39,10 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Whether a principal at a host may do something with a resource; no name: with any of its
-    type."""
+    """Whether a principal at a host may do an operation on a resource.
+
+    If the name is None, on any resource of its type.
+    """
 
     principal: str
     host: str
@@ -51,8 +53,11 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Whether each question is allowed, and which of the ACLs each filter means. ``by_default``:
-    whether those without a name are by the default of the interface, which others inherit."""
+    """Whether each question is allowed, and which ACLs each filter matches.
+
+    ``by_default``: the answers to questions without a name by the interface's default method, which
+    other authorizers inherit.
+    """
 
     allowed: tuple[bool, ...]
     meant: tuple[frozenset[AclBinding], ...]
@@ -60,7 +65,8 @@ class Answers:
 
 
 class KafkaAuthorizer:
-    """AuthorizerOracle.java while it runs. It ends when its input does, so it cannot outlive us."""
+    """AuthorizerOracle.java while it runs. It ends with its input, so it cannot outlive this
+    process."""
 
     def __init__(self) -> None:
         command = java_command("AuthorizerOracle", classes=compile_java(_SOURCE))

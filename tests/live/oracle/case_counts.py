@@ -1,4 +1,4 @@
-"""How many cases the oracle of access is asked: few in ``make test``, many in ``make oracle``."""
+"""The number of cases for the oracle of access: few in ``make test``, many in ``make oracle``."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Final
 from hypothesis import HealthCheck, Phase, Verbosity, settings
 
 CASES: Final = int(os.environ.get("ORACLE_CASES", "5000"))
-"""Requests that both a broker and the gateway are sent."""
+"""Requests that are sent to both a broker and the gateway."""
 
 LONG: Final = "ORACLE_CASES" in os.environ
-"""Whether other cases are wanted at every run, not the same ones."""
+"""Whether each run has new cases, not the same cases."""
 
 SECONDS: Final = 900 + CASES // 5
 """The time limit of a test; a case takes some milliseconds."""
@@ -24,7 +24,8 @@ def oracle_settings(examples: int) -> settings:
         derandomize=not LONG,
         database=None,
         deadline=None,
-        # A difference is told with what it takes to repeat it: shrinking would ask all again.
+        # A difference is reported with the means to repeat it, because shrinking would send all
+        # again.
         phases=[Phase.generate],
         verbosity=Verbosity.quiet,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

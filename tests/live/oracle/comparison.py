@@ -1,4 +1,4 @@
-"""Asking plain Kafka and the gateway the same, byte by byte."""
+"""Sends plain Kafka and the gateway the same requests, byte by byte."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Values = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The same broker, asked directly and through a gateway without namespaces."""
+    """The same broker, directly and through a gateway without namespaces."""
 
     kafka: KafkaCluster
     direct: Wire
@@ -44,31 +44,31 @@ class Pair:
         return [version for version in message_versions(f"{name}Request") if version in both]
 
     def answers(self, name: str, version: int, body: bytes) -> tuple[bytes, bytes]:
-        """The gateway's response, and the expected one: the broker's, readdressed."""
+        """The gateway's response, and the expected response: the broker's, with other addresses."""
         key = api_key_of(f"{name}Request")
         expected = self.readdressed(self.direct.exchange(key, version, body))
         return self.through.exchange(key, version, body), expected
 
     def readdressed(self, body: bytes) -> bytes:
-        """A direct answer with the gateway's port in place of the broker's."""
+        """A direct response with the gateway's port in place of the broker's."""
         return body.replace(_address(self.broker), _address(self.shown))
 
 
 def _address(address: str) -> bytes:
-    """A host and a port as a response holds them, but for the length of the host."""
+    """A host and a port as encoded in a response, without the length of the host."""
     host, _, port = address.rpartition(":")
     return host.encode() + struct.pack(">i", int(port))
 
 
 @dataclass(frozen=True, slots=True)
 class Twins:
-    """Topics and groups of two equally long names, one for each way to the broker."""
+    """Topics and groups of two equally long names: one of each for each way to the broker."""
 
     pair: Pair
     stem: str
 
     def same(self, name: str, version: int, values: Values) -> None:
-        """Do it both ways; the answers may differ in the name alone, and in ids made anew."""
+        """Send it both ways; responses may differ only in the name, and in newly created ids."""
         key = api_key_of(f"{name}Request")
         answers = []
         for side, wire in (("a", self.pair.direct), ("b", self.pair.through)):
@@ -83,7 +83,7 @@ class Twins:
         )
 
     def await_stored(self, gone: bool = False) -> None:
-        """Wait until the broker lists both topics, and leads them, or neither."""
+        """Wait until the broker lists both topics, and leads them, or lists neither."""
         both = {self._named("a"), self._named("b")}
 
         def done() -> bool:
@@ -99,11 +99,11 @@ class Twins:
 
 
 TWIN = "(twin)"
-"""Stands for the name of the topic, or the group."""
+"""A placeholder for the name of the topic, or the group."""
 
 
 def _renamed(values: Any, name: str) -> Any:
-    """``values`` with the name of one of the twins."""
+    """``values`` with the name of either twin."""
     if isinstance(values, str):
         return values.replace(TWIN, name)
     if isinstance(values, Mapping):
@@ -139,7 +139,7 @@ def _known_ids(wire: Wire, values: Any, name: str) -> dict[str, uuid.UUID]:
 
 
 def id_of(wire: Wire, topic: str) -> uuid.UUID:
-    """A topic's id, as one side tells it."""
+    """A topic's id, as a side returns it."""
     (found,) = wire.ask("Metadata", 12, topics=[{"name": topic}]).topics
     assert int(found.error_code) == 0
     topic_id: uuid.UUID = found.topic_id
@@ -147,7 +147,7 @@ def id_of(wire: Wire, topic: str) -> uuid.UUID:
 
 
 def _without_new_ids(name: str, version: int, answer: bytes) -> bytes:
-    """An answer with zeros for the ids that the broker has just made up."""
+    """A response with zeros for the ids that the broker has just created."""
     parsed = response(name, version, answer)
     for part in (parsed, *getattr(parsed, "groups", ())):
         for topic in (*getattr(part, "topics", ()), *getattr(part, "responses", ())):
@@ -158,7 +158,7 @@ def _without_new_ids(name: str, version: int, answer: bytes) -> bytes:
 
 
 def in_order(version: int, answer: bytes) -> bytes:
-    """A Metadata response with its topics in the order of their names: a broker has none."""
+    """A Metadata response with its topics sorted by name, because a broker's have no order."""
     parsed = response("Metadata", version, answer)
     topics = tuple(sorted(parsed.topics, key=lambda topic: str(topic.name)))
     return messages.write(replace(parsed, topics=topics))
@@ -170,7 +170,7 @@ def response(name: str, version: int, answer: bytes) -> Any:
 
 
 def both_responses(name: str, version: int, answer: bytes, expected: bytes) -> str:
-    """Both answers, to be read."""
+    """Both responses, in a readable form."""
     return (
         f"{response(name, version, answer)}\nbut the broker:\n{response(name, version, expected)}"
     )
@@ -185,9 +185,9 @@ _NO_USER_DATA = struct.pack(">i", -1)
 def membership(
     wire: Wire, group: str, version: int, versions: Callable[[str], list[int]]
 ) -> list[bytes]:
-    """Every answer that the one member of a group gets in its life, its id blotted out.
+    """Every response that the only member of a group gets in its life, with its id blotted out.
 
-    ``version`` is JoinGroup's, the others are the nearest below it.
+    ``version`` is JoinGroup's; other requests have the nearest version below it.
     """
     answers: list[bytes] = []
     member = {"group_id": group, "member_id": ""}
@@ -210,7 +210,7 @@ def membership(
         "protocols": [protocol],
     }
     joined = ask("JoinGroup", **join)
-    if joined.generation_id < 0:  # from v4 on a member is first told its id (KIP-394)
+    if joined.generation_id < 0:  # from v4 on the first response assigns the id (KIP-394)
         joined = ask("JoinGroup", **join)
     assert int(joined.error_code) == 0
     generation = {"generation_id": joined.generation_id}

@@ -1,5 +1,6 @@
-"""Random CreateTopics requests, for the oracle of policies: of every kind that a broker, or a
-policy, rejects, and some that both take.
+"""Random CreateTopics requests, for the oracle of policies.
+
+They are of every kind that a broker, or a policy, rejects, and of some that both accept.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from typing import Any, Final
 from hypothesis import strategies as st
 
 VERSIONS: Final = range(8)
-"""All that there ever were: v0 has neither messages nor validate_only (KIP-108)."""
+"""All versions ever: v0 has neither messages nor validate_only (KIP-108)."""
 
 VALIDATE_ONLY_FROM: Final = 1
 
 NUMBER: Final = "(n)"
-"""Stands for a number in a topic's name that no other request has."""
+"""A placeholder for a number in a topic's name that no other request has."""
 
 EXISTING: Final = ("there", "there.too")
 """Topics that exist on both sides."""
@@ -52,12 +53,12 @@ _BROKEN_CONFIGS: Final[Mapping[str, tuple[str | None, ...]]] = {
     "no.such.config": ("1", None),
 }
 _RETAINED: Final[dict[str, str | None]] = {"name": "retention.ms", "value": "86400000"}
-"""What the policy asks for."""
+"""A config that the policy requires."""
 
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """One request: ``topics`` as the wire has them, but for NUMBER in their names."""
+    """A request: ``topics`` as in the protocol, except NUMBER in their names."""
 
     version: int
     topics: tuple[Mapping[str, Any], ...]
@@ -65,7 +66,7 @@ class Creation:
     timeout: timedelta
 
     def values(self, number: int) -> dict[str, object]:
-        """Its fields, with the number in the names."""
+        """The request's fields, with the number in the names."""
         topics = [
             {**topic, "name": topic["name"].replace(NUMBER, f"{number:06}")}
             for topic in self.topics
@@ -77,7 +78,7 @@ class Creation:
 
 
 def _mostly(usual: st.SearchStrategy[Any], other: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Three of four times the first."""
+    """The first strategy in three of four cases, otherwise the other."""
     return st.sampled_from((usual, usual, usual, other)).flatmap(lambda chosen: chosen)
 
 
@@ -94,7 +95,7 @@ _config = _mostly(
 
 @st.composite
 def _configs(draw: st.DrawFn) -> list[dict[str, str | None]]:
-    """Often what the policy asks for; a key may be there twice."""
+    """Often the config that the policy requires; a key may be there twice."""
     others = draw(st.lists(_config, max_size=2))
     return [_RETAINED, *others] if draw(_mostly(st.just(True), st.just(False))) else others
 
@@ -112,7 +113,7 @@ _brokers = _mostly(
 
 @st.composite
 def _assignments(draw: st.DrawFn) -> dict[str, object]:
-    """Valid ones, and each way in which they are broken."""
+    """Valid assignments, and each way in which assignments are invalid."""
     same = draw(_brokers)
     size = draw(st.sampled_from((1, 2, 3, 7)))
     indexes = draw(_mostly(st.just(range(size)), st.sampled_from(((0, 0), (0, 2), (1,), (-1,)))))

@@ -27,7 +27,7 @@ from tests.live.oracle.request_parts import (
 
 GROUP_KEY, TRANSACTIONAL_KEY = 0, 1
 _NO_ONE = {"producer_id": PRODUCER_ID, "producer_epoch": 0}
-"""A producer that no transactional id has."""
+"""A producer id that belongs to no transactional id."""
 
 # -- groups -----------------------------------------------------------------------------------
 
@@ -39,7 +39,7 @@ _COMMITTED = {
 }
 _OUTSIDE = {"generation_id": -1, "generation_id_or_member_epoch": -1, "member_id": ""}
 _SUBSCRIPTION = struct.pack(">hih", 0, 1, 1) + b"a" + struct.pack(">i", -1)
-"""To the topic ``a``, in version 0 of the consumer protocol."""
+"""A subscription to the topic ``a``, in version 0 of the consumer protocol."""
 _STRANGER = {"generation_id": 1, "member_id": NOBODY}
 
 
@@ -51,7 +51,7 @@ def _offset_commit(version: int) -> Strategy:
 def _offset_fetch(version: int) -> Strategy:
     named = each_topic({"partition_indexes": (0,)})
     topics = named | st.none() if version >= 2 else named
-    # A member that a group does not have is an error of the group, whatever topics it asks for.
+    # An unknown member is an error of the group, whatever topics it requests.
     outside, stranger = (
         fields(group_id=group_ids, topics=topics, member_id=member, member_epoch=epoch)
         for member, epoch in ((None, -1), (NOBODY, 5))
@@ -70,7 +70,7 @@ def _find_coordinator(version: int) -> Strategy:
 
 def _join_group(version: int) -> Strategy:
     return fields(
-        # A group of KIP-848 would take the stranger in.
+        # A KIP-848 group would accept the stranger.
         group_id=st.sampled_from([name for name in NAMES[Type.GROUP] if name != WITH_MEMBER]),
         session_timeout=TIMEOUT,
         rebalance_timeout=TIMEOUT,
@@ -90,11 +90,11 @@ def _offset_delete(version: int) -> Strategy:
 
 def _consumer_group_heartbeat(version: int) -> Strategy:
     names = some_topics.map(tuple)
-    # A member with an expression that the gateway has not heard of says all of it, or has to join.
+    # If a member has an expression unknown to the gateway, it must send its full state, or join.
     regex = st.just("") if version == 0 else st.sampled_from(("", "a.*"))
     return fields(
         group_id=group_ids,
-        # The gateway remembers what a member subscribed to, even one that no group has.
+        # The gateway remembers a member's subscription, even if no group has the member.
         member_id=st.uuids().map(str),
         member_epoch=5,
         rebalance_timeout=TIMEOUT,
@@ -178,4 +178,4 @@ GROUP_REQUESTS: Final[dict[str, Callable[[int], Strategy]]] = {
         group_ids=some_groups, include_authorized_operations=flags
     ),
 }
-"""API to version to what may be asked."""
+"""Strategies of requests, by API and version."""

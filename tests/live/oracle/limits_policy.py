@@ -1,5 +1,6 @@
-"""A policy on new topics: java/LimitsPolicy.java, its oracle, has the same rules in the same order,
-and says the same words.
+"""A policy on new topics, with the rules and messages of its oracle java/LimitsPolicy.java.
+
+Its rules are in the same order.
 """
 
 from __future__ import annotations
@@ -14,13 +15,13 @@ MOST_WHEN_COMPACTED: Final = 2
 LONGEST_RETENTION_MS: Final = 604_800_000
 NO_LEADER: Final = 2
 QUIET: Final = "quiet"
-"""How names begin that are rejected without a message."""
+"""The prefix of names that are rejected without a message."""
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9._-]*")
 
 
 class LimitsPolicy(CreateTopicPolicy):
-    """A policy whose limits depend on the broker's ``num.partitions`` and
+    """A policy with limits from the broker's ``num.partitions`` and
     ``default.replication.factor``."""
 
     def __init__(self) -> None:
@@ -44,7 +45,7 @@ class LimitsPolicy(CreateTopicPolicy):
             *_configs(asked),
         ]
         if wrong:
-            # Not ASCII, since messages may be anything.
+            # Not ASCII, because messages may have any character.
             raise PolicyViolation(f"{_as_text(asked)} \u2260 policy: {'; '.join(wrong)}")
 
     def _partitions(self, asked: RequestMetadata) -> list[str]:
@@ -83,7 +84,7 @@ def _configs(asked: RequestMetadata) -> list[str]:
 
 
 def _as_text(asked: RequestMetadata) -> str:
-    """All that the policy was asked with, so that it is compared, too: as Java writes it."""
+    """All parameters of the policy as Java writes them, so that they are compared, too."""
     assignments = asked.replicas_assignments
     by_hand = None
     if assignments is not None:

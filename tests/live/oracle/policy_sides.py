@@ -1,5 +1,7 @@
-"""The two sides of the oracle of policies: a broker that runs LimitsPolicy.java, and a gateway that
-runs its twin before a broker that runs none.
+"""The two sides of the oracle of policies.
+
+These are a broker that runs LimitsPolicy.java, and a gateway that runs its twin before a broker
+without a policy.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ _SOURCE = java_tools.SOURCES / "LimitsPolicy.java"
 _LISTENER = "plain"
 _NODES = 2
 _DEFAULTS = {"num.partitions": "3", "auto.create.topics.enable": "false"}
-"""Of both brokers. The replication factor's default is 2, the number of nodes."""
+"""The configs of both brokers. The replication factor's default is 2, the number of nodes."""
 
 _DELETE_BY_NAME = 5
 """A version of DeleteTopics that every broker here serves."""
@@ -34,8 +36,10 @@ _DELETE_BY_NAME = 5
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome of one topic of a request. v0 has no message (KIP-108), and what a topic was
-    made with is told from v5 on (KIP-525)."""
+    """The outcome of a topic of a request.
+
+    v0 has no message (KIP-108), and the created topic is described from v5 on (KIP-525).
+    """
 
     name: str
     code: int
@@ -51,8 +55,11 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two. ``oldest`` is the first version of CreateTopics that it serves: requests of
-    older ones are made in that, and as much of the answer is looked at as theirs would hold."""
+    """A side.
+
+    ``oldest`` is the first version of CreateTopics that it serves. An older request is sent in that
+    version, and only the fields of the older response are compared.
+    """
 
     wire: Wire
     oldest: int
@@ -66,8 +73,10 @@ class Side:
         assert [int(topic.error_code) for topic in answer.topics] == [0] * len(EXISTING)
 
     def outcomes(self, asked: Creation, number: int) -> list[Outcome]:
-        """What becomes of each topic, in the order of their names; what was made is deleted. No
-        other request of this side may have the same number."""
+        """The outcome of each topic, in the order of their names; created topics are deleted.
+
+        No other request of this side may have the same number.
+        """
         version = max(asked.version, self.oldest)
         values = asked.values(number)
         if version > asked.version:
@@ -99,7 +108,8 @@ def broker_with_policy(jar_set: str = "kafka") -> Iterator[Side]:
 
 @contextmanager
 def gateway_with_policy() -> Iterator[Side]:
-    """A gateway that runs the Python class for every namespace, before a newest Kafka without."""
+    """A gateway with the Python class for every namespace, before the newest Kafka without a
+    policy."""
     overrides = {"policies": {"everywhere": OURS}}
     with (
         KafkaCluster(_NODES, overrides=_DEFAULTS) as kafka,

@@ -1,9 +1,9 @@
-"""Random requests of every decided API, for the oracle of access: they name what ACLs are about,
-and change as little as they can, so that the next one finds the same.
+"""Random requests of every decided API, for the oracle of access.
 
-A request that would change something is cut short where the API can be: ``validate_only``, a
-replication factor that no broker has, a member that is unknown. What the gateway rejects to
-everyone is left out (docs/apis.md: configs of brokers, share groups).
+They name resources of ACLs, and change as little as they can, so that the next request finds the
+same state. If an API allows it, a change is cut short: ``validate_only``, a replication factor that
+no broker has, an unknown member. Requests that the gateway rejects to all users are left out
+(docs/apis.md: configs of brokers, share groups).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.live.oracle.request_parts import Request
 from tests.live.oracle.topic_requests import TOPIC_REQUESTS
 
 REQUESTS: Final = {**TOPIC_REQUESTS, **GROUP_REQUESTS, **ACL_REQUESTS}
-"""API to version to what may be asked."""
+"""Strategies of requests, by API and version."""
 
 
 class SentRequest(NamedTuple):

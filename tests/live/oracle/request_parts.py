@@ -1,4 +1,4 @@
-"""What random requests for the oracle of access are made of (``random_requests`` has them all)."""
+"""Parts of random requests for the oracle of access (``random_requests`` combines them)."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ NOBODY: Final = "nobody"
 """A member that no group has."""
 
 PRODUCER_ID: Final = 1_000_000
-"""An id that was given to nobody."""
+"""An id that no producer was given."""
 
 flags = st.booleans()
 topic_names = st.sampled_from(NAMES[Type.TOPIC])
 some_topics = st.lists(topic_names, min_size=1, max_size=3, unique=True)
 WITH_MEMBER: Final = "ab"
-"""The group that has a member, of the protocol of KIP-848."""
+"""The only group with a member, of the protocol of KIP-848."""
 
 group_ids = st.sampled_from(NAMES[Type.GROUP])
 some_groups = st.lists(group_ids, min_size=1, max_size=3, unique=True).map(tuple)
@@ -36,8 +36,11 @@ transactional_ids = st.sampled_from(NAMES[Type.TRANSACTIONAL_ID])
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request: ``values`` may have fields that the version lacks; a ``topic_id`` that is a
-    topic's name stands for its id."""
+    """A request.
+
+    ``values`` may have fields that the version lacks; a topic's name as ``topic_id`` stands for its
+    id.
+    """
 
     api: str
     version: int
@@ -45,7 +48,7 @@ class Request:
 
 
 def fields(**strategies: object) -> Strategy:
-    """A dictionary of what is drawn, and of what is given as it is."""
+    """A dictionary of drawn values, and of values given as they are."""
     drawn = {
         name: value if isinstance(value, st.SearchStrategy) else st.just(value)
         for name, value in strategies.items()
@@ -54,7 +57,7 @@ def fields(**strategies: object) -> Strategy:
 
 
 def each_topic(part: Mapping[str, object]) -> st.SearchStrategy[list[dict[str, object]]]:
-    """Some topics, each with this beside its name."""
+    """Some topics, each with these fields beside its name."""
     return some_topics.map(
         lambda names: [{"name": name, "topic": name, "topic_id": name, **part} for name in names]
     )

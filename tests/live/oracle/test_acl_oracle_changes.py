@@ -1,6 +1,8 @@
-"""A broker with StandardAuthorizer is the oracle of what changes rights where no namespace is: a
-user with some rights adds and removes ACLs, deletes topics and makes them anew. Each request gets
-the same error codes at both sides, and everyone has the same rights afterwards."""
+"""A broker with StandardAuthorizer is the oracle of changes of rights outside of namespaces.
+
+A user with some rights adds and removes ACLs, deletes topics and creates them again. Each request
+gets the same error codes at both sides, and all users have the same rights afterwards.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ from tests.live.support import clients
 pytestmark = pytest.mark.long("searches")
 
 STEPS: Final = 8
-"""Requests of one sequence."""
+"""The number of requests in a sequence."""
 
 CHANGER: Final = USERS[0]
 TOPICS: Final = NAMES[ResourceType.TOPIC]
@@ -84,7 +86,7 @@ CHANGES = st.one_of(
 
 
 def outcome(side: Side, change: Change) -> object:
-    """What the changer is answered, as far as it can be compared."""
+    """The comparable part of the response to the changer."""
     api, version, values = change
     answer = side.ask(CHANGER, api, version, **values)
     match api:
@@ -107,7 +109,7 @@ def _shown(acl: Any) -> str:
 
 
 def rights(side: Side) -> dict[str, object]:
-    """The operations that everyone is allowed on each topic and group, and on the cluster."""
+    """The operations that every user is allowed on each topic and group, and on the cluster."""
     found: dict[str, object] = {}
     for user in USERS:
         asked = {"topics": [{"name": name} for name in TOPICS], "allow_auto_topic_creation": False}
@@ -130,7 +132,7 @@ def rights(side: Side) -> dict[str, object]:
 
 
 def settled(pair: Pair) -> None:
-    """Wait until both sides go by the change, and hold the same ACLs and topics."""
+    """Wait until both sides apply the change, and have the same ACLs and topics."""
     kafka, gateway = pair
     kafka.await_changes()
     gateway.await_changes()

@@ -1,5 +1,6 @@
-"""Kafka's StandardAuthorizer is the oracle of ours: the same ACLs, the same questions, the same
-answers, where no name is in a namespace.
+"""Kafka's StandardAuthorizer is the oracle of ours, for names outside of namespaces.
+
+The same ACLs and the same questions must give the same answers.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ QUESTIONS = [
     for principal, host, operation, (kind, name) in product(ASKING, HOSTS, OPERATIONS, RESOURCES)
 ]
 SETS = max(CASES // 20, 1)
-"""ACL sets to ask all of these with."""
+"""ACL sets for which all of these are asked."""
 
 bindings = st.builds(AclBinding, patterns(), entries((*PRINCIPALS, ANY_USER, ROOT, STRANGER)))
 rules = st.builds(
@@ -66,7 +67,7 @@ def kafka_authorizer() -> Iterator[KafkaAuthorizer]:
 
 @pytest.mark.timeout(SECONDS)
 def test_it_decides_as_kafka_s(kafka_authorizer: KafkaAuthorizer) -> None:
-    """Every operation of every principal on everything that there is, and on any of a type."""
+    """Every operation of every principal on every resource, and on any resource of a type."""
     asked = 0
 
     @oracle_settings(SETS)
@@ -85,7 +86,7 @@ def test_it_decides_as_kafka_s(kafka_authorizer: KafkaAuthorizer) -> None:
 
 @pytest.mark.timeout(SECONDS)
 def test_any_of_a_type_by_default_is_as_kafka_s(kafka_authorizer: KafkaAuthorizer) -> None:
-    """What authorizers inherit that do not answer it themselves."""
+    """The answer that authorizers inherit if they do not implement it themselves."""
     questions = [question for question in QUESTIONS if question.name is None]
     found: set[bool] = set()
 
@@ -104,7 +105,7 @@ def test_any_of_a_type_by_default_is_as_kafka_s(kafka_authorizer: KafkaAuthorize
 
 @pytest.mark.timeout(SECONDS)
 def test_filters_mean_the_same(kafka_authorizer: KafkaAuthorizer) -> None:
-    """What DescribeAcls lists and DeleteAcls deletes."""
+    """The ACLs that DescribeAcls lists and DeleteAcls deletes."""
 
     @oracle_settings(SETS)
     @given(rules, st.lists(filters(), min_size=1, max_size=20))
@@ -122,7 +123,7 @@ AS_JAVA_HAS_THEM = ("0:0:0:0:0:0:0:1", "fe80:0:0:0:0:0:0:1", "127.0.0.1", "10.0.
 
 
 def test_addresses_are_kafka_s(kafka_authorizer: KafkaAuthorizer) -> None:
-    """IPv6 addresses too, which Java writes in its own way, and so do ACLs for Kafka."""
+    """IPv6 addresses too, which Java, and so Kafka's ACLs, write in a form of its own."""
     pattern = ResourcePattern(ResourceType.TOPIC, PatternType.LITERAL, "a")
     for written in AS_JAVA_HAS_THEM:
         entry = AclEntry("User:alice", written, Operation.READ, Permission.ALLOW)

@@ -1,8 +1,8 @@
-"""A broker with StandardAuthorizer is the oracle of a gateway with ``authorization:``: the same
-ACLs on both, the same request of the same user from the same host, the same error codes.
+"""A broker with StandardAuthorizer is the oracle of a gateway with ``authorization:``.
 
-Nobody uses namespaces here. The broker behind the gateway has no authorizer, so whatever is denied
-there is denied by the gateway.
+With the same ACLs on both, the same request of the same user from the same host gets the same error
+codes. No names are in namespaces here. The broker behind the gateway has no authorizer, so every
+denial is the gateway's.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from tests.live.support import authorized, namespaces
 pytestmark = pytest.mark.long("searches")
 
 TOGETHER = 40
-"""Requests that are asked with one ACL set."""
+"""Requests that are sent with an ACL set."""
 
 LOGIN = {"SaslHandshake", "SaslAuthenticate"}
-"""APIs that come before there is a principal: every connection here has used them."""
+"""APIs of the login, before there is a principal: every connection here has used them."""
 
 QUICK_AND_STILL = {
-    # Records are older than that.
+    # Records are older than Kafka's default retention.
     "log.retention.ms": "-1",
-    # Topics that Metadata would make on its own never come to be: what is there stays as it is.
+    # A topic that Metadata would auto-create is never created, so the topics stay the same.
     "default.replication.factor": "3",
-    # The group that has a member keeps it.
+    # The member of the group stays in it.
     "group.consumer.max.session.timeout.ms": "86400000",
     "group.consumer.session.timeout.ms": "86400000",
 }
@@ -53,13 +53,13 @@ class Pair(NamedTuple):
     gateway: Side
 
     def decide_by(self, acls: Sequence[AclBinding]) -> None:
-        """Set these ACLs on both sides, and delete what earlier requests left in groups."""
+        """Set these ACLs on both sides, and delete groups that earlier requests left."""
         for side in self:
             side.set_acls(acls)
             side.forget_groups()
 
     def difference(self, asked: SentRequest) -> str:
-        """The difference of the two responses; empty if there is none."""
+        """The difference of the two responses, or an empty string if they are equal."""
         expected, got = self.kafka.answer(*asked), self.gateway.answer(*asked)
         return "" if got == expected else f"gateway: {got}\nbroker:  {expected}"
 
@@ -107,8 +107,10 @@ def versions_of(pair: Pair) -> dict[str, list[int]]:
 
 
 def ask(pair: Pair, versions: dict[str, list[int]], cases: int) -> Counter[tuple[str, int]]:
-    """Random ACLs, and with each set a number of requests; how many were asked of each version of
-    each API. Fails with the first difference."""
+    """Send random requests, many with each random ACL set; their number by API and version.
+
+    Fails with the first difference.
+    """
     seen: Counter[tuple[str, int]] = Counter()
     found: list[str] = []
 
@@ -133,33 +135,35 @@ def ask(pair: Pair, versions: dict[str, list[int]], cases: int) -> Counter[tuple
 
 @pytest.mark.timeout(SECONDS)
 def test_it_answers_as_a_broker(tmp_path: Path) -> None:
-    """Every version of every API that is decided; one that the gateway learns has to be learnt
-    here as well."""
+    """Every version of every decided API.
+
+    If the gateway learns a new version, this test must learn it as well.
+    """
     with a_pair(tmp_path) as pair:
         versions = versions_of(pair)
         assert set(versions) == set(REQUESTS)
         assert all(versions.values())
         seen = ask(pair, versions, CASES * 4 // 5)
         for name, version in {(n, v) for n in versions for v in versions[n]} - set(seen):
-            seen += ask(pair, {name: [version]}, 1)  # what chance has left out
+            seen += ask(pair, {name: [version]}, 1)  # versions that were not drawn
         assert {(name, version) for name in versions for version in versions[name]} == set(seen)
 
 
 @pytest.mark.timeout(SECONDS)
 def test_it_allows_everyone_as_a_broker(tmp_path: Path) -> None:
-    """With ``allow.everyone.if.no.acl.found``."""
+    """With ``allow.everyone.if.no.acl.found``, both allow resources without ACLs."""
     with a_pair(tmp_path, allow_everyone=True) as pair:
         ask(pair, versions_of(pair), CASES // 5)
 
 
 def _acl_sets() -> st.SearchStrategy[tuple[AclBinding, ...]]:
-    """Kafka takes no other name of a CLUSTER than its own."""
+    """ACL sets with Kafka's only name of a CLUSTER, because Kafka rejects any other."""
     acls = st.builds(AclBinding, patterns(cluster_by_name=True), entries())
     return acl_sets(acls)
 
 
 def _report(asked: SentRequest, difference: str, acls: Sequence[AclBinding]) -> str:
-    """A difference, to be read, and to be repeated."""
+    """A readable report of a difference, with the means to repeat it."""
     request = asked.request
     rules = "".join(f"\n  {acl}" for acl in acls)
     return (

@@ -23,7 +23,8 @@ def _string(text: str) -> bytes:
 
 
 def _request(topics: list[str], validate_only: bool | None) -> bytes:
-    """A CreateTopics v0 (``validate_only`` None) or v1 body: one partition, one config each."""
+    """A CreateTopics v0 (``validate_only`` None) or v1 body: each topic has one partition and a
+    config."""
     body = struct.pack(">i", len(topics))
     for topic in topics:
         body += _string(topic) + struct.pack(">ihi", 1, 1, 0)
@@ -80,7 +81,7 @@ def test_a_topic_is_made(
 def test_validate_only_makes_nothing(colon: str, kafka: KafkaCluster, unique: Names) -> None:
     topic = unique("checked")
     assert _create(colon, 1, [f"team-a:{topic}"], True) == [(f"team-a:{topic}", 0, None)]
-    # Were it there by now, this would say so.
+    # If the topic had been created, this would fail.
     assert _create(colon, 1, [f"team-a:{topic}"], False) == [(f"team-a:{topic}", 0, None)]
     clients.await_stored(kafka, f"team-a..{topic}")
 

@@ -1,9 +1,9 @@
-"""Plain Kafka is the oracle: where nobody uses namespaces, the gateway answers byte for byte what
-the broker would (KIP-37: Backwards compatibility), but for the addresses.
+"""Plain Kafka is the oracle of a gateway without namespaces: responses are equal byte for byte.
 
-What only reads is asked of both about the same topic. What changes something is done twice: to
-one topic directly, and to its twin, of an equally long name, through the gateway. ApiVersions is
-left out: it tells what the gateway serves, which is less (docs/apis.md).
+Only the addresses differ (KIP-37: Backwards compatibility). Requests that only read are sent to
+both about the same topic. Requests that change something are sent twice: about a topic directly,
+and about its twin, of an equally long name, through the gateway. ApiVersions is left out, because
+the gateway serves fewer APIs (docs/apis.md).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NAMED_BY_ID = 12
 
 
 kafka = own_kafka()
-"""A listing of all its topics and groups is short."""
+"""A broker of this file's own, so that listings of all topics and groups are short."""
 gateway = own_gateway(Listener("plain", "no namespace at all"))
 
 
@@ -47,14 +47,14 @@ def pair(kafka: KafkaCluster, servers: str) -> Iterator[Pair]:
 
 
 def _prepare(kafka: KafkaCluster) -> None:
-    """Two topics with records, and a group with offsets."""
+    """Create two topics with records, and a group with offsets."""
     clients.create(kafka.bootstrap_servers, "orders", "team-a..orders", partitions=3)
     clients.await_stored(kafka, "orders", "team-a..orders")
     clients.produce(kafka.bootstrap_servers, "orders", ["one", "two"])
     clients.consume(kafka.bootstrap_servers, "orders", 2, "app")
 
 
-# -- what only reads --------------------------------------------------------------------------
+# -- reads ---------------------------------------------------------------------------------------
 
 _PARTITION = {"partition_index": 0, "partition": 0, "timestamp": -1, "current_leader_epoch": -1}
 _FETCHED = {"partition": 0, "fetch_offset": 0, "partition_max_bytes": 1_000_000}
@@ -64,7 +64,7 @@ _CONFIGS = {"resource_type": TOPIC, "resource_name": "orders", "configuration_ke
 
 READS: list[tuple[str, Values]] = [
     ("Metadata", {"topics": [{"name": "orders"}], "include_topic_authorized_operations": True}),
-    # The name of a namespace's topic, if there were one: here it is a topic like any other.
+    # The name of a namespace's topic, if there were the namespace: here it is an ordinary topic.
     ("Metadata", {"topics": [{"name": "team-a..orders"}, {"name": "orders"}]}),
     ("ListOffsets", {"replica_id": -1, "topics": _TOPICS, "timeout": TIMEOUT}),
     (
@@ -109,7 +109,7 @@ READS: list[tuple[str, Values]] = [
     ("name", "values"), READS, ids=[f"{n}-{name}" for n, (name, _) in enumerate(READS)]
 )
 def test_reads_are_answered_as_by_the_broker(pair: Pair, name: str, values: Values) -> None:
-    """In every version that both serve."""
+    """Every version that both sides serve gives equal responses."""
     versions = pair.versions(name)
     assert len(versions) > 0
     ids = {"orders": comparison.id_of(pair.direct, "orders")}
@@ -122,7 +122,7 @@ def test_reads_are_answered_as_by_the_broker(pair: Pair, name: str, values: Valu
 
 
 def test_a_topic_by_its_id(pair: Pair) -> None:
-    """Metadata from v12 on may name it so (KIP-516); an id that nobody has is answered alike."""
+    """Metadata from v12 on may request a topic by its id (KIP-516); also an unknown id."""
     ids = {"orders": comparison.id_of(pair.direct, "orders"), "nobody": uuid.uuid4()}
     for version in (v for v in pair.versions("Metadata") if v >= NAMED_BY_ID):
         for named in ids:
@@ -135,7 +135,8 @@ def test_a_topic_by_its_id(pair: Pair) -> None:
 
 
 def test_all_topics_but_kafka_s_own(pair: Pair) -> None:
-    """A listing is what the broker lists; what the gateway hides is reserved (docs/names.md)."""
+    """The listing is the broker's, without the reserved topics that the gateway hides
+    (docs/names.md)."""
     for version in pair.versions("Metadata"):
         body = comparison.request_body(
             "Metadata", version, {"topics": () if version == 0 else None}, {}
@@ -153,14 +154,14 @@ def test_all_topics_but_kafka_s_own(pair: Pair) -> None:
 
 
 def test_the_cluster(pair: Pair) -> None:
-    """Brokers and cluster id are the cluster's own; only where to reach them is not."""
+    """Brokers and cluster id are the cluster's own; only addresses differ."""
     for version in pair.versions("DescribeCluster"):
         body = comparison.request_body("DescribeCluster", version, {"endpoint_type": 1}, {})
         answer, expected = pair.answers("DescribeCluster", version, body)
         assert answer == expected
 
 
-# -- what changes something -------------------------------------------------------------------
+# -- changes -------------------------------------------------------------------------------------
 
 
 def _creation(**more: object) -> dict[str, object]:
@@ -175,7 +176,7 @@ def _configs(value: str, operation: int = SET) -> dict[str, object]:
 
 
 def test_topics_are_made_changed_and_deleted_alike(pair: Pair) -> None:
-    """Errors too, with the broker's own sentences."""
+    """Errors are equal, too, including the broker's error messages."""
     deletions = pair.versions("DeleteTopics")
     for version in pair.versions("CreateTopics"):
         twins = Twins(pair, f"made-{version}")

@@ -1,5 +1,7 @@
-"""Names that no topic can have, asked of plain Kafka and of the gateway: the same errors, at every
-version that both serve, in every API that names topics."""
+"""Illegal topic names get the same errors from plain Kafka and from the gateway.
+
+The test covers every version that both serve, of every API that names topics.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +27,12 @@ LONGEST_LEGAL = "a" * 249
 GROUP = "names"
 
 NO_OFFSET = "OffsetFetch"
-"""A broker answers offset -1 for any topic; the gateway says which topics cannot be there."""
+"""A broker returns offset -1 for any topic, but the gateway rejects illegal topics."""
 
 
 @pytest.fixture(scope="module")
 def pair(kafka: KafkaCluster, colon: str) -> Iterator[Pair]:
-    """A listener with namespaces: names without a colon are as good there as anywhere."""
+    """A listener with namespaces, where names without a colon are as legal as anywhere."""
     shown = clients.any_broker(colon)
     with Wire(kafka.bootstrap_servers) as direct, Wire(shown) as through:
         by_hand.await_coordinators(direct, [GROUP], [GROUP])
@@ -116,7 +118,7 @@ TOLD_IN_OUR_WORDS = frozenset(
         "IncrementalAlterConfigs",
     }
 )
-"""APIs whose answers have a sentence beside the error, which says more than a broker's."""
+"""APIs whose responses have an error message, which is more detailed than a broker's."""
 
 
 @pytest.mark.parametrize("api", ASKED)
@@ -124,7 +126,7 @@ TOLD_IN_OUR_WORDS = frozenset(
 def test_an_illegal_name_is_answered_as_by_the_broker(pair: Pair, api: str, name: str) -> None:
     versions = pair.versions(api)
     if api in ("Produce", "Fetch"):
-        versions = [version for version in versions if version <= 12]  # later ones have ids
+        versions = [version for version in versions if version <= 12]  # later versions have ids
     assert versions
     for version in versions:
         body = comparison.request_body(api, version, ASKED[api](name), {})
@@ -139,7 +141,7 @@ def test_an_illegal_name_is_answered_as_by_the_broker(pair: Pair, api: str, name
 def test_the_longest_legal_name_is_only_missing(pair: Pair) -> None:
     for version in pair.versions("Metadata"):
         if version < 4:
-            continue  # they cannot forbid that the topic is made
+            continue  # they cannot prevent its creation
         body = comparison.request_body("Metadata", version, ASKED["Metadata"](LONGEST_LEGAL), {})
         answer, expected = pair.answers("Metadata", version, body)
         assert answer == expected, comparison.both_responses("Metadata", version, answer, expected)
@@ -151,5 +153,5 @@ def _codes(api: str, version: int, answer: bytes) -> object:
     parsed = messages.parse(f"{api}Response", version, answer)
     found = comparable(parsed, {})
     for topic in found.get("topics", ()):
-        topic.pop("topic_authorized_operations", None)  # not told of what is not there
+        topic.pop("topic_authorized_operations", None)  # not returned for a missing topic
     return found

@@ -1,18 +1,19 @@
-"""Kafka is the oracle of policies: the same CreateTopics requests, to a broker that runs a policy
-in Java, and to a gateway that runs the same policy in Python before a broker without one, get the
-same codes and the same messages. KIP-108, row by row: docs/kip-108.md.
+"""Kafka is the oracle of policies: the same CreateTopics requests get the same codes and messages.
 
-The policy's messages tell all that it was asked with, so that is compared, too. What a request
-leaves to the broker (-1) is resolved before Kafka's controller asks its policy, and the gateway
-does the same: there is no difference here. What differs on purpose:
+A broker runs a policy in Java, and a gateway runs the same policy in Python before a broker without
+a policy. KIP-108, row by row: docs/kip-108.md.
 
-- A violation without a message has none in Kafka's answer. The gateway says what Kafka's clients
-  show then.
-- A name that no topic can have gets Kafka's code, and the gateway's message: names are what it
-  has to understand itself (docs/names.md). No policy is asked about those.
-- An exception that is no PolicyViolation rejects the topic (fail closed, POLICY_VIOLATION). In
+The policy's messages contain all its parameters, so these are compared, too. If a request leaves a
+value to the broker (-1), Kafka's controller resolves it before it applies its policy, and the
+gateway does the same: there is no difference here. Deliberate differences:
+
+- A violation without a message has none in Kafka's response. The gateway returns the message that
+  Kafka's clients show then.
+- An illegal topic name gets Kafka's code, and the gateway's message, because the gateway has to
+  parse names itself (docs/names.md). No policy is applied to it.
+- An exception other than PolicyViolation rejects the topic (fail closed, POLICY_VIOLATION). In
   Kafka's controller it fails the whole request.
-- The gateway asks the broker first, as ``validate_only``. The broker's quota for such changes
+- The gateway queries the broker first, with ``validate_only``. The broker's quota for such changes
   (controller_mutation_rate) comes after Kafka's policy, but before the gateway's.
 """
 
@@ -39,16 +40,16 @@ from tests.live.oracle.policy_sides import (
 )
 
 pytestmark = pytest.mark.long("brokers")
-"""Two of each side."""
+"""Each side has two brokers."""
 
 REQUESTS: Final = max(CASES // 16, 1)
-"""Of all versions."""
+"""Requests of all versions."""
 
 LEGACY_REQUESTS: Final = max(REQUESTS // 3, 1)
-"""Of v0 and v1, which Kafka 4 serves no more."""
+"""Requests of v0 and v1, which Kafka 4 no longer serves."""
 
 TOGETHER: Final = 10
-"""Requests that are drawn at once: one by one, hypothesis mostly repeats itself."""
+"""Requests drawn at once, because hypothesis mostly repeats itself if it draws one by one."""
 
 NONE: Final = 0
 POLICY_VIOLATION: Final = 44
@@ -61,26 +62,28 @@ KAFKA_S_CODES: Final = {
     40: "INVALID_CONFIG",
     42: "INVALID_REQUEST",
 }
-"""What the hard-coded validation answers: it comes first."""
+"""Error codes of the hard-coded validation, which precedes policies."""
 
 SINCE_3_9: Final = (
     ("Value must be at least 14", "Value must be at least 1048576"),
     ("are registered.", "are registered or some brokers have all their log directories cordoned."),
 )
-"""Where Kafka 4.3 says something else than 3.9, none of it about policies: the least segment.bytes
-(KIP-1030), and directories that are cordoned (KIP-1066)."""
+"""Messages in which Kafka 4.3 differs from 3.9, none about policies.
+
+They are about the least segment.bytes (KIP-1030), and cordoned directories (KIP-1066).
+"""
 
 RETAINED: Final = {"name": "retention.ms", "value": "86400000"}
 COMPACTED: Final = {"name": "cleanup.policy", "value": "compact"}
 
 OF_A_NAME: Final = "Topic name is invalid: "
-"""How Kafka's messages begin of names that no topic can have."""
+"""The prefix of Kafka's messages about illegal topic names."""
 
 UNSAID: Final = "Request parameters do not satisfy the configured policy."
 """The message of POLICY_VIOLATION in Kafka's clients."""
 
 _NUMBERS = itertools.count()
-"""Of the requests: both sides are asked for topics of the same names."""
+"""Numbers of requests: both sides get requests for topics of the same names."""
 
 Named = Callable[[str | None], str | None]
 
@@ -102,7 +105,7 @@ def kafka_s() -> Iterator[Side]:
 def compare(
     kafka_s: Side, ours: Side, versions: range, count: int, newer: Named = lambda text: text
 ) -> Counter[tuple[int, int]]:
-    """Ask both the same, at random; how often each version was answered with each code.
+    """Send both the same random requests; how often each version was answered with each code.
 
     ``newer`` makes an old Kafka's message the newest's. Fails with the first difference.
     """
@@ -127,7 +130,7 @@ def compare(
 
 @pytest.mark.timeout(SECONDS)
 def test_every_version_is_answered_as_by_a_broker(kafka_s: Side, ours: Side) -> None:
-    """Kafka 4 has no v0 and v1, so it is asked in v2; the answers of those are shorter."""
+    """Kafka 4 lacks v0 and v1, so it gets v2 instead; the responses in v0 and v1 are shorter."""
     seen = compare(kafka_s, ours, VERSIONS, REQUESTS)
     assert {version for version, _ in seen} == {*VERSIONS}
     assert {code for _, code in seen} == {NONE, POLICY_VIOLATION, *KAFKA_S_CODES}
@@ -135,7 +138,8 @@ def test_every_version_is_answered_as_by_a_broker(kafka_s: Side, ours: Side) -> 
 
 @pytest.mark.timeout(SECONDS)
 def test_v0_and_v1_are_answered_as_by_a_broker_that_has_them(ours: Side) -> None:
-    """Kafka 3.9, natively. Where its messages are not those of Kafka 4.3 it is not by policy."""
+    """Kafka 3.9 serves them. Its messages differ from those of Kafka 4.3, but not about
+    policies."""
     with broker_with_policy("kafka-3.9") as kafka_s:
         assert kafka_s.oldest == 0
         legacy = VERSIONS[:2]
@@ -145,8 +149,10 @@ def test_v0_and_v1_are_answered_as_by_a_broker_that_has_them(ours: Side) -> None
 
 @pytest.mark.timeout(SECONDS)
 def test_a_policy_sees_what_minus_one_stands_for(kafka_s: Side, ours: Side) -> None:
-    """The broker's defaults are no way round a limit: they are resolved before a policy is asked,
-    by Kafka as by the gateway."""
+    """The broker's defaults are no way round a limit.
+
+    Both Kafka and the gateway resolve them before they apply a policy.
+    """
     topic = {"name": f"a-{NUMBER}", "num_partitions": -1, "replication_factor": -1}
     for version in VERSIONS:
         asked = _creation(version, {**topic, "configs": [RETAINED, COMPACTED]})
@@ -162,7 +168,7 @@ def test_a_policy_sees_what_minus_one_stands_for(kafka_s: Side, ours: Side) -> N
 
 @pytest.mark.timeout(SECONDS)
 def test_a_policy_is_configured_with_the_broker_s_configs(kafka_s: Side, ours: Side) -> None:
-    """The limits are made of ``num.partitions`` and ``default.replication.factor``."""
+    """The limits depend on ``num.partitions`` and ``default.replication.factor``."""
     topic = {"name": f"a-{NUMBER}", "num_partitions": 7, "replication_factor": 1}
     expected, got = _both(kafka_s, ours, _creation(7, {**topic, "configs": [RETAINED]}))
     assert got == expected
@@ -172,7 +178,7 @@ def test_a_policy_is_configured_with_the_broker_s_configs(kafka_s: Side, ours: S
 
 @pytest.mark.timeout(SECONDS)
 def test_a_violation_is_of_its_topic_alone(kafka_s: Side, ours: Side) -> None:
-    """The others of the request are made."""
+    """The other topics of the request are created."""
     good = {"num_partitions": 1, "replication_factor": 2, "configs": [RETAINED]}
     topics = [
         {**good, "name": f"a-{NUMBER}"},
@@ -187,7 +193,7 @@ def test_a_violation_is_of_its_topic_alone(kafka_s: Side, ours: Side) -> None:
 
 @pytest.mark.timeout(SECONDS)
 def test_kafka_s_own_validation_comes_first(kafka_s: Side, ours: Side) -> None:
-    """What is wrong by both is rejected with Kafka's code and words."""
+    """If both reject a topic, the error has Kafka's code and message."""
     wrong = {"num_partitions": 7, "replication_factor": 1, "configs": []}
     broken = [{"partition_index": 0, "broker_ids": (2,)}]
     topics = [
@@ -203,8 +209,10 @@ def test_kafka_s_own_validation_comes_first(kafka_s: Side, ours: Side) -> None:
 
 @pytest.mark.timeout(SECONDS)
 def test_what_a_broker_limits_by_itself(kafka_s: Side, ours: Side) -> None:
-    """Partitions of one request, which Kafka calls a violation of a policy, too: of all of it.
-    Topics that the gateway has rejected already, for their names, do not count in its question."""
+    """A broker limits the partitions of a request, and rejects all of it with POLICY_VIOLATION.
+
+    Topics that the gateway has already rejected for their names do not count in its query.
+    """
     part = {"replication_factor": 2, "configs": [RETAINED]}
     large = {**part, "name": f"a-{NUMBER}", "num_partitions": 10_001}
     small = {**part, "name": f"b.{NUMBER}", "num_partitions": 1}
@@ -218,7 +226,7 @@ def test_what_a_broker_limits_by_itself(kafka_s: Side, ours: Side) -> None:
 
 @pytest.mark.timeout(SECONDS)
 def test_a_violation_without_a_message(kafka_s: Side, ours: Side) -> None:
-    """Kafka's answer has none either, and its clients show their own of the code."""
+    """Kafka's response has no message either, and its clients show their own for the code."""
     topic = {"name": f"{QUIET}-{NUMBER}", "num_partitions": 1, "replication_factor": 2}
     for version in VERSIONS:
         expected, got = _both(kafka_s, ours, _creation(version, {**topic, "configs": [RETAINED]}))
@@ -240,7 +248,7 @@ def _both(
 
 
 def _expected(kafka_s: str | None, ours: str | None, newer: Named) -> str | None:
-    """The message that the gateway has to give."""
+    """The message that the gateway must return."""
     if kafka_s is None or not kafka_s.startswith(OF_A_NAME):
         return newer(kafka_s)
     assert ours is not None
@@ -260,7 +268,7 @@ def _since_3_9(message: str | None) -> str | None:
 
 
 def _report(asked: Creation, got: list[Outcome], expected: list[Outcome]) -> str:
-    """A difference, to be read, and to be repeated."""
+    """A readable report of a difference, with the means to repeat it."""
     lines = [
         f"gateway: {ours}\nbroker:  {kafka_s}"
         for ours, kafka_s in zip(got, expected, strict=False)

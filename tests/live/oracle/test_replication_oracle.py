@@ -1,7 +1,7 @@
 """gateway.mirror_maker against Kafka's own classes: the same names, every method, random settings.
 
-Kafka 4.3.1 has KIP-1074, 3.9.1 the rule of before. ORACLE_CASES=N: so many names, at least 200,000,
-of which ``make test`` has the first 20,000.
+Kafka 4.3.1 has KIP-1074, 3.9.1 the rule before it. ORACLE_CASES=N: the number of names, at least
+200,000, of which ``make test`` has the first 20,000.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Numbers and words without a meaning, in requests: a broker is the oracle of the error codes.
 
-The broker has an authorizer, because one without has no ACLs; its administrator and the gateway's
-ask the same. UNKNOWN (0) is left out of what concerns ACLs: a broker closes the connection at it.
+The broker has an authorizer, because without it there are no ACLs; its administrator and the
+gateway's send the same requests. UNKNOWN (0) is left out in requests about ACLs, because a broker
+then closes the connection.
 """
 
 from __future__ import annotations
@@ -38,8 +39,8 @@ gateway = own_users_gateway(gateway_id="unknown-numbers")
 
 
 class Sides(NamedTuple):
-    """A connection of the administrator to a broker and one to the gateway, and the id of the topic
-    at each."""
+    """Connections of the administrator to a broker and to the gateway, and the topic's id at
+    each."""
 
     pair: Pair
     ids: tuple[uuid.UUID, uuid.UUID]
@@ -62,7 +63,7 @@ class Sides(NamedTuple):
 
 
 def _await_coordinator(servers: str) -> None:
-    """A broker makes the topic of groups when it is asked for the first one's coordinator."""
+    """Look a group up, because the broker creates the topic of groups at the first lookup."""
     with Wire(servers) as wire:
         wait_until(
             lambda: not int(wire.ask("FindCoordinator", 0, key="app").error_code),
@@ -130,7 +131,7 @@ def _of_configs(number: int) -> Iterator[tuple[str, Values]]:
     named = {"resource_name": TOPIC, "configs": [_CONFIG]}
     other, topic = ({"resource_type": kind, **named} for kind in (number, TOPIC_RESOURCE))
     described = {"resource_name": TOPIC, "configuration_keys": None}
-    # A broker rejects what stands beside such a resource as well (tests/live/fuzz/differences.py).
+    # A broker rejects resources beside such a resource as well (tests/live/fuzz/differences.py).
     yield "DescribeConfigs", {"resources": [{"resource_type": number, **described}]}
     yield "AlterConfigs", {"resources": [other]}
     yield "AlterConfigs", {"resources": [other, topic]}
@@ -177,7 +178,7 @@ def _words() -> Iterator[tuple[str, Values]]:
 
 
 def _produced() -> tuple[str, Values]:
-    """Acks that are none of 0, 1 and -1."""
+    """A Produce request whose acks are not 0, 1 or -1."""
     partition = {"index": 0, "records": record_batch(1, 10)}
     topic = {"name": TOPIC, "topic_id": TOPIC, "partition_data": [partition]}
     return "Produce", {"acks": 5, "timeout": TIMEOUT, "topic_data": [topic]}
@@ -198,7 +199,7 @@ def _named(case: Any) -> str:
 
 @pytest.mark.parametrize(("name", "values"), CASES, ids=_named)
 def test_codes_are_those_of_a_broker(sides: Sides, name: str, values: Values) -> None:
-    """In every version that both serve."""
+    """Codes are compared in every version that both sides serve."""
     versions = sides.pair.versions(name)
     assert versions
     for version in versions:

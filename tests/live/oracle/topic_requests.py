@@ -32,13 +32,13 @@ _TRANSACTIONAL = 16
 _NAMED_BY_ID = 12
 """The first version of Metadata that may name a topic by its id (KIP-516)."""
 _DELETED_BY_ID = 6
-"""The same of DeleteTopics."""
+"""The first version of DeleteTopics that may."""
 
 EXISTING: Final = ("a", "ab", "b", "team-a..x")
 """The topics that exist."""
 
 SUBSCRIBED: Final = EXISTING[2:]
-"""Those that a group has a member for, which is never told that they were made anew."""
+"""Topics with a group member, which is never told if they are created again."""
 
 MISSING: Final = tuple(name for name in NAMES[Type.TOPIC] if name not in EXISTING)
 
@@ -66,7 +66,7 @@ def _batch(attributes: int, producer_id: int) -> bytes:
 
 
 BATCHES: Final = (_batch(0, -1), _batch(0, PRODUCER_ID), _batch(_TRANSACTIONAL, PRODUCER_ID))
-"""A plain one, an idempotent producer's, a transactional one's."""
+"""A plain batch, an idempotent producer's, and a transactional batch."""
 
 
 def _produce(version: int) -> Strategy:
@@ -129,7 +129,7 @@ def _delete_topics(version: int) -> Strategy:
         called = [{"name": None, "topic_id": name} if by_id else {"name": name} for name in names]
         return {"topic_names": tuple(names), "topics": called, "timeout": TIMEOUT}
 
-    # Few of those that exist: each that is deleted has to be made again.
+    # Few existing topics, because each deleted topic must be created again.
     missing = st.lists(st.sampled_from(MISSING), min_size=1, max_size=2, unique=True)
     others = [name for name in NAMES[Type.TOPIC] if name not in SUBSCRIBED]
     any_of_them = st.lists(st.sampled_from(others), min_size=1, max_size=3, unique=True)
@@ -157,7 +157,7 @@ def _describe_producers(version: int) -> Strategy:
 
 
 def _describe_log_dirs(version: int) -> Strategy:
-    # Not those that are deleted and made again: a disk has them a moment longer, or not yet.
+    # No topics that are deleted and created again, because a disk still has them, or not yet.
     steady = st.lists(st.sampled_from([*SUBSCRIBED, *MISSING]), min_size=1, max_size=3, unique=True)
     return fields(
         topics=steady.map(lambda names: [{"topic": n, "partitions": (0,)} for n in names])
@@ -192,4 +192,4 @@ TOPIC_REQUESTS: Final[dict[str, Callable[[int], Strategy]]] = {
     "DescribeProducers": _describe_producers,
     "DescribeLogDirs": _describe_log_dirs,
 }
-"""API to version to what may be asked."""
+"""Strategies of requests, by API and version."""

@@ -1,4 +1,4 @@
-"""Policies hold for every way in which topics are made or changed: a test for each."""
+"""Policies apply to every way in which topics are created or changed: a test for each."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ POLICIES = {
     },
     "default_namespace": {"partitions": {"max": 3}},
 }
-"""``taken`` is the one namespace of these that does not exist yet."""
+"""``taken`` is the only namespace of these that does not exist yet."""
 
 gateway = own_gateway(
     Listener("colon", "all", list_namespaces=True),
@@ -51,13 +51,13 @@ gateway = own_gateway(
 
 
 def growth(servers: str, name: str, total: int, *, validate: bool = False) -> Future[None]:
-    """CreatePartitions of one topic."""
+    """Request that a topic grow to ``total`` partitions, by CreatePartitions."""
     asked = [NewPartitions(name, total)]
     return clients.admin(servers).create_partitions(asked, validate_only=validate)[name]
 
 
 def rejected(future: Future[Any]) -> str:
-    """The text of a rejection by a policy."""
+    """The text of the policy's rejection of a request."""
     code, text = namespaces.rejection(future)
     assert code == POLICY_VIOLATION, text
     return text
@@ -81,7 +81,7 @@ def test_create_partitions(servers: str, kafka: KafkaCluster, unique: Names) -> 
     growth(servers, name, 3).result(clients.SECONDS)
     clients.await_partitions(kafka, namespaces.flat(name), 3)
     clients.await_partitions(kafka, namespaces.flat(other), 4)
-    with pytest.raises(KafkaException, match="currently has 3 partition"):  # the broker's own word
+    with pytest.raises(KafkaException, match="currently has 3 partition"):  # by the broker
         growth(servers, name, 2).result(clients.SECONDS)
 
 
@@ -127,13 +127,13 @@ def test_only_the_partitions_that_are_added_count(
     growth(servers, first, 3).result(clients.SECONDS)
     assert "would have 5 partitions, and at most 4" in rejected(growth(servers, second, 2))
     assert "max_partitions" in rejected(namespaces.creation(servers, f"full:{unique('z')}"))
-    # A move in, too.
+    # Moving the topic in is rejected, too.
     outside = f"free:{unique('z')}"
     namespaces.create_topic(servers, kafka, outside)
     move = {"gateway.namespace": "full"}
     assert "max_partitions" in rejected(namespaces.alteration(servers, outside, move))
     namespaces.delete(servers, first)
-    clients.await_gone(kafka, namespaces.flat(first))  # it counts for as long as it is listed
+    clients.await_gone(kafka, namespaces.flat(first))  # it counts as long as it is listed
     growth(servers, second, 3).result(clients.SECONDS)
     namespaces.alter(servers, outside, move)
 
@@ -175,7 +175,7 @@ def replaced(servers: str, version: int, name: str, configs: Mapping[str, str]) 
 def test_what_violated_before_can_be_repaired(
     servers: str, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """It was made at the broker, where no policy is asked."""
+    """A topic that violates the policy was created at the broker, which applies no policy."""
     name = f"strict:{unique('x')}"
     flat = namespaces.flat(name)
     namespaces.create_topic(kafka.bootstrap_servers, kafka, flat, {"segment.ms": "9", KEY: "-1"})
@@ -198,7 +198,8 @@ def test_configs_of_a_namespace(servers: str, kafka: KafkaCluster, unique: Names
 
 
 def test_what_topics_inherit(servers: str, kafka: KafkaCluster, unique: Names) -> None:
-    """Set on a namespace without policies, and inherited if there are some."""
+    """A config set on a namespace without policies is checked if topics with policies inherit
+    it."""
     name = f"outer:inner:{unique('x')}"
     namespaces.alter(servers, "outer:", {KEY: "1000"})
     namespaces.create_topic(servers, kafka, name)
@@ -235,7 +236,7 @@ def test_release_to_the_default_namespace(servers: str, kafka: KafkaCluster, uni
     move = {"gateway.namespace": ":"}
     text = rejected(namespaces.alteration(servers, f"free:{name}", move))
     assert "set for the default namespace" in text
-    with_four(kafka, name)  # it is in the default namespace, and has never been asked about
+    with_four(kafka, name)  # it is in the default namespace, whose policies never applied to it
     namespaces.alter(servers, name, {"gateway.namespace": "free", "gateway.topic": f"{name}-2"})
     release = {"gateway.release": "true"}
     text = rejected(namespaces.alteration(servers, f"free:{name}-2", release))
@@ -257,17 +258,17 @@ def test_adopt(servers: str, kafka: KafkaCluster, unique: Names) -> None:
 
 
 def with_four(kafka: KafkaCluster, flat: str) -> None:
-    """A topic of four partitions, made at the broker."""
+    """Create a topic of four partitions at the broker."""
     clients.create(kafka.bootstrap_servers, flat, partitions=4)
     clients.await_stored(kafka, flat)
 
 
-# -- what brokers would make by themselves ---------------------------------------------------------
+# -- topics that brokers would create by themselves -----------------------------------------------
 
 
 @pytest.mark.parametrize("version", [0, 1, 3, 4, 9, 13])
 def test_auto_creation(servers: str, kafka: KafkaCluster, unique: Names, version: int) -> None:
-    """The gateway creates what is asked for, as far as policies allow it; the broker does not."""
+    """The gateway creates requested topics if policies allow them; the broker creates none."""
     large = f"strict:{unique('large')}"
     namespaces.create(servers, f"{large}:")
     namespaces.alter(servers, f"{large}:", {"gateway.num.partitions": "4"})
@@ -284,7 +285,7 @@ def test_auto_creation(servers: str, kafka: KafkaCluster, unique: Names, version
 def test_a_deleted_topic_does_not_come_back_by_being_asked_for(
     servers: str, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """The gateway has listed it before it was deleted at the broker."""
+    """The gateway listed the topic before it was deleted at the broker."""
     name = unique("x")
     namespaces.create_topic(servers, kafka, name)
     assert metadata_codes(servers, 9, [name], allowed=True) == {name: 0}
@@ -295,11 +296,12 @@ def test_a_deleted_topic_does_not_come_back_by_being_asked_for(
 
 
 def test_streams_groups_and_reassignments_are_not_served(servers: str) -> None:
-    """A Streams group makes its topics at the broker; a reassignment changes replicas."""
+    """A Streams group would create its topics at the broker; a reassignment would change
+    replicas."""
     assert {STREAMS_GROUP_HEARTBEAT, ALTER_PARTITION_REASSIGNMENTS}.isdisjoint(served(servers))
 
 
 def served(servers: str) -> Sequence[int]:
-    """The APIs of ApiVersions."""
+    """The API keys that ApiVersions returns."""
     with Wire(servers) as wire:
         return [int(each.api_key) for each in wire.ask("ApiVersions", 0).api_keys]

@@ -1,4 +1,5 @@
-"""Policy classes of one's own (KIP-108), in a real gateway: asked, failing, reloaded, closed."""
+"""An operator's own policy classes (KIP-108) in a real gateway: applied, failing, reloaded,
+closed."""
 
 from __future__ import annotations
 
@@ -29,9 +30,9 @@ Names = Callable[[str], str]
 LISTENERS: Final = (Listener("colon", "all"),)
 WORKERS: Final = 2
 TIMEOUT_MS: Final = 10_000
-"""For which a class is waited: on a busy machine one that answers at once may take a second."""
+"""Time limit of a class: on a busy machine, even an immediate response may take a second."""
 ENOUGH: Final = 40
-"""Topics that are asked for while policies are reloaded."""
+"""Topics that clients create while policies are reloaded."""
 
 MODULE: Final = "naming_policies"
 CLASS: Final = f"{MODULE}:Naming"
@@ -80,7 +81,7 @@ class Naming(CreateTopicPolicy):
 
 
 class PolicedGateway:
-    """A gateway with that class for the namespace team-a."""
+    """A gateway that applies the policy class to the namespace team-a."""
 
     def __init__(self, kafka: KafkaCluster, directory: Path) -> None:
         self.directory = directory
@@ -100,7 +101,7 @@ class PolicedGateway:
         return self.gateway.bootstrap_servers("colon")
 
     def forbid(self, prefix: str) -> None:
-        """Set the prefix that the class reads when it is configured next."""
+        """Set the prefix that the class reads when it is next configured."""
         (self.directory / "forbidden").write_text(prefix)
 
     def journal(self) -> list[str]:
@@ -135,7 +136,7 @@ class PolicedGateway:
         )
 
     def create(self, *topics: str, partitions: int = 1) -> Mapping[str, tuple[int, str]]:
-        """The code and the message of each topic's error; 0 if it was made."""
+        """The code and the message of each topic's error; code 0 if it was created."""
         wanted = [NewTopic(topic, partitions, 1) for topic in topics]
         answers = {}
         for topic, future in clients.admin(self.servers).create_topics(wanted).items():
@@ -159,7 +160,7 @@ def policed(
 
 
 def importable(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the gateway import what lies there."""
+    """Let the gateway import the modules in this directory."""
     paths = [str(directory), *filter(None, [os.environ.get("PYTHONPATH")])]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(paths))
 
@@ -195,7 +196,7 @@ def test_what_a_class_says_and_what_it_breaks(policed: PolicedGateway, unique: N
     assert f"{who} failed on {topics['exit']}: SystemExit: 7" in log
     assert f"{who} does not answer within {TIMEOUT_MS} ms" in log
     assert policed.metric("worker_restarts") == 0
-    # The worker whose policy is stuck rejects at once, until a reload makes a new one.
+    # The worker whose policy is stuck rejects at once, until a reload creates a new instance.
     policed.reload()
     wait_until(
         lambda: [*policed.create(f"team-a:{unique('good')}").values()] == [(0, "")],
@@ -292,7 +293,7 @@ def test_the_end_closes_policies_and_does_not_wait_for_stuck_ones(
     with policed.gateway:
         answers = policed.create(f"team-a:{unique('stuck')}")
         assert [code for code, _ in answers.values()] == [POLICY_VIOLATION]
-    # That was a clean stop: the fixture's own end would have failed.
+    # The stop was clean, because otherwise the fixture's own end would have failed.
     assert policed.journal() == ["configure 1"] * WORKERS + ["close"] * (WORKERS - 1)
 
 

@@ -1,4 +1,4 @@
-"""What stock clients are told when a policy rejects a topic (KIP-108)."""
+"""The errors that stock clients report when a policy rejects a topic (KIP-108)."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_kafka_topics(servers: str, unique: Names) -> None:
 
 
 def test_confluent_kafka(servers: str, unique: Names, kafka: KafkaCluster) -> None:
-    """One topic is rejected, the others of the request are made."""
+    """If a topic is rejected, the other topics of the request are still created."""
     stem = unique("rd")
     wanted = [NewTopic(f"org:{stem}-{n}", n, 1) for n in (2, 3, 4)]
     futures = clients.admin(servers).create_topics(wanted)
@@ -77,7 +77,7 @@ async def test_aiokafka(servers: str, unique: Names) -> None:
 
 @pytest.mark.parametrize("version", [0, 1])
 def test_by_hand(servers: str, unique: Names, version: int) -> None:
-    """The message is there from v1 on, where the request can ask for validation alone."""
+    """The message is there from v1 on, which can also request validation alone."""
     name = f"org:{unique('hand')}"
     topic = {"name": name, "num_partitions": 4, "replication_factor": 1}
     with Wire(servers) as wire:

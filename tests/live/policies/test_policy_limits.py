@@ -1,4 +1,5 @@
-"""Counted limits with everyone creating at the same time: exactly as many topics as are allowed."""
+"""Limits that count, with all clients creating at the same time: exactly the allowed topics are
+created."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ Names = Callable[[str], str]
 WORKERS = 3
 CLIENTS = 100
 CREATES = 10
-"""Of each client: 1,000 in all, a hundred of them at any moment."""
+"""Topics that each client creates: 1,000 in all, a hundred of them at any moment."""
 
 LIMIT = 100
 NONE, POLICY_VIOLATION = 0, 44
@@ -61,7 +62,7 @@ def test_a_thousand_at_once_against_a_hundred(
 
     wait_until(lambda: len(made()) >= LIMIT, "the topics on the broker", clients.SECONDS)
     assert len(made()) == LIMIT
-    # One goes, one comes, whichever worker is asked.
+    # If a topic is deleted, another can be created, whichever worker responds.
     gone = made()[0]
     clients.done(clients.admin(servers).delete_topics([gone.replace("..", ":")]))
     clients.await_gone(kafka, gone)

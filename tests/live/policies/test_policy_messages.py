@@ -1,5 +1,7 @@
-"""Which policies apply, and where each is set: by explain, by topics --create --validate-only, and
-by Kafka's own tools."""
+"""Which policies apply, and where each is set.
+
+Explain, topics --create --validate-only and Kafka's own tools show it.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ gateway = own_gateway(
 
 
 def rows(printed: str) -> list[str]:
-    """The output from the table of policies on, with single spaces between columns."""
+    """The output from the table of policies onwards, with single spaces between columns."""
     lines = [" ".join(line.split()) for line in printed.splitlines()]
     return lines[lines.index(ROWS[0]) :]
 
@@ -79,7 +81,7 @@ def test_explain(gateway: GatewayProcess) -> None:
 
 
 def test_kafka_s_tools(gateway: GatewayProcess, unique: Names) -> None:
-    """kafka-configs shows them among the defaults, kafka-topics not at all."""
+    """kafka-configs shows policies among the defaults, kafka-topics not at all."""
     address = gateway.bootstrap_servers("legal")
     stored = f"org..{unique('told')}"
     java_tools.run(java.TOPICS, address, "--create", "--topic", stored)

@@ -1,4 +1,4 @@
-"""A relay in front of a broker that spoils single answers: a real broker that fails as told."""
+"""A relay in front of a broker that spoils single responses: a real broker with planned faults."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _HEADER = struct.Struct(">hhih")
 _CORRELATION_ID = struct.Struct(">i")
 
 Asked = dict[int, tuple[int, int, bytes]]
-"""API key, version and client id of the requests under way, by correlation id."""
+"""API key, version and client id of the pending requests, by correlation id."""
 
 
 Edit = Callable[[int, bytes], bytes]
-"""The body of a response in place of another one, given its version."""
+"""Maps a version and a response body to the body that replaces it."""
 
 
 class FaultyRelay(Relay):
-    """Spoils the answers that it is told to.
+    """A relay that spoils the responses that a test selects.
 
-    ``edits``: what all responses of an API become, whoever asks, by API key.
+    ``edits``: by API key, the function that rewrites each response of the API, for every client.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class FaultyRelay(Relay):
         self._faults: defaultdict[tuple[bytes, int], deque[Fault]] = defaultdict(deque)
 
     def spoil_next(self, client_id: str, api_key: int, fault: Fault) -> None:
-        """The next answer to this client's request of that API is left to the fault."""
+        """Hand the next response to this client's request of that API to the fault."""
         self._faults[client_id.encode(), api_key].append(fault)
 
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

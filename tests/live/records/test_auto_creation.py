@@ -1,5 +1,8 @@
-"""Producers that rely on auto-creation, in a namespace: as quick as at a broker, and by the
-namespace's rules. The broker of the live tests has auto.create.topics.enable=true."""
+"""Producers that rely on auto-creation, in a namespace.
+
+They are as quick as at a broker, and the namespace's rules apply. The broker of the live tests has
+auto.create.topics.enable=true.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +29,10 @@ Names = Callable[[str], str]
 Produce = Callable[[str, str], None]
 
 MUCH_LONGER = 20.0
-"""Seconds that the first record may take longer than at a broker, on a busy machine. A client that
-waits for a topic in vain does so for 30 s or more."""
+"""Seconds that the first record may take longer than at a broker, on a busy machine.
+
+A client that waits for a topic in vain does so for 30 s or more.
+"""
 
 UNKNOWN_TOPIC = by_hand.UNKNOWN_TOPIC_OR_PARTITION
 
@@ -80,7 +85,7 @@ def test_in_any_namespace(name: str, colon: str, kafka: KafkaCluster, unique: Na
 
 
 def test_it_is_as_the_namespace_says(colon: str, kafka: KafkaCluster, unique: Names) -> None:
-    """Configs, partitions, and whether topics are created at all, inherited by what is below."""
+    """Child namespaces inherit configs, partitions, and whether topics are created at all."""
     root = unique("settings")
     settings = {"gateway.auto.create.topics.enable": "true", "gateway.num.partitions": "3"}
     namespaces.create(colon, f"{root}:deep:", configs={"retention.ms": "360000"})
@@ -124,8 +129,7 @@ def test_many_clients_ask_for_one_new_topic(colon: str, kafka: KafkaCluster, uni
 def test_names_that_topics_were_moved_from_stay_empty(
     colon: str, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """A producer that has not heard of the move must not find a new, empty topic: neither under
-    the first name nor under the second."""
+    """If a producer has not noticed a move, neither old name may become a new, empty topic."""
     topic = unique("moved")
     names = [f"{namespace}:{topic}" for namespace in ("team-a", "team-b", "org:apache:kafka")]
     namespaces.create_topic(colon, kafka, names[0])
@@ -164,7 +168,7 @@ def test_a_name_outside_of_namespaces_says_so(
 
 
 def test_clusters_that_have_such_names(kafka: KafkaCluster, unique: Names) -> None:
-    """clusters[].allow_namespace_like_topics"""
+    """With clusters[].allow_namespace_like_topics, the gateway serves such names."""
     name = unique("nowhere") + "..orders"
     with GatewayProcess(
         kafka.bootstrap_servers,

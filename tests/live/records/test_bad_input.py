@@ -1,4 +1,4 @@
-"""What is not Kafka ends its own connection, with one log line, and nothing else."""
+"""Bytes that are not Kafka's protocol end only their own connection, with a single log line."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ METADATA = 3
 LIST_GROUPS = 16
 API_VERSIONS = 18
 
-_ALL_BY_NONE = struct.pack(">i?", 0, False)  # Metadata v4 of no topic: brokers only
+_ALL_BY_NONE = struct.pack(">i?", 0, False)  # Metadata v4 without topics: brokers only
 
 TOO_LARGE = 2**31 - 1
 GROWTH_LIMIT = 16 * 1024 * 1024
 
-# What is sent, and a word of the reason in the log.
+# The bytes sent, and a word of the reason in the log.
 BAD_INPUTS = {
     "a text of another protocol": (b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", "request of"),
     "a negative size": (struct.pack(">i", -5) + bytes(20), "request of"),
@@ -55,7 +55,7 @@ BAD_INPUTS = {
 
 @contextmanager
 def _bystander(gateway: GatewayProcess) -> Iterator[Wire]:
-    """Another client's connection, which must work before, and the same one after."""
+    """A connection of another client, which must work before the bad input and after it."""
     with Wire(gateway.bootstrap_servers("colon")) as wire:
         assert wire.ask("Metadata", 4, topics=()).brokers
         yield wire
@@ -63,14 +63,14 @@ def _bystander(gateway: GatewayProcess) -> Iterator[Wire]:
 
 
 class _Log:
-    """The gateway's log from now on: an address may be another client's later."""
+    """The gateway's log from now on, because another client may get an address again later."""
 
     def __init__(self, gateway: GatewayProcess) -> None:
         self._gateway = gateway
         self._start = len(gateway.log())
 
     def await_one_line(self, address: str, reason: str) -> None:
-        """There is one line about a client, and it says why."""
+        """Wait for a log line about a client; it must be the only line, and contain the reason."""
         wait_until(lambda: self._about(address), f"a line about {address}", clients.SECONDS)
         (line,) = self._about(address)
         assert reason.lower() in line.lower()
@@ -91,7 +91,7 @@ def test_a_connection_ends_with_one_line(gateway: GatewayProcess, what: str) -> 
 
 
 def test_what_came_before_is_answered_first(gateway: GatewayProcess) -> None:
-    """Garbage behind a good request: the good one may be answered, the garbage never."""
+    """A valid request before garbage may be answered, the garbage never."""
     log = _Log(gateway)
     with _bystander(gateway), Wire(gateway.bootstrap_servers("colon")) as wire:
         assert wire.ask("Metadata", 4, topics=()).brokers
@@ -101,7 +101,8 @@ def test_what_came_before_is_answered_first(gateway: GatewayProcess) -> None:
 
 
 def test_an_unknown_version_is_answered(gateway: GatewayProcess) -> None:
-    """UNSUPPORTED_VERSION where the response can say so; ApiVersions has its own way (KIP-511)."""
+    """UNSUPPORTED_VERSION if the response can have an error; ApiVersions has its own rule
+    (KIP-511)."""
     with _bystander(gateway), Wire(gateway.bootstrap_servers("colon")) as wire:
         wire.send(request_frame(API_VERSIONS, 99, b"\x00", 5, 2))
         answer = wire.frame()
@@ -113,13 +114,13 @@ def test_an_unknown_version_is_answered(gateway: GatewayProcess) -> None:
 def test_unknown_tagged_fields_are_legal(
     gateway: GatewayProcess, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """In the header, in a topic and at the end: they pass and break nothing (KIP-482)."""
+    """In the header, in a topic and at the end: they are accepted and break nothing (KIP-482)."""
     topic = f"team-a:{unique('tagged')}"
     servers = gateway.bootstrap_servers("colon")
     clients.create(servers, topic)
     clients.await_stored(kafka, topic.replace(":", ".."))
     name = topic.encode()
-    tags = b"\x01\xc8\x01\x03new"  # one field: tag 200, three bytes
+    tags = b"\x01\xc8\x01\x03new"  # a single field: tag 200, three bytes
     topics = b"\x02" + bytes([len(name) + 1]) + name + tags
     body = topics + b"\x00\x00\x00" + tags  # no auto-creation, no operations
     head = struct.pack(">hhih", METADATA, 9, 3, -1) + tags
@@ -133,7 +134,7 @@ def test_unknown_tagged_fields_are_legal(
 def test_a_client_that_vanishes_in_a_request(
     gateway: GatewayProcess, kafka: KafkaCluster, unique: Names
 ) -> None:
-    """Half a Produce request whose head has been sent on already: nothing of it is stored."""
+    """Of half a Produce request whose head was already forwarded, no record is stored."""
     topic = f"team-a:{unique('half')}"
     servers = gateway.bootstrap_servers("colon")
     clients.create(servers, topic)
@@ -171,7 +172,7 @@ def test_memory_does_not_grow(gateway: GatewayProcess) -> None:
         before = processes.memory(gateway)
         for _ in range(9):
             batch()
-        # On a busy machine it has a number of them before it at the end.
+        # On a busy machine the gateway may still be working on the last of them.
         wait_until(
             lambda: processes.memory(gateway) - before < GROWTH_LIMIT,
             "a gateway that has not grown",
@@ -192,7 +193,7 @@ def test_random_bytes(gateway: GatewayProcess) -> None:
 
 @pytest.fixture(scope="module")
 def relay() -> Iterator[FaultyRelay]:
-    """A relay in front of a broker of its own, which is reached through the relay alone."""
+    """A relay in front of a broker of this file's own, which is reached only through the relay."""
     with FaultyRelay() as relay:
         advertised = {"advertised.listeners": f"PLAINTEXT://{relay.address}"}
         with KafkaCluster(overrides=advertised) as kafka:
@@ -202,13 +203,13 @@ def relay() -> Iterator[FaultyRelay]:
 
 @pytest.fixture(scope="module")
 def relayed(relay: FaultyRelay) -> Iterator[GatewayProcess]:
-    """A gateway that has the relay for its broker; the stop, too, must be a clean one."""
+    """A gateway whose broker is behind the relay; it, too, must stop cleanly."""
     with GatewayProcess(relay.address, (Listener("colon", "all"),), ["team-a"]) as process:
         yield process
 
 
 def _announce(size: int) -> Callable[[Answer], Awaitable[None]]:
-    """Announces that many bytes (signed), and goes on with a correlation id."""
+    """A fault that announces so many bytes (signed), followed by a correlation id."""
 
     async def fault(answer: Answer) -> None:
         answer.writer.write(struct.pack(">ii", size, answer.correlation_id))
@@ -238,7 +239,7 @@ def test_a_broker_that_fails_ends_only_the_connection_concerned(
             ended = _ask_in_vain(address, LIST_GROUPS, 0, b"")
             log.await_one_line(ended, reason)
             assert bystander.exchange(METADATA, 4, _ALL_BY_NONE), what
-        # None of that is a rule: what the relay leaves alone is answered on a new connection.
+        # On a new connection, a response that the relay does not spoil is forwarded.
         with Wire(address) as later:
             assert int(later.ask("ListGroups", 0).error_code) == 0
 
@@ -246,7 +247,8 @@ def test_a_broker_that_fails_ends_only_the_connection_concerned(
 def test_a_broker_that_dies_in_the_middle_of_records(
     relay: FaultyRelay, relayed: GatewayProcess, unique: Names
 ) -> None:
-    """The head of a response whose records are a megabyte, some of them, and then the end."""
+    """The head of a response with a megabyte of records arrives, some of the records, then the
+    end."""
     topic = f"team-a:{unique('orders')}"
     address = relayed.bootstrap_servers("colon")
     clients.create(address, topic)
@@ -269,8 +271,9 @@ def test_a_broker_that_dies_in_the_middle_of_records(
 def _ask_in_vain(address: str, api_key: int, version: int, body: bytes, least: int = 0) -> str:
     """Send a request that the connection does not survive; returns its local address.
 
-    ``least`` bytes of a response must have come before. The broker has let the connection in: one
-    that closes it before its first answer refuses it, and a line about the broker tells so.
+    ``least`` bytes of a response must have come before. The first request makes sure that the
+    broker has admitted the connection, because the log line differs if the broker closes it before
+    that.
     """
     with Wire(address) as wire:
         assert wire.ask("Metadata", 4, topics=()).brokers

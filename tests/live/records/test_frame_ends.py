@@ -1,5 +1,7 @@
-"""A broker reads a tagged field that it knows by its content, wherever its size says that it ends:
-it is asked, and the gateway lets no such frame pass."""
+"""A broker reads a tagged field that it knows by its content, even beyond the field's size.
+
+A real broker shows it, and the gateway lets no such frame pass.
+"""
 
 from __future__ import annotations
 
@@ -18,18 +20,18 @@ Names = Callable[[str], str]
 
 FETCH = 1
 VERSION = 15
-"""The first in which replicas say who they are in a tagged field (KIP-903)."""
+"""The first version in which replicas name themselves in a tagged field (KIP-903)."""
 
 NO_REPLICA_HERE = 99
 NO_TAGS = b"\x00"
 STATE = b"\x01\x0d" + NO_REPLICA_HERE.to_bytes(4, "big") + bytes(8) + b"\x00"
 AS_REPLICA = b"\x01" + STATE
 HIDDEN = b"\x02\x00" + write_uvarint(1 + len(STATE)) + b"\x01" + STATE + b"\x64\x00"
-"""cluster_id with a size that takes in the replica_state behind it, and a field nobody knows."""
+"""cluster_id with a size that includes the replica_state behind it, and an unknown field."""
 
 
 def fetch(topic: UUID, tags: bytes) -> bytes:
-    """The body of a full Fetch of one partition, with these tagged fields."""
+    """The body of a full Fetch of a partition, with these tagged fields."""
     partition = {"partition": 0, "partition_max_bytes": 1 << 20, "last_fetched_epoch": -1}
     values = {
         "max_bytes": 1 << 20,

@@ -1,5 +1,7 @@
-"""How much one request may change: the gateway says what a broker does, where it makes the change
-itself."""
+"""How much a request may change.
+
+If the gateway makes the change itself, it applies a broker's limits.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,7 @@ MINUTE = timedelta(minutes=1)
 
 
 def created(address: str, prefix: str, count: int, *, validate_only: bool, partitions: int) -> Any:
-    """The error codes and texts of so many new topics, counted."""
+    """The error codes and texts of creating so many topics, counted."""
     names = [f"{prefix}limit-{number}" for number in range(count)]
     topics = [
         {"name": name, "num_partitions": partitions, "replication_factor": 1} for name in names
@@ -46,7 +48,7 @@ def test_too_many_topics(
 
 
 def test_too_many_namespaces(gateway: GatewayProcess) -> None:
-    """They count as topics do."""
+    """Namespaces count towards the limit as topics do."""
     topics = [
         {"name": f"limit-{number}:", "num_partitions": 1, "replication_factor": 1}
         for number in range(10_001)

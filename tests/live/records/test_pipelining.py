@@ -1,4 +1,4 @@
-"""Many requests at once on one connection: each is answered, in the order they were sent."""
+"""Many requests at once on a connection: all are answered, in the order they were sent."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROUNDS = 100
 
 
 def test_answers_come_in_order(colon: str, kafka: KafkaCluster, unique: Names) -> None:
-    """The broker's answers and the gateway's own, and those that wait for a look at the cluster."""
+    """Responses of the broker, the gateway's own, and responses that wait for a cluster refresh."""
     topic = f"team-a:{unique('orders')}"
     clients.create(colon, topic)
     clients.await_stored(kafka, topic.replace(":", ".."))

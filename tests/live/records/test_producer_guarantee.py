@@ -1,8 +1,8 @@
-"""The producer guarantee (KIP-679) with real producers: acks are raised, what is weak is rejected.
+"""The producer guarantee (KIP-679) with real producers: acks are raised, weak producers rejected.
 
-``min.insync.replicas=2`` makes the difference visible where one of two brokers is stopped: what is
-written with acks=0 or 1 is taken, what is written with acks=all gets NOT_ENOUGH_REPLICAS. (Where a
-topic has one replica Kafka asks for no more than that one.)
+``min.insync.replicas=2`` makes the difference visible when one of two brokers is stopped: records
+with acks=0 or 1 are accepted, records with acks=all get NOT_ENOUGH_REPLICAS. (If a topic has a
+single replica, Kafka requires no more than that.)
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ Names = Callable[[str], str]
 POLICY_VIOLATION = 44
 NOT_ENOUGH_REPLICAS = 19
 BARE, RAISED = "orders", "raised:orders"
-"""Topics that take no acks=all, because one of two replicas is away."""
+"""Topics that reject acks=all, because one of their two replicas is down."""
 
-# "raised" has what namespaces have by default.
+# "raised" has the default settings of namespaces.
 NAMESPACES = ("raised", "strict", "numbered")
 POLICIES: dict[str, Any] = {
     "namespaces": {
@@ -50,7 +50,7 @@ gateway = own_gateway(Listener("all", "every namespace"), namespaces=NAMESPACES,
 
 @pytest.fixture(scope="module")
 def short() -> Iterator[GatewayProcess]:
-    """A gateway before a cluster, one of whose two brokers was stopped after topics were made."""
+    """A gateway and two brokers, one of which is stopped after topics were created."""
     listeners = [Listener("all", "every namespace")]
     overrides = {"catalog": {"replication_factor": 2}}
     with (
@@ -81,13 +81,13 @@ def shorthanded(short: GatewayProcess) -> str:
 
 @pytest.fixture
 def made(servers: str, unique: Names) -> Names:
-    """Makes a topic in a namespace (``""``: the default one)."""
+    """Creates a topic in a namespace, or in the default namespace if it is ``""``."""
 
     def make(namespace: str) -> str:
         topic = unique("orders")
         name = f"{namespace}:{topic}" if namespace else topic
         clients.create(servers, name)
-        # Producers here do not try again, and with acks=0 nobody says that a record is lost.
+        # These producers do not retry, and with acks=0 no response reports that a record is lost.
         clients.await_led(servers, name)
         return name
 
@@ -95,7 +95,7 @@ def made(servers: str, unique: Names) -> Names:
 
 
 def errors(servers: str, topic: str, **more: str | int | bool) -> list[tuple[int, str]]:
-    """The delivery errors of one record: code and text, if there is one."""
+    """The delivery error of a record: code and text, or an empty list if it was delivered."""
     reports: list[Any] = []
     settings = {"linger_ms": 0, "retries": 0, "message_timeout_ms": 60_000, **more}
     producer = Producer(clients.settings(servers, **settings))
@@ -106,8 +106,10 @@ def errors(servers: str, topic: str, **more: str | int | bool) -> list[tuple[int
 
 
 def java_producer(servers: str, topic: str, acks: int, tmp_path: Path) -> list[str]:
-    """Kafka's own VerifiableProducer, which neither retries nor numbers its records: the classes
-    of the exceptions that it ends with."""
+    """The classes of the exceptions with which Kafka's own VerifiableProducer ends.
+
+    It neither retries nor numbers its records.
+    """
     settings = tmp_path / "producer.properties"
     settings.write_text("delivery.timeout.ms=110000\nrequest.timeout.ms=100000\n")
     arguments = ["--bootstrap-server", servers, "--topic", topic, "--max-messages", "1"]
@@ -138,14 +140,14 @@ def test_librdkafka_with_acks_1_is_written_with_all(shorthanded: str) -> None:
 def test_librdkafka_with_acks_0_is_written_with_all(
     shorthanded: str, short: GatewayProcess
 ) -> None:
-    # The end of the log is told by an acknowledgement alone: with too few replicas no consumer
-    # sees beyond what was there before.
+    # Only an acknowledgement shows the end of the log, because with too few replicas no consumer
+    # reads beyond the former high watermark.
     (first,) = clients.produce(shorthanded, BARE, ["x"], acks="1")
     assert errors(shorthanded, BARE, acks="0") == []
     later = 0
 
     def arrived() -> bool:
-        # Nobody says when: it was sent over a connection of its own.
+        # The time is unknown, because it was sent over a connection of its own.
         nonlocal later
         later += 1
         (last,) = clients.produce(shorthanded, BARE, ["x"], acks="1")
@@ -235,7 +237,7 @@ def test_idempotence_is_required(
     assert java_producer(servers, numbered, -1, tmp_path) == ["PolicyViolationException"]
     clients.produce(servers, numbered, ["a", "b"], enable_idempotence=True)
     assert clients.consume(servers, numbered, 2, unique("readers")) == ["a", "b"]
-    # Where it is only observed the same producers are served.
+    # If the guarantee is only observed, the same producers are served.
     assert errors(servers, made("raised"), acks="all") == []
 
 
@@ -247,7 +249,7 @@ async def test_idempotence_is_required_of_aiokafka(servers: str, made: Names) ->
 
 
 def test_records_longer_than_a_read(servers: str, made: Names, unique: Names) -> None:
-    """Their heads go on before they have come, once the batch header has."""
+    """The gateway forwards their heads before all bytes have come, once the batch header has."""
     numbered = made("numbered")
     sent = [f"{n}" + "x" * 900_000 for n in range(3)]
     clients.produce(servers, numbered, sent, enable_idempotence=True)
@@ -258,7 +260,7 @@ def test_records_longer_than_a_read(servers: str, made: Names, unique: Names) ->
     assert clients.consume(servers, raised, 6, unique("readers")) == sent * 2
 
 
-# -- who would notice -----------------------------------------------------------------------------
+# -- producers that would notice ----------------------------------------------------------------
 
 
 def test_weak_producers_are_told_by_name(

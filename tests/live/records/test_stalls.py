@@ -1,6 +1,8 @@
-"""One client's long request and another's wait: the longest that it waits meanwhile, on the same
-worker, is what tells whether a request can hold up a worker. So does what a broker makes of the
-longest regular expressions."""
+"""A client's long request, and how long another client waits meanwhile on the same worker.
+
+The longest wait shows whether a request can hold up a worker. Also, how brokers respond to the
+longest regular expressions.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +37,11 @@ METADATA = 3
 MINUTE = timedelta(minutes=1)
 
 STALL_SECONDS = 0.75
-"""The longest wait of another client, on a machine that may be busy: a callback takes 5 to 30 ms of
-CPU. Each of these requests stopped a worker for seconds when it was decided in one go."""
+"""The longest wait of another client, on a machine that may be busy.
+
+A callback takes 5 to 30 ms of CPU. Each of these requests stopped a worker for seconds when it was
+handled in a single callback.
+"""
 
 REQUESTS: dict[str, tuple[str, int, dict[str, Any]]] = {
     "Metadata": ("Metadata", 9, {"topics": [{"name": f"no:{n}"} for n in range(99_000)]}),
@@ -97,7 +102,7 @@ REQUESTS: dict[str, tuple[str, int, dict[str, Any]]] = {
 
 
 class Bystander(threading.Thread):
-    """A client that asks for little all the time; ``longest`` is the longest that it waited."""
+    """A client that sends small requests without a break; ``longest`` is its longest wait."""
 
     def __init__(self, wire: Wire) -> None:
         super().__init__(daemon=True)
@@ -107,7 +112,7 @@ class Bystander(threading.Thread):
         self.asked = 0
 
     def run(self) -> None:
-        """Ask until :meth:`end`."""
+        """Send requests until :meth:`end`."""
         while not self._ended.is_set():
             began = time.monotonic()
             self._wire.ask("Heartbeat", 4, group_id="none", member_id="none", generation_id=1)
@@ -115,14 +120,14 @@ class Bystander(threading.Thread):
             self.asked += 1
 
     def end(self) -> None:
-        """Ask no more."""
+        """Stop sending requests."""
         self._ended.set()
         self.join()
 
 
 @contextmanager
 def bystander(address: str) -> Iterator[Bystander]:
-    """Another client of the same worker: this gateway has one."""
+    """Another client of the same worker, the only worker of this gateway."""
     with Wire(address) as wire:
         thread = Bystander(wire)
         thread.start()
@@ -150,7 +155,7 @@ def test_a_long_request_holds_up_nobody(request_of: str, gateway: GatewayProcess
 
 
 def test_several_long_requests_take_turns(gateway: GatewayProcess) -> None:
-    """Four clients at once do not stop a fifth four times as long."""
+    """Four clients at once do not delay a fifth client four times as long."""
     address = gateway.bootstrap_servers("colon")
     body = body_of("Metadata", 9, {"topics": [{"name": f"no:{n}"} for n in range(30_000)]})
     answers: list[bytes] = []
@@ -171,7 +176,7 @@ def test_several_long_requests_take_turns(gateway: GatewayProcess) -> None:
 
 
 def body_of(api: str, version: int, values: dict[str, Any]) -> bytes:
-    """A request's body, made before time is taken: this process has one interpreter's lock."""
+    """A request's body, made before time is measured, because this process has a single GIL."""
     return messages.write(entity(messages.message_class(f"{api}Request", version), values))
 
 
@@ -210,7 +215,7 @@ def heartbeat(wire: Wire, group: str, pattern: str) -> int:
 def test_the_longest_expression_is_a_brokers(
     kafka: KafkaCluster, gateway: GatewayProcess, unique: Names
 ) -> None:
-    """A broker ends the connection for a string of more than 32,767 bytes; so does the gateway."""
+    """A broker closes the connection if a string exceeds 32,767 bytes; so does the gateway."""
     longest, longer, invalid = "a" * 32_767, "a" * 32_768, "(" * 10
     group, through = unique("group"), unique("through")
     with Wire(coordinator(kafka.bootstrap_servers.partition(",")[0], group)) as broker:

@@ -1,4 +1,4 @@
-"""What is large and goes to someone slow: the gateway holds little of it and stops reading."""
+"""Large requests and responses to a slow reader: the gateway holds little and stops reading."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ MEGABYTE = 1024 * 1024
 TOTAL = 50 * MEGABYTE
 RECORD = 900_000
 GROWTH_LIMIT = 8 * MEGABYTE
-"""What the gateway may grow by meanwhile: buffers of a few hundred KB, and what malloc keeps."""
+"""The memory by which the gateway may grow: buffers of a few hundred KB, and malloc's reserves."""
 
 TOPIC, FLAT = "team-a:large", "team-a..large"
 
 
 gateway = own_gateway(namespaces=["team-a"])
-"""Nothing else uses its memory."""
+"""A gateway of this file's own, because its memory is measured."""
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +60,7 @@ def test_a_slow_reader_costs_no_memory(gateway: GatewayProcess, address: str, ve
         wire.send(request_frame(FETCH, version, body, 9, header))
         (size,) = struct.unpack(">i", wire.receive(4))
         assert size > TOTAL
-        # The reader stands still until the gateway does.
+        # The reader does not receive until the gateway stops reading.
         wait_until(_steady(lambda: _waiting(wire)), "the gateway to stand still", clients.SECONDS)
         assert processes.memory(gateway) - before < GROWTH_LIMIT
         parts = bytearray()
@@ -83,7 +83,8 @@ def test_a_slow_reader_costs_no_memory(gateway: GatewayProcess, address: str, ve
 def test_a_slow_broker_costs_no_memory(
     gateway: GatewayProcess, kafka: KafkaCluster, address: str
 ) -> None:
-    """A Produce request of one partition passes as it arrives, as fast as the broker takes it."""
+    """A Produce request of one partition is forwarded as it arrives, as fast as the broker reads
+    it."""
     name = TOPIC.encode()
     body = struct.pack(">hhiih", -1, -1, 30_000, 1, len(name)) + name
     body += struct.pack(">iii", 1, 0, TOTAL) + bytes(TOTAL)
@@ -91,7 +92,7 @@ def test_a_slow_broker_costs_no_memory(
     before = processes.memory(gateway)
     broker = psutil.Process(kafka.process_id(1))
     with Wire(address) as wire:
-        # The gateway has connected to the broker by now.
+        # The gateway has connected to the broker now.
         wire.ask("Metadata", 4, topics=[])
         broker.suspend()
         try:
@@ -103,7 +104,7 @@ def test_a_slow_broker_costs_no_memory(
         wire.send(request[sent:])
         answer = messages.parse("ProduceResponse", 8, response_body(PRODUCE, 8, 11, wire.frame()))
         assert processes.memory(gateway) - before < GROWTH_LIMIT
-    # Zeros are no records, which the broker finds out when all of them are there.
+    # Zeros are no records, which the broker notices when all of them have arrived.
     (topic,) = answer.responses
     assert topic.name == TOPIC
     assert int(topic.partition_responses[0].error_code) != 0
@@ -142,7 +143,7 @@ def _waiting(wire: Wire) -> int:
 
 
 def _steady(measure: Callable[[], int]) -> Callable[[], bool]:
-    """True once something above zero has been the same for ten measurements in a row."""
+    """Whether a value above zero has been the same for ten measurements in a row."""
     seen: list[int] = []
 
     def check() -> bool:

@@ -1,4 +1,4 @@
-"""A gateway with ``authorization:`` and users, and what they log in with."""
+"""A gateway with ``authorization:`` and users, and the users' credentials."""
 
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ _CONNECTIONS: Final = 8
 
 
 def listener(secrets: Path, mechanisms: Sequence[str] = ("PLAIN",)) -> Listener:
-    """The listener ``users``; PLAIN's passwords, and the keys of OAUTHBEARER's issuer, are written
-    to ``secrets``."""
+    """The listener ``users``.
+
+    PLAIN's passwords, and the keys of OAUTHBEARER's issuer, are written to ``secrets``.
+    """
     users = {}
     for user, password in PASSWORDS.items():
         (secrets / user).write_text(f"{password}\n")
@@ -103,7 +105,7 @@ def command_config(directory: Path, user: str = ADMIN) -> Path:
 
 @clients.kept(16)
 def admin(servers: str, user: str = ADMIN) -> AdminClient:
-    """A user's admin client. Kept: what it was asked fails when it is collected."""
+    """A user's admin client, kept because its requests fail when it is collected."""
     return AdminClient(clients.settings(servers, **login(user)))
 
 
@@ -111,7 +113,7 @@ def admin(servers: str, user: str = ADMIN) -> AdminClient:
 
 
 def binding(acl: model.AclBinding) -> AclBinding:
-    """An ACL as confluent-kafka has it, whose codes are the wire's."""
+    """An ACL in confluent-kafka's types, whose codes are those of the protocol."""
     pattern, entry = acl.pattern, acl.entry
     return AclBinding(
         ResourceType(int(pattern.type)),
@@ -133,8 +135,11 @@ def add_acls(servers: str, acls: Iterable[model.AclBinding], user: str = ADMIN) 
 
 
 def await_acls(servers: str, acls: Iterable[model.AclBinding]) -> None:
-    """Wait until new connections list these ACLs: so many that each of two workers has some, all
-    but surely. The one that adds ACLs answers before the others have read them."""
+    """Wait until new connections list these ACLs.
+
+    Enough connections that both workers almost surely have some, because the worker that adds ACLs
+    responds before the others have read them.
+    """
     wanted = {binding(acl) for acl in acls}
     for _ in range(_CONNECTIONS):
         client = AdminClient(clients.settings(servers, **login(ADMIN)))
@@ -156,7 +161,7 @@ def listed(servers: str) -> set[str]:
 
 
 def _every(user: str | None) -> AclBindingFilter:
-    """The filter of all ACLs, or of all of a user."""
+    """The filter of all ACLs, or of all ACLs of a user."""
     return AclBindingFilter(
         ResourceType.ANY,
         None,  # type: ignore[arg-type]
@@ -169,13 +174,13 @@ def _every(user: str | None) -> AclBindingFilter:
 
 
 def delete_acls(servers: str, user: str | None = None) -> None:
-    """Delete all ACLs, or all of a user."""
+    """Delete all ACLs, or all ACLs of a user."""
     for future in admin(servers).delete_acls([_every(user)]).values():
         future.result(clients.SECONDS)
 
 
 def delete_acl(servers: str, acl: model.AclBinding) -> None:
-    """Delete this one, and no other."""
+    """Delete exactly this ACL."""
     one = binding(acl)
     named = AclBindingFilter(
         one.restype,

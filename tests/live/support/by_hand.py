@@ -1,4 +1,4 @@
-"""Requests by hand that several live tests make, and what they have to be answered with."""
+"""Requests by hand that several live tests send, and checks of their responses."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def topic_id(servers: str, topic: str) -> uuid.UUID:
 
 
 def fetch(topic: dict[str, object], session_id: int = 0, epoch: int = -1) -> dict[str, object]:
-    """The fields of a Fetch of partition 0 of one topic."""
+    """The fields of a Fetch of partition 0 of a single topic."""
     partition = {
         "partition": 0,
         "fetch_offset": 0,
@@ -52,7 +52,7 @@ def fetch(topic: dict[str, object], session_id: int = 0, epoch: int = -1) -> dic
 def metadata_codes(
     servers: str, version: int, names: Sequence[str], *, allowed: bool
 ) -> dict[str, int]:
-    """The error codes that Metadata of topics answers; before v4 creation is always allowed."""
+    """The error codes of topics in a Metadata response; before v4 creation is always allowed."""
     more = {} if version < 4 else {"allow_auto_topic_creation": allowed}
     with Wire(servers) as wire:
         answer = wire.ask("Metadata", version, topics=[{"name": name} for name in names], **more)
@@ -72,7 +72,7 @@ def assert_unknown_id(servers: str, topic_id: uuid.UUID) -> None:
 
 
 def await_coordinators(wire: Wire, groups: Sequence[str], transactional_ids: Sequence[str]) -> None:
-    """Wait until these have coordinators that answer; who asks first makes the topics they need."""
+    """Wait until these have coordinators that respond; the first lookup creates Kafka's topics."""
 
     def ready() -> bool:
         asked = ((0, groups), (1, transactional_ids))
@@ -95,7 +95,7 @@ def _is_ready(wire: Wire, transactional_id: str) -> bool:
 
 
 def init_producer_id(wire: Wire, transactional_id: str) -> Any:
-    """The response to InitProducerId v4 of a producer that has no id yet."""
+    """The response to InitProducerId v4 of a producer without an id."""
     return wire.ask(
         "InitProducerId",
         4,

@@ -1,4 +1,4 @@
-"""Short forms of what the live tests do again and again with confluent-kafka."""
+"""Short forms of confluent-kafka calls that the live tests repeat."""
 
 from __future__ import annotations
 
@@ -27,8 +27,10 @@ from devkit.topics import create_topics
 from devkit.waiting import wait_until
 
 SECONDS = 120.0
-"""How long a test waits for one thing before it fails. Long, because machines are busy: what comes
-at once on an idle one may take a minute."""
+"""How long a test waits before it fails.
+
+Long, because a step that is immediate on an idle machine may take a minute on a busy machine.
+"""
 
 UNKNOWN_TOPIC_OR_PARTITION = 3
 INVALID_TOPIC_EXCEPTION = 17
@@ -48,8 +50,11 @@ def settings(servers: str, **more: str | int | bool) -> dict[str, str | int | fl
 
 
 def kept(most: int) -> Callable[[Callable[Asked, Value]], Callable[Asked, Value]]:
-    """Keep what a function makes, for the last ``most`` arguments; threads that ask at the same
-    time get the same. With ``lru_cache`` alone each makes its own, and all but one end."""
+    """Cache a function's results for the last ``most`` arguments, also across threads.
+
+    With ``lru_cache`` alone, threads that call at the same time each make a result, and all but one
+    result are dropped.
+    """
 
     def decorated(make: Callable[Asked, Value]) -> Callable[Asked, Value]:
         one_for_all, making = lru_cache(maxsize=most)(make), Lock()
@@ -66,19 +71,19 @@ def kept(most: int) -> Callable[[Callable[Asked, Value]], Callable[Asked, Value]
 
 @kept(8)
 def admin(servers: str) -> AdminClient:
-    """An admin client of ``servers``. Kept: what it was asked fails when it is collected."""
+    """An admin client of ``servers``, kept because its requests fail when it is collected."""
     return AdminClient(settings(servers))
 
 
 def together(check: Callable[[str], None], each: Sequence[str]) -> None:
-    """Check each at the same time as the others, where what takes long is waiting."""
+    """Run a check for each name at the same time, because checks mostly wait."""
     with ThreadPoolExecutor(len(each)) as pool:
         for outcome in [pool.submit(check, one) for one in each]:
             outcome.result()
 
 
 def done(futures: dict[str, Future[Value]]) -> dict[str, Value]:
-    """The results of an admin call, by the name each was asked for. Raises KafkaException."""
+    """The results of an admin call, by the requested name. Raises KafkaException."""
     return {name: future.result(SECONDS) for name, future in futures.items()}
 
 
@@ -93,15 +98,20 @@ def accepts(address: str) -> bool:
 
 
 def create(servers: str, *topics: str, partitions: int = 1, replicas: int = -1) -> None:
-    """Create topics through ``servers``, and wait until they are known there: whoever asks for one
-    before is told that there is none."""
+    """Create topics through ``servers``, and wait until they are known there.
+
+    A client that requests a topic before that gets an error.
+    """
     wanted = [NewTopic(topic, partitions, replicas) for topic in topics]
     assert create_topics(admin(servers), wanted, SECONDS) == set(topics)
     await_known(admin(servers), *topics)
 
 
 def await_known(by: AdminClient, *topics: str) -> None:
-    """Wait until these topics are described to a client. A listing would be its own cluster's."""
+    """Wait until these topics are described to a client.
+
+    A listing would only have its own cluster's topics.
+    """
 
     def described() -> bool:
         found = by.describe_topics(TopicCollection([*topics]), request_timeout=SECONDS)
@@ -112,7 +122,8 @@ def await_known(by: AdminClient, *topics: str) -> None:
 
 
 def await_stored(kafka: KafkaCluster, *flat: str) -> None:
-    """Wait until the broker itself lists these flat names: it answers before it knows its own."""
+    """Wait until the broker itself lists these flat names, which it does only after its
+    response."""
     wait_until(lambda: kafka.topics() >= {*flat}, f"{flat} on the broker", SECONDS)
 
 
@@ -127,8 +138,10 @@ def await_partitions(kafka: KafkaCluster, flat: str, count: int) -> None:
 
 
 def await_led(servers: str, *topics: str) -> None:
-    """Wait until the leader of the first partition of each topic knows that it leads it: it is
-    listed before that, and answers NOT_LEADER_OR_FOLLOWER."""
+    """Wait until the leader of each topic's first partition knows that it leads it.
+
+    The topic is listed before that, but the leader returns NOT_LEADER_OR_FOLLOWER.
+    """
     latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
     asked = {TopicPartition(topic, 0): latest for topic in topics}
 
@@ -136,8 +149,8 @@ def await_led(servers: str, *topics: str) -> None:
         found = admin(servers).list_offsets(asked, request_timeout=SECONDS)
         failed = [one.topic for one, future in found.items() if future.exception(SECONDS)]
         for topic in failed:
-            # librdkafka keeps that a topic was unknown just after its creation (with a plain broker
-            # in 18 of 300 cases) until its metadata is requested once more.
+            # librdkafka caches that a topic was unknown just after its creation (with a plain
+            # broker in 18 of 300 cases) until its metadata is requested once more.
             admin(servers).list_topics(topic=topic, timeout=SECONDS)
         return not failed
 
@@ -150,7 +163,7 @@ def await_gone(kafka: KafkaCluster, *flat: str) -> None:
 
 
 def listed(servers: str) -> set[str]:
-    """The topics that ``servers`` lists, Kafka's own (on a broker) left out."""
+    """The topics that ``servers`` lists, except (on a broker) Kafka's own."""
     names = admin(servers).list_topics(timeout=SECONDS).topics
     return {name for name in names if not name.startswith("__")}
 
@@ -174,7 +187,7 @@ def error_text(future: Future[object]) -> str:
 def produce(
     servers: str, topic: str, values: Sequence[str], **more: str | int | bool
 ) -> list[Message]:
-    """Produce ``values`` to partition 0; their delivery reports, none of them an error."""
+    """Produce ``values`` to partition 0; their delivery reports, all without an error."""
     reports: list[Message] = []
     producer = Producer(settings(servers, linger_ms=0, **more))
     for value in values:
@@ -190,7 +203,7 @@ def produce(
 
 @contextlib.contextmanager
 def consumer(servers: str, group: str, **more: str | int | bool) -> Iterator[Consumer]:
-    """A consumer from the beginning that commits when it is told to; closed at the end."""
+    """A consumer from the beginning that commits on request; closed at the end."""
     more = {"auto_offset_reset": "earliest", "enable_auto_commit": False, **more}
     client = Consumer(settings(servers, group_id=group, **more))
     try:

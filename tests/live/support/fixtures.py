@@ -1,11 +1,11 @@
 """Fixtures for files of live tests that cannot use the session's broker and gateway.
 
-A file declares what is special about its own, under the names of the session's fixtures::
+A file declares the special properties of its own, under the names of the session's fixtures::
 
     kafka = own_kafka(nodes=2)
     gateway = own_gateway(Listener("colon", "all"), namespaces=["org"], policies=POLICIES)
 
-They start with the first test that needs them and stop after the file's last one; the gateway's
+They start with the first test that needs them and stop after the file's last test; the gateway's
 clean stop is checked. The fixtures of addresses (``servers``, ``colon``, ``admin``, ...) follow.
 """
 
@@ -45,8 +45,10 @@ def own_gateway(
     scope: Scope = "module",
     **overrides: Any,
 ) -> Any:
-    """A fixture: a gateway in front of ``kafka``, by default with the listener ``colon``;
-    ``overrides`` are top-level keys of its configuration."""
+    """A fixture: a gateway in front of ``kafka``, by default with the listener ``colon``.
+
+    ``overrides`` are top-level keys of its configuration.
+    """
 
     @pytest.fixture(scope=scope)
     def gateway(kafka: KafkaCluster) -> Iterator[GatewayProcess]:
@@ -92,8 +94,11 @@ def own_users_gateway(
     workers: int = 1,
     **overrides: Any,
 ) -> Any:
-    """A fixture: a gateway with ``authorization:`` and the users of ``authorized``, in front of
-    ``kafka``. ACLs are the catalog's, so at the end all of them are deleted."""
+    """A fixture: a gateway with ``authorization:`` and the users of ``authorized``, before
+    ``kafka``.
+
+    ACLs are in the catalog, so at the end all of them are deleted.
+    """
 
     @pytest.fixture(scope="module")
     def gateway(

@@ -1,4 +1,4 @@
-"""What a gateway has complained of in its log."""
+"""The warnings and errors in a gateway's log."""
 
 from __future__ import annotations
 
@@ -9,12 +9,15 @@ from devkit.gateway_process import GatewayProcess
 
 _COMPLAINT: Final = re.compile(" WARNING | ERROR ")
 _RESET: Final = tuple(f"client connection failed: [Errno {number}]" for number in (32, 104))
-"""librdkafka resets a connection that it closes before it has read all of it."""
+"""librdkafka resets a connection if it closes it before it has read all of it."""
 
 
 def complaints(gateway: GatewayProcess, *known: str) -> list[str]:
-    """The warnings and errors of a gateway, but for those that have a text in them that is known,
-    and for clients that reset their connections when they end: which of them do is chance."""
+    """The warnings and errors of a gateway, except the expected lines.
+
+    Lines that contain a ``known`` text, and lines about clients that reset their connections when
+    they end, because these depend on chance.
+    """
     left_out = (*_RESET, *known)
     return [
         line

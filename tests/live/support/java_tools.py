@@ -33,7 +33,7 @@ def run(
     stdin: str = "",
     properties: Mapping[str, str] | None = None,
 ) -> JavaResult:
-    """Run one of Kafka's tools; it fails the test unless it exits with 0."""
+    """Run a tool of Kafka's; the test fails unless the tool exits with 0."""
     result = attempt(main_class, servers, *args, stdin=stdin, properties=properties)
     assert result.returncode == 0, f"{main_class} {args}\n{result.stdout}\n{result.stderr}"
     return result
@@ -46,14 +46,16 @@ def attempt(
     stdin: str = "",
     properties: Mapping[str, str] | None = None,
 ) -> JavaResult:
-    """Run one of Kafka's tools, whatever its exit status. ``properties`` are Java's, for this and
-    all that come later."""
+    """Run a tool of Kafka's, whatever its exit status.
+
+    ``properties`` are Java's, for this and all later calls.
+    """
     command = ["--bootstrap-server", servers, *args]
     return server().run(main_class, command, stdin=stdin, properties=properties)
 
 
 def topics(servers: str, *args: str) -> JavaResult:
-    """``kafka-topics``."""
+    """Run ``kafka-topics``."""
     return run(java.TOPICS, servers, *args)
 
 
@@ -63,23 +65,23 @@ def list_topics(servers: str) -> set[str]:
 
 
 def configs(servers: str, *args: str) -> JavaResult:
-    """``kafka-configs``."""
+    """Run ``kafka-configs``."""
     return run(java.CONFIGS, servers, *args)
 
 
 def consumer_groups(servers: str, *args: str) -> JavaResult:
-    """``kafka-consumer-groups``."""
+    """Run ``kafka-consumer-groups``."""
     return run(java.CONSUMER_GROUPS, servers, *args)
 
 
 def console_produce(servers: str, topic: str, values: Sequence[str], *args: str) -> None:
-    """``kafka-console-producer``: one record for each value."""
+    """Produce a record for each value by ``kafka-console-producer``."""
     text = "".join(f"{value}\n" for value in values)
     run(java.CONSOLE_PRODUCER, servers, "--topic", topic, *args, stdin=text)
 
 
 def console_consume(servers: str, topic: str, count: int, *args: str) -> list[str]:
-    """``kafka-console-consumer``: the first ``count`` records of a topic."""
+    """The first ``count`` records of a topic, by ``kafka-console-consumer``."""
     limits = ["--max-messages", str(count), "--timeout-ms", str(int(clients.SECONDS * 1_000))]
     options = ["--topic", topic, "--from-beginning", *limits, *args]
     return run(java.CONSOLE_CONSUMER, servers, *options).lines
@@ -97,7 +99,7 @@ def round_trip(
 
 
 def events(result: JavaResult) -> list[dict[str, Any]]:
-    """The events that a program of this directory has printed, each as JSON in a line."""
+    """The events that a program of this directory has printed, each as a line of JSON."""
     return [json.loads(line) for line in result.lines]
 
 
@@ -128,7 +130,7 @@ class RunningConsumer(RunningProgram):
     """RegexConsumer.java while it runs."""
 
     def topics(self, event: str) -> list[str]:
-        """The topics of the events of one kind (``assigned``, ``revoked``, ``record``)."""
+        """The topics of all events of a kind (``assigned``, ``revoked``, ``record``)."""
         return [entry["topic"] for entry in self.events if entry["event"] == event]
 
     def wait_for(self, event: str, topic: str, seconds: float = clients.SECONDS) -> dict[str, Any]:
@@ -144,7 +146,7 @@ class RunningConsumer(RunningProgram):
         return entry
 
     def wait_for_end(self, seconds: float = clients.SECONDS) -> int:
-        """Wait until it has had its records; the exit status (1: it ran out of time)."""
+        """Wait until it has read its records; the exit status (1 if it ran out of time)."""
         wait_until(lambda: not self._process.running, "the end of the consumer", seconds)
         assert self._process.returncode is not None
         return self._process.returncode
@@ -154,8 +156,11 @@ class RunningConsumer(RunningProgram):
 def regex_consumer(
     servers: str, group: str, regex: str, count: int, log_path: Path, *classic: str
 ) -> Iterator[RunningConsumer]:
-    """Start RegexConsumer.java, which ends after ``count`` records or 240 s; its output in
-    ``log_path``. ``classic`` asks for the classic protocol: ``topics``, or ``internal`` as well."""
+    """Start RegexConsumer.java, which ends after ``count`` records or 240 s.
+
+    Its output is in ``log_path``. ``classic`` selects the classic protocol: ``topics``, or
+    ``internal`` as well.
+    """
     classes = java.compile_java(SOURCES / "RegexConsumer.java")
     args = [servers, group, regex, str(count), "240", *classic]
     with java.start_java("RegexConsumer", args, log_path, classes=classes) as process:

@@ -1,6 +1,6 @@
 """The process of a client under load: ``python -m tests.live.support.load_child DESCRIPTOR``.
 
-The descriptor is that of a connection, by which the client comes, and over which it speaks
+The descriptor is of the connection that brings the client, and over which it reports
 (tests/live/support/load_line.py).
 """
 
@@ -15,7 +15,7 @@ from tests.live.support.load_line import Client, Facts, Line
 
 def main() -> None:
     """Run the client to its end."""
-    faulthandler.enable()  # so that a crash says what the client was doing
+    faulthandler.enable()  # so that a crash shows where the client was
     with Connection(int(sys.argv[1])) as connection:
         client: Client[Facts]
         client, facts = connection.recv()

@@ -1,8 +1,8 @@
-"""What a client under load, in a process of its own, and its test have in common.
+"""The protocol between a client under load, in a process of its own, and its test.
 
-The client says what it learns as it happens, so that a crash takes nothing with it of what was
-acknowledged before: a message is a change of its facts, or None, which asks how things are now.
-The test's messages are the answers, and None, after which the client should end.
+The client reports each fact as it happens, so that a crash loses nothing that was acknowledged
+before. Its messages are changes of its facts, or None, which asks for the present state. The test's
+messages are the responses, and None, after which the client should end.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from confluent_kafka import KafkaError
 
 
 class TopicState(NamedTuple):
-    """The state that a client may ask for: the topic's name, and how often it was moved."""
+    """The state that a client may query: the topic's name, and how often it was moved."""
 
     name: str
     moves: int = 0
@@ -25,8 +25,11 @@ class TopicState(NamedTuple):
 
 @dataclass(slots=True)
 class Facts:
-    """The facts of a client, in its process and in its test. ``errors`` are those that it was
-    told of, as text. They change by their methods alone, which are called in both processes."""
+    """The facts of a client, in its process and in its test.
+
+    ``errors``: the errors that it reported, as text. Facts change only by their methods, which are
+    called in both processes.
+    """
 
     errors: list[str] = field(default_factory=list)
 
@@ -35,7 +38,7 @@ class Facts:
         self.errors.append(error)
 
     def interrupt(self) -> None:
-        """Note that the client's process has crashed; another one goes on."""
+        """Note that the client's process has crashed; another process continues."""
 
 
 Known = TypeVar("Known", bound=Facts)
@@ -51,12 +54,12 @@ class Line(Generic[Known]):
         self._stopping = False
 
     def tell(self, change: Callable[[Known, *Arguments], None], *arguments: *Arguments) -> None:
-        """Change the facts, here and there; there even if this process ends at once."""
+        """Change the facts in both processes, in the test's even if this process ends at once."""
         self._connection.send((change, arguments))
         change(self.facts, *arguments)
 
     def note(self, error: KafkaError | None) -> None:
-        """Tell of an error."""
+        """Report an error."""
         self.tell(Facts.note, str(error))
 
     def now(self) -> TopicState:
@@ -69,18 +72,18 @@ class Line(Generic[Known]):
             self._stopping = True
 
     def is_stopping(self) -> bool:
-        """Whether the client should end: its test says so, or has ended."""
-        # But for answers, which now() waits for, nothing else is ever said.
+        """Whether the client should end: the test has sent None, or has ended."""
+        # Except for responses, which now() waits for, the test sends nothing else.
         self._stopping = self._stopping or self._connection.poll()
         return self._stopping
 
 
 class Client(ABC, Generic[Known]):
-    """A client that runs in a process of its own, to which it is copied."""
+    """A client that is copied to a process of its own and runs there."""
 
     def __init__(self, who: str) -> None:
         self.who = who
 
     @abstractmethod
     def run(self, line: Line[Known]) -> None:
-        """Go on from what is known, until the line says to stop."""
+        """Continue from the known facts, until the line reports a stop."""

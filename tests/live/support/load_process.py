@@ -1,4 +1,4 @@
-"""Clients under load, each in a process of its own, so that a crash of one ends nothing else."""
+"""Clients under load, each in a process of its own, so that a crash ends no other client."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from tests.live.support import clients
 from tests.live.support.load_line import Client, Known, TopicState
 
 STOP_SECONDS = 240.0
-"""How long a client may take to finish what it has begun."""
+"""How long a client may take to finish its pending work."""
 
 
 class Load(Generic[Known]):
-    """One client: started by ``with``, stopped by :meth:`stop`, which fails as its process did.
+    """A client that is started by ``with`` and stopped by :meth:`stop`, which fails as it did.
 
-    A client that ``may_crash`` is started once more after its library aborted, and goes on from
-    what is known of it; ``crashes`` says why. librdkafka 2.16 does that now and then when a topic
-    vanishes that it produces to. Any other end is a failure.
+    If a client ``may_crash``, it is started again after its library aborted, and continues from its
+    known facts; ``crashes`` has the reasons. librdkafka 2.16 sometimes aborts when a topic vanishes
+    that it produces to. Any other end is a failure.
     """
 
     def __init__(
@@ -64,12 +64,12 @@ class Load(Generic[Known]):
         self._end(2 * clients.SECONDS)
 
     def check(self) -> None:
-        """Fail as its process has."""
+        """Fail if its process has failed."""
         if self._failure is not None:
             raise self._failure
 
     def stop(self, seconds: float = STOP_SECONDS) -> None:
-        """Let it finish what it has begun, and end. Fails as its process has."""
+        """Let it finish its pending work, and end. Fails if its process has failed."""
         assert self._end(seconds), f"{self.who} does not end: {self._failure}"
         self.check()
 
@@ -100,7 +100,7 @@ class Load(Generic[Known]):
             self.kill(signal.SIGKILL)
 
     def _live(self) -> bool:
-        """Run the client's process once; returns whether it ended as it should."""
+        """Run the client's process; returns whether it ended normally."""
         ours, theirs = Pipe()
         with ours, tempfile.TemporaryFile("w+") as said:
             with theirs, self._lock:
@@ -129,7 +129,7 @@ class Load(Generic[Known]):
                 self._connection.send(message)
 
     def _listen(self, connection: Connection) -> None:
-        """Repeat what the client learns and answer it, until it has ended."""
+        """Apply the client's changes and respond to it, until it has ended."""
         with suppress(EOFError, ConnectionResetError):
             while True:
                 message = connection.recv()
@@ -142,8 +142,10 @@ class Load(Generic[Known]):
                     change(self.facts, *arguments)
 
     def _judged(self, code: int, said: str) -> bool:
-        """Whether it ended as it should, or else has crashed in the way that it may. Raises
-        AssertionError if neither."""
+        """Whether it ended normally, or else crashed in the expected way.
+
+        Raises AssertionError if neither.
+        """
         if code == 0:
             sys.stderr.write(said)
             return True

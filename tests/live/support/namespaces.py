@@ -1,4 +1,4 @@
-"""What the live tests of namespaces do again and again, by confluent-kafka and by the CLI."""
+"""Steps that the live tests of namespaces repeat, by confluent-kafka and by the CLI."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OWN = 1
 INHERITED = 3
 """DYNAMIC_DEFAULT_BROKER_CONFIG: from a namespace."""
 DEFAULT = 5
-"""DEFAULT_CONFIG: of Kafka, or told by the gateway and not to be set."""
+"""DEFAULT_CONFIG: Kafka's default, or a read-only config of the gateway."""
 
 INVALID_TOPIC_EXCEPTION = 17
 TOPIC_ALREADY_EXISTS = 36
@@ -54,13 +54,13 @@ def namespace_like(brokers: str) -> dict[str, Any]:
 def creation(
     servers: str, name: str, configs: Mapping[str, str] | None = None, *, validate: bool = False
 ) -> Future[None]:
-    """Ask for a topic of one partition, or a namespace (``name`` ends in ``:``)."""
+    """Request the creation of a topic of one partition, or a namespace (``name`` ends in ``:``)."""
     topic = new_topic(name, configs or {})
     return clients.admin(servers).create_topics([topic], validate_only=validate)[name]
 
 
 def new_topic(name: str, configs: Mapping[str, str]) -> NewTopic:
-    """A topic of one partition, or a namespace, as it is asked for."""
+    """The creation of a topic of one partition, or of a namespace."""
     return NewTopic(name, 1, 1, config=dict(configs))
 
 
@@ -79,12 +79,12 @@ def create_topic(
 
 
 def deletion(servers: str, *names: str) -> dict[str, Future[None]]:
-    """Ask, in one request, for the end of topics and namespaces."""
+    """Request, in a single request, the deletion of topics and namespaces."""
     return clients.admin(servers).delete_topics(list(names), operation_timeout=clients.SECONDS)
 
 
 def delete(servers: str, *names: str) -> None:
-    """Delete topics and namespaces in one request."""
+    """Delete topics and namespaces in a single request."""
     clients.done(deletion(servers, *names))
 
 
@@ -96,7 +96,7 @@ def alteration(
     drop: Sequence[str] = (),
     validate: bool = False,
 ) -> Future[object]:
-    """Ask to set some configs of a topic or namespace and delete others (KIP-339)."""
+    """Request to set some configs of a topic or namespace and delete others (KIP-339)."""
     resource = ConfigResource(ResourceType.TOPIC, name)
     for key, value in (put or {}).items():
         entry = ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET)
@@ -112,23 +112,25 @@ def alteration(
 def alter(
     servers: str, name: str, put: Mapping[str, str] | None = None, *, drop: Sequence[str] = ()
 ) -> None:
-    """Set some configs of a topic or namespace and delete others, and wait until ``servers`` tell
-    of it: brokers answer a change before all of them have read it."""
+    """Set some configs of a topic or namespace and delete others, and wait for the result.
+
+    It waits until ``servers`` return it, because brokers respond to a change before all of them
+    have read it.
+    """
     alteration(servers, name, put, drop=drop).result(clients.SECONDS)
-    if not any(key.startswith("gateway.") for key in (*(put or {}), *drop)):  # which move and end
+    if not any(key.startswith("gateway.") for key in (*(put or {}), *drop)):  # moves, ends
         await_configs(servers, name, put or {}, drop)
 
 
 def await_configs(
     servers: str, name: str, put: Mapping[str, str], drop: Sequence[str] = ()
 ) -> None:
-    """Wait until a topic or namespace is described with some configs, and without others of its
-    own."""
+    """Wait until a description has some configs, and lacks others of its own."""
 
     def told() -> bool:
         try:
             found = describe(servers, name)
-        except KafkaException:  # a topic that was made a moment ago
+        except KafkaException:  # a topic that has just been created
             return False
         wanted = {key: (value, OWN) for key, value in put.items()}
         return found.items() >= wanted.items() and all(found[key][1] != OWN for key in drop)
@@ -137,7 +139,7 @@ def await_configs(
 
 
 def description(servers: str, name: str) -> Future[dict[str, ConfigEntry]]:
-    """Ask for the configs of a topic or namespace."""
+    """Request the configs of a topic or namespace."""
     resource = ConfigResource(ResourceType.TOPIC, name)
     ((found, future),) = clients.admin(servers).describe_configs([resource]).items()
     assert found.name == name
@@ -145,19 +147,21 @@ def description(servers: str, name: str) -> Future[dict[str, ConfigEntry]]:
 
 
 def describe(servers: str, name: str) -> dict[str, tuple[str, int]]:
-    """The configs of a topic or namespace: key to value and source."""
+    """The configs of a topic or namespace: value and source by key."""
     entries = description(servers, name).result(clients.SECONDS)
     return {key: (entry.value or "", source_of(entry)) for key, entry in entries.items()}
 
 
 def value_on_broker(kafka: KafkaCluster, topic: str, key: str) -> tuple[str, int]:
-    """A config of a topic by its flat name, as the broker itself tells it, with its source."""
+    """A config of a topic by its flat name, as the broker itself returns it, with its source."""
     return describe(kafka.bootstrap_servers, topic)[key]
 
 
 def await_value(kafka: KafkaCluster, topic: str, key: str, value: str) -> None:
-    """Wait until the broker goes by a config of a topic, by its flat name: it answers a change
-    before each broker has read it."""
+    """Wait until the broker applies a config of a topic, by its flat name.
+
+    It responds to a change before each broker has read it.
+    """
 
     def told() -> bool:
         return value_on_broker(kafka, topic, key)[0] == value
@@ -173,7 +177,7 @@ def rejection(future: Future[Any]) -> tuple[int, str]:
 
 
 def await_free(servers: str, namespace: str) -> None:
-    """Create a namespace that is being deleted as soon as that is done."""
+    """Create a namespace again as soon as its deletion has finished."""
 
     def created() -> bool:
         future = creation(servers, namespace)
@@ -187,16 +191,19 @@ def await_free(servers: str, namespace: str) -> None:
 
 
 def of_namespaces(stored: Iterable[str], *roots: str) -> set[str]:
-    """The flat names that begin with one of these tiers, but for end topics: a process deletes its
-    own after the namespace is gone, and one that is late may make it once more."""
+    """The flat names that begin with any of these tiers, except end topics.
+
+    A process deletes its end topic after the namespace is gone, and a late process may create it
+    once more.
+    """
     return {name for name in stored if name.startswith(roots) and not is_end_topic(name)}
 
 
 @contextlib.contextmanager
 def made_at_the_broker(kafka: KafkaCluster, *topics: str) -> Iterator[None]:
-    """Topics that existed before anyone spoke of namespaces; what is left of them is deleted.
+    """Topics created before there were namespaces; the remaining topics are deleted at the end.
 
-    They would be in the way of no other test, but a listing of everything is shorter so.
+    They would not disturb other tests, but this keeps listings short.
     """
     clients.create(kafka.bootstrap_servers, *topics)
     clients.await_stored(kafka, *topics)
@@ -207,7 +214,7 @@ def made_at_the_broker(kafka: KafkaCluster, *topics: str) -> Iterator[None]:
 
 
 def source_of(entry: ConfigEntry) -> int:
-    """confluent-kafka tells a source as a number or as an enum, depending on where."""
+    """The source of a config, which confluent-kafka returns as a number or as an enum."""
     source = entry.source
     return source if isinstance(source, int) else int(getattr(source, "value"))  # noqa: B009
 
@@ -227,19 +234,22 @@ class CommandResult:
 
     @property
     def lines(self) -> list[str]:
-        """The lines of the standard output that are not empty."""
+        """The lines of standard output that are not empty."""
         return [line for line in self.out.splitlines() if line.strip()]
 
 
 def attempt(*args: str) -> CommandResult:
-    """Run ``kafka-gateway``, whatever its exit status, in this process: a Python of its own takes
-    a second, of which the command has a twentieth. What it says of its progress is left out: on a
-    busy machine any command takes the two seconds after which it does."""
+    """Run ``kafka-gateway`` in this process, whatever its exit status.
+
+    A Python of its own takes a second, of which the command needs a twentieth. Its progress
+    messages are left out, because on a busy machine any command takes the two seconds after which
+    it prints them.
+    """
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
             status = cli.main(args)
-        except SystemExit as ended:  # argparse: its usage, or what it is asked to print
+        except SystemExit as ended:  # argparse: usage, or ``--help``
             status = ended.code if isinstance(ended.code, int) else 1
     return CommandResult(status, out.getvalue(), _PROGRESS.sub("", err.getvalue()))
 
@@ -258,7 +268,7 @@ def alone(*args: str, stdin: str = "") -> CommandResult:
 
 
 def command(*args: str) -> CommandResult:
-    """Run ``kafka-gateway``, which must end with 0 and complain of nothing."""
+    """Run ``kafka-gateway``, which must exit with 0 and print no error."""
     said = attempt(*args)
     assert said.status == 0, f"{args}\n{said.out}\n{said.err}"
     return said

@@ -20,14 +20,14 @@ from tests.live.support import clients
 
 
 def workers(gateway: GatewayProcess) -> list[psutil.Process]:
-    """The worker processes, which the supervisor has started."""
+    """The worker processes, which are the supervisor's children."""
     supervisor = psutil.Process(gateway.process.command_pid)
     return [child for child in supervisor.children() if _runs(child)]
 
 
 @contextmanager
 def stopped_as_a_whole(gateway: GatewayProcess) -> Iterator[None]:
-    """As SIGSTOP to all its processes: its system accepts connections, and nothing responds."""
+    """Suspend all its processes: the system accepts connections, and no process responds."""
     stopped = [psutil.Process(gateway.process.command_pid), *workers(gateway)]
     for process in stopped:
         process.suspend()
@@ -52,14 +52,17 @@ def memory(gateway: GatewayProcess) -> int:
 
 
 def forget_killed(*clusters: KafkaCluster) -> None:
-    """Let changes go ahead in the catalogs of these clusters, as an operator does who knows that
-    what killed workers had sent has ended: else moves and deletions are given up for a minute."""
+    """Let changes in the catalogs of these clusters proceed after workers were killed.
+
+    An operator does this if the requests of the killed workers have ended; otherwise moves and
+    deletions would wait for a minute.
+    """
     for cluster in clusters:
         asyncio.run(_forget_killed(cluster.bootstrap_servers))
 
 
 def forget_ended(cluster: KafkaCluster) -> None:
-    """The same, of one that may have no catalog, and in which as a rule nobody is waited for."""
+    """Do the same for a cluster that may have no catalog and mostly has no workers to wait for."""
     listed = clients.admin(cluster.bootstrap_servers).list_topics(timeout=clients.SECONDS)
     if CATALOG_TOPIC in listed.topics and any(
         one.gone for one in workers_in(stored_catalog(cluster)).values()
@@ -68,7 +71,7 @@ def forget_ended(cluster: KafkaCluster) -> None:
 
 
 def stored_catalog(cluster: KafkaCluster) -> Snapshot:
-    """The catalog of a cluster, as a process reads it that starts now."""
+    """The catalog of a cluster, as a process that starts now reads it."""
     return asyncio.run(_stored_catalog(_catalog(cluster.bootstrap_servers)))
 
 

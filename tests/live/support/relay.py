@@ -1,4 +1,4 @@
-"""A relay in front of a broker, on the loopback; what it passes on is for each kind to say."""
+"""A relay in front of a broker, on the loopback; each subclass decides which bytes it forwards."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Relay(ABC):
     """Listens on a free port of the loopback, from a thread and an event loop of its own.
 
     Set ``upstream`` to the broker's ``host:port`` once it is known; until then nothing is
-    relayed. A broker that advertises ``address`` is reached through the relay alone.
+    forwarded. A broker that advertises ``address`` is reached only through the relay.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Relay(ABC):
 
     @abstractmethod
     async def _relay(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one connection to its end."""
+        """Serve a connection to its end."""
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -61,7 +61,8 @@ class Relay(ABC):
         assert task is not None
         self._tasks.add(task)
         try:
-            # Cancelled by _stop alone: a stream's task that ends cancelled would be reported.
+            # Cancelled only by _stop, because asyncio would report a stream's task that ends
+            # cancelled.
             with suppress(OSError, asyncio.CancelledError):
                 await self._relay(reader, writer)
         finally:
@@ -70,7 +71,7 @@ class Relay(ABC):
 
 
 async def until_one_ends(*ways: Coroutine[None, None, None]) -> None:
-    """Pass on in both directions until one of them ends; the other one ends with it."""
+    """Forward in both directions until either of them ends; the other ends with it."""
     tasks = [asyncio.create_task(way) for way in ways]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

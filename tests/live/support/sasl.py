@@ -1,4 +1,4 @@
-"""A gateway with listeners that ask who is there, and clients that say so."""
+"""A gateway with listeners that require a login, and clients that log in."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SHORT_SECONDS = 6
 class SecuredGateway:
     """A gateway whose listeners ``sasl``, ``tls`` and ``short`` accept every mechanism.
 
-    ``open`` asks nobody. The directory holds PLAIN's passwords and the issuer's public keys.
+    ``open`` requires no login. The directory has PLAIN's passwords and the issuer's public keys.
     """
 
     def __init__(self, brokers: str) -> None:
@@ -92,22 +92,22 @@ class SecuredGateway:
 
     @property
     def open(self) -> str:
-        """The address if nobody is asked."""
+        """The address of the listener without a login."""
         return self.process.bootstrap_servers("open")
 
     @property
     def sasl(self) -> str:
-        """The address where everybody is asked."""
+        """The address of the listener that requires a login."""
         return self.process.bootstrap_servers("sasl")
 
     @property
     def tls(self) -> str:
-        """The address where everybody is asked over TLS."""
+        """The address of the listener that requires a login over TLS."""
         return self.process.bootstrap_servers("tls")
 
     @property
     def short(self) -> str:
-        """The address where everybody is asked again every few seconds."""
+        """The address of the listener whose sessions last a few seconds."""
         return self.process.bootstrap_servers("short")
 
     def __enter__(self) -> Self:
@@ -130,14 +130,14 @@ class SecuredGateway:
 
 
 def set_password(servers: str, user: str, password: str, mechanism: str = "SCRAM-SHA-256") -> None:
-    """Give a user a SCRAM credential, as ``kafka-configs --entity-type users`` does."""
+    """Set a user's SCRAM credential, as ``kafka-configs --entity-type users`` does."""
     info = ScramCredentialInfo(SCRAM[mechanism], 4_096)
     change = UserScramCredentialUpsertion(user, info, password.encode())
     clients.done(clients.admin(servers).alter_user_scram_credentials([change]))
 
 
 def delete_user(servers: str, user: str, mechanism: str = "SCRAM-SHA-256") -> None:
-    """Take a user's SCRAM credential away."""
+    """Delete a user's SCRAM credential."""
     change = UserScramCredentialDeletion(user, SCRAM[mechanism])
     clients.done(clients.admin(servers).alter_user_scram_credentials([change]))
 
@@ -154,7 +154,7 @@ def settings(
 
 
 def oauth_cb(user: str, seconds: float = 300.0, **claims: Any) -> Any:
-    """A callback that gets a fresh token each time; ``seconds`` is how long it lasts."""
+    """A callback that returns a fresh token each time; ``seconds`` is its lifetime."""
 
     def fresh(_: str) -> tuple[str, float]:
         ends = int(time.time() + seconds)
@@ -169,8 +169,8 @@ def admin(servers: str, mechanism: str, user: str = "alice", **more: Any) -> Adm
 
 
 def listed(client: AdminClient) -> set[str]:
-    """The topics that a client is shown."""
-    client.poll(0)  # where a token is asked for
+    """The topics that a client lists."""
+    client.poll(0)  # calls oauth_cb for a token
     return set(client.list_topics(timeout=SECONDS).topics)
 
 
@@ -198,7 +198,7 @@ def prove(wire: Wire, mechanism: str, user: str = "alice", **claims: Any) -> Any
 
 
 def is_served(wire: Wire) -> bool:
-    """Whether a connection gets an answer to what only those get who have logged in."""
+    """Whether a connection gets a response that requires a login."""
     try:
         return not wire.ask("Metadata", 4, topics=[], allow_auto_topic_creation=False).topics
     except (ConnectionEnded, BrokenPipeError, ConnectionResetError):
@@ -213,7 +213,7 @@ def seconds_to_end(wire: Wire) -> float:
 
 
 def count(gateway: SecuredGateway, metric: str, **labels: str) -> float:
-    """A counter's sum over the label values that are not given."""
+    """The sum of a counter over the labels that are not given."""
     wanted = [f'{name}="{value}"' for name, value in labels.items()]
     return sum(
         float(line.rpartition(" ")[2])

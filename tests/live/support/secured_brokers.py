@@ -1,4 +1,4 @@
-"""A Kafka that asks the gateway, and clients, who they are, and has ACLs of its own."""
+"""A Kafka that authenticates the gateway, and clients, and has ACLs of its own."""
 
 from __future__ import annotations
 
@@ -37,16 +37,19 @@ PASSWORDS = {
     "alice": "wonderland",
     "bob": "builder",
 }
-"""Users of PLAIN and SCRAM alike. The gateway is a super user, the others have no rights;
-``gateway-catalog`` has the same password, so that one file holds both."""
+"""Users of PLAIN and SCRAM alike.
+
+The gateway is a super user, the others have no rights; ``gateway-catalog`` has the same password,
+so a single file has both.
+"""
 
 ANY = tuple(
     (kind, "*") for kind in (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID)
 )
-"""Everything of the kinds that ACLs name, but for the cluster."""
+"""All resources of the types that ACLs name, except the cluster."""
 
 _LOGIN_SECONDS = 2.0
-"""How long a client tries to log in before another one does."""
+"""How long a client tries to log in before another client does."""
 
 LITERAL, PREFIXED = ResourcePatternType.LITERAL, ResourcePatternType.PREFIXED
 
@@ -62,7 +65,7 @@ _EVERY = AclBindingFilter(
 
 
 class SecuredBrokers:
-    """One broker with every protocol. Whoever comes by PLAINTEXT is a super user."""
+    """A broker with every protocol, where clients of PLAINTEXT are super users."""
 
     def __init__(
         self,
@@ -96,7 +99,7 @@ class SecuredBrokers:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def identity(self, protocol: str, mechanism: str = "SCRAM-SHA-512") -> dict[str, Any]:
-        """``clusters.security`` of a gateway that connects so, as itself."""
+        """``clusters.security`` of a gateway that connects this way, as itself."""
         settings: dict[str, Any] = {"protocol": protocol}
         if protocol in ("SSL", "SASL_SSL"):
             settings["tls"] = {"ca": str(self.ca.file)}
@@ -114,7 +117,7 @@ class SecuredBrokers:
     def gateway(
         self, security: dict[str, Any], listeners: Sequence[Listener] = (), **overrides: Any
     ) -> GatewayProcess:
-        """A gateway that is yet to be started, by default with the listener ``all``."""
+        """A gateway that is not started yet, by default with the listener ``all``."""
         return GatewayProcess(
             self.kafka.servers(security["protocol"]),
             listeners or [Listener("all", "every namespace", list_namespaces=True)],
@@ -124,7 +127,7 @@ class SecuredBrokers:
         )
 
     def set_password(self, user: str, password: str) -> None:
-        """A SCRAM-SHA-256 credential at the broker, which lets the user in when this returns."""
+        """Set a SCRAM-SHA-256 credential at the broker, and wait until the user can log in."""
         info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4_096)
         change = UserScramCredentialUpsertion(user, info, password.encode())
         admin = clients.admin(self.kafka.bootstrap_servers)
@@ -148,7 +151,7 @@ class SecuredBrokers:
         *operations: AclOperation,
         pattern: ResourcePatternType = LITERAL,
     ) -> None:
-        """ACLs of the broker, in its own names."""
+        """Create ACLs at the broker, by the broker's names."""
         bindings = [
             AclBinding(kind, name, pattern, f"User:{user}", "*", operation, AclPermissionType.ALLOW)
             for operation in operations
@@ -157,7 +160,7 @@ class SecuredBrokers:
         made: dict[AclBinding, Future[None]] = admin.create_acls(bindings)
         for future in made.values():
             future.result(clients.SECONDS)
-        # The controller answers before the broker decides by them.
+        # The controller responds before the broker applies them.
         wait_until(
             lambda: {*admin.describe_acls(_EVERY).result(clients.SECONDS)} >= {*bindings},
             f"the ACLs of {user} at the broker",

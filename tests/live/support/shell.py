@@ -1,6 +1,6 @@
-"""Scripts run by a real shell, in which Kafka's tools are those of the Java that stays.
+"""Scripts run by a real shell, in which Kafka's tools run in the Java that keeps running.
 
-Each tool is a stub on the PATH that hands its words to this process and prints what comes back.
+Each tool is a stub on the PATH that sends its arguments to this process and prints the result.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ Tool = Callable[[Sequence[str]], Answer]
 
 
 class Ended(NamedTuple):
-    """How a script ended, and what it printed."""
+    """A script's exit status and output."""
 
     status: int
     out: str
@@ -56,7 +56,7 @@ class Shell:
         self._path = f"{bin_directory}{os.pathsep}{os.environ['PATH']}"
 
     def run(self, script: str, variables: Mapping[str, str] | None = None) -> Ended:
-        """Run a script to its end, which is its first failing command."""
+        """Run a script until it ends or a command fails."""
         done = subprocess.run(
             ["bash", "-eu", "-o", "pipefail", "-c", script],
             cwd=self.directory,
@@ -71,8 +71,11 @@ class Shell:
 
 @contextmanager
 def shell(directory: Path, **tools: Tool) -> Iterator[Shell]:
-    """A shell in a directory. ``tools`` are further programs, ``_`` in their names being ``-``;
-    each is called with its words."""
+    """A shell in a directory.
+
+    ``tools`` are further programs, with ``_`` for ``-`` in their names, which are called with their
+    arguments.
+    """
     known: dict[str, Tool] = {name.replace("_", "-"): tool for name, tool in tools.items()}
     for name, main_class in TOOL_SCRIPTS.items():
         known.setdefault(name, _java_tool(directory, main_class))
@@ -99,7 +102,7 @@ def shell(directory: Path, **tools: Tool) -> Iterator[Shell]:
 
 def _java_tool(directory: Path, main_class: str) -> Tool:
     def run(words: Sequence[str]) -> Answer:
-        # The Java that stays is in another directory than the shell.
+        # The running Java is in another directory than the shell.
         there = [str(directory / word) if (directory / word).is_file() else word for word in words]
         done: Any = java_tools.server().run(main_class, there)
         return done.returncode, done.stdout, done.stderr

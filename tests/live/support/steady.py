@@ -1,4 +1,4 @@
-"""Clients that work without a pause while a test does something to the clusters."""
+"""Clients that work without a pause while a test changes the clusters."""
 
 from __future__ import annotations
 
@@ -23,8 +23,11 @@ from tests.live.support import clients
 SECONDS = clients.SECONDS
 PAUSE = 0.02
 LEADERLESS_SECONDS = 2.0
-"""How long an answer may say that a partition has no leader. Clients ask again then; a gateway says
-it when a cluster took longer than half a second, which on a busy machine one that is well may."""
+"""How long responses may say that a partition has no leader; clients then retry.
+
+The gateway returns no leader if a cluster took longer than half a second, which on a busy machine a
+healthy cluster may.
+"""
 
 
 _BROKER = re.compile(r"\d/(\d+): ")
@@ -32,12 +35,12 @@ _BROKER = re.compile(r"\d/(\d+): ")
 
 
 class Steady:
-    """One client in a thread of its own, from ``with`` to its end.
+    """A client in a thread of its own, from ``with`` to its end.
 
-    ``acked`` holds the values of acknowledged records and ``seen`` those of consumed ones, by
-    topic; ``problems`` is whatever a client reports of errors, ``assignments`` counts those
-    of a member of a group, and ``leaderless`` an admin client's answers in which a partition has
-    no leader. ``lost_volume`` is the number of a volume of a tree whose brokers may be away.
+    ``acked`` has the values of acknowledged records and ``seen`` of consumed records, by topic;
+    ``problems`` are the errors that a client reports, ``assignments`` counts a member's
+    assignments, and ``leaderless`` an admin client's responses in which a partition has no leader.
+    ``lost_volume`` is the number of a volume of a tree whose brokers may be down.
     """
 
     def __init__(self, name: str, work: Callable[[Steady], object]) -> None:
@@ -61,22 +64,22 @@ class Steady:
         self.stop()
 
     def stop(self) -> None:
-        """Let it end what it has begun."""
+        """Let it finish its pending work, and end."""
         self.stopping.set()
         self._thread.join(2 * SECONDS)
         assert not self._thread.is_alive(), f"{self.name} does not end"
 
     def check(self) -> None:
-        """Fail with what it has reported."""
+        """Fail if it has reported problems."""
         assert not self.problems, (self.name, self.problems[:5])
 
     def await_progress(self, what: str, topic: str | None = None) -> None:
-        """Wait until it has done twenty rounds more, or had twenty records more of one topic."""
+        """Wait for twenty more rounds, or twenty more records of a topic."""
 
         await_progress_of([(self, topic)], what)
 
     def done(self, topic: str | None = None) -> int:
-        """How many rounds it has done, or records it has had of a topic."""
+        """The number of its rounds, or of its records of a topic."""
         if topic is None:
             return self.rounds
         return max(len(self.acked[topic]), len(self.seen[topic]))
@@ -104,8 +107,11 @@ class Steady:
             self.rounds += 1
 
     def failed(self, error: object) -> None:
-        """The error callback of confluent-kafka. A lost volume's brokers are none of its business:
-        librdkafka connects to any broker that it knows for what each of them answers."""
+        """Note an error of confluent-kafka's error callback.
+
+        Errors of a lost volume's brokers do not count, because librdkafka connects to any broker it
+        knows.
+        """
         of_broker = _BROKER.search(str(error))
         if of_broker is None or int(of_broker[1]) >> MOUNTED_BITS != self.lost_volume:
             self.problems.append(f"callback: {error}")
@@ -118,23 +124,28 @@ class Steady:
 
 
 def await_progress_of(running: Iterable[tuple[Steady, str | None]], what: str) -> None:
-    """Wait until each client has done twenty rounds more, or had twenty records more of its topic,
-    all of them at the same time; for one that has problems, until it has them."""
+    """Wait until each client has done twenty more rounds, or had twenty more records of its topic.
+
+    They progress at the same time; the wait for a client ends early if it has problems.
+    """
     due = [(one, topic, one.done(topic) + 20) for one, topic in running]
     for one, topic, count in due:
         one.await_done(count, what, topic)
 
 
 def once_each(*groups: Sequence[str]) -> None:
-    """Fail where a value is in a topic twice."""
+    """Fail if a topic has a value twice."""
     for values in groups:
         twice = [value for value, count in Counter(values).items() if count > 1]
         assert not twice, f"{len(twice)} values more than once: {twice[:10]}"
 
 
 def producer(name: str, servers: str, *topics: str, **more: Any) -> Steady:
-    """confluent-kafka's: it writes each number to all of its topics, and waits ``pause`` seconds.
-    With errors in ``ignoring``, its error callback counts for nothing."""
+    """confluent-kafka's producer, which writes each number to all of its topics.
+
+    It waits ``pause`` seconds between numbers. ``ignoring``: errors of its error callback do not
+    count.
+    """
     quiet, pause = more.pop("ignoring", False), more.pop("pause", PAUSE / 4)
 
     def work(steady: Steady) -> None:
@@ -155,7 +166,7 @@ def producer(name: str, servers: str, *topics: str, **more: Any) -> Steady:
 
 
 def member(name: str, servers: str, group: str, *topics: str, **more: Any) -> Steady:
-    """confluent-kafka's: a member of a group, which commits now and then."""
+    """confluent-kafka's consumer: a member of a group, which commits now and then."""
     quiet = more.pop("ignoring", False)
 
     def work(steady: Steady) -> None:
@@ -182,7 +193,7 @@ def member(name: str, servers: str, group: str, *topics: str, **more: Any) -> St
 
 
 def admin(name: str, servers: str, *topics: str) -> Steady:
-    """confluent-kafka's AdminClient: it describes its topics and their configs."""
+    """confluent-kafka's AdminClient, which describes its topics and their configs."""
 
     def work(steady: Steady) -> None:
         settings = clients.settings(servers, topic_metadata_refresh_interval_ms=200)
@@ -215,8 +226,10 @@ def admin(name: str, servers: str, *topics: str) -> Steady:
 def aiokafka(
     name: str, servers: str, topic: str, group: str, age_ms: int = 500, **more: Any
 ) -> Steady:
-    """aiokafka's producer and a member of a group in one event loop. ``age_ms`` is how old their
-    metadata may be, ``more`` are settings of both."""
+    """aiokafka's producer and a member of a group in an event loop.
+
+    ``age_ms`` is the maximum age of their metadata, ``more`` are settings of both.
+    """
     common = {"bootstrap_servers": servers, "metadata_max_age_ms": age_ms, **more}
 
     async def consume(steady: Steady) -> None:
@@ -250,7 +263,7 @@ def aiokafka(
 def kafka_python(
     name: str, servers: str, topic: str, group: str, age_ms: int = 500, **more: Any
 ) -> Steady:
-    """kafka-python's producer and a member of a group, in turn; the rest as for aiokafka."""
+    """kafka-python's producer and a member of a group, in turn; parameters as for aiokafka."""
     common = {"bootstrap_servers": servers, "metadata_max_age_ms": age_ms, **more}
 
     def work(steady: Steady) -> None:

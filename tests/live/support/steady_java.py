@@ -13,7 +13,7 @@ from tests.live.support import clients, java_tools
 
 
 class JavaProducer(java_tools.RunningProgram):
-    """The producer, and the records that it has had acknowledged."""
+    """The producer, and its acknowledged records."""
 
     @property
     def failed(self) -> list[dict[str, Any]]:
@@ -21,12 +21,12 @@ class JavaProducer(java_tools.RunningProgram):
         return [each for each in self.events if each["event"] == "failed"]
 
     def acked(self, topic: str) -> list[str]:
-        """The values of the records of a topic that were acknowledged."""
+        """The values of a topic's acknowledged records."""
         events = (each for each in self.events if each["event"] == "acked")
         return [each["value"] for each in events if each["topic"] == topic]
 
     def await_acked(self, more: int) -> None:
-        """Wait until it has had so many acknowledgements more."""
+        """Wait until it has had so many more acknowledgements."""
         log = self._process.log_path
         before = log.read_text().count('"acked"')
 
@@ -41,7 +41,7 @@ class JavaProducer(java_tools.RunningProgram):
 def java_producer(
     servers: str, directory: Path, *topics: str, pause_ms: int = 50
 ) -> Iterator[JavaProducer]:
-    """Start it; it works until the end of the ``with``, and must end without a failed record."""
+    """Start the producer; it runs until the end of the ``with``, and no record may fail."""
     end, log = directory / "end", directory / "producer.log"
     classes = java.compile_java(java_tools.SOURCES / "SteadyProducer.java")
     args = [servers, str(end), str(pause_ms), *topics]

@@ -1,4 +1,4 @@
-"""SteadyClient.java as one of the steady clients."""
+"""SteadyClient.java as a steady client."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ def java_client(
     protocol: str = "classic",
     more: Mapping[str, str] | None = None,
 ) -> Steady:
-    """Java's producer and a member of a group, with the settings that they have by themselves, and
-    ``more`` of both."""
+    """Java's producer and a member of a group, with default settings and ``more``."""
 
     def work(steady: Steady) -> None:
         end, log = directory / f"{name}.end", directory / f"{name}.log"
@@ -46,7 +45,7 @@ def java_client(
 
 
 def _take(steady: Steady, topic: str, text: str) -> None:
-    """Note what was printed; a line is written in one go."""
+    """Note the printed lines; each line is written in a single call."""
     for line in text.splitlines():
         event, _, rest = line.partition(" ")
         if event == "failed":

@@ -1,6 +1,6 @@
-"""Kafka's own tools, run one after the other by a Java that goes on (ToolServer.java).
+"""Kafka's own tools, run in turn by a Java that keeps running (ToolServer.java).
 
-A Java of its own takes each of them a second or two of both processors, most of it to start.
+With a Java of its own, each tool takes a second or two of both processors, mostly for its start.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ _END_SECONDS = 60.0
 
 
 class ToolServer:
-    """Starts with the first tool, and ends with this process. ``options`` are further ones of
-    Java. Threads take turns."""
+    """A Java that starts with the first tool, and ends with this process.
+
+    ``options`` are further options of Java. Threads take turns.
+    """
 
     def __init__(self, options: Sequence[str] = ()) -> None:
         self._options = options
@@ -39,9 +41,10 @@ class ToolServer:
         properties: Mapping[str, str] | None = None,
         seconds: float = 240.0,
     ) -> JavaResult:
-        """Run a tool to its end, whatever its exit status. ``properties`` are Java's, and stay.
+        """Run a tool to its end, whatever its exit status.
 
-        Raises JavaError if it takes longer than ``seconds``: it is killed then.
+        ``properties`` are Java's, and stay set. Raises JavaError, after killing the tool, if it
+        takes longer than ``seconds``.
         """
         asked = {
             "main": main_class,
@@ -54,7 +57,7 @@ class ToolServer:
         return JavaResult(answer["status"], answer["stdout"], answer["stderr"])
 
     def close(self) -> None:
-        """End it, if it runs. May be called again."""
+        """End the Java, if it runs. May be called again."""
         process, self._process = self._process, None
         if process is not None:
             atexit.unregister(self.close)
@@ -68,7 +71,7 @@ class ToolServer:
         assert process.stdout is not None
         process.stdin.write(json.dumps(asked) + "\n")
         process.stdin.flush()
-        # An answer is one line, and nothing follows it until the next question.
+        # A response is a single line, and nothing follows it until the next request.
         line = (
             process.stdout.readline() if select.select([process.stdout], [], [], seconds)[0] else ""
         )

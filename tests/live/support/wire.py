@@ -1,4 +1,4 @@
-"""Kafka's wire protocol by hand: frames over a socket, for what no client would send."""
+"""Kafka's wire protocol by hand: frames over a socket, for requests that no client sends."""
 
 from __future__ import annotations
 
@@ -33,8 +33,10 @@ def request_frame(
 
 
 class Wire:
-    """One connection to ``host:port``, from this machine's address ``source`` if it is given; every
-    wait has a deadline."""
+    """A connection to ``host:port``, from this machine's address ``source`` if it is given.
+
+    Every wait has a deadline.
+    """
 
     def __init__(
         self,
@@ -73,7 +75,7 @@ class Wire:
         self._socket.sendall(data)
 
     def send_until_stuck(self, data: bytes, seconds: float = 0.5) -> int:
-        """Send until the other side has taken nothing for ``seconds``; how many bytes it took."""
+        """Send until the other side has read nothing for ``seconds``; how many bytes it read."""
         view, sent = memoryview(data), 0
         self._socket.settimeout(seconds)
         try:
@@ -86,7 +88,7 @@ class Wire:
         return sent
 
     def until(self, seconds: float) -> None:
-        """Wait so long at most from here on; then it is a TimeoutError."""
+        """Set the longest wait from here on, after which TimeoutError is raised."""
         self._socket.settimeout(seconds)
 
     def receive(self, size: int) -> bytes:
@@ -121,7 +123,7 @@ class Wire:
         return messages.parse(f"{name}Response", version, answer)
 
     def end(self) -> None:
-        """Say that nothing more comes; answers may still."""
+        """Half-close: this side sends nothing more; responses may still come."""
         self._socket.shutdown(socket.SHUT_WR)
 
     def wait_for_end(self) -> bytes:

@@ -1,1 +1,1 @@
-"""Several real clusters behind one gateway."""
+"""Several real clusters behind a single gateway."""

@@ -1,4 +1,4 @@
-"""Two clusters with ACLs of their own behind one gateway, and listeners that differ in trust."""
+"""Two clusters with ACLs of their own behind a gateway, and listeners that differ in trust."""
 
 from __future__ import annotations
 
@@ -25,15 +25,18 @@ from tests.live.tree.volumes import LA, NY
 
 SCRAM: Final = "SCRAM-SHA-256"
 GUEST: Final = "User:guest"
-"""Whom New York takes alice of the listener ``mapped`` for."""
+"""The principal that New York maps alice of the listener ``mapped`` to."""
 
 HIDDEN, PUBLIC, ALICES, GUESTS = "hidden", "public", "alices", "guests"
-"""Topics of New York: for nobody, for everybody, for alice and for the guest."""
+"""Topics of New York: for no user, for everybody, for alice and for the guest."""
 
 
 def listeners(secrets: Path) -> list[Listener]:
-    """``la`` and ``ny`` are not trusted in the other volume, ``trusted`` and ``mapped`` are in New
-    York; ``narrow`` reaches Los Angeles alone, and ``home`` confines its clients there."""
+    """Listeners that differ in their trust and reach.
+
+    ``la`` and ``ny`` are not trusted in the other volume, ``trusted`` and ``mapped`` are trusted in
+    New York; ``narrow`` reaches Los Angeles alone, and ``home`` confines its clients there.
+    """
     security = dict(authorized.listener(secrets, ("PLAIN", SCRAM)).security)
 
     def one(name: str, volume: str = LA, home: str = "", **more: Any) -> Listener:
@@ -53,7 +56,10 @@ def listeners(secrets: Path) -> list[Listener]:
 def authorized_tree(
     la: KafkaCluster, ny: KafkaCluster, secrets: Path, *, everyone: bool = False
 ) -> Iterator[GatewayProcess]:
-    """The gateway, with the topics and ACLs of New York. ``everyone`` allows what has no ACL."""
+    """The gateway, with the topics and ACLs of New York.
+
+    ``everyone``: allow every operation on a resource without ACLs.
+    """
     trust = [
         {"listener": "trusted"},
         {"listener": "mapped", "principals": {"User:alice": GUEST}},
@@ -92,13 +98,13 @@ def authorized_tree(
 def acl(
     principal: str, operation: Operation, name: str, kind: ResourceType = ResourceType.TOPIC
 ) -> model.AclBinding:
-    """What a principal is allowed with one name, at any host."""
+    """An ACL that allows a principal an operation on a name, from any host."""
     entry = model.AclEntry(principal, "*", operation, Permission.ALLOW)
     return model.AclBinding(ResourcePattern(kind, PatternType.LITERAL, name), entry)
 
 
 def scram_user(servers: str, user: str) -> None:
-    """Make a user in the catalog of a listener's volume; the password is the name."""
+    """Create a user in the catalog of a listener's volume; the password is the name."""
     info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_256, 4_096)
     change = UserScramCredentialUpsertion(user, info, user.encode())
     clients.done(authorized.admin(servers).alter_user_scram_credentials([change]))

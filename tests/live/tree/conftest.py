@@ -1,4 +1,4 @@
-"""Two data centres behind one gateway: ``la:tracking`` and ``ny:tracking``."""
+"""Two data centres behind a gateway: ``la:tracking`` and ``ny:tracking``."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def ny() -> Iterator[KafkaCluster]:
 
 
 def mounted(la: KafkaCluster, ny: KafkaCluster) -> list[MountedCluster]:
-    """Both clusters where they stand in the tree."""
+    """Both clusters at their mounts in the tree."""
     return [
         MountedCluster(LA, 1, la.bootstrap_servers, {"namespaces": ["search"]}),
         MountedCluster(NY, 2, ny.bootstrap_servers, {"namespaces": ["search"]}),
@@ -44,7 +44,7 @@ def mounted(la: KafkaCluster, ny: KafkaCluster) -> list[MountedCluster]:
 
 @pytest.fixture(scope="package")
 def tree(la: KafkaCluster, ny: KafkaCluster) -> Iterator[GatewayProcess]:
-    """A gateway in front of both."""
+    """A gateway in front of both clusters."""
     with GatewayProcess(mounted(la, ny), LISTENERS, []) as gateway:
         yield gateway
 
@@ -60,6 +60,6 @@ def authorized_pair() -> Iterator[tuple[KafkaCluster, KafkaCluster]]:
 def acls_alone(
     authorized_pair: tuple[KafkaCluster, KafkaCluster], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[GatewayProcess]:
-    """A gateway in front of that pair; nobody may do what no ACL allows."""
+    """A gateway in front of that pair, which denies every operation that no ACL allows."""
     with authorized_tree(*authorized_pair, tmp_path_factory.mktemp("secrets")) as gateway:
         yield gateway

@@ -17,7 +17,7 @@ COUNT = 50
 
 
 def shadow_of(cluster: KafkaCluster, topic: str, number: int) -> str:
-    """The shadow of a topic as DESIGN.md has it: the id as Kafka's own tool prints it."""
+    """A topic's shadow, as DESIGN.md names it; the id is in the spelling of Kafka's own tools."""
     lines = java_tools.topics(cluster.bootstrap_servers, "--describe", "--topic", topic).lines
     found = re.search(r"TopicId: (\S+)", " ".join(lines))
     assert found is not None, lines
@@ -52,7 +52,7 @@ def more(servers: str, *topics: str, partitions: int = 1, count: int = COUNT) ->
 
 
 def read(servers: str, group: str, topics: list[str], count: int) -> dict[str, int]:
-    """Subscribe, take so many records, commit; how many came of each topic."""
+    """Subscribe, read so many records, commit; the number of records by topic."""
     with clients.consumer(servers, group) as client:
         client.subscribe(topics)
         records = clients.take(client, count)

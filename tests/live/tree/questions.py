@@ -1,4 +1,4 @@
-"""One request of every API that names something, about a name or a topic id."""
+"""A request of every API that names a resource, about a name or a topic id."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One admin request that names what two clusters have."""
+"""A single admin request that names topics or groups of two clusters."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ BEFORE = ":ny:tracking:search:"
 
 @pytest.fixture(scope="module")
 def gateway(la: KafkaCluster, ny: KafkaCluster) -> Iterator[GatewayProcess]:
-    """Everyone is a super user in both volumes, and ACLs can be kept."""
+    """A gateway where all users are super users in both volumes, and ACLs can be stored."""
     own = {LA: ("la", "slash", "legal"), NY: ("ny",)}
     clusters = []
     for each in mounted(la, ny):
@@ -94,7 +94,7 @@ def test_topics_are_created_grown_and_deleted(
     wanted = [*topics, f"{BEFORE}none"]
 
     def described() -> dict[str, Future[Any]] | None:
-        # A cluster may take longer than the half second that it is waited for.
+        # A cluster may take longer than the half second for which the gateway waits.
         told = admin.describe_topics(TopicCollection(wanted))
         failed = (future.exception(SECONDS) for future in told.values())
         late = any("LEADER_NOT_AVAILABLE" in str(error) for error in failed)
@@ -217,7 +217,7 @@ def test_acls_of_both(servers: str) -> None:
 def test_javas_tools(
     gateway: GatewayProcess, legal: str, la: KafkaCluster, ny: KafkaCluster
 ) -> None:
-    """Tools that look a name up in the listing first are for a listener of its volume."""
+    """If a tool looks a name up in the listing first, it needs a listener of the name's volume."""
     own, other = "tools", "..ny.tracking.search..tools"
     for name in own, other:
         java_tools.topics(legal, "--create", "--topic", name, "--partitions", "2")

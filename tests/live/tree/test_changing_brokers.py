@@ -1,4 +1,4 @@
-"""Brokers come and go in one cluster of a tree: every answer of every node lists the same ones."""
+"""Brokers come and go in a cluster of a tree: all responses of all nodes list the same brokers."""
 
 from __future__ import annotations
 
@@ -33,9 +33,11 @@ def growing() -> Iterator[KafkaCluster]:
 
 
 class Watch:
-    """Asks every address of a listener again and again for different topics. ``lists`` are the
-    brokers of the answers, each where it differs from that before; ``unlisted`` are leaders that
-    are not among them."""
+    """Queries every address of a listener again and again for different topics.
+
+    ``lists``: the brokers of the responses, each time they changed. ``unlisted``: leaders that are
+    not among them.
+    """
 
     def __init__(self, addresses: list[str], topics: list[str]) -> None:
         self.lists: list[tuple[int, ...]] = []
@@ -88,7 +90,7 @@ def test_all_nodes_list_the_same_brokers(growing: KafkaCluster, ny: KafkaCluster
             for each in working:
                 each.await_progress("the start", topics[0])
             growing.add_broker(2)
-            # Its first leader is known to clients before the gateway's next listing.
+            # Clients learn its first leader before the gateway's next listing.
             placed = NewTopic("placed", 1, replica_assignment=[[2]])
             admin = growing.admin()
             create_topics(admin, [placed])

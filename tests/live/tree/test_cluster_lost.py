@@ -1,4 +1,4 @@
-"""One cluster of a tree dies or hangs: clients of the other one do not notice."""
+"""If a cluster of a tree dies or hangs, clients of the other cluster do not notice."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ LOST = 1
 """The number of the volume at ``la:tracking``."""
 STALENESS = 5
 AT_ONCE, BOUNDED = 0.4, 1.5
-"""Seconds for an answer, 0.5 of them for the wait; the rest is for a busy machine."""
+"""Seconds for a response, 0.5 of them for the wait; the rest is for a busy machine."""
 FEW = 10
-"""Answers in which a topic of the other cluster has no leader: it took more than half a second."""
+"""Responses in which a topic of the other cluster has no leader, because it took over 0.5 s."""
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def gateway(dying: KafkaCluster, ny: KafkaCluster) -> Iterator[GatewayProcess]:
 
 
 class Seen:
-    """What Metadata said of the tree while all was well."""
+    """The Metadata of the tree while both clusters were up."""
 
     def __init__(self, gateway: GatewayProcess, *names: str) -> None:
         self.servers = gateway.bootstrap_servers("la")
@@ -55,7 +55,8 @@ class Seen:
         self.addresses = [self.servers, *(f"{b.host}:{b.port}" for b in self.found.brokers)]
 
     def check(self, topic: str, other: str, seconds: float) -> None:
-        """Every node answers for a topic of the lost cluster and one of the other, and soon."""
+        """Check that every node responds soon about a topic of the lost cluster and another
+        topic."""
         for address in self.addresses:
             began = time.monotonic()
             now = metadata(address, topic, other, ":la:tracking:search:never")
@@ -85,7 +86,7 @@ def brokers(answer: Any) -> list[tuple[int, str, int]]:
 
 
 def coordinator(address: str, group: str) -> tuple[int, float]:
-    """The error that FindCoordinator answers, and the seconds that it takes."""
+    """The error that FindCoordinator returns, and the seconds that it takes."""
     began = time.monotonic()
     with Wire(address) as wire:
         (found,) = wire.ask("FindCoordinator", 4, key_type=0, coordinator_keys=[group]).coordinators
@@ -180,7 +181,7 @@ def test_clients_of_the_other_cluster_see_no_error(
                 each.await_progress("the loss")
             both.await_progress("the loss", live)
             reading_both.await_progress("the loss", live)
-            time.sleep(2 * STALENESS)  # the catalog of the lost cluster is stale now
+            time.sleep(2 * STALENESS)  # the catalog of the lost cluster is stale by now
             seen.check(lost, live, AT_ONCE)
             for each in untouched:
                 each.await_progress("the catalog is stale")
@@ -211,6 +212,6 @@ def test_clients_of_the_other_cluster_see_no_error(
 
 
 def _check_stored(cluster: KafkaCluster, flat: str, sent: list[str]) -> None:
-    """A topic holds these records, each once."""
+    """Check that a topic stores these records, each once."""
     stored = clients.consume(cluster.bootstrap_servers, flat, len(sent), f"direct-{flat}")
     assert sorted(stored) == sorted(sent)

@@ -1,4 +1,4 @@
-"""Absolute names at the listener of another volume are answered as relative ones at their own."""
+"""Absolute names at another volume's listener get the same responses as relative names at home."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _OF_THE_LISTENER = re.compile(
     r"((port|cluster_id|controller_id|producer_id|producer_epoch)="
     r"|throttle_time=datetime\.timedelta)[^,)]*\)?"
 )
-"""Ports, and what a listener tells of its own volume; and what counts on."""
+"""Ports, and a listener's description of its own volume; and fields that count up."""
 
 _NOT_YET = re.compile(r"error_code=(14|15|16)\b")
-"""Of a coordinator that is being made."""
+"""Error codes of a coordinator that is being created."""
 
 QUESTIONS = [each for each in questions.BY_NAME if each[0] != "OffsetCommit"]
-"""Without the one that names a topic, of the listener's volume, besides."""
+"""All requests except the one that also names a topic of the listener's volume."""
 
 
 @pytest.fixture(scope="module")
 def nodes(tree: GatewayProcess) -> tuple[str, str]:
-    """The addresses of Los Angeles' broker at its own listener and at that of New York."""
+    """The addresses of Los Angeles' broker at its own listener and at New York's listener."""
     own, other = tree.bootstrap_servers("la"), tree.bootstrap_servers("ny")
     clients.create(own, EXISTING)
     clients.await_led(own, EXISTING)
@@ -40,7 +40,7 @@ def nodes(tree: GatewayProcess) -> tuple[str, str]:
 
 
 def answer(address: str, question: Question, name: str) -> str:
-    """The answer about a name, once the coordinators are there."""
+    """The response about a name, once the coordinators are there."""
     api, version, fields = question
 
     def settled() -> str | None:
@@ -51,9 +51,9 @@ def answer(address: str, question: Question, name: str) -> str:
     found = wait_until(settled, f"an answer to {api}", clients.SECONDS)
     assert found is not None
     own = re.split("[:/.]", name)[-1]
-    for shown in (name, *(before + own for before in OF_LA), own):  # a broker's texts have the last
+    for shown in (name, *(before + own for before in OF_LA), own):  # brokers' texts have the last
         found = found.replace(shown, "(name)")
-    if api == "CreateTopics":  # Kafka draws an id for what it only validates
+    if api == "CreateTopics":  # Kafka draws an id even if it only validates
         found = re.sub(r"topic_id=UUID\([^)]*\)", "", found)
     return _OF_THE_LISTENER.sub("", found)
 

@@ -1,4 +1,5 @@
-"""One group over two clusters with stock clients, and what clients see of what is impossible."""
+"""Stock clients with a group over two clusters, and the errors for operations that cannot be
+done."""
 
 from __future__ import annotations
 

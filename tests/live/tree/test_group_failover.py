@@ -19,8 +19,10 @@ from tests.live.tree.group_tools import COUNT, described, fill, more
 pytestmark = pytest.mark.long("kills")
 
 LISTED_SECONDS = 20.0
-"""Seconds after which a gateway knows what a new topic has: its clusters are listed each 5 s, on
-a busy machine later, and nothing tells when that is done."""
+"""Seconds after which a gateway knows a new topic's partitions.
+
+It lists its clusters each 5 s, on a busy machine later, and reports no end of that.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +78,7 @@ def test_brokers_of_both_are_killed(
 def test_the_other_cluster_is_gone(
     tree: GatewayProcess, la: KafkaCluster, ny: KafkaCluster
 ) -> None:
-    """Members go on with what is at home: they join anew, and commit offsets of both."""
+    """Members continue with the topics at home: they join again, and commit offsets of both."""
     servers = tree.bootstrap_servers("la")
     topics = ["h-here", ":ny:tracking:h-there"]
     fill(servers, *topics)
@@ -106,7 +108,7 @@ def settings(servers: str, group: str) -> dict[str, str | int | float | bool]:
 
 
 def committed(member: Consumer) -> bool:
-    """Whether a commit is done; while a coordinator moves it may fail."""
+    """Whether a commit succeeds; it may fail while a coordinator moves."""
     try:
         done = member.commit(asynchronous=False)
     except KafkaException:

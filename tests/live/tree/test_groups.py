@@ -1,4 +1,4 @@
-"""Consumer groups that read topics of two clusters: their offsets, all at home."""
+"""Consumer groups that read topics of two clusters: all of their offsets are at home."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_all_offsets_are_at_home(tree: GatewayProcess, la: KafkaCluster, ny: Kaf
         (here, 0): (str(COUNT), "7"),
         (there, 0): (str(COUNT), "7"),
     }
-    # Where it left off.
+    # The group continues from its committed offsets.
     assert read(servers, "g1", [here, there], 14) == {here: 7, there: 7}
 
 

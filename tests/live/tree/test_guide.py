@@ -28,8 +28,10 @@ def configuration() -> Mapping[str, Any]:
 
 @pytest.fixture(scope="module")
 def addresses(la: KafkaCluster, ny: KafkaCluster) -> Iterator[Mapping[str, str]]:
-    """A gateway with the page's configuration on free ports: the page's address of each listener,
-    and the real one."""
+    """The real address of each listener by the address in the page.
+
+    The gateway has the page's configuration on free ports.
+    """
     values = configuration()
     clusters = [
         MountedCluster(
@@ -69,7 +71,7 @@ def test_the_guide(addresses: Mapping[str, str]) -> None:
 
 
 def _expect(command: str, shown: Sequence[str], printed: str) -> None:
-    """That these lines are printed, in their order; of columns, whatever their width."""
+    """Check that these lines are printed, in order, ignoring the width of columns."""
     lines = [" ".join(line.split()) for line in printed.splitlines()]
     at = 0
     for wanted in (" ".join(line.split()) for line in shown):

@@ -1,4 +1,4 @@
-"""What a principal learns of a volume that it has no rights in, and of one out of its reach."""
+"""Responses to a principal about volumes without rights for it, or outside of its reach."""
 
 from __future__ import annotations
 
@@ -19,43 +19,45 @@ from tests.live.tree.questions import Question
 NOWHERE = "no-such-name"
 OF_NY = (":ny:tracking:", "/ny/tracking/", "..ny.tracking..")
 OF_NOBODY = (":sf:tracking:", "/sf/tracking/", "..sf.tracking..")
-"""The same in a place of the tree where no cluster stands."""
+"""The same names in a place of the tree without a cluster."""
 
 _REJECTED = re.compile(r"error_code=(3|6|16|29|30|31|42|53|100)\b")
-"""Unknown topics and ids, no leader or coordinator here, no right to it, INVALID_REQUEST."""
+"""Unknown topics and ids, no leader or coordinator here, not authorized, INVALID_REQUEST."""
 
 _BY_CHANCE = re.compile(r"(throttle_time=|producer_id=)[^,)]*(\([^)]*\))?")
 
 _NOT_YET = re.compile(r"error_code=(14|15)\b")
-"""Of a coordinator that is being made: it loads, or is not available."""
+"""Error codes of a coordinator that is loading or not available yet."""
 
 _STATEFUL = ("EndTxn",)
-"""APIs whose answer depends on what was there before: what is out of reach is an id of the own
-volume like any other."""
+"""APIs whose response depends on earlier requests.
+
+A name outside of the reach is an id of the own volume like any other.
+"""
 
 
 @pytest.fixture(scope="module")
 def gateway(acls_alone: GatewayProcess) -> GatewayProcess:
-    """The gateway in front of both."""
+    """The gateway in front of both clusters."""
     return acls_alone
 
 
 def answers(address: str, user: str, question: Question, *names: str) -> list[str]:
-    """The answers about each of these names, with the name itself taken out."""
+    """The responses about each of these names, with the name itself taken out."""
     found = []
     with Wire(address) as wire:
         authorized.prove(wire, user)
         for name in names:
             answer = settled(wire, question, name)
             own = re.split("[:/.]", name)[-1]
-            for shown in (name, OF_NY[0] + own, OF_NOBODY[0] + own):  # texts spell with colons
+            for shown in (name, OF_NY[0] + own, OF_NOBODY[0] + own):  # error texts have colons
                 answer = answer.replace(shown, "(name)")
             found.append(_BY_CHANCE.sub("", answer))
     return found
 
 
 def settled(wire: Wire, question: Question, name: str) -> str:
-    """The answer about a name, once the coordinators that Kafka makes on demand are there."""
+    """The response about a name, once the coordinators that Kafka creates on demand are there."""
     api, version, fields = question
 
     def answer() -> str | None:
@@ -84,7 +86,7 @@ def names_of(question: Question) -> str:
 def test_what_exists_elsewhere_answers_as_what_does_not(
     gateway: GatewayProcess, question: Question, user: str
 ) -> None:
-    """Not even a super user of the listener's volume, nor ``User:*``, counts without trust."""
+    """Without trust, even a super user of the listener's volume, or ``User:*``, has no rights."""
     for before in OF_NY:
         asked = [before + name for name in (NOWHERE, HIDDEN, PUBLIC, GUESTS)]
         found = answers(node(gateway, "la"), user, question, *asked)
@@ -150,7 +152,7 @@ def test_brokers_are_shown_of_volumes_where_the_principal_has_an_allow(
         ("la", "bob"): own,
         ("la", authorized.ADMIN): own,
         ("trusted", "alice"): both,
-        ("trusted", "bob"): both,  # what User:* is allowed
+        ("trusted", "bob"): both,  # the rights of User:*
         ("trusted", authorized.ADMIN): both,
         ("mapped", "alice"): both,
         ("mapped", "bob"): own,

@@ -1,4 +1,5 @@
-"""The tests of two clusters, with a Kafka 3.9 beside a 4.3; and what only an older one shows."""
+"""The tests of two clusters, with a Kafka 3.9 beside a 4.3; and tests of the older cluster
+alone."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ def ny() -> Iterator[KafkaCluster]:
 
 @pytest.fixture(scope="module")
 def tree(la: KafkaCluster, ny: KafkaCluster) -> Iterator[GatewayProcess]:
-    """A gateway in front of both."""
+    """A gateway in front of both clusters."""
     with GatewayProcess(mounted(la, ny), LISTENERS, []) as gateway:
         yield gateway
 
@@ -60,7 +61,7 @@ def last_versions(address: str) -> dict[int, int]:
 
 
 def test_each_node_advertises_what_its_own_cluster_serves(tree: GatewayProcess) -> None:
-    """DESIGN: records go by the node's own versions; what any node answers has those of all."""
+    """DESIGN: a node serves its cluster's versions for records, and common versions of the rest."""
     servers = tree.bootstrap_servers("la")
     clients.create(servers, "new", ":ny:tracking:old")
     new, old = (clients.leader_address(servers, name) for name in ("new", ":ny:tracking:old"))
@@ -72,7 +73,7 @@ def test_each_node_advertises_what_its_own_cluster_serves(tree: GatewayProcess) 
 
 @pytest.mark.parametrize("home", ["la", "ny"])
 def test_a_group_of_either_cluster_reads_topics_of_both(tree: GatewayProcess, home: str) -> None:
-    """Its offsets of the other cluster's topic stay at home, whichever is the older Kafka."""
+    """Its offsets of the other cluster's topic stay at home, whichever Kafka is older."""
     servers = tree.bootstrap_servers(home)
     topics = [f":{volume}:tracking:grouped-{home}" for volume in ("la", "ny")]
     clients.create(servers, *topics)

@@ -1,4 +1,4 @@
-"""Two producers to which two clusters give equal ids write to one partition of the tree."""
+"""Two clusters give two producers equal ids, and both write to the same partition of the tree."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ TRANSACTIONAL = 1 << 4
 """The attribute of a batch in a transaction (KIP-98)."""
 
 NOT_YET = {14, 15, 16, 51}
-"""A coordinator that loads, is being made, or is elsewhere still; a transaction that ends."""
+"""Error codes of a coordinator that loads, is being created or is elsewhere, or of a transaction
+that ends."""
 
 UNMARKED = """
 from gateway.apis.records import init_producer_id
@@ -45,7 +46,7 @@ LA_TOPIC = "shared"
 
 
 def batch(producer_id: int, value: str, sequence: int, attributes: int = 0) -> bytes:
-    """One record, numbered as an idempotent producer's of epoch 0."""
+    """A batch of one record, with an epoch of 0 and a sequence number."""
     record = Record(
         attributes=i8(0),
         timestamp=TZAwareMicros.parse(datetime.fromtimestamp(int(time.time()), UTC)),
@@ -67,7 +68,7 @@ def batch(producer_id: int, value: str, sequence: int, attributes: int = 0) -> b
 
 
 def own_part(producer_id: int) -> int:
-    """The id that the broker itself gave."""
+    """The id that the broker itself assigned."""
     return producer_id & ((1 << MARK_BITS) - 1)
 
 
@@ -95,10 +96,13 @@ def producer_id(wire: Wire, transactional_id: str | None = None) -> int:
 
 def equal_ids(la: Wire, ny: Wire) -> tuple[str, int, int]:
     """A transactional id with its producer id of Los Angeles, and an idempotent producer's id of
-    New York that the broker there counted alike."""
+    New York.
+
+    The brokers assigned equal ids to both.
+    """
     names = (f"transactional-{number}" for number in itertools.count())
     name, transacted, behind = "", -1, producer_id(ny)
-    # Each may leave some out: the gateway's own producers are given ids, too.
+    # Each broker may skip ids, because the gateway's own producers are assigned ids, too.
     while own_part(behind) != transacted:
         if own_part(behind) < transacted:
             behind = producer_id(ny)
@@ -144,7 +148,8 @@ def add_partition(wire: Wire, name: str, transacted: int) -> None:
 
 
 def both_write(tree: GatewayProcess) -> tuple[list[str], list[str]]:
-    """What two producers with equal ids of their brokers were told is written, and what is read."""
+    """The records acknowledged to two producers with equal ids at their brokers, and the records
+    read."""
     servers = tree.bootstrap_servers("la")
     clients.create(servers, LA_TOPIC, ":ny:tracking:elsewhere")
     clients.await_led(servers, LA_TOPIC, ":ny:tracking:elsewhere")
@@ -176,7 +181,7 @@ def both_write(tree: GatewayProcess) -> tuple[list[str], list[str]]:
 
 @contextmanager
 def fresh_tree(python_path: Path | None = None) -> Iterator[GatewayProcess]:
-    """Two clusters that nobody has written to, behind one gateway."""
+    """Two clusters without any records, behind a single gateway."""
     with (
         KafkaCluster() as la,
         KafkaCluster() as ny,
@@ -194,7 +199,7 @@ def test_producers_with_equal_ids_lose_and_double_nothing() -> None:
 
 
 def test_without_the_number_in_ids_records_are_lost(tmp_path: Path) -> None:
-    """The same with the rewriting of ids switched off: the test above would see it."""
+    """Without the rewriting of ids, the records are lost, so the test above would notice."""
     (tmp_path / "sitecustomize.py").write_text(UNMARKED)
     with fresh_tree(tmp_path) as tree:
         acknowledged, read = both_write(tree)

@@ -1,4 +1,4 @@
-"""The gateway of a tree starts while a cluster is down, and starts again under load."""
+"""The gateway of a tree starts while a cluster is down, and restarts under load."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ pytestmark = pytest.mark.long("kills")
 
 SECONDS = clients.SECONDS
 START_SECONDS = 40
-"""For which the first cluster waits on an idle machine: 10 s for the second, then the start."""
+"""Seconds until the gateway serves the first cluster, if idle: 10 for the second, then the
+start."""
 LATE = 1
 """The number of the volume at ``la:tracking``."""
 
 
 @pytest.fixture(scope="module")
 def late() -> Iterator[KafkaCluster]:
-    """The cluster at ``la:tracking``, which was there once."""
+    """The cluster at ``la:tracking``, which was there before."""
     with KafkaCluster(missed_quickly=True) as cluster:
         yield cluster
 

@@ -1,4 +1,4 @@
-"""One of several brokers of a cluster hangs: requests to its volume go to the others."""
+"""If a broker of a cluster hangs, requests to its volume go to the cluster's other brokers."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ pytestmark = pytest.mark.alone
 NY_ONLY = ":ny:tracking:search:silent-live"
 LOOKUPS = 40
 LA_NUMBER = 1
-"""Of the volume at ``la:tracking``."""
+"""The number of the volume at ``la:tracking``."""
 BOUNDED = 1.5
-"""Seconds for one answer, 0.5 of them for the wait; the rest is for a busy machine."""
+"""Seconds for a response, 0.5 of them for the wait; the rest is for a busy machine."""
 
 
 @pytest.fixture(scope="module")
@@ -55,12 +55,12 @@ def test_the_other_brokers_are_asked(pair: KafkaCluster, ny: KafkaCluster, pace:
                 process.resume()
         producer.check()
         assert max(took) < pace.stretched(BOUNDED)
-        # At most the requests that found out have no leaders, one for each pooled connection.
+        # Only the first requests have no leaders, at most one for each pooled connection.
         assert sum(led) >= LOOKUPS // 2
 
 
 def _lookup(address: str, topic: str) -> tuple[float, bool]:
-    """The seconds that Metadata takes, and whether it names a leader."""
+    """The seconds that Metadata takes, and whether it returns a leader."""
     began = time.monotonic()
     with Wire(address) as wire:
         wanted = [{"topic_id": None, "name": topic}]

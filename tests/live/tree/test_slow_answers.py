@@ -1,4 +1,4 @@
-"""One producer writes to both clusters while brokers answer slowly, or their answers are lost."""
+"""A producer writes to both clusters while brokers respond slowly, or responses are lost."""
 
 from __future__ import annotations
 
@@ -26,12 +26,15 @@ pytestmark = pytest.mark.long("kills")
 SECONDS = clients.SECONDS
 PRODUCE = 0
 SLOW = 0.4
-"""Seconds that an answer to Produce takes."""
+"""Seconds that a response to Produce takes."""
 
 
 class Relay(relays.FaultyRelay):
-    """Answers to Produce come ``delay`` seconds later; with ``lost_every``, each so many-th is
-    lost with its connection: the records are written."""
+    """A relay that delays responses to Produce by ``delay`` seconds.
+
+    If ``lost_every`` is set, each so many-th response is lost with its connection, although its
+    records are written.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,7 +73,7 @@ Site = tuple[GatewayProcess, dict[str, tuple[Relay, KafkaCluster]]]
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
-    """The gateway, and by mount the relay before each cluster's broker, and the cluster."""
+    """The gateway, and by mount the cluster and the relay before its broker."""
     with _relayed() as la, _relayed() as ny:
         clusters = [
             MountedCluster(LA, 1, la[0].address),
@@ -82,7 +85,7 @@ def site() -> Iterator[Site]:
 
 @contextmanager
 def faults(site: Site, *, delay: float = 0.0, lost_every: int = 0) -> Iterator[list[Relay]]:
-    """All relays do this in the body of the ``with``."""
+    """Set the faults of all relays for the body of the ``with``."""
     all_relays = [relay for relay, _ in site[1].values()]
     for relay in all_relays:
         relay.delay, relay.lost_every, relay.lost = delay, lost_every, 0
@@ -94,8 +97,11 @@ def faults(site: Site, *, delay: float = 0.0, lost_every: int = 0) -> Iterator[l
 
 
 def _await_lost(relays_of_all: list[Relay], count: int, problems: Sequence[str] = ()) -> None:
-    """Wait until each relay has lost more than so many answers: on a busy machine a request has
-    more records, and there are fewer answers to lose. ``problems`` of a client end that."""
+    """Wait until each relay has lost more than so many responses.
+
+    On a busy machine, requests have more records, and there are fewer responses to lose.
+    ``problems`` of a client end the wait.
+    """
 
     def lost() -> bool:
         return bool(problems) or all(relay.lost > count for relay in relays_of_all)
@@ -104,7 +110,7 @@ def _await_lost(relays_of_all: list[Relay], count: int, problems: Sequence[str] 
 
 
 def stored(site: Site, mount: str, topic: str, count: int) -> list[str]:
-    """All the records of a topic on its broker. One more than ``count`` would be read, too."""
+    """All records of a topic on its broker, including any beyond ``count``."""
     _, kafka = site[1][mount]
     servers = kafka.bootstrap_servers
     with clients.consumer(servers, f"direct-{topic}", enable_partition_eof=False) as reader:
@@ -122,8 +128,11 @@ def _parts(reader: Consumer, topic: str) -> list[TopicPartition]:
 
 
 def test_a_changing_question_sends_no_record_twice(site: Site) -> None:
-    """librdkafka forgets a broker that a Metadata answer does not list, with what it waits for,
-    and without idempotence sends the records again (Kafka answers with all brokers each time)."""
+    """librdkafka forgets a broker that a Metadata response does not list, with its pending
+    requests.
+
+    Without idempotence it would send the records again. (Kafka lists all brokers each time.)
+    """
     gateway, _ = site
     servers = gateway.bootstrap_servers("la")
     pairs = [(f"slow{number}", f":ny:tracking:slow{number}") for number in range(6)]
@@ -143,7 +152,7 @@ def test_a_changing_question_sends_no_record_twice(site: Site) -> None:
         linger_ms=0,
         acks="all",
         topic_metadata_refresh_interval_ms=50,
-        socket_timeout_ms=int(1_000 * SECONDS),  # what takes longer it would send twice by itself
+        socket_timeout_ms=int(1_000 * SECONDS),  # after this time librdkafka itself would resend
     )
     producer = Producer(settings)
     with faults(site, delay=SLOW):
@@ -151,7 +160,8 @@ def test_a_changing_question_sends_no_record_twice(site: Site) -> None:
             for number in range(40):
                 for topic in pair:
                     producer.produce(topic, str(number), on_delivery=delivered)
-                # A question of one cluster's topic alone, with records of both under way.
+                # A request about a single cluster's topic, while both clusters' records are in
+                # flight.
                 producer.list_topics(pair[number % 2], timeout=SECONDS)
                 producer.poll(0.01)
         assert producer.flush(SECONDS) == 0
@@ -163,7 +173,8 @@ def test_a_changing_question_sends_no_record_twice(site: Site) -> None:
 
 
 def test_lost_answers_lose_and_double_nothing(site: Site) -> None:
-    """An idempotent producer sends again what was written: the brokers know its ids and numbers."""
+    """If an idempotent producer retries written records, brokers recognize its ids and
+    sequences."""
     gateway, _ = site
     servers = gateway.bootstrap_servers("la")
     topics = ["lost", ":ny:tracking:lost"]
@@ -215,7 +226,7 @@ async def test_lost_answers_to_aiokafka(site: Site) -> None:
 
 
 def test_a_killed_worker_loses_and_doubles_nothing(site: Site) -> None:
-    """The supervisor starts another worker; until then clients try again."""
+    """The supervisor starts another worker; until then clients retry."""
     gateway, _ = site
     servers = gateway.bootstrap_servers("la")
     topics = ["worker", ":ny:tracking:worker"]

@@ -1,4 +1,4 @@
-"""What operators see of two clusters: tree, explain, metrics, the traffic log, /readyz."""
+"""Operators' views of two clusters: tree, explain, metrics, the traffic log, /readyz."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def command(gateway: GatewayProcess, *words: str) -> tuple[int, Any, str]:
 
 
 def volume_of(root: Any, path: str) -> Any:
-    """The node at a path of what ``tree`` printed."""
+    """The node at a path in the output of ``tree``."""
     node = root
     for tier in path.split(":"):
         (node,) = (one for one in node["below"] if one["path"].endswith(f":{tier}"))
@@ -76,7 +76,7 @@ def test_tree_explain_metrics_and_the_traffic_log(
             json.loads(line)
             for file in sorted(tree.traffic_log_directory.glob("*.jsonl"))
             for line in file.read_text().splitlines(keepends=True)
-            if line.endswith("\n")  # the last one may be half written
+            if line.endswith("\n")  # the last line may be half written
         )
         wanted = (CLICKS, "Produce")
         return [one for one in lines if (one.get("path"), one.get("api")) == wanted]
@@ -88,7 +88,7 @@ def test_tree_explain_metrics_and_the_traffic_log(
 
 @pytest.mark.long("kills")
 def test_one_cluster_that_is_down(la: KafkaCluster) -> None:
-    """The gateway stays ready, and says what is wrong; the other cluster's clients go on."""
+    """The gateway stays ready and reports the problem; the other cluster's clients continue."""
     with (
         KafkaCluster(missed_quickly=True) as other,
         GatewayProcess(mounted(la, other), LISTENERS, []) as gateway,

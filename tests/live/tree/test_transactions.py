@@ -1,4 +1,4 @@
-"""Transactions in either cluster of a tree; one that would write to both is rejected."""
+"""Transactions in either cluster of a tree; a transaction across both is rejected."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def transactional(servers: str, name: str) -> Producer:
 def test_a_transaction_in_either_cluster(
     servers: str, volume: str, topics: tuple[str, str]
 ) -> None:
-    """Its records, and the offsets of what it read, are there when it is committed, not before."""
+    """Its records and offsets are visible once it is committed, not before."""
     source, target = topics
     clients.produce(servers, source, ["to be read"])
     group = f"{volume}copiers"
@@ -76,7 +76,8 @@ def test_java_s_transactions_in_either_cluster(servers: str, volume: str, name: 
 
 
 def end_offset(cluster: KafkaCluster, topic: str) -> int:
-    """The end of a partition at its own cluster: nothing was written if it is where it was."""
+    """A partition's end offset at its own cluster, which does not move unless a record is
+    written."""
     with clients.consumer(cluster.bootstrap_servers, "nobody") as client:
         return int(client.get_watermark_offsets(TopicPartition(topic, 0), clients.SECONDS)[1])
 
@@ -84,8 +85,10 @@ def end_offset(cluster: KafkaCluster, topic: str) -> int:
 def test_librdkafka_s_transaction_that_would_write_to_both_is_rejected(
     servers: str, ny: KafkaCluster
 ) -> None:
-    """Its error can be aborted, as that of a topic without WRITE, and the producer goes on. (Kafka
-    knows of no transaction to abort if nothing was added before, whatever topic is denied.)"""
+    """The error can be aborted, like a denied WRITE, and the producer continues.
+
+    (If no partition was added before, Kafka has no transaction to abort, whatever topic is denied.)
+    """
     clients.create(servers, "both")
     clients.await_led(servers, "both")
     producer = transactional(servers, "both")
@@ -142,8 +145,10 @@ def test_partitions_of_another_volume_are_not_added(servers: str) -> None:
 def test_a_transactional_batch_elsewhere_is_rejected_with_a_sentence(
     servers: str, ny: KafkaCluster, version: int
 ) -> None:
-    """On the node of New York, with a transactional id of Los Angeles, and without asking for the
-    partition to be in the transaction (as KIP-890 allows)."""
+    """On the node of New York, a transactional id of Los Angeles is rejected.
+
+    The test does not add the partition to the transaction before (as KIP-890 allows).
+    """
     before = end_offset(ny, "mine")
     at_la, at_ny = (clients.leader_address(servers, name) for name in (OWN[0], FAR[0]))
     name = f"writing-{version}"
@@ -181,7 +186,7 @@ def test_a_group_of_another_volume_than_the_transactional_id_s(servers: str) -> 
 
 
 def test_an_unmarked_batch_is_rejected_in_other_volumes(servers: str, ny: KafkaCluster) -> None:
-    """An idempotent producer with a broker's own id may be one of another volume's."""
+    """An idempotent producer with a broker's unmarked id may belong to another volume."""
     before = end_offset(ny, "mine")
     with Wire(clients.leader_address(servers, FAR[0])) as wire:
         data = [{"name": FAR[0], "partition_data": [{"index": 0, "records": batch(7, "x", 0)}]}]

@@ -1,4 +1,4 @@
-"""Principals of one volume's listeners in another volume: trust, its mapping, and users."""
+"""Principals of a volume's listeners in another volume: trust, its mapping, and users."""
 
 from __future__ import annotations
 
@@ -37,8 +37,7 @@ def gateway(
     authorized_pair: tuple[KafkaCluster, KafkaCluster],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[GatewayProcess]:
-    """The gateway; the second time another one of the same clusters, at which everybody is allowed
-    what has no ACL."""
+    """The gateway; the second time, another gateway that allows everything if there is no ACL."""
     if not request.param:
         yield acls_alone
         return
@@ -49,7 +48,7 @@ def gateway(
 
 @pytest.fixture
 def open_to_all(gateway: GatewayProcess, request: pytest.FixtureRequest) -> bool:
-    """Whether what has no ACL is allowed to everybody whom the volume knows."""
+    """Whether the volume allows every principal it knows everything on resources without ACLs."""
     return bool(request.node.callspec.params["gateway"])
 
 
@@ -64,7 +63,7 @@ def described(gateway: GatewayProcess, listener: str, user: str) -> list[int]:
             told = {topic.name: int(topic.error_code) for topic in answer.topics}
             return None if LEADER_NOT_AVAILABLE in told.values() else told
 
-        # New York may take longer than the half second that it is waited for.
+        # New York may take longer than the half second for which the gateway waits.
         found = wait_until(codes, "an answer of New York", clients.SECONDS)
     assert found is not None
     return [found[name] for name in names]
@@ -112,7 +111,7 @@ def test_records_of_another_volume_are_read_and_written_with_trust_alone(
 
 
 def test_a_user_of_one_catalog_is_nobody_in_another(gateway: GatewayProcess) -> None:
-    """SCRAM credentials are of the catalog of the listener's volume."""
+    """SCRAM credentials are in the catalog of the listener's volume."""
     scram_user(gateway.bootstrap_servers("ny"), "visitor")
     for listener, accepted in (("ny", True), ("la", False), ("trusted", False), ("narrow", False)):
         with Wire(gateway.bootstrap_servers(listener)) as wire:
@@ -121,7 +120,7 @@ def test_a_user_of_one_catalog_is_nobody_in_another(gateway: GatewayProcess) -> 
 
 
 def test_acls_of_one_volume_are_shown_in_no_other(gateway: GatewayProcess) -> None:
-    """An ACL is kept by the volume that its pattern is of."""
+    """The volume of an ACL's pattern stores the ACL."""
     filters = {"resource_type_filter": 1, "pattern_type_filter": 1, "operation": 1}
     with Wire(gateway.bootstrap_servers("la")) as wire:
         authorized.prove(wire, authorized.ADMIN)

@@ -1,4 +1,4 @@
-"""One tree over two clusters: names, listings, records and admin requests of both."""
+"""A tree over two clusters: names, listings, records and admin requests of both."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_topics_of_both_clusters_are_made_and_listed(
 def test_a_gateway_that_mounts_neither_does_not_start(
     tree: GatewayProcess, la: KafkaCluster
 ) -> None:
-    """At the others la's broker 1 is node 65537, here it would be 1."""
+    """The other gateways number la's broker 1 as 65537, this gateway would number it 1."""
     tree.bootstrap_servers("la")
     plain = GatewayProcess(la.bootstrap_servers, [Listener("plain", "all")], [])
     with pytest.raises(GatewayError, match="has number 1 in a tree"):
@@ -43,7 +43,7 @@ def test_records_of_the_other_cluster(tree: GatewayProcess, ny: KafkaCluster, be
     name = before + short
     clients.create(servers, name)
     clients.await_stored(ny, f"search..{short}")
-    clients.await_led(servers, name)  # else some records are sent again, behind later ones
+    clients.await_led(servers, name)  # otherwise some records are retried, after later ones
     sent = [f"{short}-{number}" for number in range(100)]
     clients.produce(servers, name, sent)
     assert clients.consume(servers, name, len(sent), f"g-{short}") == sent
@@ -74,6 +74,6 @@ def test_stock_java_tools_reach_both(tree: GatewayProcess, ny: KafkaCluster) -> 
     clients.await_stored(ny, "search..java")
     java_tools.console_produce(servers, name, ["one", "two", "three"])
     assert sorted(java_tools.console_consume(servers, name, 3)) == ["one", "three", "two"]
-    # TopicCommand looks for what it deletes in the listing, which is the listener's volume's.
+    # TopicCommand looks a topic to delete up in the listing, which only has the listener's volume.
     java_tools.topics(tree.bootstrap_servers("ny"), "--delete", "--topic", "search:java")
     clients.await_gone(ny, "search..java")

@@ -1,5 +1,8 @@
-"""A gateway with one cluster is the oracle of each volume of a tree: random well-formed requests,
-in sequences, are answered alike through both, but for node ids and what DESIGN.md has otherwise."""
+"""A gateway with one cluster is the oracle of each volume of a tree.
+
+Random well-formed requests, in sequences, get equal responses through both, except for node ids and
+the differences that DESIGN.md lists.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ REQUESTS = int(os.environ.get("TREE_FUZZ_REQUESTS", "5000"))
 SEED = os.environ.get("FUZZ_SEED", "tree")
 
 NUMBER = 1
-"""Of la:tracking."""
+"""The number of la:tracking."""
 
 PLAIN = (
     Listener("plain", "every namespace"),
@@ -48,13 +51,13 @@ Pairs = list[tuple[Address, Address]]
 
 
 def known(request: Request, leaf: Leaf) -> str | None:
-    """What DESIGN.md has otherwise for a tree."""
+    """The difference that DESIGN.md lists for a tree, if any."""
     return None
 
 
 @pytest.fixture(scope="module")
 def pairs() -> Iterator[Pairs]:
-    """Ways to a cluster through a gateway that has no other, and to its twin in a tree."""
+    """Ways to a cluster through a gateway of its own, and to its twin in a tree."""
     with (
         KafkaCluster(overrides=STILL) as alone,
         KafkaCluster(overrides=STILL) as la,
@@ -67,7 +70,7 @@ def pairs() -> Iterator[Pairs]:
 
 
 def ways(one: GatewayProcess, tree: GatewayProcess) -> Pairs:
-    """The bootstrap addresses and the brokers' own, relative names and absolute ones."""
+    """Bootstrap addresses and brokers' addresses, with relative and absolute names."""
     at_one, at_tree = (node(gateway, "plain") for gateway in (one, tree))
     bootstraps = [gateway.bootstrap_servers("plain") for gateway in (one, tree)]
     homes = [node(gateway, "home") for gateway in (one, tree)]
@@ -80,7 +83,7 @@ def ways(one: GatewayProcess, tree: GatewayProcess) -> Pairs:
 
 
 def side(address: str, prefix: str = "", broker: str = "", number: int = 0) -> Address:
-    """A side whose sentences count, too."""
+    """A side whose error messages are compared, too."""
     return Address(address, prefix, broker, number, BY_NATURE)
 
 
@@ -90,7 +93,7 @@ def in_tree(address: str, prefix: str = "", broker: str = "") -> Address:
 
 
 def node(gateway: GatewayProcess, listener: str) -> str:
-    """The address that a listener has for the broker of its volume: the first one is it."""
+    """A listener's address for the broker of its volume, which is the first."""
     return clients.any_broker(gateway.bootstrap_servers(listener))
 
 
@@ -102,6 +105,6 @@ def test_a_volume_answers_as_its_cluster_alone(pairs: Pairs) -> None:
     told = "\n\n".join(failure.report() for failure in found.failures.values())
     assert not found.failures, f"{len(found.failures)} differences\n{told}"
     if "/" in SEED:
-        return  # one sequence that failed before
+        return  # a sequence that failed before
     asked = {api.name for api in APIS.values()}
     assert REQUESTS < ENOUGH_FOR_ALL or found.by_api.keys() == asked

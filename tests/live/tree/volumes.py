@@ -1,4 +1,4 @@
-"""Where the two clusters of these tests stand in their tree."""
+"""The mounts of the two clusters of these tests in their tree."""
 
 from typing import Final
 

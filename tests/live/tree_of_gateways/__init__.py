@@ -1,1 +1,1 @@
-"""Several gateways, each with a cluster of its own, in one tree: live."""
+"""Several gateways, each with a cluster of its own, in the same tree: live."""

@@ -28,7 +28,7 @@ def clusters() -> Iterator[Mapping[str, KafkaCluster]]:
 
 @pytest.fixture(scope="package")
 def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
-    """The authority that all gateways of the tree believe."""
+    """The authority that all gateways of the tree trust."""
     return Authority(tmp_path_factory.mktemp("peers"))
 
 

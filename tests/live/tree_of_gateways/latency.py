@@ -22,10 +22,10 @@ GROUP: Final = "probed"
 
 
 class Prober(Steady):
-    """A client that does the same few things with a topic again and again, one after the other.
+    """A client that repeats the same few requests about a topic, in turn.
 
     It requests the topic's metadata and a group's coordinator from ``servers``, and writes a record
-    to the topic's leader; ``took`` are the seconds of each request.
+    to the topic's leader; ``took`` has the seconds of each request.
     """
 
     def __init__(self, servers: str, topic: str) -> None:
@@ -76,12 +76,12 @@ class Prober(Steady):
 
 
 def p99(seconds: Sequence[float]) -> float:
-    """What 99 of 100 of these are not above."""
+    """The 99th percentile of these."""
     return sorted(seconds)[math.ceil(0.99 * len(seconds)) - 1]
 
 
 def _record() -> bytes:
-    """A batch of one record, of a producer without an id."""
+    """A batch of a single record, of a producer without an id."""
     record = Record(
         attributes=i8(0),
         timestamp=TZAwareMicros.parse(datetime.fromtimestamp(int(time.time()), UTC)),

@@ -1,5 +1,7 @@
-"""Clients of a tree while one of its sites is lost: those that may see nothing of it, and those
-that use names of the lost one."""
+"""Clients of a tree while a site is lost.
+
+Some must not notice, the others use names of the lost site.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,13 @@ from tests.pace import Pace
 NONE, LEADER_NOT_AVAILABLE, NO_LEADER = 0, 5, -1
 
 CALM: Final = {"topic_metadata_refresh_interval_ms": 200, "pause": 2 * steady.PAUSE}
-"""Settings of producers: metadata often, but so few records that latency is no matter of load."""
+"""Settings of producers: frequent metadata, but few records, so that load does not affect
+latency."""
 
 
 @contextmanager
 def gateway_killed(site: Site) -> Iterator[None]:
-    """Without a gateway, as after ``kill -9``, but with its cluster."""
+    """The gateway is killed, as by ``kill -9``, but its cluster is up."""
     site.gateway.kill()
     try:
         yield
@@ -36,7 +39,7 @@ def gateway_killed(site: Site) -> Iterator[None]:
 
 @contextmanager
 def cluster_killed(site: Site) -> Iterator[None]:
-    """Without a cluster, but with its gateway."""
+    """The cluster is killed, but its gateway is up."""
     site.kafka.kill_broker(1)
     try:
         yield
@@ -45,8 +48,10 @@ def cluster_killed(site: Site) -> Iterator[None]:
 
 
 class Untouched:
-    """Clients of a site that name nothing but its own topics, and may see no error at all, whatever
-    becomes of the ``lost`` site."""
+    """Clients of a site that use only its own topics, and must see no error at all.
+
+    This holds whatever happens to the ``lost`` site.
+    """
 
     def __init__(self, site: Site, lost: Site, name: str) -> None:
         self.site = site
@@ -68,13 +73,15 @@ class Untouched:
             each.lost_volume = cluster["number"]
 
     def settle(self) -> None:
-        """Stop writing, and wait until all that was acknowledged has been read."""
+        """Stop writing, and wait until every acknowledged record has been read."""
         self.producer.stop()
         self.member.await_seen(self.loaded, self.producer.acked[self.loaded])
 
     def check(self) -> None:
-        """Once its clients have ended: they saw no error, and what was acknowledged is stored, and
-        was read, once each."""
+        """Once its clients have ended, check that they saw no error.
+
+        Every acknowledged record must be stored and read, once each.
+        """
         for each in self.all:
             each.check()
         _check_stored(self.site.kafka, self.loaded, self.producer.acked[self.loaded])
@@ -84,9 +91,9 @@ class Untouched:
 
 
 class Far:
-    """Clients of a site that use a topic of the lost one, beside one of their own cluster.
+    """Clients of a site that use a topic of the lost site, beside a topic of their own cluster.
 
-    confluent-kafka's, and a producer of Java's that is none of :attr:`all`.
+    confluent-kafka's, and a producer of Java's that is not in :attr:`all`.
     """
 
     def __init__(self, site: Site, lost: Site, name: str) -> None:
@@ -115,18 +122,18 @@ class Far:
             yield
 
     def await_progress(self, what: str, topic: str) -> None:
-        """Wait until its clients have gone on with one of the two topics."""
+        """Wait until its clients have made progress with one of the two topics."""
         for each in self.all:
             each.await_progress(what, topic)
 
     def settle(self) -> None:
-        """Stop writing, and wait until all that was acknowledged has been read."""
+        """Stop writing, and wait until every acknowledged record has been read."""
         self.producer.stop()
         for topic in (self.far, self.near):
             self.member.await_seen(topic, self.producer.acked[topic])
 
     def check(self) -> None:
-        """Once its clients have ended: what was acknowledged is stored once each."""
+        """Once its clients have ended, check that acknowledged records are stored once each."""
         self.producer.check()
         self.member.check()
         for kafka, topic, stored in (
@@ -139,8 +146,8 @@ class Far:
 
 
 class Metadata:
-    """What a gateway responds about a topic of the lost site and one of its own, before the outage
-    and in it."""
+    """A gateway's Metadata of a topic of the lost site and its own, before and during the
+    outage."""
 
     def __init__(self, servers: str, lost: str, near: str) -> None:
         self._servers = servers
@@ -149,8 +156,10 @@ class Metadata:
         self._before = self._ask()
 
     def check_lost(self, bound: float, pace: Pace) -> None:
-        """The lost topic has its id and partitions without leaders, and all else is as before;
-        the response takes so many seconds at most."""
+        """Check that the lost topic has partitions without leaders, and nothing else has changed.
+
+        The response takes ``bound`` seconds at most.
+        """
         began = time.monotonic()
         now = self._ask()
         took = time.monotonic() - began
@@ -180,20 +189,20 @@ class Metadata:
 
 
 def _about_tree(answer: Any) -> tuple[object, ...]:
-    """All that Metadata says of no topic."""
+    """The fields of Metadata about no particular topic."""
     brokers = sorted((each.node_id, each.host, each.port) for each in answer.brokers)
     return brokers, answer.cluster_id, answer.controller_id
 
 
 def _check_stored(kafka: KafkaCluster, topic: str, sent: Sequence[str]) -> None:
-    """A topic holds these records, each once."""
+    """Check that a topic stores these records, each once."""
     stored = clients.consume(kafka.bootstrap_servers, topic, len(sent), f"direct-{topic}")
     assert sorted(stored) == sorted(sent)
 
 
 @contextmanager
 def running(*loads: Untouched | Far) -> Iterator[None]:
-    """Run the clients, from when all have made progress."""
+    """Run the clients; the body begins when all have made progress."""
     with ExitStack() as stack:
         every = [stack.enter_context(each) for load in loads for each in load.all]
         for each in every:

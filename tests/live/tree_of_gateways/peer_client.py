@@ -16,12 +16,15 @@ SECONDS: Final = 120.0
 _HEADER_VERSION: Final = 2
 
 _ENDS: Final = (ssl.SSLError, ConnectionError)
-"""In TLS 1.3 a client learns that its certificate was not taken with what it reads next."""
+"""In TLS 1.3, a client learns only with its next read that its certificate was rejected."""
 
 
 class PeerClient:
-    """One connection to ``host:port``, which is trusted by ``authority``; ``shown`` is the
-    certificate that it shows, or none. Raises ConnectionEnded if the handshake fails."""
+    """A connection to ``host:port``, whose certificate must be signed by ``authority``.
+
+    ``shown``: the certificate that it presents, or None. Raises ConnectionEnded if the handshake
+    fails.
+    """
 
     def __init__(self, address: str, authority: Authority, shown: Credentials | None) -> None:
         host, _, port = address.rpartition(":")
@@ -36,7 +39,7 @@ class PeerClient:
             raise ConnectionEnded(str(error)) from error
 
     def ask(self, question: Question) -> Answer:
-        """The answer to a question. Raises ConnectionEnded."""
+        """The answer to a question. Raises ConnectionEnded if the peer closes the connection."""
         self.send_request(envelope.API_KEY, envelope.VERSION, envelope.request_body(question))
         return envelope.read_response(
             response_body(envelope.API_KEY, envelope.VERSION, 1, self._frame())
@@ -55,7 +58,7 @@ class PeerClient:
             raise ConnectionEnded(str(error)) from error
 
     def wait_for_end(self) -> bytes:
-        """What still comes before the gateway closes the connection; it fails if it does not."""
+        """The bytes that still come before the gateway closes the connection, as it must."""
         found = b""
         try:
             while part := self._socket.recv(65_536):
@@ -88,7 +91,7 @@ class PeerClient:
 
 
 def locate(target: str, *path: str, hops: int = 16) -> Question:
-    """The question whose a path is, as a gateway asks it on behalf of those that it passed."""
+    """The question who owns ``target``, after it has passed the gateways in ``path``."""
     return Question(Kind.LOCATE, "", target, path, hops, 30.0, "User:ANONYMOUS")
 
 

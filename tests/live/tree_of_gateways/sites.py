@@ -1,4 +1,4 @@
-"""Sites of a tree: a Kafka each, with a gateway of its own that knows its neighbours alone."""
+"""Sites of a tree: each is a Kafka with a gateway of its own that knows only its neighbours."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ ROOT, LA, TRACKING = "", "la", "la:tracking"
 VOLUMES: Final = (ROOT, LA, TRACKING)
 NUMBERS: Final = {ROOT: 1, LA: 2, TRACKING: 3}
 NAMES: Final = {ROOT: "root", LA: "la", TRACKING: "tracking"}
-"""The gateway of each volume, and at every gateway the listener whose volume it is."""
+"""By volume: the name of its gateway, and of its listener at every gateway."""
 
 SPELLINGS: Final = {ROOT: "slash", LA: "colon", TRACKING: "slash"}
-"""By the volume of the listener, so that all gateways have it alike."""
+"""By the volume of the listener, and the same at all gateways."""
 
 CATALOG: Final = {"replication_factor": 1, "max_staleness": 5}
 NAMESPACE: Final = "search"
@@ -36,7 +36,7 @@ Principals = Mapping[str, str] | Literal["all"]
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One cluster of the tree, and its gateway."""
+    """A cluster of the tree, and its gateway."""
 
     mount: str
     kafka: KafkaCluster
@@ -44,7 +44,7 @@ class Site:
     place: TreePlace
 
     def servers(self, volume: str | None = None) -> str:
-        """The address of the gateway's listener for a volume; None: its own one's."""
+        """The address of the gateway's listener for a volume, or for its own volume if None."""
         return self.gateway.bootstrap_servers(NAMES[self.mount if volume is None else volume])
 
     @property
@@ -63,7 +63,7 @@ def relative(volume: str, name: str) -> str:
 
 
 def absolute(volume: str, mount: str, name: str) -> str:
-    """A name in the volume at ``mount``, from the root on, as listeners for a volume spell it."""
+    """A name in the volume at ``mount``, from the root, as listeners for a volume spell it."""
     return relative(volume, f":{mount}:{name}" if mount else f":{name}")
 
 
@@ -73,7 +73,7 @@ def flat(name: str) -> str:
 
 
 def listeners(reach: Sequence[str] = VOLUMES) -> list[Listener]:
-    """A listener for each volume, which reaches that one and all others."""
+    """A listener for each volume, which reaches its own volume and all others."""
     return [
         Listener(
             NAMES[volume],
@@ -101,9 +101,9 @@ def start_clusters(stack: ExitStack, count: int) -> list[KafkaCluster]:
 def places(
     authority: Authority, *, names: Mapping[str, str] = NAMES, principals: Principals = "all"
 ) -> dict[str, TreePlace]:
-    """The places in the tree: the root has the child ``la``, and that has ``la:tracking``.
+    """The places in the tree: the root has the child ``la``, whose child is ``la:tracking``.
 
-    ``principals`` are those that each gateway lets each of its peers speak for.
+    ``principals``: the principals that each gateway lets each of its peers speak for.
     """
     ports = {mount: free_port() for mount in VOLUMES}
 
@@ -132,8 +132,11 @@ def gateway_at(
     at: Sequence[Listener] | None = None,
     **overrides: Any,
 ) -> GatewayProcess:
-    """A gateway, not started, of the cluster at a mount; ``at`` are its listeners, by default those
-    for every volume, and ``overrides`` top-level keys of its configuration."""
+    """A gateway, not started, of the cluster at a mount.
+
+    ``at``: its listeners, by default those of every volume. ``overrides``: top-level keys of its
+    configuration.
+    """
     cluster = MountedCluster(
         mount,
         NUMBERS[mount],
@@ -166,8 +169,10 @@ def metadata(servers: str, *names: str) -> Any:
 
 @contextmanager
 def sites(clusters: Mapping[str, KafkaCluster], where: Mapping[str, TreePlace]) -> Iterator[Tree]:
-    """Start a gateway at each of these places, one after the other, those above first; each must
-    serve before those below are there."""
+    """Start a gateway at each of these places in turn, parents first.
+
+    Each must serve before its children are there.
+    """
     with ExitStack() as stack:
         found = {}
         for mount, place in where.items():

@@ -1,7 +1,7 @@
 """The same work by each of the stock clients, over topics of several volumes.
 
-A work creates topics, changes a config of each, writes to all with one idempotent producer, reads
-all as a member of one classic group, and commits.
+A work creates topics, changes a config of each, writes to all with an idempotent producer, reads
+all as a member of a classic group, and commits.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ RETENTION: Final = "retention.ms"
 
 @dataclass
 class Worked:
-    """What a client has been told, by topic: the config, the values that it read, the offset that
-    is committed."""
+    """A client's results, by topic: the config, the values that it read, the committed offset."""
 
     configs: dict[str, str] = field(default_factory=dict)
     read: dict[str, list[str]] = field(default_factory=dict)
@@ -46,22 +45,22 @@ class Worked:
 
 
 Work = Callable[[str, str, Sequence[str], int], Worked]
-"""Of an address, a group, the topics, and a number of records for each."""
+"""Parameters: an address, a group, the topics, and a number of records for each."""
 
 
 def expected(topics: Sequence[str], count: int) -> Worked:
-    """What a work has to end with; the records are the numbers from 0 on."""
+    """The expected results of a work; the records are the numbers from 0 on."""
     values = [str(number) for number in range(count)]
     return Worked(retentions(topics), dict.fromkeys(topics, values), dict.fromkeys(topics, count))
 
 
 def retentions(topics: Sequence[str]) -> dict[str, str]:
-    """The config that each topic is given, different for each."""
+    """The config for each topic, different for each."""
     return {topic: str(1_000_000 + number) for number, topic in enumerate(topics)}
 
 
 def librdkafka(servers: str, group: str, topics: Sequence[str], count: int) -> Worked:
-    """By confluent-kafka."""
+    """The work by confluent-kafka."""
     clients.create(servers, *topics)
     clients.await_led(servers, *topics)
     worked = Worked(altered(servers, retentions(topics)))
@@ -102,7 +101,7 @@ def described(servers: str, topics: Sequence[str]) -> dict[str, str]:
 
 
 def write(servers: str, topics: Sequence[str], count: int) -> None:
-    """Write to all topics in turn, by one idempotent producer."""
+    """Write to all topics in turn, by a single idempotent producer."""
     problems: list[str] = []
 
     def delivered(error: object, _: object) -> None:
@@ -118,7 +117,7 @@ def write(servers: str, topics: Sequence[str], count: int) -> None:
 
 
 def aiokafka(servers: str, group: str, topics: Sequence[str], count: int) -> Worked:
-    """By aiokafka."""
+    """The work by aiokafka."""
     return asyncio.run(_aiokafka(servers, group, topics, count))
 
 
@@ -182,13 +181,13 @@ async def _administer(servers: str, topics: Sequence[str]) -> dict[str, str]:
 
 
 def _values(answers: Sequence[Any]) -> dict[str, str]:
-    """The value of the one config that each topic was asked for."""
+    """The value of the only requested config of each topic."""
     resources = [resource for answer in answers for resource in answer.resources]
     return {name: entries[0][1] for _, _, _, name, entries in resources}
 
 
 def java_client(servers: str, group: str, topics: Sequence[str], count: int) -> Worked:
-    """By Java's clients."""
+    """The work by Java's clients."""
     classes = java.compile_java(java_tools.SOURCES / "WorkOverVolumes.java")
     arguments = [servers, group, str(count), *topics]
     result = java.run_java("WorkOverVolumes", arguments, seconds=240, classes=classes)

@@ -1,4 +1,4 @@
-"""The operators' commands about a tree of gateways, on three that serve."""
+"""The operators' commands about a tree of gateways, with three serving gateways."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def command(*words: str | Path) -> tuple[int, Any]:
 
 
 def of(site: Site, name: str, *words: str) -> tuple[int, Any]:
-    """One that takes the configuration of a site's gateway."""
+    """Run a command that takes the configuration of a site's gateway."""
     return command(name, "--config", site.gateway.config_path, *words)
 
 
 def volumes(node: Any) -> Iterator[tuple[str, int]]:
-    """The path and the number of every volume in what ``tree`` printed."""
+    """The path and the number of every volume in the output of ``tree``."""
     if node.get("volume"):
         yield node["path"], node["volume"]["number"]
     for below in node["below"]:
@@ -76,7 +76,7 @@ def test_every_gateway_on_the_way_is_shown(
 
 @pytest.mark.parametrize("site", VOLUMES, ids=NAMES.get)
 def test_check_finds_that_the_peers_agree(tree: Tree, site: str) -> None:
-    """Its ports are taken by the gateway that serves, which is a problem of the plan alone."""
+    """Its ports are taken by the serving gateway, which is only a problem of the configuration."""
     _, told = command("check", tree[site].gateway.config_path, "--peers")
     assert [one for one in told["problems"] if "address already in use" not in str(one)] == []
     assert {one["name"] for one in told["peers"]} == {peer.name for peer in tree[site].place.peers}

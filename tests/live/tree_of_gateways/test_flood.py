@@ -1,5 +1,7 @@
-"""One client requests names of another gateway that do not exist, as fast as it can: clients with
-names of the gateway's own cluster do not wait longer than during any other flood."""
+"""A client requests unknown names of another gateway as fast as it can.
+
+Clients with names of the gateway's own cluster do not wait longer than during any other flood.
+"""
 
 from __future__ import annotations
 
@@ -32,31 +34,35 @@ REQUESTS_AT_ONCE: Final = 10
 ROUND_SECONDS: Final = NAMES_OF_A_REQUEST * REQUESTS_AT_ONCE / NAMES_PER_SECOND
 
 LOCAL_NAMES: Final = 20_000
-"""Names of a flood of local names, with which one of far names is compared."""
+"""Names of a flood of local names, the baseline for a flood of far names."""
 
 FIRST_NAMES: Final = 100_000
-"""Names of a first flood of far names, which fills what gateways remember of names at all."""
+"""Names of a first flood of far names, which fills the gateways' caches of names."""
 
 FAR_NAMES: Final = 60_000
 """Names of the flood of far names that is measured."""
 
 FACTOR: Final = 3
 SLACK: Final = 0.05
-"""How much longer local requests may take, in the worst of 100 cases, than while the flood is of
-names of their own cluster: so many times, and seconds besides."""
+"""How much longer local requests may take than during a flood of local names, at the p99.
+
+``FACTOR`` times, and ``SLACK`` seconds besides.
+"""
 
 GROWTH: Final = 16 * 1024 * 1024
-"""Bytes that a gateway may grow by during it: to remember each of its names would take more."""
+"""Bytes that a gateway may grow by during the flood; caching every name would take more."""
 
 _NUMBER: Final = b"-00000000-"
-"""In a name; each request of a flood has another one there."""
+"""The part of a name that is different in each request of a flood."""
 
 _numbers = itertools.count(1)
 
 
 class Flood(Steady):
-    """A client that requests metadata of names that nobody has requested before, at a fixed rate,
-    or as fast as it gets responses if that is slower."""
+    """A client that requests metadata of names that were never requested before.
+
+    It sends at a fixed rate, or as fast as responses come if that is slower.
+    """
 
     def __init__(self, servers: str, stem: str) -> None:
         super().__init__(f"flood of {stem}", self._work)
@@ -71,7 +77,7 @@ class Flood(Steady):
         self._body = messages.write(request)
 
     def await_answered(self, count: int) -> None:
-        """Wait until so many names more have been answered."""
+        """Wait for the responses to so many more names."""
         due = self.answered + count
         wait_until(lambda: self.problems or self.answered >= due, self.name, clients.SECONDS)
         self.check()
@@ -93,7 +99,7 @@ class Flood(Steady):
         )
 
     def _take(self, body: bytes) -> None:
-        if self.answered % (NAMES_OF_A_REQUEST * REQUESTS_AT_ONCE) == 0:  # reading all takes long
+        if self.answered % (NAMES_OF_A_REQUEST * REQUESTS_AT_ONCE) == 0:  # parsing all is slow
             topics = messages.parse("MetadataResponse", VERSION, body).topics
             codes = {int(topic.error_code) for topic in topics}
             if len(topics) != NAMES_OF_A_REQUEST or 0 in codes:
@@ -116,7 +122,7 @@ def waits(probers: Sequence[Prober], flood: Flood, names: int) -> list[float]:
 
 
 def _usual_wait(site: Site, prober: Prober) -> float:
-    """What a prober waits during a flood of names of its own cluster."""
+    """A prober's p99 during a flood of names of its own cluster."""
     names = absolute(site.mount, site.mount, "flood")
     return waits([prober], Flood(site.servers(), names), LOCAL_NAMES)[0]
 
@@ -124,7 +130,7 @@ def _usual_wait(site: Site, prober: Prober) -> float:
 def test_unknown_far_names_cost_others_no_more_than_unknown_local_ones(
     tree: Tree, pace: Pace
 ) -> None:
-    """From the root to the bottom, so also those who use the gateway between the two."""
+    """From the root to the bottom, so also clients of the gateway between the two."""
     sites = list(tree.values())
     for site in sites:
         clients.create(site.servers(), "flooded")

@@ -1,5 +1,7 @@
-"""A gateway or a cluster of the tree dies: clients of the others, with their own names, see nothing
-of it, and names of the lost one are back with it."""
+"""A gateway or a cluster of the tree dies, and clients with names of other sites do not notice.
+
+Names of the lost site return with it.
+"""
 
 from __future__ import annotations
 
@@ -43,12 +45,17 @@ REQUESTS: Final = 300
 
 FACTOR: Final = 4
 SLACK: Final = 0.05
-"""How much longer local requests may take during an outage, in the worst of 100 cases: so many
-times what they took before, and seconds besides. What waited for another gateway took 0.5 s."""
+"""How much longer local requests may take during an outage, at the p99.
+
+A factor of the time before, and seconds besides. A request that waits for another gateway takes 0.5
+s.
+"""
 
 BOUNDED, AT_ONCE = 1.5, 0.4
-"""Seconds for a response about lost names, while it is not known yet that they are lost, and then:
-0.5 s of the first are for the wait, the rest is for a busy machine."""
+"""Seconds for a response about lost names, before the gateway knows of the loss, and after.
+
+0.5 s of the first are for the wait, the rest is for a busy machine.
+"""
 
 Outage = Callable[[Site], AbstractContextManager[None]]
 
@@ -56,7 +63,10 @@ EVERY: Final = [(losing, lost) for losing in (gateway_killed, cluster_killed) fo
 OUTAGES: Final = (
     EVERY if "TREE_OUTAGES" in os.environ else [(gateway_killed, LA), (cluster_killed, ROOT)]
 )
-"""Each takes more than a minute: two of them, unless ``make tree-outages`` asks for every one."""
+"""The clusters and gateways lost: two, or every one with ``make tree-outages``.
+
+Each takes more than a minute.
+"""
 
 
 @pytest.mark.parametrize(
@@ -99,7 +109,7 @@ def test_clients_with_names_of_their_own_site_see_nothing_of_it(
 
 
 def test_a_listener_for_a_lost_volume_responds_as_last_known(tree: Tree, pace: Pace) -> None:
-    """Also after a restart of its own gateway, from what that keeps on disk."""
+    """Also after a restart of its own gateway, from the snapshot on its disk."""
     root, owner = tree[ROOT], tree[TRACKING]
     name = "search:last-known"
     clients.create(owner.servers(), relative(TRACKING, name), partitions=3)

@@ -1,4 +1,4 @@
-"""Peers that are none, peers that lie, peers that are configured wrongly: no word gets through."""
+"""Impostors, lying peers and wrongly configured peers: no information gets through."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def credentials_of(tree: Tree, mount: str) -> Credentials:
 
 @pytest.fixture
 def bystander(tree: Tree, authority: Authority) -> Iterator[None]:
-    """A peer's connection that is answered before an attack, and after it."""
+    """A peer's connection that gets responses before an attack, and after it."""
     with PeerClient(tree[LA].peer_address, authority, credentials_of(tree, ROOT)) as peer:
         assert peer.ask(locate(TRACKING, "root")).outcome is Outcome.ANSWERED
         yield
@@ -70,7 +70,8 @@ def bystander(tree: Tree, authority: Authority) -> Iterator[None]:
 
 
 def test_a_peer_is_answered(tree: Tree, authority: Authority) -> None:
-    """By the owner's owner: what the tests below miss is the right certificate and nothing else."""
+    """The owner's parent responds, so the tests below fail only for the lack of the right
+    certificate."""
     with PeerClient(tree[LA].peer_address, authority, credentials_of(tree, ROOT)) as peer:
         answer = peer.ask(locate("la:tracking:search", "root"))
     assert (answer.outcome, answer.mount) == (Outcome.ANSWERED, TRACKING)
@@ -160,7 +161,7 @@ def _create(name: str) -> bytes:
 
 
 def test_questions_that_a_peer_may_not_ask(tree: Tree, authority: Authority) -> None:
-    """Loops, too many hops, mounts that are not there, requests that gateways do not pass on."""
+    """Loops, too many hops, unknown mounts, requests that gateways do not forward."""
     create = _create(":la:smuggled")
 
     def ask(mount: str, question: Question, at: str = LA) -> Outcome:
@@ -185,7 +186,7 @@ def test_questions_that_a_peer_may_not_ask(tree: Tree, authority: Authority) -> 
 
 
 def test_an_envelope_at_a_port_of_clients_is_an_api_that_is_not_served(tree: Tree) -> None:
-    """Neither at the bootstrap ports nor at those of brokers is it advertised, or answered."""
+    """Neither bootstrap ports nor brokers' ports advertise it or answer it."""
     body = envelope.request_body(locate(LA, "root"))
     for site in tree.values():
         clients.create(site.servers(), "enveloped")
@@ -207,8 +208,10 @@ DENIED: Final = (TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_OR_PARTITION)
 
 
 def denied(servers: str, name: str) -> bool:
-    """Whether a client is told that a topic is not for it, and not that it should try again, as
-    while the other gateway takes more than half a second. It learns nothing else."""
+    """Whether a client gets the error that denies a topic, and no other information.
+
+    The error is not retriable; it would be while the other gateway takes more than half a second.
+    """
     (topic,) = metadata(servers, name).topics
     assert not topic.partitions
     return int(topic.error_code) in DENIED
@@ -218,7 +221,7 @@ def denied(servers: str, name: str) -> bool:
 def test_a_peer_that_may_speak_for_nobody_learns_nothing(
     tree: Tree, clusters: Mapping[str, KafkaCluster], authority: Authority
 ) -> None:
-    """Of topics that clients of the tree, whose gateways believe each other, can use."""
+    """A client of such a peer learns nothing of a topic that other clients of the tree can use."""
     near, far = absolute(ROOT, ROOT, "for-some"), absolute(ROOT, LA, "for-some")
     clients.create(tree[ROOT].servers(), near, far)
     clients.await_led(tree[ROOT].servers(), near, far)
@@ -252,7 +255,8 @@ def test_a_peer_that_may_speak_for_nobody_learns_nothing(
 def test_gateways_in_a_circle_ask_each_other_once(
     clusters: Mapping[str, KafkaCluster], authority: Authority, pace: Pace
 ) -> None:
-    """What nobody has is soon known to be nobody's, and a child's lie about its mount stays one."""
+    """A name without an owner is soon known as such, and a child's false mount is never
+    believed."""
     count = 20
     with wrong_trees.in_a_circle(clusters, authority) as circle:
         for mount, gateway in circle.items():
@@ -272,12 +276,13 @@ def test_gateways_in_a_circle_ask_each_other_once(
                     assert time.monotonic() - began < pace.stretched(BOUNDED)
                     assert all(int(each.error_code) for each in others)
                     assert not any(each.partitions for each in others)
-                    # Its own cluster, too, is waited for half a second beside those of others.
+                    # Its own cluster, too, has only half a second to respond, beside the other
+                    # clusters.
                     return int(topic.error_code) == 0
 
                 wait_until(own_alone, f"the topic of {mount}", clients.SECONDS)
         asked = sum(map(wrong_trees.lookups, circle.values()))
-        # A question of a client passes each gateway once at most, and each gateway asks some more
-        # of its own: who has what its listener reaches.
+        # A client's question passes each gateway at most once, and each gateway asks some questions
+        # of its own, about the owners of volumes that its listener reaches.
         assert 0 < asked <= 2 * 3 * (2 * count * 3)
         assert sum(map(wrong_trees.lookups, circle.values())) - asked < count

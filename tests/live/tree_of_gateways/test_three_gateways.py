@@ -1,4 +1,4 @@
-"""One tree over three gateways, with stock clients that know only one of them."""
+"""A tree over three gateways, with stock clients that know only one of the gateways."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ AWAY = [(site, volume) for site in VOLUMES for volume in VOLUMES if site != volu
 
 
 def written(kafka: KafkaCluster, topic: str) -> int:
-    """The records in partition 0 of a topic, as its cluster counts them."""
+    """The number of records in partition 0 of a topic, as its cluster counts them."""
     latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
     asked = {TopicPartition(topic, 0): latest}
     (future,) = clients.admin(kafka.bootstrap_servers).list_offsets(asked).values()
@@ -50,7 +50,7 @@ def written(kafka: KafkaCluster, topic: str) -> int:
 
 
 def stored(kafka: KafkaCluster, topic: str, count: int) -> list[str]:
-    """The values of a topic in its cluster, of which there must be so many."""
+    """The values of a topic in its cluster, of which there must be ``count``."""
     assert written(kafka, topic) == count
     return clients.consume(kafka.bootstrap_servers, topic, count, f"direct-{topic}")
 
@@ -121,7 +121,7 @@ def _lists_all(servers: str, volume: str, kafka: KafkaCluster) -> bool:
 
 @pytest.mark.parametrize("site", VOLUMES, ids=NAMES.get)
 def test_configs_of_another_gateway_s_topics(tree: Tree, site: str) -> None:
-    """What one gateway's client changes, clients of all gateways see."""
+    """If a gateway's client changes a config, clients of all gateways see it."""
     name = f"configs-from-{NAMES[site]}"
     topics = everywhere(site, name)
     servers = tree[site].servers()
@@ -153,8 +153,11 @@ def test_an_idempotent_producer_writes_to_all_clusters(tree: Tree, site: str) ->
 
 
 def test_producer_ids_are_unique_in_the_tree(tree: Tree) -> None:
-    """Brokers of all clusters tell producers apart by them alone: they have the number of the
-    cluster that counted them, at a listener for a gateway's own volume that one's."""
+    """Brokers of all clusters tell producers apart by their ids alone.
+
+    An id has the number of the cluster that assigned it. At a listener for a gateway's own volume,
+    it is that gateway's cluster.
+    """
     ids = {(site.mount, volume): producer_id(site.servers(volume)) for site, volume in _every(tree)}
     assert len({*ids.values()}) == len(ids)
     numbers = {place: each >> MARK_BITS for place, each in ids.items()}
@@ -181,8 +184,10 @@ def producer_id(servers: str) -> int:
 
 
 def test_every_listener_for_a_volume_shows_the_same_brokers(tree: Tree) -> None:
-    """Whichever gateway a client of a volume connects to: node ids, cluster id and controller are
-    the same, and node ids have the numbers of all volumes."""
+    """Clients of a volume see the same tree at every gateway.
+
+    Node ids, cluster id and controller are the same, and node ids have the numbers of all volumes.
+    """
     for volume in VOLUMES:
         wait_until(partial(_alike, tree, volume), f"the brokers of :{volume}", clients.SECONDS)
         nodes, _, controller = about_tree(tree[ROOT].servers(volume))
@@ -191,7 +196,7 @@ def test_every_listener_for_a_volume_shows_the_same_brokers(tree: Tree) -> None:
 
 
 def _alike(tree: Tree, volume: str) -> bool:
-    """Whether all gateways tell the clients of a volume the same, all volumes' brokers among it."""
+    """Whether all gateways list the same brokers, of all volumes, to the clients of a volume."""
     told = [about_tree(site.servers(volume)) for site in tree.values()]
     return len(told[0][0]) == len(VOLUMES) and all(each == told[0] for each in told)
 
@@ -204,7 +209,7 @@ def about_tree(servers: str) -> tuple[Sequence[tuple[int, str, int]], str, int]:
 
 
 def test_a_group_of_one_gateway_reads_what_clients_of_another_write(tree: Tree) -> None:
-    """At the root a consumer, at the bottom a producer, of a topic between the two."""
+    """A consumer at the root and a producer at the bottom use a topic between the two."""
     name = "between"
     clients.create(tree[LA].servers(), name)
     at_top, at_bottom = absolute(ROOT, LA, name), absolute(TRACKING, LA, name)

@@ -1,4 +1,4 @@
-"""Gateways that are configured wrongly, on the clusters of the tree: beside its own gateways."""
+"""Wrongly configured gateways on the clusters of the tree, beside its own gateways."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ NOBODY: Final = "nobody"
 """A mount that no gateway has."""
 
 ROUND: Final = dict(zip(("x", "y", "z"), VOLUMES, strict=True))
-"""The mounts of three gateways in a circle, and whose clusters of the tree they have."""
+"""The mounts of three gateways in a circle, and the volumes whose clusters they have."""
 
 
 @contextmanager
 def denying(clusters: Mapping[str, KafkaCluster], authority: Authority) -> Iterator[Tree]:
-    """A root and its child that let each other speak for nobody."""
+    """A root and its child that let each other speak for no principal."""
     names = {mount: f"denying-{name}" for mount, name in NAMES.items()}
     where = places(authority, names=names, principals={})
     with sites(clusters, {mount: where[mount] for mount in (ROOT, LA)}) as started:
@@ -45,8 +45,10 @@ def denying(clusters: Mapping[str, KafkaCluster], authority: Authority) -> Itera
 def in_a_circle(
     clusters: Mapping[str, KafkaCluster], authority: Authority
 ) -> Iterator[dict[str, GatewayProcess]]:
-    """Three gateways, by their mounts, each of which has the next one as its parent, and the one
-    before as a child with a mount that this does not have."""
+    """Three gateways in a circle, by their mounts.
+
+    Each has the next gateway as its parent, and the previous gateway as a child with a false mount.
+    """
     mounts = list(ROUND)
     ports = {mount: free_port() for mount in mounts}
     with ExitStack() as stack:
@@ -79,7 +81,7 @@ def in_a_circle(
 
 
 def lookups(gateway: GatewayProcess, **labels: str) -> int:
-    """The questions that a gateway has asked its peers, with these labels."""
+    """The number of questions with these labels that a gateway has asked its peers."""
     families = text_string_to_metric_families(gateway.fresh_metrics())
     return sum(
         int(sample.value)
