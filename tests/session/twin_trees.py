@@ -122,7 +122,7 @@ class TwinCluster(FakeCluster):
         self.asked = Asked("", 0)
 
     def served_by(self, node_id: int | None) -> Any:
-        """Every node serves the same versions."""
+        """The same ApiVersionsResponse for every node."""
         return self.served
 
     def suspect(self) -> None:
