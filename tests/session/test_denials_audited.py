@@ -153,8 +153,7 @@ async def test_every_denial_of_every_change_is_an_event() -> None:
     assert {api for api, _ in seen} == CHANGES
 
 
-# -- requests that are forwarded without their denied items
-# --------------------------------------------
+# -- requests that are forwarded without their denied items ----------------------------------------
 
 
 def denied_by_acls(entity: Any) -> Iterator[int]:

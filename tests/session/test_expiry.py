@@ -250,8 +250,7 @@ def test_one_that_has_wholly_come_is_answered(pair: Pair) -> None:
     assert correlation_ids(pair.to_client()) == [2]
 
 
-# -- the connections that a sweep checks
-# --------------------------------------------------------------------
+# -- the connections that a sweep checks ------------------------------------------------------
 
 
 def test_what_a_broker_is_at(pair: Pair) -> None:

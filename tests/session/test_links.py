@@ -195,7 +195,7 @@ def test_a_link_that_is_removed_ends_what_it_was_used_for() -> None:
     assert metadata(one, "team-b:shared", "plain")["team-b:shared"][0] == UNKNOWN_TOPIC
 
 
-# -- rights ---------------------------------------------------------------------------------------
+# -- rights ----------------------------------------------------------------------------------------
 
 BOTH = "ALTER TOPIC team-a:", "CREATE TOPIC team-b:new"
 

@@ -31,8 +31,7 @@ from tests.session.guarantees import (
 from tests.session.pair import Pair, frames, request_frame, response_frame
 from tests.session.producing import old_batch, produce, produced
 
-# -- raised to acks=all
-# --------------------------------------------------------------------------------
+# -- raised to acks=all ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("version", [3, 8, 9, 12])

@@ -210,8 +210,7 @@ class TwinTree(FakeTree):
         while self._pending:
             await self._pending.pop(0)
 
-    # -- the client
-    # ---------------------------------------------------------------------------------
+    # -- the client --------------------------------------------------------------------------------
 
     async def exchange(self, asked: Asked) -> bytes:
         """The bytes that the client gets for a request, and the error that ends its connection."""
