@@ -123,7 +123,7 @@ async def test_a_volume_whose_catalog_came_late_is_started_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Work that began at the first try is not begun again at the second."""
-    monkeypatch.setattr(volume_module, "require", lambda _: None)  # of a cluster that does not exist
+    monkeypatch.setattr(volume_module, "require", lambda _: None)  # there is no cluster
     server = Server(config_samples.config(tmp_path))
     volume = server.served[0]
     began: list[str] = []
