@@ -362,7 +362,7 @@ async def test_acks_all_that_one_replica_answers(config: str) -> None:
     said = await explain(config, "org:hollow", "--json")
     (warning,) = said.json["warnings"]
     assert warning.startswith("its producers have to use acks=all")
-    # The default namespace does not require acks=all; with min.insync.replicas=2 all is well.
+    # The default namespace does not require acks=all, or min.insync.replicas is 2.
     for name in ("hollow", "org:apache:orders"):
         assert "warning" not in (await explain(config, name)).out
 
