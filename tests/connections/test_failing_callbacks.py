@@ -40,7 +40,7 @@ class Owner:
 
     @guarded
     def callback(self, number: int, *, right: bool) -> None:
-        """A callback."""
+        """One of them."""
         if not right:
             raise Defect(number)
 
