@@ -180,8 +180,7 @@ def _who() -> Column:
 
 
 def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
-    """The tables of the job, by name; ``unused_acls`` only if a catalog is given to compare
-    with."""
+    """The tables of the job, by name; ``unused_acls`` needs a catalog to compare with."""
     known = None if options.topics is None else _listed(records.sparkSession, options.topics)
     found = {
         "denials": denials(records),

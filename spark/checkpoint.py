@@ -69,8 +69,8 @@ class Checkpoint:
         return [int(name) for name in names if name.isdigit()]
 
     def _has_files_of(self, number: int) -> bool:
-        """Whether the checkpoint lists the last files of a batch; true if the batch is of a
-        topic."""
+        """Whether the checkpoint lists the last files of a batch; always true for a topic's
+        batch."""
         if number == _FIRST:
             return True
         offset = self._end_of(number).get("logOffset")

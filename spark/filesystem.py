@@ -148,7 +148,7 @@ class FileSystem:
         return True
 
     def delete(self, path: str) -> None:
-        """Remove a file, or a directory and its content; do nothing if neither exists."""
+        """Remove a file, or a directory and its content; a missing path is no error."""
         system, made = self._system(path)
         system.delete(made, True)
 

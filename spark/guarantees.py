@@ -135,7 +135,7 @@ def _sum(column: str) -> Column:
 def hollow_topics(path: Path) -> dict[str, bool]:
     """By topic, in the spelling of the file, whether a single replica is enough for acks=all.
 
-    Raises SourceError if the file cannot be read, or has no topic in it.
+    Raises SourceError for a file that cannot be read, or has no topic.
     """
     try:
         text = path.read_text(encoding="utf-8")

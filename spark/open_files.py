@@ -29,7 +29,7 @@ _TRIES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The part of a table that holds the rows of open files; empty if no file is open."""
+    """The part of a table that holds the rows of open files; empty without open files."""
 
     files: OpenFiles | None = None
     data: tuple[DataFile, ...] = ()

@@ -26,7 +26,7 @@ Row = Mapping[str, Any]
 """A row of a table: values by column; a column that is missing is null."""
 
 DEFAULT_LIMIT: Final = 1000
-"""Rows of a table that a page shows; if it had more, it would be slow on a phone."""
+"""Rows of a table that a page shows; more would make it slow on a phone."""
 
 DEFAULT_TITLE: Final = "Kafka by namespace"
 

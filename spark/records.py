@@ -200,7 +200,7 @@ def _reason(record: Column) -> Column:
 
 
 def _is_out_of_bounds(record: Column) -> Column:
-    """Whether any of the counts is out of bounds; false if a count is null."""
+    """Whether any of the counts is out of bounds; counts that are null are left out."""
     lists = [record[name] for name in _LISTS] + [F.map_values(record[name]) for name in _MAPS]
     counts = [record[name] for name in _COUNTS]
     smallest = F.least(*counts, *(F.array_min(one) for one in lists))

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 SCHEMA_VERSION: Final = 2
-"""The newest version that the jobs know; records of a newer version are quarantined."""
+"""The newest version that the jobs know; its records may have further columns, which they
+ignore."""
 
 ColumnType = Literal["string", "integer", "long", "array<long>", "map<string,long>"]
 
@@ -100,8 +101,8 @@ _NESTED: Final[dict[str, dict[str, Any]]] = {
 def schema_json() -> dict[str, Any]:
     """The schema in the form in which Spark itself writes schemas down.
 
-    Every column may be null, so that if a record lacks a column, a job quarantines it, and a parser
-    does not lose it.
+    Every column may be null, so that a record which lacks a column is quarantined by a job and not
+    lost in a parser.
     """
     return {
         "type": "struct",

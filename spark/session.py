@@ -141,7 +141,7 @@ def make_session(
 def find_java() -> Path:
     """The home of a Java that Spark runs on: JAVA_HOME's, the PATH's, or an installed one.
 
-    Raises SetupError if there is none.
+    Raises SetupError if no Java is found.
     """
     for home in _homes():
         if (home / "bin" / "java").is_file() and java_version(home) in JAVA_VERSIONS:
@@ -178,8 +178,7 @@ def _is_submitted() -> bool:
 
 
 def _given() -> SparkConf:
-    """The settings of ``spark-submit`` and of the cluster; empty if ``spark-submit`` did not start
-    this."""
+    """The settings of ``spark-submit`` and of the cluster; empty without ``spark-submit``."""
     from pyspark import SparkConf, SparkContext
 
     if _is_submitted():

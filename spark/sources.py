@@ -35,8 +35,7 @@ class KafkaTopic:
     options: Mapping[str, str] = field(default_factory=dict)
 
     def settings(self) -> dict[str, str]:
-        """The options of Spark's connector. It is an error if the topic no longer has some of its
-        records."""
+        """The options of Spark's connector. Records that the topic has lost are an error."""
         own = {f"kafka.{key}": value for key, value in self.options.items()}
         return own | {
             "kafka.bootstrap.servers": self.servers,

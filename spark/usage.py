@@ -178,7 +178,7 @@ def _added(columns: tuple[str, ...]) -> list[Column]:
 
 
 def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
-    """The tables of the job, by name. Also writes the bill if the arguments request it."""
+    """The tables of the job, by name. Also writes the bill for ``--chargeback``."""
     clients = per_client(records).persist(StorageLevel.DISK_ONLY)
     by_day = by_tier(clients, DAY_MS)
     bill = chargeback(by_day)

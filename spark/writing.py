@@ -65,8 +65,8 @@ def write_rows(table: Table, rows: DataFrame) -> Written:
 def _observed(seen: Observation) -> dict[str, Any]:
     """The counts that Spark reports. Raises TableError if it does not report them.
 
-    If the driver is overloaded, it drops events, and ``Observation.get`` would wait for ever. The
-    written files are not committed then, and the batch is repeated.
+    An overloaded driver drops events, so ``Observation.get`` would wait for ever. The written files
+    are not committed then; the batch is repeated.
     """
     got: list[dict[str, Any]] = []
     waiting = threading.Thread(target=lambda: got.append(seen.get), daemon=True)
