@@ -31,7 +31,7 @@ class Loaded(KeyFile):
     """Keys whose file was read once, and is deleted since."""
 
     def refresh(self) -> None:
-        """Do nothing, because there is no file to look at."""
+        """Do nothing."""
 
 
 def key_file(*ids: str) -> KeyFile:
@@ -136,7 +136,7 @@ def noise(key: bytes | None, value: bytes | None, more: list[tuple[str, bytes | 
 
 
 def at_a_real_key(pick: int, value: bytes | None) -> Junk:
-    """A value that is no entity of the catalog, or a tombstone, at a real key."""
+    """A value that is no entity, or a tombstone, at a real key."""
 
     def junk(log: Log, live: Live) -> Record:
         return Record(log.entries[pick % len(log.entries)].key if log.entries else b"k", value, ())
@@ -317,7 +317,7 @@ def test_what_junk_has_replaced_is_missed() -> None:
     late = anew(log, None)
     assert late.missing == 1
     assert late.damage.unknown(late.snapshot) == [("namespace", "a")]
-    # A reader that does not know the former entity does not conclude that there was none.
+    # A reader that does not know the former entity does not remove it.
     assert mending(late.damage, late.snapshot) == []
     live.read()
     assert mending(live.replay.damage, live.replay.snapshot) == [Namespace("a")]

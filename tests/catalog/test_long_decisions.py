@@ -200,7 +200,7 @@ class Keys(KeyFile):
         self._key = key
 
     def refresh(self) -> None:
-        """Do nothing, because it does not change."""
+        """Do nothing."""
 
     def get(self, key_id: str) -> SigningKey | None:
         return self._key if key_id == self._key.key_id else None

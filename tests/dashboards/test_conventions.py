@@ -64,7 +64,7 @@ def wrong_unit(unit: str, expression: str) -> bool:
 
 
 def shares_of_little(expression: str) -> bool:
-    """Whether there is a ratio with any small total: if 1 of 2 requests fails, that is 50 %."""
+    """Whether a ratio may be of very small numbers: if 1 of 2 requests fails, that is 50 %."""
     return _RATIO.search(expression) is not None
 
 

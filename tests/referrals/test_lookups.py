@@ -70,7 +70,7 @@ class TestWhoIsAsked:
         assert up.outcome is back.outcome is Outcome.NO_SUCH_MOUNT
         assert gateway.asked == (0, 0)
         assert not gateway.child.asked
-        # It concerns no mount that clients here may reach.
+        # These outcomes do not limit the mounts that clients here may reach.
         gateway.child.behaviour = lambda asked: answer_to(asked, number=NUMBER + 1)
         assert (await gateway.lookups.ask(question())).outcome is Outcome.ANSWERED
         assert (await gateway.lookups.ask(question(CHILD))).outcome is Outcome.ANSWERED

@@ -205,7 +205,7 @@ def test_topics_are_made_by_their_own_right_or_the_clusters() -> None:
     assert isinstance(one.creation(in_namespace), Denied)
     operator, _ = access(f"CREATE {CLUSTER}")
     assert operator.creation(in_default) is None
-    # Rules of a namespace may apply, but the cluster's right needs none of them.
+    # In a namespace the right on the cluster is not enough.
     assert isinstance(operator.creation(in_namespace), Denied)
 
 
