@@ -19,13 +19,13 @@ from spark.acls import Tool, read_acls, unused_acls
 from spark.arguments import Command, Tables, run
 
 ANONYMOUS: Final = "User:ANONYMOUS"
-"""The principal of all clients that do not authenticate."""
+"""The principal of every client that does not authenticate."""
 
 OTHER: Final = "(other)"
-"""Topics of a window, and ends of the graph, beyond a limit are summed up under this name."""
+"""The name under which topics of a window, and ends of the graph, beyond a limit are summed up."""
 
 MOST: Final = 20
-"""Producers, and consumers, of one topic that the graph shows separately."""
+"""How many producers, and how many consumers, of a topic the graph shows separately."""
 
 WRITES: Final = ("Produce",)
 READS: Final = ("Fetch", "ShareFetch")
@@ -41,9 +41,9 @@ NEITHER: Final = "nobody wrote to it or read it"
 def denials(records: DataFrame) -> DataFrame:
     """Denials by rule, namespace, principal and API.
 
-    Columns: rule, namespace, principal, api, count, example (the first denied item, in the client's
-    spelling, and the reason), because (the ACL that denied it, or the missing one; null if no ACL
-    was involved), cluster (null without a tree).
+    Columns: rule, namespace, principal, api, count, example (the first denied item, as the client
+    spelled it, and the reason), because (the ACL that denied the item, or the missing ACL; null if
+    no ACL was involved), cluster (null without a tree).
     """
     first = F.min(F.struct("time_ms", "resource", "message", "because"))
     shown = F.concat_ws(": ", "first.resource", "first.message")
@@ -74,9 +74,10 @@ def idle_topics(records: DataFrame, known: DataFrame | None = None) -> DataFrame
     """Topics without producers or without consumers.
 
     Columns: topic (the logical name, in a tree from the root), reason, cluster (null without a
-    tree). A topic is written if records were produced to it, and read if a fetch succeeded, with or
-    without records. Includes topics that a request named, except those that do not exist according
-    to every response, and those of ``known`` (one column, topic).
+    tree). A topic counts as written if records were produced to it, and as read if a fetch
+    succeeded, with or without records. The topics are the topics that a request named, unless every
+    response said that the topic does not exist, and the topics of ``known`` (a single column,
+    topic).
     """
     worked = _moved() | (F.col("requests") > _errors())
     exists = _moved() | (F.col("requests") > _errors(NO_SUCH_TOPIC))
@@ -107,11 +108,11 @@ def flows_graph(records: DataFrame) -> DataFrame:
     """Flows from producers to consumers, by topic.
 
     Columns: producer, topic (the logical name), consumer, bytes. Producers and consumers are
-    principals, or client ids if clients do not authenticate. ``bytes`` is the consumer's volume of
-    the topic times the producer's share of the topic, rounded. Requests that moved no records, such
-    as rejected ones, are left out of both. Of each topic the :data:`MOST` largest producers, and
-    consumers, have rows of their own and all others are summed up as ``(other)``: all pairs would
-    be more rows than records.
+    principals, or client ids of clients that do not authenticate. ``bytes`` is the consumer's
+    volume of the topic times the producer's share of the topic, rounded. Requests that moved no
+    records, such as rejected requests, are left out. The :data:`MOST` largest producers and
+    consumers of each topic have rows of their own, and the others are summed up as ``(other)``: the
+    pairs of all of them could outnumber the records.
     """
     written = _by_who(records, WRITES, "bytes_in", "producer", "written")
     read = _by_who(records, READS, "bytes_out", "consumer", "got")
@@ -128,7 +129,7 @@ def flows_graph(records: DataFrame) -> DataFrame:
 def _by_who(
     records: DataFrame, apis: tuple[str, ...], column: str, who: str, total: str
 ) -> DataFrame:
-    """The bytes of each topic by principal; without requests that moved no records."""
+    """The bytes of each topic by principal; requests that moved no records are left out."""
     largest = Window.partitionBy("topic").orderBy(F.desc(total), who)
     is_told = F.row_number().over(largest) <= MOST
     return (
@@ -159,7 +160,7 @@ def _moved() -> Column:
 
 
 def _errors(names: tuple[str, ...] | None = None) -> Column:
-    """The number of errors in a flow's responses: all of them, or those with these names."""
+    """The number of errors in a flow's responses: of every error, or of the errors in ``names``."""
     none = F.lit(0).cast("long")
     if names is None:
         counts = F.map_values(F.col("errors"))
@@ -179,7 +180,7 @@ def _who() -> Column:
 
 
 def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
-    """The tables of the job, by name; ``unused_acls`` only with a catalog to compare with."""
+    """The tables of the job, by name; ``unused_acls`` needs a catalog to compare with."""
     known = None if options.topics is None else _listed(records.sparkSession, options.topics)
     found = {
         "denials": denials(records),

@@ -1,4 +1,5 @@
-"""Reads the ACLs of a catalog's export, and finds unused ones and the commands that remove them."""
+"""Reads the ACLs of a catalog's export, finds the unused ACLs, and writes commands to remove
+them."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ class CatalogError(SourceError):
 
 
 class Acl(NamedTuple):
-    """One ACL of the catalog, in logical names and Kafka's words (``TOPIC``, ``LITERAL``)."""
+    """An ACL of the catalog, in logical names and Kafka's words (``TOPIC``, ``LITERAL``)."""
 
     type: str
     pattern: str
@@ -60,22 +61,22 @@ class Acl(NamedTuple):
 
     @property
     def is_namespaces_own(self) -> bool:
-        """Whether the ACL makes a namespace a gate."""
+        """Whether the ACL makes a namespace a gate: it names the namespace itself."""
         literal = self.type == "TOPIC" and self.pattern == "LITERAL"
         return literal and self.name.endswith(DELIMITER)
 
     @property
     def reaches(self) -> tuple[str, bool]:
-        """The namespace in which the ACL allows something, and whether also in those below it;
-        ``*`` is everywhere."""
+        """The namespace in which the ACL allows something, and whether it also allows it in the
+        namespaces below; ``*`` is everywhere."""
         if self.name == EVERYTHING and self.pattern == "LITERAL":
             return EVERYTHING, True
         return self.name.rpartition(DELIMITER)[0], self.name.endswith(DELIMITER)
 
     @property
     def opens(self) -> str | None:
-        """The namespace whose gate, and whose children's gates, the ACL may open; ``*`` for all
-        namespaces, None for an ACL that opens no gate."""
+        """The namespace whose gate, and whose children's gates, the ACL may open: ``*`` if it may
+        open the gates of all namespaces, or None if it opens no gate."""
         if self.type != "TOPIC":
             return None
         if self.name.endswith(DELIMITER):
@@ -85,9 +86,9 @@ class Acl(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """Arguments of the commands: an address of the gateway, and a file for --command-config.
+    """Arguments of the commands: a gateway's address, and a file for --command-config.
 
-    ``everyone`` is whether the gateway has ``allow.everyone.if.no.acl.found``.
+    ``everyone`` is true if the gateway has ``allow.everyone.if.no.acl.found``.
     """
 
     bootstrap_server: str = "localhost:9192"
@@ -96,7 +97,8 @@ class Tool:
 
 
 def read_acls(path: Path) -> list[Acl]:
-    """The ACLs of an export of the catalog, YAML as the gateway writes it, or the same as JSON.
+    """The ACLs of an export of the catalog: YAML as the gateway writes it, or JSON with that
+    content.
 
     Raises CatalogError.
     """
@@ -120,7 +122,7 @@ def removal(acl: Acl, tool: Tool) -> str:
     side = "allow" if acl.permission == "ALLOW" else "deny"
     operation = "".join(part.capitalize() for part in acl.operation.split("_"))
     words += ["--remove", "--force", f"--{side}-principal", acl.principal]
-    # Without a host the tool means every host, and removes nothing else.
+    # If no host is given, the tool means the host ``*``, and removes no other entry.
     words += [f"--{side}-host", acl.host, "--operation", operation]
     words += ["--cluster"] if acl.type == "CLUSTER" else [_FLAGS[acl.type], acl.name]
     words += ["--resource-pattern-type", acl.pattern.lower()]
@@ -168,11 +170,11 @@ _ROW: Final = (
 
 
 def unused_acls(records: DataFrame, acls: Iterable[Acl], tool: Tool) -> DataFrame:
-    """The unused ones of ``acls``.
+    """The ACLs among ``acls`` that no request used.
 
     Columns: command (null if removing is not advised), caution (null, or the reason), type,
-    pattern, name, principal, host, operation. Empty if the log has no record of a used ACL at all:
-    then the log is incomplete.
+    pattern, name, principal, host, operation. Empty if the log has no record of a used ACL at all,
+    because then the log is incomplete.
     """
     used = {(row[0], row[1]) for row in used_acls(records).collect()}
     visited = {(row[0], row[1]) for row in visits(records).collect()} if used else set()
@@ -182,9 +184,9 @@ def unused_acls(records: DataFrame, acls: Iterable[Acl], tool: Tool) -> DataFram
 
 
 def too_short(records: DataFrame) -> str | None:
-    """Why the log is too short to know which ACLs are in use; None if it is long enough.
+    """Why the log is too short to know which ACLs are in use, or None if it is long enough.
 
-    A worker that has ended does not matter: its clients are at other workers now.
+    A worker that has ended is left out: its clients are at other workers now.
     """
     ends = F.col("time_ms") + F.coalesce(F.col("window_ms"), F.lit(0))
     workers = (
@@ -199,7 +201,7 @@ def too_short(records: DataFrame) -> str | None:
     )
     end = max((one["last"] for one in workers), default=0)
     for one in workers:
-        # A record of an ACL has the time of its window's start, and is written at its end.
+        # The record of an ACL has the time at which its window starts, but is written when it ends.
         needed = ACLS_TOLD_AGAIN_MS + one["window"]
         if end - one["last"] < needed and one["last"] - one["first"] < needed:
             return TOO_SHORT.format_map(one.asDict())
@@ -214,8 +216,8 @@ def advice(
     doubt: str | None = None,
 ) -> Iterator[dict[str, str | None]]:
     """The rows of :func:`unused_acls`. ``used`` are pairs of principal and ACL text, ``visited``
-    pairs of principal and the path of a namespace that it was in, or in one below; ``doubt`` is a
-    caution for all rows."""
+    pairs of principal and the path of a namespace in which, or below which, the principal used a
+    topic; ``doubt`` is a caution for all rows."""
     acls = sorted(acls)
     texts = {text for _, text in used}
     gates = Gates(acls, used, visited)
@@ -248,11 +250,11 @@ class Gates:
     def __init__(
         self, acls: Iterable[Acl], used: Set[tuple[str, str]], visited: Set[tuple[str, str]]
     ) -> None:
-        """The arguments of :func:`advice`."""
+        """Take the arguments of :func:`advice`."""
         self._inside: dict[str, set[str]] = defaultdict(set)
-        """By principal: the namespaces that it was in, and all above them."""
+        """By principal: the namespaces that it used, and every namespace above them."""
         self._roots: dict[str, set[str]] = defaultdict(set)
-        """By principal: namespaces in or somewhere below which it was."""
+        """By principal: namespaces in which, or somewhere below which, it used a resource."""
         for principal, path in visited:
             self._inside[principal].add(path)
         by_text = {one.text: one for one in acls}
@@ -270,8 +272,8 @@ class Gates:
         return any(self._opens(one, path) for one in who)
 
     def _reach(self, principal: str, path: str, below: bool) -> None:
-        # The log has no topic of a request that creates one, or that concerns a group: the ACL
-        # that allowed it shows where its principal was.
+        # A request that creates a topic, or that concerns a group, has no topic in the log. So the
+        # ACL that allowed it shows which namespace its principal used.
         parts = path.split(DELIMITER) if path else []
         above = (DELIMITER.join(parts[:count]) for count in range(1, len(parts) + 1))
         self._inside[principal].update(above)
@@ -297,7 +299,7 @@ def used_acls(records: DataFrame) -> DataFrame:
 
 
 def visits(records: DataFrame) -> DataFrame:
-    """The namespaces that principals used, and those above them: principal, tier (a path)."""
+    """The namespaces that principals used, and the namespaces above: principal, tier (a path)."""
     flows = records.where((F.col("kind") == "flow") & (F.col("namespace") != ""))
     places = flows.select("principal", "namespace").distinct()
     return (

@@ -24,7 +24,7 @@ from spark.sources import SourceError
 
 SHOWN_ROWS: Final = 20
 LATE_AFTER: Final = 86_400.0
-"""By default a record is late this many seconds behind the newest one."""
+"""Seconds behind the newest record from which on a record is late, by default."""
 
 Tables = Mapping[str, DataFrame]
 Job = Callable[[DataFrame, argparse.Namespace], Tables]
@@ -47,8 +47,8 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A job as a command. ``tables`` is the job; ``options`` adds arguments of its own;
-    ``columns`` are those of the records that it reads, None for all."""
+    """A job as a command. ``tables`` is the job; ``options`` adds the job's own arguments;
+    ``columns`` are the columns of the records that it reads, None for all of them."""
 
     name: str
     description: str
@@ -58,7 +58,8 @@ class Command:
 
 
 def run(command: Command, argv: Sequence[str] | None = None) -> int:
-    """Run a job as a command; returns its exit status. A user's errors are one line each."""
+    """Run a job as a command; returns its exit status. An error that a user can correct is reported
+    in a line."""
     options = parse(command, argv)
     progress = Progress(command.name, quiet=options.quiet)
     try:
@@ -76,7 +77,7 @@ def run(command: Command, argv: Sequence[str] | None = None) -> int:
 
 
 def parse(command: Command, argv: Sequence[str] | None = None) -> argparse.Namespace:
-    """The arguments of a job, with those that all jobs have."""
+    """The arguments of a job, including the arguments that all jobs have."""
     parser = argparse.ArgumentParser(f"spark.{command.name}", description=command.description)
     add_input(parser)
     parser.add_argument(
@@ -135,11 +136,11 @@ def session(name: str, options: argparse.Namespace) -> SparkSession:
 def read_records(
     spark: SparkSession, options: argparse.Namespace, columns: Sequence[str] | None = None
 ) -> DataFrame:
-    """The records of all inputs in the selected time: the schema's columns, or ``columns`` of
-    them, ``late``, ``date``. Files that cannot be read are reported on stderr.
+    """The records of all inputs in the selected time: ``columns`` of the schema's columns (None:
+    all), ``late``, ``date``. Files that cannot be read are reported on stderr.
 
-    Raises SourceError and TableError; SourceError also if there is no record, unless
-    ``--allow-empty`` is given: a missing input would empty an earlier run's tables.
+    Raises SourceError and TableError; also SourceError if there is no record, unless
+    ``--allow-empty`` is given, because a missing input would empty an earlier run's tables.
     """
     found = inputs.read(spark, options.input, dict(options.kafka_option), columns)
     found = records.between(found, options.from_ms, options.to_ms)
@@ -163,7 +164,8 @@ def write(
 
 
 def _show(spark: SparkSession, found: Tables, options: argparse.Namespace) -> None:
-    """Print the first rows of each table, read from the output if that saves computing them."""
+    """Print the first rows of each table; read them from the output if that saves computing
+    them."""
     for name, table in found.items():
         if options.output and options.format == "parquet":
             table = spark.read.parquet(f"{options.output.rstrip('/')}/{name}")
@@ -172,7 +174,7 @@ def _show(spark: SparkSession, found: Tables, options: argparse.Namespace) -> No
 
 
 def time_ms(text: str) -> int:
-    """ms since 1970 of ``2026-11-21`` or ``2026-11-21T10:00``, in UTC without an offset."""
+    """ms since 1970 of ``2026-11-21`` or ``2026-11-21T10:00``, in UTC if it has no offset."""
     try:
         parsed = dt.datetime.fromisoformat(text)
     except ValueError as error:

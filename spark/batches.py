@@ -24,12 +24,12 @@ _REMOVED: Final = "removed before it was read"
 
 
 class OvertakenError(Exception):
-    """The files of a batch have changed meanwhile: the batch has to be written again."""
+    """Files of a batch have changed since they were read: the batch has to be written again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A file that could not be read to its end: a quarantined row of its own."""
+    """A file that could not be read to its end, which gets a quarantined row of its own."""
 
     source: str
     reason: str
@@ -37,7 +37,7 @@ class Problem:
 
 
 def is_done(snapshot: Snapshot, stream: str, number: int) -> bool:
-    """Whether a batch is in the table already."""
+    """Whether the table has this batch already."""
     known = snapshot.streams.get(stream)
     return known is not None and known.batch >= number
 
@@ -62,10 +62,10 @@ def take_files(
 def write_files(
     table: Table, paths: Sequence[str], late_before_ms: int | None, part: Part = open_files.NOTHING
 ) -> Written:
-    """Write the lines of finished files. A torn or missing file gets a quarantined row; if the
-    table has more of its lines in ``part``, read while it was open, they stay.
+    """Write the lines of finished files. A torn or missing file gets a quarantined row. If ``part``
+    has more lines of it, read while it was open, the table keeps them.
 
-    Raises Spark's error if it is not caused by a file's content.
+    Raises Spark's error unless a file's content caused it.
     """
     torn: dict[str, str] = {}
     for left in reversed(range(_TRIES)):
@@ -108,7 +108,7 @@ def _write(
 
 
 def _kept(table: Table, part: Part, problems: Sequence[Problem]) -> dict[str, int]:
-    """The open files of which the table has more than can be read now, and their sizes."""
+    """The open files of which the table has more lines than can be read now, and their sizes."""
     found = {}
     for one in problems:
         name = sources.unfinished(one.source)

@@ -1,10 +1,11 @@
 """Structured Streaming's checkpoint, as far as a table depends on it.
 
     CHECKPOINT/offsets/N       the end of batch N: written before the batch runs
-    CHECKPOINT/commits/N       written when it has run
-    CHECKPOINT/sources/0/K     files that were found together, or K.compact: all up to there
+    CHECKPOINT/commits/N       written when batch N has run
+    CHECKPOINT/sources/0/K     files that were found together; K.compact: all files up to K
 
-A batch goes from the offset of the one before it to its own; of files, an offset is the last K.
+A batch goes from the offset of the batch before it to its own; if the source is files, an offset
+is the last K.
 """
 
 from __future__ import annotations
@@ -29,12 +30,12 @@ class Checkpoint:
     def refuse_another(self, table: Table, stream: str) -> None:
         """Raise TableError if the checkpoint is older or newer than the table.
 
-        With an older one, or none, Spark would give the numbers of committed batches to new
-        lines; with a newer one it would not read again the lines that the table has lost.
+        If it is older, or missing, Spark would give the numbers of committed batches to new lines.
+        If it is newer, Spark would not read again the lines that the table has lost.
         """
 
-        # This order is correct while another ingest runs: a batch is planned before it is in the
-        # table, and in the table before it is marked as run.
+        # This order is correct even if another ingest runs, because a batch is planned before it is
+        # in the table, and in the table before it is marked as run.
         run = self._newest("commits")
         batch = table.snapshot().streams.get(stream, Stream()).batch
         planned = self._newest("offsets")
@@ -51,7 +52,7 @@ class Checkpoint:
             raise TableError(f"{table.log} lacks batch {batch + 1}, which had been there. {mend}")
 
     def files_of(self, number: int) -> list[str]:
-        """The files of a batch, including those that were removed meanwhile.
+        """The files of a batch, including files that were removed since.
 
         Raises TableError if the checkpoint does not list them.
         """
@@ -68,7 +69,8 @@ class Checkpoint:
         return [int(name) for name in names if name.isdigit()]
 
     def _has_files_of(self, number: int) -> bool:
-        """Whether the checkpoint lists the last files of a batch; a topic has none."""
+        """Whether the checkpoint lists the last files of a batch; always true for a topic's
+        batch."""
         if number == _FIRST:
             return True
         offset = self._end_of(number).get("logOffset")
@@ -93,7 +95,7 @@ class Checkpoint:
         return self._objects(f"offsets/{number}")[-1]
 
     def _found(self, offset: int) -> list[str]:
-        """The files that were found together at one offset."""
+        """The files that were found together and got this offset."""
 
         names = {entry.name for entry in self._files.files(self._sources)}
         compact = (n for n in names if n.endswith(_COMPACT))
@@ -109,7 +111,7 @@ class Checkpoint:
         return [self._files.of_uri(one["path"]) for one in entries if one["batchId"] == offset]
 
     def _objects(self, name: str) -> list[dict[str, Any]]:
-        """The lines of a file after the first one, which is the format's version."""
+        """The lines of a file after the first line, which is the format's version."""
 
         path = f"{self.path}/{name}"
         if not self._files.exists(path):

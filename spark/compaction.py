@@ -2,9 +2,9 @@
 
     python -m spark.compaction --table /data/traffic
 
-``spark.ingest`` does both itself from time to time. Readers see the small files or the large one,
-never both: one version of the table lists the small ones, the next one the large one
-(spark/table.py).
+``spark.ingest`` does both itself from time to time. Readers see the small files or the large file,
+never both, because a version of the table lists the small files and the next version the large
+file (spark/table.py).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from spark.table import DataFile, Snapshot, Table, TableError
 
 TARGET_BYTES: Final = 128 * 1024 * 1024
 LEAST_FILES: Final = 8
-"""Fewer small files of one partition are left alone."""
+"""If a partition has fewer small files, they are left alone."""
 
 KEEP_SECONDS: Final = 86_400.0
 """How long a reader may use a version that is no longer the newest."""
@@ -58,9 +58,10 @@ def compact(
 
 
 def groups(snapshot: Snapshot, target_bytes: int, least_files: int) -> list[Group]:
-    """Groups of files to join: of one partition, together up to the target's size.
+    """Groups of files of the same partition to join, together up to the target's size.
 
-    Files over half of it stay, and so do those of open files, which are replaced anyway.
+    Files over half of that size stay, and so do the files that the next read of open files
+    replaces.
     """
     by_partition: dict[str, list[DataFile]] = defaultdict(list)
     replaced = snapshot.open_commits()
@@ -75,7 +76,7 @@ def groups(snapshot: Snapshot, target_bytes: int, least_files: int) -> list[Grou
 
 
 def _cut(files: Sequence[DataFile], target_bytes: int) -> list[Group]:
-    """Groups of files, oldest first, none of them over the target."""
+    """Groups of files, oldest first, each no larger than the target."""
     found: list[list[DataFile]] = [[]]
     size = 0
     for file in files:
@@ -95,8 +96,9 @@ def _compare(table: Table, group: Group, made: Group) -> None:
 
 def clean(table: Table, *, keep_seconds: float = KEEP_SECONDS) -> int:
     """Remove files that no version has listed for ``keep_seconds``, old versions, and files that
-    killed jobs left behind. The latter two are kept for at least a day: an unlisted file may
-    belong to a write that is about to be committed. Returns the number of removed data files."""
+    killed jobs left behind. The latter two are kept for at least a day, because an unlisted file
+    may belong to a write that is about to be committed. Returns the number of removed data
+    files."""
     now_ms = int(time.time() * 1000)
     removed_before = now_ms - int(keep_seconds * 1000)
     unlisted_before = now_ms - int(max(keep_seconds, KEEP_SECONDS) * 1000)
@@ -142,7 +144,7 @@ def _without(snapshot: Snapshot, forgotten: set[str]) -> Snapshot:
 
 
 def _forget_versions(table: Table, before_ms: int) -> None:
-    """Remove versions whose successor is older than that."""
+    """Remove versions whose successor was written before ``before_ms``."""
     entries = [e for e in table.files.files(table.log) if e.name.endswith(".json")]
     for entry, successor in pairwise(entries):
         if successor.modified_ms < before_ms:

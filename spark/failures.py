@@ -1,4 +1,4 @@
-"""Reports a command's failure in one line, if the user can correct it.
+"""Reports a command's failure in a single line if the user can correct it.
 
 Spark reports paths that cannot be written, files that cannot be read, and unreachable clusters as
 errors of the JVM, a hundred lines each; the line is the root cause. A defect of the jobs themselves
@@ -35,7 +35,7 @@ _OF_THE_JVM: Final = re.compile(r"^(?:Caused by)?: (\S.*)$", re.MULTILINE)
 
 def failed(job: str, error: Exception) -> int:
     """Report a failure in one line on stderr; returns the exit status. Raises the error again if it
-    is a defect of the jobs, so call this if the error is handled."""
+    is a defect of the jobs; so call this where the error is handled."""
     line = _line(error)
     if line is None:
         raise error
@@ -55,7 +55,7 @@ def _line(error: Exception) -> str | None:
     said = [first for text in chain if (first := _first_line(text))]
     if not said:
         return type(error).__name__
-    # The last one is the root cause. The error around it may name the file or the setting.
+    # The last message is the root cause. The message before it may name the file or the setting.
     *_, around, root = [said[0], *said]
     return root if root in around or len(said) == 1 else f"{around}: {root}"
 
@@ -79,7 +79,8 @@ def _first_line(text: str) -> str:
 
 
 def _of_callback(text: str) -> str | None:
-    """The message of an error that a Python callback of the JVM raised last; None for a defect."""
+    """The message of the error that a Python callback of the JVM raised last, or None if it is a
+    defect of the jobs."""
     trace = text.rpartition(_CALLBACK)[2]
     raised = _RAISED.search(trace)
     if raised is None:

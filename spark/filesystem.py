@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 _WILDCARD: Final = re.compile(r"([\\*?{}\[\]])")
 
-# How Hadoop's codec, and its checksums on a local disk, say that a file's content is not sound.
-# What is wrong with a network or with rights has classes of its own.
+# The classes of the errors that Hadoop's codec, and its checksums on a local disk, raise if a
+# file's content is damaged. Errors of a network or of permissions have other classes.
 _DAMAGED: Final = ("IOException", "EOFException", "ZipException", "ChecksumException")
 
 
 class Entry(NamedTuple):
-    """A file or directory: whole path, with scheme, size in bytes, when it was last written to."""
+    """A file or directory: its path with scheme, its size in bytes, when it was last written."""
 
     path: str
     size: int
@@ -36,7 +36,8 @@ class Entry(NamedTuple):
 
 
 class FileSystem:
-    """Paths of any scheme that Hadoop knows; without one it is the configuration's default."""
+    """Paths of any scheme that Hadoop knows; a path without a scheme is of the default file
+    system."""
 
     def __init__(self, spark: SparkSession) -> None:
         context: Any = spark.sparkContext
@@ -44,12 +45,12 @@ class FileSystem:
         self._conf: Any = context._jsc.hadoopConfiguration()
 
     def qualified(self, path: str) -> str:
-        """The whole path, with scheme; of a relative one, from the working directory."""
+        """The whole path, with scheme; a relative path starts at the working directory."""
         made = self._path(path)
         return str(made.getFileSystem(self._conf).makeQualified(made).toString())
 
     def matches(self, pattern: str) -> list[str]:
-        """What a path that may have wildcards stands for, in order."""
+        """The paths that match a path, which may have wildcards, in order."""
         made = self._path(pattern)
         found = made.getFileSystem(self._conf).globStatus(made)
         return sorted(str(status.getPath().toString()) for status in found or [])
@@ -59,13 +60,14 @@ class FileSystem:
         return str(self._jvm.org.apache.hadoop.fs.Path(self._jvm.java.net.URI(uri)).toString())
 
     def files(self, path: str, *, recursive: bool = False) -> list[Entry]:
-        """The files in a directory, or the file itself, in order; none if it does not exist."""
+        """The files in a directory, or the file itself, in order; empty if the path does not
+        exist."""
         system, made = self._system(path)
         return sorted(self._list(system, made, recursive))
 
     def _list(self, system: Any, directory: Any, recursive: bool) -> Iterator[Entry]:
-        # Not listFiles: on a local disk that runs a program for each file, to ask for its
-        # permissions, and fails when the file is gone by then.
+        # Not listFiles: on a local disk that runs a program for each file, to read its permissions,
+        # and fails if the file was removed by then.
         try:
             found = system.listStatus(directory)
         except Py4JJavaError as error:
@@ -79,7 +81,7 @@ class FileSystem:
                 yield from self._list(system, status.getPath(), recursive)
 
     def directories(self, path: str) -> list[Entry]:
-        """The directories in a directory, in order; none if it does not exist."""
+        """The directories in a directory, in order; empty if it does not exist."""
         system, made = self._system(path)
         try:
             found = system.listStatus(made)
@@ -90,7 +92,7 @@ class FileSystem:
         return sorted(_entry(status) for status in found if status.isDirectory())
 
     def size(self, path: str) -> int | None:
-        """A file's size in bytes; None if there is none."""
+        """A file's size in bytes, or None if it does not exist."""
         system, made = self._system(path)
         try:
             return int(system.getFileStatus(made).getLen())
@@ -100,7 +102,7 @@ class FileSystem:
             raise
 
     def exists(self, path: str) -> bool:
-        """Whether there is a file or directory."""
+        """Whether a file or directory exists at the path."""
         system, made = self._system(path)
         return bool(system.exists(made))
 
@@ -114,10 +116,10 @@ class FileSystem:
             stream.close()
 
     def create(self, path: str, text: str) -> bool:
-        """Make a file that nobody sees before it is whole; False if there is one already.
+        """Create a file that no reader sees before it is complete; False if it exists already.
 
-        Of two processes one makes it: by a hard link on a local disk, by a rename that does not
-        replace on HDFS. A plain object store promises less; see docs/spark.md.
+        If two processes try, only the first succeeds, because a hard link (on a local disk) and a
+        rename on HDFS do not replace a file. A plain object store promises less; see docs/spark.md.
         """
         system, target = self._system(path)
         if system.exists(target):
@@ -146,23 +148,26 @@ class FileSystem:
         return True
 
     def delete(self, path: str) -> None:
-        """Remove a file, or a directory with all in it; nothing if there is none."""
+        """Remove a file, or a directory and its content; a missing path is no error."""
         system, made = self._system(path)
         system.delete(made, True)
 
     def rename(self, source: str, target: str) -> bool:
-        """Move a file or directory to if nothing is; False if it was not moved."""
+        """Move a file or directory to ``target`` if nothing exists there; False if it was not
+        moved."""
         system, made = self._system(source)
-        # HDFS would move a directory into one that is there already.
+        # HDFS would move a directory into an existing directory.
         if system.exists(self._path(target)):
             return False
         return bool(system.rename(made, self._path(target)))
 
     def gzip_error(self, path: str) -> str | None:
-        """What is wrong with a gzip file; None if all of it can be read, or if it is gone.
+        """The error with which reading a gzip file ends; None if all of it can be read, or it was
+        removed.
 
-        Reads all of it as Spark does: Java's own classes pass over what Hadoop's codec refuses,
-        such as padding at the end. Raises what says nothing about the file's content.
+        Reads the file as Spark does, because Java's own classes accept files that Hadoop's codec
+        rejects, such as files with padding at the end. Raises errors that do not concern the file's
+        content.
         """
         system, made = self._system(path)
         nothing = self._jvm.java.io.OutputStream.nullOutputStream()
@@ -195,7 +200,7 @@ class FileSystem:
 
 
 def literal(path: str) -> str:
-    """A path for where a pattern is taken: what looks like a wildcard stands for itself."""
+    """A path for a parameter that takes a pattern, with its wildcards escaped."""
     return _WILDCARD.sub(r"\\\1", path)
 
 

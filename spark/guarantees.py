@@ -1,12 +1,13 @@
-"""Guarantees: which producers ask for less than the strongest guarantee (KIP-679).
+"""Guarantees: which producers request less than the strongest guarantee (KIP-679).
 
-What requiring it would break, before anybody requires it: ``producer.acks: require`` refuses what
-is produced with acks=0 or 1, ``producer.idempotence: require`` batches without a producer id. What
-counts is what clients asked for, whatever the gateway made of it.
+The job shows what would break before an operator requires it: ``producer.acks: require`` rejects
+batches produced with acks=0 or 1, ``producer.idempotence: require`` batches without a producer id.
+It counts the guarantees that clients requested, whatever the gateway made of them.
 
-The traffic log has what producers request, and not what topics give: a topic whose
-``min.insync.replicas`` is 1 acknowledges a record of acks=all when its leader alone has it, if the
-other replicas are behind just then. So the job reads what ``kafka-topics --describe`` prints, too.
+The traffic log has the acks that producers request, but not the guarantees of the topics: if a
+topic's ``min.insync.replicas`` is 1, a record with acks=all is acknowledged when its leader alone
+has it, if the other replicas are behind at that time. So the job also reads the output of
+``kafka-topics --describe``.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ from spark.sources import SourceError
 _NOT_IDEMPOTENT: Final = ("not_idempotent_observed", "not_idempotent_refused")
 """Keys of ``weak_producers``."""
 
-# One line a topic begins with its name and ends with its configs; those of partitions are indented.
+# A topic's line begins with its name and ends with its configs; lines of partitions are indented.
 _TOPIC: Final = re.compile(r"^Topic: *(\S+)\s.*ReplicationFactor: *(\d+)\s+Configs:(.*)$")
 _MINIMUM: Final = re.compile(r"(?:^|[\s,])min\.insync\.replicas=(\d+)(?:,|$)")
 _DEFAULT: Final = 1
-"""Kafka's own: the tool leaves out what nobody has set, at the topic or at the brokers."""
+"""Kafka's default: the tool leaves out a config that is set neither at the topic nor at the
+brokers."""
 
 
 def guarantees(records: DataFrame, hollow: Mapping[str, bool] | None = None) -> DataFrame:
@@ -43,11 +45,12 @@ def guarantees(records: DataFrame, hollow: Mapping[str, bool] | None = None) -> 
     Columns: namespace, principal, client_id, software (name and version), acks_0, acks_1, acks_all
     (Produce requests), not_idempotent (batches without a producer id), batches, records,
     records_per_batch (null without batches), breaks_acks and breaks_idempotence (whether requiring
-    it would refuse some of what it sent), last_ms (when it produced last: the start of a window).
+    it would reject some of the producer's requests), last_ms (the start of the window in which it
+    produced last).
 
-    ``hollow`` says of topics, by their logical or their stored names, whether one replica is enough
-    for acks=all; hollow_acks_all counts the requests with acks=all to such topics, null if nothing
-    is known of any topic that they went to.
+    ``hollow`` maps topics, by their logical or their stored names, to whether a single replica is
+    enough for acks=all. hollow_acks_all counts the requests with acks=all to such topics; it is
+    null if ``hollow`` has none of the topics that they went to.
     """
     produced = records.where((F.col("kind") == "flow") & (F.col("api") == "Produce"))
     weak_acks = F.col("acks_0") + F.col("acks_1") > 0
@@ -95,8 +98,8 @@ def guarantees(records: DataFrame, hollow: Mapping[str, bool] | None = None) -> 
 
 
 def _with_hollow(produced: DataFrame, hollow: Mapping[str, bool] | None) -> DataFrame:
-    """With the column ``hollow``: whether one replica of the topic is enough for acks=all; null
-    where nobody knows."""
+    """Adds the column ``hollow``: whether a single replica of the topic is enough for acks=all, or
+    null if that is not known."""
     if not hollow:
         return produced.withColumn("hollow", F.lit(None).cast("boolean"))
     found = []
@@ -110,13 +113,15 @@ def _with_hollow(produced: DataFrame, hollow: Mapping[str, bool] | None) -> Data
 
 
 def software() -> Column:
-    """A client's software, name and version; ``unknown`` of clients that do not say (KIP-511)."""
+    """A client's software, name and version; ``unknown`` if the client does not report it
+    (KIP-511)."""
     text = F.trim(F.concat_ws(" ", F.col("software_name"), F.col("software_version")))
     return F.when(text == "", "unknown").otherwise(text)
 
 
 def _weak_requests() -> Column:
-    """Requests that were not idempotent, the refused ones too: their batches count nowhere."""
+    """The number of requests that were not idempotent; rejected requests too: their batches count
+    nowhere."""
     found = F.lit(0)
     for key in _NOT_IDEMPOTENT:
         found = found + F.coalesce(F.try_element_at("weak_producers", F.lit(key)), F.lit(0))
@@ -128,9 +133,9 @@ def _sum(column: str) -> Column:
 
 
 def hollow_topics(path: Path) -> dict[str, bool]:
-    """By topic, in the spelling of the file, whether one replica is enough for acks=all.
+    """By topic, in the spelling of the file, whether a single replica is enough for acks=all.
 
-    Raises SourceError for a file that cannot be read, or has no topic in it.
+    Raises SourceError for a file that cannot be read, or has no topic.
     """
     try:
         text = path.read_text(encoding="utf-8")

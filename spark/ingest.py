@@ -4,8 +4,8 @@
 
 Structured Streaming records the contents of a batch before the batch runs, so a batch that a crash
 interrupts is repeated with the same lines. A batch's number is committed with its files in one
-step (spark/table.py), and a committed batch is not repeated. So even if ingest is killed, each
-line is in the table once, as a record or quarantined.
+step (spark/table.py), and a committed batch is not repeated. So each line
+is in the table once even if ingest is killed, as a record or quarantined.
 
 The stream reads finished files (``.jsonl.gz``), which never change. Files that are still being
 written are read from time to time (spark/open_files.py).
@@ -72,9 +72,9 @@ class Ingest:
         self.stopping = threading.Event()
 
     def run(self, *, once: bool) -> None:
-        """Ingest until :attr:`stopping` is set, or with ``once`` what there is now.
+        """Ingest until :attr:`stopping` is set or, with ``once``, what the source has now.
 
-        Raises TableError, SourceError, and what Spark raises when a batch fails.
+        Raises TableError, SourceError, and Spark's error if a batch fails.
         """
         if self._topic is None and not self._table.files.matches(self._source):
             raise SourceError(f"{self._source}: there is nothing")
@@ -115,8 +115,8 @@ class Ingest:
             compaction.clean(self._table)
 
     def _claim(self) -> None:
-        """Record the stream's source in the table. Raises TableError if the table has another one:
-        files that have other paths there would be read again."""
+        """Record the stream's source in the table. Raises TableError if the table has another
+        source, because files with other paths would be read again."""
         stream = self._settings.stream
         here = self._source if self._topic else self._table.files.qualified(self._source)
 
@@ -169,7 +169,7 @@ class Ingest:
             is_new = batches.commit(table, stream, number, written)
             counts = written.counts if is_new else None
         else:
-            # When a batch is repeated Spark leaves out files that were removed meanwhile.
+            # If a batch is repeated, Spark leaves out the files that were removed since then.
             there = (row.path for row in frame.collect())
             paths = sorted({*there, *self._checkpoint.files_of(number)})
             counts = batches.take_files(table, stream, number, paths, self._late_before())
@@ -179,8 +179,8 @@ class Ingest:
     def _late_before(self) -> int | None:
         """The watermark: older records are late; None before the first record.
 
-        It depends only on committed records, so a batch that is repeated after a crash marks the
-        same records late.
+        It depends only on committed records, so that a batch that is repeated after a crash marks
+        the same records late.
         """
         known = self._table.snapshot().streams.get(self._settings.stream)
         if known is None or known.newest_ms is None:
@@ -237,7 +237,7 @@ def _parse(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The command line; returns the exit status. SIGTERM and SIGINT end it within about a second:
+    """The command line; returns the exit status. SIGTERM and SIGINT end it within about a second;
     the next run repeats an interrupted batch."""
     options = _parse(argv)
     settings = Settings(

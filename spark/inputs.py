@@ -1,4 +1,4 @@
-"""The records of a job's inputs: tables, files and topics, each of them read once."""
+"""The records of a job's inputs: tables, files and topics, each read once."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from spark.sources import KafkaTopic
 from spark.table import LINE, REASON, SOURCE, Table
 
 _TRIES: Final = 5
-"""How often files are read that vanish meanwhile; a gateway compresses one in a moment."""
+"""How often files are read if some vanish meanwhile; a gateway compresses a file in a moment."""
 
 _WILDCARDS: Final = "*?[{"
 
@@ -43,8 +43,8 @@ def read(
     """The records of all ``inputs``: the schema's columns, ``late``, ``date``. ``kafka`` are the
     Kafka client's settings. Raises SourceError and TableError.
 
-    With ``columns`` the result has only these of the schema's, ``kind`` and ``time_ms``; lines are
-    checked against the whole schema nevertheless.
+    If ``columns`` are given, the result has only these columns of the schema, ``kind`` and
+    ``time_ms``; lines are still checked against the whole schema.
 
     An input that is named twice is read once. Lines that are not records, and files that cannot be
     read, are reported on stderr.
@@ -64,7 +64,7 @@ def read(
 
 
 def _table(spark: SparkSession, source: str) -> str | None:
-    """The qualified path of a table; None if there is no table at the path."""
+    """The qualified path of a table, or None if there is no table at the path."""
     if any(sign in source for sign in _WILDCARDS):
         return None
     table = Table(spark, source)
@@ -78,7 +78,7 @@ def _from_topics(
     again."""
     lines = reduce(DataFrame.unionByName, (sources.read_topic(spark, one) for one in topics))
     parsed = records.parse(lines)
-    # A line that is not a record has no id, but a place of its own.
+    # A line that is not a record has no id, so it is known by its place.
     is_bad = F.col(REASON).isNotNull()
     key = F.struct(is_bad, F.when(is_bad, F.col(SOURCE)).otherwise(F.col("id")))
     return _checked(parsed.withColumn("key", key).dropDuplicates(["key"]), kept)
@@ -125,7 +125,7 @@ def _logs(files: FileSystem, paths: Sequence[str]) -> list[str]:
 
 
 def _there(files: FileSystem, logs: Sequence[str]) -> list[str]:
-    """The files that still exist, and the compressed forms of those that do not."""
+    """The files that still exist, and the compressed forms of files that do not."""
     missing = set(sources.missing_files(files, logs))
     compressed = (f"{path}.gz" for path in missing if path.endswith(sources.PLAIN))
     return sources.each_line_once(
@@ -136,7 +136,7 @@ def _there(files: FileSystem, logs: Sequence[str]) -> list[str]:
 
 def _checked(parsed: DataFrame, kept: Sequence[str]) -> DataFrame:
     """The records of lines, parsed once for all tables; other lines are reported on stderr."""
-    # Records are wide: keeping unused columns costs a quarter of the tasks' time.
+    # Records are wide, so keeping unused columns costs a quarter of the tasks' time.
     parsed = parsed.select(*kept, SOURCE, REASON, LINE).persist(StorageLevel.DISK_ONLY)
     try:
         counted = records.bad(parsed).groupBy("reason").count().orderBy("reason").collect()
@@ -166,7 +166,7 @@ def _places(parsed: DataFrame) -> Iterator[str]:
 def _numbers(
     spark: SparkSession, files: Sequence[str], hashes: Collection[int]
 ) -> dict[tuple[str, int], list[int]]:
-    """The numbers of the lines of these files that have one of these hashes, from 1 on."""
+    """The numbers, from 1 on, of the lines of these files whose hash is in ``hashes``."""
     whole = {_MOST_BYTES: str(2**40), _FEWEST_PARTITIONS: "1"}
     before = {key: spark.conf.get(key) for key in whole}
     for key, value in whole.items():

@@ -1,7 +1,7 @@
-"""Latency: percentiles by namespace and API, the gateway's time and the broker's apart.
+"""Latency: percentiles by namespace and API, for the gateway's time and the broker's time apart.
 
-Read off the flow records' histograms, which are added up first: :mod:`spark.histogram` says how
-exact that is.
+They are read off the flow records' histograms, which are added up first; :mod:`spark.histogram`
+says how exact that is.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ SIDES: Final = {
     "gateway": ("gateway_us_quarters", "gateway_us_log2"),
     "broker": ("broker_us_quarters", "broker_us_log2"),
 }
-"""Whose time it is, and the columns of its histograms, in records of version 2 and of version 1."""
+"""The sides whose time is measured, each with the columns of its histograms in records of version 2
+and of version 1."""
 
 _KEYS: Final = ("cluster", "namespace", "api", "side")
 
@@ -29,10 +30,10 @@ _KEYS: Final = ("cluster", "namespace", "api", "side")
 def latency(records: DataFrame) -> DataFrame:
     """Percentiles of requests, by namespace and API and for everything.
 
-    Columns: namespace (``(all)`` besides, with each API and with ``(all)`` of them), api, side
+    Columns: namespace (also ``(all)``, with each API and with ``(all)`` APIs), api, side
     (``gateway`` or ``broker``), p50, p95, p99, p999 (whole microseconds), requests, buckets (the
-    histogram itself), cluster (null without a tree, and of ``(all)``). A request counts for the
-    topic that it names first. Without requests there is no row.
+    histogram itself), cluster (null without a tree, and for ``(all)``). A request counts for the
+    topic that it names first. If there are no requests, there is no row.
     """
     namespace, api = tiers.label(F.col("namespace")), F.col("api")
     every, several = F.lit(tiers.ALL), F.lit(None).cast("string")
@@ -46,7 +47,7 @@ def latency(records: DataFrame) -> DataFrame:
         _by_api(records)
         .select(F.explode(by_level).alias("level"), "side", "last", "width", "count")
         .select("level.*", "side", F.inline(buckets))
-        # The sums, and what is made of them, all need the rows of one key together: one shuffle.
+        # The sums, and the percentiles made of them, need all rows of a key together: one shuffle.
         .repartition(*_KEYS)
         .groupBy(*_KEYS, "bucket")
         .agg(F.sum("count").alias("count"))
@@ -56,10 +57,10 @@ def latency(records: DataFrame) -> DataFrame:
 
 
 def _by_api(records: DataFrame) -> DataFrame:
-    """What histograms have counted, of each namespace and API: see :func:`histogram.counted`.
+    """The histograms' counts by namespace and API: see :func:`histogram.counted`.
 
-    Sums are made before anything is sent: a namespace with most of the records costs no task more
-    than others.
+    Each task adds up its rows before it sends them, so that a namespace with most of the records
+    costs no task more than the others.
     """
     timed = (F.col("kind") == "flow") & (F.col("led_requests") > 0)
     flows = tree.absolute(records.where(timed))

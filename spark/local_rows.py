@@ -1,7 +1,7 @@
 """Makes a DataFrame of a few rows of the driver, without Python processes on executors.
 
-``createDataFrame`` starts one for each task that reads the rows: executors would need a Python of
-the driver's version.
+``createDataFrame`` starts a Python process for each task that reads the rows, so executors would
+need a Python of the driver's version.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from pyspark.sql.types import ArrayType, StructType
 def local_rows(
     spark: SparkSession, structure: StructType | str, rows: Iterable[Mapping[str, Any]] = ()
 ) -> DataFrame:
-    """The rows, values by column, or none; ``structure`` may be ``name string, count bigint``.
+    """The rows, as values by column; ``structure`` may be ``name string, count bigint``.
 
-    Values are what JSON has; every column may be null.
+    Values are of JSON's types; every column may be null.
     """
     wanted = f"array<struct<{structure}>>" if isinstance(structure, str) else ArrayType(structure)
     parsed = F.from_json(F.lit(json.dumps(list(rows))), wanted)

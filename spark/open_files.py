@@ -1,8 +1,8 @@
 """Rows of files that are still being written.
 
 A stream reads a file once, but an open file grows. So the lines of open files are a separate part
-of the table that each read replaces as a whole, and the version of the table that adds the lines
-of a finished file removes its lines from that part.
+of the table, which each read replaces as a whole. The version of the table that adds the lines of a
+finished file removes its lines from that part.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TRIES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """The part of a table that holds the rows of open files; empty if there are none."""
+    """The part of a table that holds the rows of open files; empty without open files."""
 
     files: OpenFiles | None = None
     data: tuple[DataFile, ...] = ()
@@ -60,18 +60,19 @@ def rows_of(table: Table, part: Part, wanted: Collection[str]) -> DataFrame:
 def still_in_time(
     table: Table, part: Part, rows: DataFrame, late_before_ms: int | None
 ) -> Iterator[DataFrame]:
-    """Rows, with ``late`` false for records that the table has as not late: bills of their day
-    include them. Records are matched by id."""
+    """Yields rows with ``late`` false for records that the table has as not late, because the bills
+    of their day include them. Records are matched by id."""
     if late_before_ms is None or not part.data:
         yield rows
         return
     counted = table.read(part.data).where(F.col(REASON).isNull() & ~F.col("late"))
-    # Nearly always empty: records that the watermark has passed since they were read.
+    # Nearly always empty: only records that have become older than the watermark since they were
+    # read.
     passed = counted.where(F.col("time_ms") < late_before_ms).select("id").distinct()
     if passed.isEmpty():
         yield rows
         return
-    # Stored, since Spark takes minutes to plan a join of what was parsed.
+    # Stored: Spark takes minutes to plan a join of rows that were parsed.
     stored = rows.persist(StorageLevel.DISK_ONLY)
     known = F.broadcast(passed.withColumn("known", F.lit(True)))
     late = F.col("late") & F.col("known").isNull()
@@ -82,7 +83,7 @@ def still_in_time(
 
 
 def without(table: Table, part: Part, finished: Collection[str]) -> Part | None:
-    """The part without the files in ``finished``; None if it has none of them."""
+    """The part without the files in ``finished``, or None if it has no row of them."""
     gone = {sources.unfinished(path) for path in finished}
     if gone.isdisjoint(part.sizes):
         return None
@@ -93,13 +94,14 @@ def without(table: Table, part: Part, finished: Collection[str]) -> Part | None:
 def refresh(table: Table, stream: str, source: str, late_before_ms: int | None) -> bool:
     """Read the files that are being written now, and replace their rows in the table.
 
-    Rows of files that are no longer being written and are not in a batch yet stay. If a batch or
-    a compression is faster the read is repeated; returns False if that happened every time, and
-    leaves the table unchanged.
+    Rows of files that are no longer being written, and are not in a batch yet, stay. If a batch or
+    a compression is faster, the read is repeated; if that happens every time, the table is
+    unchanged and the result is False.
     """
     for _ in range(_TRIES):
         base = table.snapshot()
-        # The snapshot comes first: a file that is in a batch has its compressed form by now.
+        # The snapshot comes first, because a file that is in a batch has its compressed form by
+        # now.
         now = being_written(table.files, source)
         part = part_of(base, stream)
         if {**part.sizes, **now} == part.sizes:
@@ -110,7 +112,7 @@ def refresh(table: Table, stream: str, source: str, late_before_ms: int | None) 
             if all(table.files.exists(path) for path in now):
                 raise
             continue
-        # A file that exists now existed while it was read: names are not reused.
+        # Names are not reused, so a file that exists now existed while it was read.
         if not all(table.files.exists(path) for path in now):
             continue
 

@@ -1,10 +1,10 @@
 """Writes a job's tables completely or not at all, and replaces those of an earlier run.
 
-Spark's own ``overwrite`` removes the old table before it writes, so a job that fails would leave
-nothing. Here a job first writes all tables to directories whose names begin with a dot, which
-readers ignore. Then each is moved: in one step if the system can exchange two directories (a
-local disk on Linux), else by two renames; the old table is restored if the second rename fails,
-or by the next run after a crash between the two.
+Spark's own ``overwrite`` removes the old table before it writes, so nothing would be left if the
+job fails. Here a job first writes all tables to directories whose names begin with a dot, which
+readers ignore. Then each is moved: in a single step if the system can exchange two directories (a
+local disk on Linux), else by two renames; the old table is restored if the second rename fails, or
+by the next run after a crash between the two.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from spark.filesystem import FileSystem
 FORMATS: Final = ("parquet", "json", "csv")
 
 LEFT_BEHIND_MS: Final = 86_400_000
-"""Temporary directories of killed jobs are removed after this time: younger ones may be in use."""
+"""Temporary directories of killed jobs are removed after this time: younger directories may be in
+use."""
 
 # RFC 4180, which every spreadsheet reads: a quote in a value is doubled, and spaces at its ends
 # belong to it.
@@ -47,7 +48,8 @@ class OutputError(Exception):
 
 
 class Output:
-    """A directory for tables, each a directory in it, and their format (:data:`FORMATS`)."""
+    """A directory for tables, with a directory for each, and the tables' format
+    (:data:`FORMATS`)."""
 
     def __init__(self, spark: SparkSession, directory: str, kind: str) -> None:
         self._files = FileSystem(spark)
@@ -127,12 +129,13 @@ class Output:
 
 
 def _exchanged(place: str, target: str) -> bool:
-    """Exchange two directories of a local disk in one step; False if that is not possible."""
+    """Exchange two directories of a local disk in one step; returns False if that is not
+    possible."""
     paths = [_local(place), _local(target)]
     if None in paths:
         return False
     try:
-        # Linux has it since glibc 2.28; other systems, and some file systems, do not.
+        # Linux has renameat2 since glibc 2.28; other systems, and some file systems, do not.
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (AttributeError, OSError):
         return False
@@ -141,7 +144,7 @@ def _exchanged(place: str, target: str) -> bool:
 
 
 def _local(path: str) -> str | None:
-    """The path on a local disk; None if it is elsewhere."""
+    """The path on a local disk, or None if it is on another file system."""
     scheme, colon, rest = path.partition(":")
     return f"/{rest.lstrip('/')}" if colon and scheme == "file" else None
 

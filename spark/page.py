@@ -1,8 +1,9 @@
-"""The report's page: rows in, one HTML file out that needs nothing else. Knows nothing of Spark.
+"""The report's page: makes a single HTML file that needs no other file of rows. Knows nothing of
+Spark.
 
-The rows of all tables are one JSON block in the page, from which its scripts make the tables and
-the charts, so their figures cannot differ. The page fetches nothing, and its content security
-policy lets it fetch nothing and run no script but its own.
+The rows of all tables are a single JSON block in the page, from which its scripts make both the
+tables and the charts, so their figures cannot differ. The page fetches nothing, and its content
+security policy lets it fetch nothing and run only its own scripts.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ from typing import Any, Final
 from spark.sections import SECTIONS, TOTALS, Column, Section
 
 Row = Mapping[str, Any]
-"""One row of a table: values by column; a column that is missing is null."""
+"""A row of a table: values by column; a column that is missing is null."""
 
 DEFAULT_LIMIT: Final = 1000
-"""Rows of a table that a page shows; more make it slow on a phone."""
+"""Rows of a table that a page shows; more would make it slow on a phone."""
 
 DEFAULT_TITLE: Final = "Kafka by namespace"
 
 _EXACT: Final = 2**53
-"""The largest number up to which the numbers of a script have every whole one."""
+"""The largest number up to which JavaScript's numbers represent every whole number."""
 
 _LIBRARY: Final = "echarts.min.js"
 _SCRIPTS: Final = ("format.js", "table.js", "charts.js", "bars.js", "report.js")
@@ -38,21 +39,21 @@ _SCRIPTS: Final = ("format.js", "table.js", "charts.js", "bars.js", "report.js")
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows to show, best first, and how many there are in all."""
+    """The rows to show, best first, and the number of rows in all."""
 
     rows: Sequence[Row]
     total: int
 
     @classmethod
     def of(cls, rows: Iterable[Row], limit: int = DEFAULT_LIMIT) -> Table:
-        """All rows of a table, of which ``limit`` are kept."""
+        """A table of the first ``limit`` rows, with the number of all ``rows``."""
         every = list(rows)
         return cls(every[:limit], len(every))
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What the page is about. Times are in UTC; None is not known."""
+    """The facts that head the page. Times are in UTC, or None if they are not known."""
 
     source: str
     made: dt.datetime
@@ -63,11 +64,11 @@ class About:
 
 
 def page(tables: Mapping[str, Table], totals: Row, about: About) -> str:
-    """The page. ``tables`` are by name (``sections.SECTIONS``); of one that is missing the section
-    says that nobody asked for it, or that it is empty.
+    """The page. ``tables`` are by name (``sections.SECTIONS``); the section of a missing table says
+    that it was not requested, or that it is empty.
 
-    Raises ValueError for a table that no section shows, and for a row with a key that is no column
-    of its table: a figure that is silently left out is worse than no page.
+    Raises ValueError if no section shows a table, or a row has a key that is no column of its
+    table: silently leaving out a figure is worse than no page.
     """
     unknown = set(tables) - {section.table for section in SECTIONS}
     if unknown:
@@ -109,9 +110,9 @@ def _cells(table: str, row: Row, columns: Sequence[Column]) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it: times as ISO 8601 in UTC, whole numbers whole, what is no number
-    null. Whole numbers that a script would round are their digits. Raises TypeError for anything
-    else."""
+    """A value as JSON has it: times as ISO 8601 in UTC, whole numbers without a fraction, infinity
+    and NaN as null. Whole numbers that a script would round become strings of digits. Raises
+    TypeError for any other type."""
     match value:
         case None | bool() | str():
             return value
@@ -122,7 +123,7 @@ def _plain(value: Any) -> Any:
                 return None
             return _plain(int(value)) if value == int(value) else float(value)
         case dt.datetime():
-            # What has no zone is in UTC: Spark's sessions are set so.
+            # Spark's sessions use UTC, so a time without a zone is in UTC.
             aware = value if value.tzinfo else value.replace(tzinfo=dt.UTC)
             return aware.astimezone(dt.UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
         case dt.date():
@@ -142,7 +143,7 @@ def _assemble(title: str, data: Mapping[str, Any]) -> str:
         "library": library,
         "script": own,
     }
-    # One pass over the frame, so that nothing inside a part is taken for a place in the frame.
+    # One pass over the frame, so that no text inside a part is taken for a place in the frame.
     pieces = _asset("report.html").split("{{")
     made = [pieces[0]]
     for piece in pieces[1:]:
@@ -157,13 +158,14 @@ def _asset(name: str) -> str:
 
 
 def _json_block(data: Mapping[str, Any]) -> str:
-    """JSON that can stand in a script element: no name in it ends the element or begins a tag."""
+    """JSON that can stand in a script element: no text in it ends the element or begins a tag."""
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return text.replace("&", "\\u0026").replace("<", "\\u003c").replace(">", "\\u003e")
 
 
 def _content_security_policy(*scripts: str) -> str:
-    """Only these scripts run, and nothing is fetched. Styles are also the charts' own, inline."""
+    """Only these scripts run, and nothing is fetched. The charts use inline styles, so these are
+    allowed."""
     hashes = (hashlib.sha256(script.encode()).digest() for script in scripts)
     allowed = " ".join(f"'sha256-{base64.b64encode(digest).decode()}'" for digest in hashes)
     return f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:"

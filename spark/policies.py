@@ -1,6 +1,6 @@
-"""Policies: what was refused, what was only warned of, and what came near a limit.
+"""Policies: requests that were rejected, requests that only got a warning, and near misses.
 
-A near miss is a value that was allowed, within 20 % of the limit: the next one may be refused.
+A near miss is a value that was allowed, within 20 % of the limit; the next value may be rejected.
 """
 
 from __future__ import annotations
@@ -21,9 +21,8 @@ def policies(records: DataFrame) -> DataFrame:
     """Violations and near misses, by topic and rule.
 
     Columns: namespace, topic, rule, outcome (``refused``, ``warned`` or ``near``), count, value and
-    limit (those of the latest one; null where they are no numbers), principal (who asked for that
-    one), source (the place of the rule in the configuration), last_ms, cluster (null without a
-    tree).
+    limit (of the latest event; null if they are not numbers), principal (of the latest event),
+    source (the place of the rule in the configuration), last_ms, cluster (null without a tree).
     """
     latest = F.max(F.struct("time_ms", "value", "limit", "principal", "source"))
     return (

@@ -1,9 +1,9 @@
-"""Parses quarantined lines again: lines of a newer gateway, once the jobs are newer, too.
+"""Parses quarantined lines again, because newer jobs can read lines of a newer gateway.
 
     python -m spark.quarantine --table /data/traffic
 
-In one version of the table the lines are quarantined, in the next one they are records: that is
-one step, so a line is in the table once, even if this job is killed, or runs twice.
+In one version of the table the lines are quarantined, in the next version they are records. So a
+line is in the table once, even if this job is killed, or runs twice.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from spark.table import LINE, REASON, SOURCE, Counts, Snapshot, Stream, Table, T
 from spark.writing import Written, write_new
 
 CURABLE: Final = (records.UNKNOWN_VERSION, records.UNKNOWN_KIND)
-"""Reasons that may not apply with newer jobs. All others are defects of the line itself."""
+"""Reasons that may not apply if the jobs are newer. All others are defects of the line itself."""
 
 
 def parse_again(table: Table, late_after: float = LATE_AFTER) -> int | None:
     """Turn quarantined lines that these jobs can read into records; returns their number.
 
-    Records ``late_after`` seconds behind the newest one are late; a record that a topic has twice
-    counts once. Lines of files that are still being written stay: they are read again anyway.
-    Returns None if a compaction was faster, and changes nothing then.
+    Records ``late_after`` seconds behind the newest record are late; a record that a topic has
+    twice counts once. Lines of files that are still being written stay, because they are read again
+    anyway. Returns None, and changes nothing, if a compaction was faster.
     """
     base = table.snapshot()
     replaced = base.open_commits()
@@ -67,7 +67,7 @@ def _counted(
 ) -> Mapping[str, Stream]:
     """The streams' counts, with the lines counted as ``written`` rather than as ``before``.
 
-    A line does not tell its stream: the first stream's counts change for all.
+    Only the first stream's counts change, because a line does not tell its stream.
     """
     if not streams:
         return streams

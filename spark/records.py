@@ -1,7 +1,7 @@
-"""Lines to records: what a line holds, and why one is no record.
+"""Parses lines into records, or finds why a line is not a record.
 
-Nothing is lost on the way. Every line becomes one row, either a record or a quarantined line with
-the reason, and both are in the same DataFrame, so that one pass over the lines serves both.
+No line is lost: every line becomes a row, either a record or a quarantined line with the reason.
+Both are in the same DataFrame, so that a single pass over the lines serves both.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ UNKNOWN_KIND: Final = "unknown_kind"
 BAD_TIME: Final = "bad_time"
 """A time before the year 2000 or after 2199, from a broken clock."""
 BAD_COUNT: Final = "bad_count"
-"""A count below 0, or above 2^53: no gateway writes it, and sums with it may overflow."""
+"""A count below 0, or above 2^53: no gateway writes such a count, and sums with it may overflow."""
 TORN_FILE: Final = "torn_file"
-"""A compressed file that ends too early or is damaged: a row for the file, after its lines."""
+"""A compressed file that ends too early or is damaged; the file gets a row after its lines."""
 MISSING_FILE: Final = "missing_file"
 """A file that was removed before it was read."""
 
@@ -46,22 +46,23 @@ REASONS: Final = (
 
 KINDS: Final = ("flow", "denial", "policy", "acl")
 REQUIRED: Final = ("kind", "schema_version", "id", "gateway_id", "worker_id", "time_ms")
-"""What every record has."""
+"""The fields that every record has."""
 
 OLDEST_MS: Final = 946_684_800_000
 NEWEST_MS: Final = 7_258_118_400_000
 
 ACLS_TOLD_AGAIN_MS: Final = 3_600_000
-"""A worker records an ACL in use once in this time."""
+"""How often a worker records an ACL that stays in use."""
 
 ACLS_BEFORE_MS: Final = 2 * ACLS_TOLD_AGAIN_MS
-"""An ACL in use is certainly recorded within this time: windows are an hour long at most."""
+"""If an ACL is in use, it is certainly recorded within this time, because windows are an hour long
+at most."""
 
 MOST: Final = 2**53
 """The largest count: up to here a floating-point number, as in JSON, is exact."""
 
 _NO_COUNTS: Final = ("time_ms", "value", "limit")
-"""Longs that are not counts: the value that a policy checks may be a retention of -1."""
+"""Longs that are not counts; the value that a policy checks may be a retention of -1."""
 
 _COUNTS: Final = (
     "window_ms",
@@ -75,7 +76,8 @@ _MAPS: Final = tuple(name for name, kind in schema.COLUMNS if kind == "map<strin
 _END: Final = f"end of line {uuid.uuid4().hex}"
 
 # Any option switches off an optimization of Spark's that would parse only the fields that a job
-# uses, so that a line would be valid in one job and not in another. The last two are strict JSON.
+# uses, so that a line would be valid in one job and not in another. The last two options make JSON
+# strict.
 _STRICT: Final = {
     "mode": "PERMISSIVE",
     "allowSingleQuotes": "false",
@@ -91,8 +93,8 @@ def parse(lines: DataFrame, *, late_before_ms: int | None = None) -> DataFrame:
     ``log_source``, ``log_reason`` (null for a record), and ``log_line`` (null for a record). With
     a reason ``kind`` is :data:`QUARANTINE`, and the fields that could be parsed have values.
     """
-    # Of two objects on a line, or of one with text after it, Spark would silently take the first.
-    # Between these brackets a line is one object, or it does not parse.
+    # If a line held two objects, or an object with text after it, Spark would silently take the
+    # first. Between these brackets a line is a single object, or it does not parse.
     wrapped = F.concat(F.lit("["), F.col("line"), F.lit(f',{{"kind":"{_END}"}}]'))
     typed = ArrayType(schema.traffic_log_schema())
     problem = F.col("problem") if "problem" in lines.columns else F.lit(None).cast("string")
@@ -127,8 +129,8 @@ def good(parsed: DataFrame) -> DataFrame:
 
 
 def kept(columns: Sequence[str] | None) -> list[str]:
-    """The columns of :func:`good` that a reader of ``columns`` needs (None: all): these, and those
-    that :func:`between` uses."""
+    """The columns of :func:`good` that a reader of ``columns`` needs (None: all): ``columns``, and
+    the columns that :func:`between` uses."""
     wanted = None if columns is None else {"kind", "time_ms", *columns}
     return [*(name for name in _names() if wanted is None or name in wanted), "late", "date"]
 
@@ -154,16 +156,17 @@ def read_quarantine(spark: SparkSession, path: str) -> DataFrame:
 
 def between(records: DataFrame, from_ms: int | None, to_ms: int | None) -> DataFrame:
     """Records from ``from_ms`` on and before ``to_ms``; other days' files are not read. The records
-    have to be a table's, or persisted: Spark would push these conditions down into the parsing, and
-    plan for minutes.
+    have to be a table's, or persisted, because Spark would push these conditions down into the
+    parsing, and plan for minutes.
 
-    Records of used ACLs begin :data:`ACLS_BEFORE_MS` earlier: those of ACLs that are in use
+    Records of used ACLs begin :data:`ACLS_BEFORE_MS` earlier: the record of an ACL that is in use
     throughout may have been written then.
     """
     if from_ms is not None:
         earlier = from_ms - ACLS_BEFORE_MS
         is_acl = F.col("kind") == "acl"
-        # First by date, which a table's directories are named after: it selects the files.
+        # A table's directories are named after the date, so the condition on the date selects the
+        # files.
         of_days = (F.col("date") >= _day(from_ms)) | (is_acl & (F.col("date") >= _day(earlier)))
         in_time = (F.col("time_ms") >= from_ms) | (is_acl & (F.col("time_ms") >= earlier))
         records = records.where(of_days).where(in_time)
@@ -181,7 +184,7 @@ def _names() -> list[str]:
 
 
 def _reason(record: Column) -> Column:
-    """The reason why a line is not a record; null if it is one."""
+    """The reason why a line is not a record, or null if it is a record."""
     version, time_ms = record["schema_version"], record["time_ms"]
     lacks = F.lit(False)
     for name in REQUIRED:
@@ -197,7 +200,7 @@ def _reason(record: Column) -> Column:
 
 
 def _is_out_of_bounds(record: Column) -> Column:
-    """Whether any of the counts is out of bounds; null counts as false."""
+    """Whether any of the counts is out of bounds; counts that are null are left out."""
     lists = [record[name] for name in _LISTS] + [F.map_values(record[name]) for name in _MAPS]
     counts = [record[name] for name in _COUNTS]
     smallest = F.least(*counts, *(F.array_min(one) for one in lists))
@@ -219,7 +222,7 @@ def _late(late_before_ms: int | None) -> Column:
 
 
 def _date() -> Column:
-    """The day of the record in UTC, null without a valid time."""
+    """The day of the record in UTC, or null if it has no valid time."""
     time_ms = F.col("record")["time_ms"]
     sound = (time_ms >= OLDEST_MS) & (time_ms < NEWEST_MS)
     return F.when(sound, F.to_date(F.timestamp_millis(time_ms))).alias("date")

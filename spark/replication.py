@@ -1,13 +1,13 @@
 """Replication: which topics MirrorMaker leaves out, before and after KIP-1074.
 
-Before it a topic whose name ends in ``.internal`` or ``-internal`` is *internal*, and never
-replicated; after it only MirrorMaker's own are. So topics of users that end so begin to be
-replicated when MirrorMaker is upgraded, and this says which, and how much is written to them.
+Before KIP-1074 a topic whose name ends in ``.internal`` or ``-internal`` is *internal*, and never
+replicated; since then only MirrorMaker's own topics are. So if MirrorMaker is upgraded, it begins
+to replicate users' topics with such names. The job lists them, and how much is written to them.
 
-Both rules look at a name, and one topic has several: MirrorMaker at the brokers sees the stored
-one, at the gateway the logical one, and in a home namespace the bare one (``mm2-x.internal`` of
-``team-a`` is MirrorMaker's own to both rules there, and ``team-a..mm2-x.internal`` at the brokers
-to the old one alone).
+Both rules look at a name, and a topic has several: MirrorMaker at the brokers sees the stored name,
+at the gateway the logical name, and in a home namespace the bare name. For example,
+``mm2-x.internal`` of ``team-a`` is MirrorMaker's own by both rules there, but at the brokers it is
+``team-a..mm2-x.internal``, which only the old rule counts as internal.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ OLD_EXCLUDE: Final = r".*[\-\.]internal, .*\.replica, __.*"
 """``topics.exclude`` of MirrorMaker's DefaultTopicFilter before KIP-1074."""
 
 NEW_EXCLUDE: Final = r"mm2.*\.internal, .*\.replica, __.*"
-"""The same since Kafka 4.0, which has it. The KIP's text lacks the first backslash and dot."""
+"""The default since Kafka 4.0, which has KIP-1074. The KIP's text lacks the first backslash and
+dot."""
 
 SEPARATOR: Final = "."
 """The default of ``replication.policy.separator``."""
 
 OTHER: Final = "(other)"
-"""What topics beyond a window's bound are summed up as: no topic."""
+"""The name under which topics beyond a window's bound are summed up; it is not a topic."""
 
 
 def old_internal(topic: Column, separator: str = SEPARATOR) -> Column:
@@ -56,7 +57,8 @@ def new_internal(topic: Column, separator: str = SEPARATOR) -> Column:
 
 
 def excluded(topic: Column, patterns: str) -> Column:
-    """Whether a list for ``topics.exclude``, comma separated, has a pattern for the whole name."""
+    """Whether a list for ``topics.exclude``, comma separated, has a pattern that matches the whole
+    name."""
     listed = _listed(patterns)
     return topic.rlike(rf"\A(?:{'|'.join(listed)})\z") if listed else F.lit(False)
 
@@ -72,14 +74,14 @@ def replication(
     exclude: str = NEW_EXCLUDE,
     exclude_before: str = OLD_EXCLUDE,
 ) -> DataFrame:
-    """Every topic that a rule leaves out under one of its names, or replicates and did not.
+    """Every topic that a rule leaves out under any of its names, or whose replication changes.
 
-    Columns: topic (the logical name), flat_topic (the stored one), old_rule and new_rule (whether
-    the stored name is internal by it), old_rule_named and new_rule_named (the logical name),
+    Columns: topic (the logical name), flat_topic (the stored name), old_rule and new_rule (whether
+    the stored name is internal by that rule), old_rule_named and new_rule_named (the logical name),
     old_rule_bare and new_rule_bare (the name in its namespace), replicated_before and
-    replicated_after (of the stored name, ``topics.exclude`` counted in: ``exclude_before`` and
-    ``exclude``), change (``replicated now``, ``no longer replicated`` or ``none``), bytes and
-    records (written by producers).
+    replicated_after (whether the stored name is replicated if ``topics.exclude`` is
+    ``exclude_before``, or ``exclude``), change (``replicated now``, ``no longer replicated`` or
+    ``none``), bytes and records (written by producers).
     """
     names = {"": "flat_topic", "_named": "topic", "_bare": "bare"}
     judged = _topics(records).select(
@@ -117,7 +119,7 @@ def replication(
 
 
 def _topics(records: DataFrame) -> DataFrame:
-    """Every topic by its names, with what producers wrote to it."""
+    """Every topic by its names, with the bytes and records that producers wrote to it."""
     produced = F.col("api") == "Produce"
     logical = F.col("logical_topic")
     return (
@@ -149,7 +151,7 @@ def _change() -> Column:
 
 
 def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
-    """The tables of the job, by name. Raises SourceError for patterns that are none."""
+    """The tables of the job, by name. Raises SourceError if a pattern cannot be compiled."""
     lists = {"exclude": options.topics_exclude, "exclude_before": options.topics_exclude_before}
     for patterns in lists.values():
         _check(records.sparkSession, patterns)
@@ -157,7 +159,8 @@ def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
 
 
 def _check(spark: SparkSession, patterns: str) -> None:
-    """Whether Java takes the patterns, as it will each: Python's own are other ones."""
+    """Raise SourceError unless Java accepts the patterns. Java checks them, because Python's
+    patterns have another syntax."""
     context: Any = spark.sparkContext
     try:
         context._jvm.java.util.regex.Pattern.compile("|".join(_listed(patterns)))
@@ -167,7 +170,7 @@ def _check(spark: SparkSession, patterns: str) -> None:
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Arguments of its own: what MirrorMaker's configuration says."""
+    """Add the job's own arguments: the settings of MirrorMaker's configuration."""
     parser.add_argument(
         "--separator",
         default=SEPARATOR,

@@ -1,7 +1,7 @@
-"""The report: what all jobs find, as one HTML page that needs nothing else.
+"""The report: the results of all jobs, as a single HTML page that needs no other file.
 
-``python -m spark.report --input DIR --page report.html``. The jobs are asked for their tables, the
-most telling rows of each are collected, and :mod:`spark.page` makes the page of them.
+``python -m spark.report --input DIR --page report.html``. The jobs make their tables, the most
+telling rows of each are collected, and :mod:`spark.page` makes the page of them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ from spark.sections import SECTIONS
 from spark.sources import SourceError
 
 OUTERMOST: Final = 6
-"""Namespaces that the chart over time tells apart; as many as there are colours, less one."""
+"""Namespaces that the chart over time shows separately; the colours, less the colour of the
+others."""
 
 OTHERS: Final = "(others)"
 _SECOND: Final = 1_000
@@ -39,10 +40,11 @@ PERIODS_MS: Final = (
     *(hours * usage.HOUR_MS for hours in (1, 3, 6, 12)),
     *(days * usage.DAY_MS for days in (1, 7, 28)),
 )
-"""How long a bar of the chart over time may be."""
+"""The possible lengths of a bar of the chart over time."""
 
 MOST_PERIODS: Final = 92
-"""Bars of the chart over time at most: an hour has its minutes, a quarter of a year its days."""
+"""Bars of the chart over time at most: so an hour is shown by minutes, a quarter of a year by
+days."""
 
 _VOLUME: Final = ("bytes_in", "bytes_out", "records_in", "records_out", "requests")
 
@@ -63,13 +65,17 @@ _FIRST: Final[Mapping[str, Callable[[], list[Column]]]] = {
     "policies": lambda: [F.desc("count"), *_by("namespace", "topic", "rule", "outcome")],
     "replication": lambda: [F.desc("bytes"), *_by("topic", "flat_topic")],
 }
-"""Which rows of a table come first; to the last key, so that a page comes out the same again."""
+"""The order of each table's rows, down to the last key, so that a page of the same rows is the
+same."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What one look at all records tells: the figures that the page begins with, from when to when
-    the records are (None if there are none), and the longest window (ms)."""
+    """Facts about all records, read in a single pass.
+
+    ``totals`` are the figures that the page begins with; ``first`` and ``last`` are the times of
+    the records, or None if there are no records; ``window_ms`` is the longest window (ms).
+    """
 
     totals: Row
     first: dt.datetime | None
@@ -78,8 +84,8 @@ class Facts:
 
     @property
     def period_ms(self) -> int:
-        """The length of a bar over time: the shortest one that gives few enough of them, and no
-        less than a window, whose records all have the time of its start."""
+        """The length of a bar over time: the shortest length that gives few enough bars and is not
+        less than a window, because all records of a window have the time of its start."""
         span = dt.timedelta(0)
         if self.first is not None and self.last is not None:
             span = self.last - self.first
@@ -92,8 +98,8 @@ class Facts:
 
 
 def facts(records: DataFrame) -> Facts:
-    """Those of the records, read once. Those of used ACLs are from before, too, and are left out of
-    the times: see :func:`spark.records.between`."""
+    """The facts of the records, read once. Records of used ACLs do not count for the times, as some
+    are from before: see :func:`spark.records.between`."""
     is_flow, is_acl = F.col("kind") == "flow", F.col("kind") == "acl"
     topic = F.when(F.col("logical_topic") != access.OTHER, F.col("logical_topic"))
     end = F.col("time_ms") + F.coalesce(F.col("window_ms"), F.lit(0))
@@ -115,7 +121,7 @@ def facts(records: DataFrame) -> Facts:
 
 
 def tables(records: DataFrame, options: argparse.Namespace, period_ms: int) -> Tables:
-    """The tables of the page's sections, by name; those of the jobs are as the jobs give them."""
+    """The tables of the page's sections, by name; the jobs' tables are as the jobs make them."""
     clients = usage.per_client(records).persist(StorageLevel.DISK_ONLY)
     by_jobs = {
         **access.tables(records, options),
@@ -134,12 +140,13 @@ def tables(records: DataFrame, options: argparse.Namespace, period_ms: int) -> T
 
 
 def namespaces(clients: DataFrame) -> DataFrame:
-    """What every tier used, of what :func:`spark.usage.per_client` gave."""
+    """The usage of every tier, from the rows of :func:`spark.usage.per_client`."""
     return _summed(usage.by_tier(clients, usage.DAY_MS), "tier")
 
 
 def over_time(records: DataFrame, length_ms: int) -> DataFrame:
-    """What the outermost tiers used in each period; all but the largest ones are ``(others)``."""
+    """The usage of the outermost tiers in each period; all but the largest tiers are
+    ``(others)``."""
     time = F.col("time_ms")
     volume = {"records_in": "records", "requests": "led_requests"}
     outermost = (
@@ -150,7 +157,7 @@ def over_time(records: DataFrame, length_ms: int) -> DataFrame:
         )
         .agg(*(_sum(volume.get(name, name)).alias(name) for name in _VOLUME))
     )
-    # The largest of all tiers, without asking for them first: what is ranked are sums, a few rows.
+    # The ranked rows are sums, so they are few, and the largest tiers need no query of their own.
     moved = F.sum(_moved()).over(Window.partitionBy("tier"))
     place = F.dense_rank().over(Window.orderBy(F.desc("moved"), "tier"))
     shown = F.when(place <= OUTERMOST, F.col("tier")).otherwise(OTHERS)
@@ -159,7 +166,7 @@ def over_time(records: DataFrame, length_ms: int) -> DataFrame:
 
 
 def client_totals(clients: DataFrame) -> DataFrame:
-    """What every principal and client id used over all namespaces."""
+    """The usage of every principal and client id over all namespaces."""
     return _summed(clients, "principal", "client_id")
 
 
@@ -168,7 +175,7 @@ def collected(
     limit: int = page.DEFAULT_LIMIT,
     collecting: Callable[[str], None] = lambda _name: None,
 ) -> dict[str, Table]:
-    """The rows that the page shows, and how many there are in all. ``collecting`` is called with
+    """The rows that the page shows, and the number of rows in all. ``collecting`` is called with
     each table's name first."""
     columns = {section.table: [one.key for one in section.columns] for section in SECTIONS}
     rows = {}
@@ -181,12 +188,12 @@ def collected(
 def make(
     records: DataFrame, options: argparse.Namespace, now: dt.datetime, progress: Progress
 ) -> str:
-    """The page. ``now`` is what it says when it was made. Raises SourceError and OutputError."""
+    """The page. ``now`` is the time of making that it shows. Raises SourceError and OutputError."""
     progress.step("the figures of all records")
     known = facts(records)
     found = tables(records, options, known.period_ms)
     if options.output:
-        # Each is asked for twice: for its files and for the page.
+        # Each table is computed twice: for its files and for the page.
         found = {name: table.persist(StorageLevel.DISK_ONLY) for name, table in found.items()}
     write_tables(records.sparkSession, found, options, progress)
     titles = {section.table: section.title for section in SECTIONS}
@@ -201,7 +208,7 @@ def make(
 
 
 def options(parser: argparse.ArgumentParser) -> None:
-    """Arguments of its own, and those of the jobs that it asks."""
+    """Add the job's own arguments, and the arguments of the jobs whose tables it shows."""
     access.options(parser)
     guarantees.options(parser)
     replication.options(parser)
@@ -224,7 +231,7 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 _JOBS: Final = (usage, access, latency, guarantees, policies, replication)
 COLUMNS: Final = tuple(column for job in _JOBS for column in job.COLUMNS)
-"""Those of the records that these jobs read; the page's own tables need no others."""
+"""The columns of the records that these jobs read; the page's own tables need no others."""
 
 COMMAND: Final = Command(
     "report", "all of it as one HTML page", lambda _r, _o: {}, options, COLUMNS
@@ -232,7 +239,8 @@ COMMAND: Final = Command(
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """The job as a command; returns its exit status. What a user can mend is one line."""
+    """The job as a command; returns its exit status. An error that a user can correct is a single
+    line."""
     arguments = parse(COMMAND, argv)
     progress = Progress("report", quiet=arguments.quiet)
     try:
@@ -262,7 +270,7 @@ def write(path: Path, text: str) -> None:
 
 def _collect(table: DataFrame, limit: int) -> Table:
     rows = [row.asDict() for row in table.limit(limit + 1).collect()]
-    # Counting costs a second pass, so only what is too long is counted.
+    # Counting costs a second pass, so rows are counted only if there are more than ``limit``.
     total = table.count() if len(rows) > limit else len(rows)
     return Table(rows[:limit], total)
 

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
 SCHEMA_VERSION: Final = 2
-"""The newest version that the jobs know; newer records may have columns that they ignore."""
+"""The newest version that the jobs know; its records may have further columns, which they
+ignore."""
 
 ColumnType = Literal["string", "integer", "long", "array<long>", "map<string,long>"]
 
@@ -80,11 +81,11 @@ EARLIER: Final[tuple[tuple[str, ColumnType], ...]] = (
     ("gateway_us_log2", "array<long>"),
     ("broker_us_log2", "array<long>"),
 )
-"""What only records of version 1 have, in the place of the ``quarters``."""
+"""The columns that only records of version 1 have, in the place of the ``quarters``."""
 
 COLUMNS: Final = (*_NEWEST, *EARLIER)
-"""Names and types of all columns: those of :data:`SCHEMA_VERSION`, in the gateway's order, and
-those of earlier versions."""
+"""Names and types of all columns: the columns of :data:`SCHEMA_VERSION`, in the gateway's order,
+and the columns that only earlier versions have."""
 
 _NESTED: Final[dict[str, dict[str, Any]]] = {
     "array<long>": {"type": "array", "elementType": "long", "containsNull": False},
@@ -100,7 +101,7 @@ _NESTED: Final[dict[str, dict[str, Any]]] = {
 def schema_json() -> dict[str, Any]:
     """The schema in the form in which Spark itself writes schemas down.
 
-    Every column may be null, so that a record which lacks one is quarantined by a job and not
+    Every column may be null, so that a record which lacks a column is quarantined by a job and not
     lost in a parser.
     """
     return {

@@ -1,6 +1,7 @@
-"""What the report shows: its sections, in order, and the columns of their tables.
+"""The sections of the report, in order, and the columns of their tables.
 
-Plain data: the page (``page.py``) writes it into its JSON block, the page's scripts draw from it.
+Plain data: the page (``page.py``) writes it into its JSON block, and the page's scripts draw from
+it.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from typing import Final, Literal
 Kind = Literal[
     "text", "namespace", "time", "bytes", "count", "us", "number", "share", "flag", "command"
 ]
-"""How a value is shown. ``bytes`` and ``us`` (microseconds) get a unit that fits, ``namespace``
-has a word for the default one, ``flag`` is yes or no, ``command`` can be copied."""
+"""The ways to show a value. ``bytes`` and ``us`` (microseconds) get a unit that fits, ``namespace``
+has a word for the default namespace, ``flag`` is yes or no, ``command`` can be copied."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its key in the rows, its heading, how its values are shown."""
+    """A column: its key in the rows, its heading, how its values are shown."""
 
     key: str
     label: str
@@ -26,7 +27,7 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """One chart over a section's rows: the name of its maker in the scripts, and its caption."""
+    """A chart over a section's rows: the name of its maker in the scripts, and its caption."""
 
     maker: str
     caption: str
@@ -34,11 +35,11 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """One part of the page.
+    """A part of the page.
 
-    ``order`` says which rows come first, for the sentence about those that are left out;
-    ``empty`` is what stands there when there are none, ``absent`` when nobody asked for the table.
-    ``kip`` stands beside the title.
+    ``order`` says which rows come first, for the sentence about the rows that are left out;
+    ``empty`` is shown if there are no rows, ``absent`` if the table was not requested. ``kip``
+    stands beside the title.
     """
 
     table: str
@@ -68,7 +69,7 @@ TOTALS: Final[tuple[Column, ...]] = (
     Column("clients", "Client ids", "count"),
     Column("denials", "Denials", "count"),
 )
-"""What the page begins with."""
+"""The figures that the page begins with."""
 
 SECTIONS: Final[tuple[Section, ...]] = (
     Section(

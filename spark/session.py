@@ -51,8 +51,8 @@ _SQL: Final = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.ansi.enabled": "true",
     "spark.sql.json.enablePartialResults": "false",
-    # Records are wide. HotSpot never compiles a method of more than 8,000 bytes, so code that Spark
-    # generates for a whole stage would be interpreted, four times slower than in pieces.
+    # Records are wide, and HotSpot never compiles a method of more than 8,000 bytes: code that
+    # Spark generates for a whole stage would be interpreted, four times slower than in pieces.
     "spark.sql.codegen.hugeMethodLimit": "8000",
 }
 
@@ -61,7 +61,7 @@ _ANYWHERE: Final = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.driver.memory": "2g",
-    # Tables are read by lists of files; a Spark job that looks at each of them costs more.
+    # Tables are read by lists of files, and a Spark job that looks at each file costs more.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "10000",
 }
 
@@ -88,7 +88,7 @@ _LOOPBACK: Final = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress"
 
 
 class SetupError(Exception):
-    """Something is not installed; the text is one line that says what to do."""
+    """Something is not installed; the text is a line that says what to install."""
 
 
 def make_session(
@@ -100,11 +100,11 @@ def make_session(
     tiny: bool = False,
     conf: Mapping[str, str] = {},
 ) -> SparkSession:
-    """A session for ``job``, or the existing one.
+    """A session for ``job``, or the existing session.
 
-    ``master`` is Spark's (``local[4]``, ``spark://host:7077``); without it, and without one from
-    ``spark-submit``, all cores of this machine are used. ``kafka`` adds the connector. ``small``
-    chooses settings that are fast on little input, ``tiny`` also those for a few records; both
+    ``master`` is Spark's (``local[4]``, ``spark://host:7077``); if neither it nor ``spark-submit``
+    gives a master, all cores of this machine are used. ``kafka`` adds the connector. ``small``
+    chooses settings that are fast on little input, ``tiny`` also settings for a few records; both
     apply only if this process starts Java and all tasks run in it. ``conf`` overrides all other
     settings. Raises SetupError.
     """
@@ -141,7 +141,7 @@ def make_session(
 def find_java() -> Path:
     """The home of a Java that Spark runs on: JAVA_HOME's, the PATH's, or an installed one.
 
-    Raises SetupError if there is none.
+    Raises SetupError if no Java is found.
     """
     for home in _homes():
         if (home / "bin" / "java").is_file() and java_version(home) in JAVA_VERSIONS:
@@ -150,7 +150,7 @@ def find_java() -> Path:
 
 
 def java_version(home: Path) -> int:
-    """The major version of a Java; 0 if it does not run, or lacks a module that Spark needs."""
+    """The major version of a Java, or 0 if it does not run, or lacks a module that Spark needs."""
     command = [str(home / "bin" / "java"), "--add-modules=jdk.incubator.vector", "-version"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
@@ -182,8 +182,8 @@ def _given() -> SparkConf:
     from pyspark import SparkConf, SparkContext
 
     if _is_submitted():
-        # The settings are in the JVM that it has started. SparkConf is empty until something is
-        # connected to that JVM.
+        # The settings are in the JVM that spark-submit has started. SparkConf is empty until this
+        # process is connected to that JVM.
         SparkContext._ensure_initialized()
     return SparkConf()
 
@@ -212,7 +212,7 @@ def _connector(given: SparkConf, *, submitted: bool) -> dict[str, str]:
         return {}
     needed = "reading from Kafka needs Spark's connector"
     if submitted:
-        # Its JVM runs already, and would send further jars to executors only.
+        # The submitted JVM runs already, and would send further jars to executors only.
         raise SetupError(f"{needed}: use spark-submit --packages or --jars")
     directory = os.environ.get(KAFKA_JARS, "")
     jars = sorted(Path(directory).glob("*.jar")) if directory else []
@@ -224,26 +224,29 @@ def _connector(given: SparkConf, *, submitted: bool) -> dict[str, str]:
 
 
 SMALL_BYTES: Final = 100 * 2**20
-"""Up to so many bytes of lines an input is small."""
+"""An input of up to this many bytes of lines is small."""
 
 TINY_BYTES: Final = 10 * 2**20
-"""Up to so many bytes code that Spark generates for expressions costs more than it saves."""
+"""An input of up to this many bytes of lines is tiny: generating code for it costs more than it
+saves."""
 
 _LINES_PER_BYTE: Final = {".jsonl": 1, ".jsonl.gz": 12, ".parquet": 30}
-"""By the end of a file's name: for each of its bytes, how many bytes of lines it stands for."""
+"""By the end of a file's name: the bytes of lines that each byte of the file stands for."""
 
 _MOST_FILES: Final = 10_000
-"""More than these are not looked at: what has so many files is not small."""
+"""If there are more files than this, the input is not small, and the others are not looked at."""
 
 
 def is_small(inputs: Sequence[str]) -> bool:
-    """Whether all of these sources together are small: paths of this machine, and no more in them
-    than :data:`SMALL_BYTES`. A topic, or a path elsewhere, is not looked at and not small."""
+    """Whether all of these sources together are small: paths of this machine with at most
+    :data:`SMALL_BYTES` in them. If a source is a topic, or a path elsewhere, it is not looked at
+    and not small."""
     return _is_within(SMALL_BYTES, inputs)
 
 
 def is_tiny(inputs: Sequence[str]) -> bool:
-    """The same with :data:`TINY_BYTES`."""
+    """Whether all of these sources together are tiny: like :func:`is_small`, with
+    :data:`TINY_BYTES`."""
     return _is_within(TINY_BYTES, inputs)
 
 
@@ -259,7 +262,7 @@ def _is_within(most: int, inputs: Sequence[str]) -> bool:
         found = True
         if left < 0 or number >= _MOST_FILES:
             return False
-    # Where nothing is, the path may be one of HDFS.
+    # If no file was found, the path may be a path of HDFS.
     return found
 
 
@@ -274,7 +277,7 @@ def _files(inputs: Sequence[str]) -> Iterator[tuple[Path, int]]:
 
 
 def _local(source: str) -> str | None:
-    """The path of a source on this machine; None if it is elsewhere."""
+    """The path of a source on this machine, or None if the source is elsewhere."""
     scheme, colon, rest = source.partition(":")
     if not colon or "/" in scheme:
         return source

@@ -1,8 +1,8 @@
 """Sources of the traffic log's lines: files of any file system, or a Kafka topic.
 
-An input is a path, which may have wildcards, or ``kafka://HOST:PORT,HOST:PORT/TOPIC``. A path that
-``spark.ingest`` has written to is a table (spark/table.py); any other one holds ``*.jsonl`` and
-``*.jsonl.gz`` files at any depth.
+An input is a path, which may have wildcards, or ``kafka://HOST:PORT,HOST:PORT/TOPIC``. If
+``spark.ingest`` has written to the path, it is a table (spark/table.py); if not, it holds
+``*.jsonl`` and ``*.jsonl.gz`` files at any depth.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class KafkaTopic:
     options: Mapping[str, str] = field(default_factory=dict)
 
     def settings(self) -> dict[str, str]:
-        """The options of Spark's connector. Records that the topic no longer has are an error."""
+        """The options of Spark's connector. Records that the topic has lost are an error."""
         own = {f"kafka.{key}": value for key, value in self.options.items()}
         return own | {
             "kafka.bootstrap.servers": self.servers,
@@ -46,7 +46,7 @@ class KafkaTopic:
 
 
 def kafka_topic(source: str, options: Mapping[str, str] = {}) -> KafkaTopic | None:
-    """The topic that an input names; None if it is a path. Raises SourceError."""
+    """The topic that an input names, or None if the input is a path. Raises SourceError."""
     if not source.startswith(_KAFKA):
         return None
     servers, _, topic = source.removeprefix(_KAFKA).partition("/")
@@ -60,8 +60,9 @@ def read_files(
 ) -> DataFrame:
     """The lines of files, with the file's path: columns ``line`` and ``source``.
 
-    A torn file is an error, unless ``torn``: then the lines before the tear are read. So is a file
-    that was removed after it was listed, unless ``missing``: then it has no lines.
+    A torn file is an error, unless ``torn`` is set: then the lines before the tear are read. A file
+    that was removed after it was listed is an error, unless ``missing`` is set: then it has no
+    lines.
     """
     if not paths:
         return local_rows(spark, "line string, source string")
@@ -116,7 +117,7 @@ def _is_hidden(path: str, top: str) -> bool:
 
 
 def each_line_once(paths: Iterable[str]) -> list[str]:
-    """The paths, sorted, without plain files whose compressed form exists as well: that happens
+    """The paths, sorted, without plain files whose compressed form exists as well, as both do
     during compression, and after a crash."""
     known = {path for path in paths if path.endswith((PLAIN, COMPRESSED))}
     return sorted(path for path in known if f"{path}.gz" not in known)

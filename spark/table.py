@@ -4,9 +4,9 @@
     TABLE/log/000000000012.json     the whole list, one file a version, never changed
     TABLE/checkpoints/STREAM/       Structured Streaming's own
 
-Creating a version's file is atomic: so a batch's files, its number and its quarantined lines become
-visible together or not at all, and replacing many small files by one large file is one step. Files
-that no version lists were left behind by a killed job; readers never see them.
+Creating a version's file is atomic. So a batch's files, its number and its quarantined lines become
+visible together or not at all, and a large file replaces many small files in a single step. If no
+version lists a file, a killed job left it behind; readers never see it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def row_schema() -> StructType:
 
 
 class TableError(Exception):
-    """A log that cannot be read; the text is one line for the user."""
+    """A log that cannot be read; the text is a line for the user."""
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -81,7 +81,7 @@ class DataFile:
 @dataclass(frozen=True, slots=True)
 class Counts:
     """Counts of lines: each is one of ``records``, ``quarantined`` (by reason), or ``repeated``:
-    left out, because the table has the record already."""
+    left out, as the table has the record already."""
 
     records: int = 0
     late: int = 0
@@ -128,7 +128,7 @@ class OpenFiles:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """One version of the table. ``removed`` are files that are no longer listed, and since when
+    """A version of the table. ``removed`` are the files that are no longer listed, and since when
     (ms): readers of an older version may still use them."""
 
     version: int = 0
@@ -141,7 +141,7 @@ class Snapshot:
     def with_files(
         self, *, added: Collection[DataFile] = (), dropped: Collection[str] = ()
     ) -> Snapshot:
-        """This version with files added, and without those whose paths are in ``dropped``."""
+        """This version with files added, and without the files whose paths are in ``dropped``."""
         gone = frozenset(dropped)
         kept = (file for file in self.files if file.path not in gone)
         now_ms = int(time.time() * 1000)
@@ -152,8 +152,8 @@ class Snapshot:
         )
 
     def in_place_of(self, dropped: Collection[str], added: Collection[DataFile]) -> Snapshot | None:
-        """This version with the files ``dropped`` replaced; None if it no longer lists all of them,
-        because another compaction was faster: only compactions drop such files."""
+        """This version with the files ``dropped`` replaced, or None if it no longer lists all of
+        them: another compaction was faster, as only compactions drop such files."""
         if not set(dropped) <= {file.path for file in self.files}:
             return None
         return self.with_files(added=added, dropped=dropped)
@@ -217,12 +217,12 @@ class Table:
         return sorted(int(name[:_DIGITS]) for name in names if name[:_DIGITS].isdigit())
 
     def snapshot(self) -> Snapshot:
-        """The newest version; an empty one if there is none. Raises TableError."""
+        """The newest version, or an empty version if the log has none. Raises TableError."""
         versions = self.versions()
         return self.at(versions[-1]) if versions else Snapshot()
 
     def at(self, version: int) -> Snapshot:
-        """The version of that number. Raises TableError if it cannot be read."""
+        """The version ``version``. Raises TableError if it cannot be read."""
         path = self.version_path(version)
         try:
             return Snapshot.from_json(self.files.read_text(path))
@@ -238,8 +238,9 @@ class Table:
         return f"{self.log}/{version:0{_DIGITS}}.json"
 
     def commit(self, change: Callable[[Snapshot], Snapshot | None]) -> Snapshot | None:
-        """Write the next version, as ``change`` makes it of the newest one; none if it returns
-        None. If another process is faster ``change`` is called again."""
+        """Write the next version, which ``change`` makes of the newest version, and return it; if
+        ``change`` returns None, nothing is written. If another process is faster, ``change`` is
+        called again."""
         while True:
             now = self.snapshot()
             changed = change(now)

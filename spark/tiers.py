@@ -1,7 +1,8 @@
 """The tiers of the namespace tree, as the tables of the jobs name them.
 
-What happens in ``org:apache`` counts for ``org:apache``, for ``org`` and for everything. What is no
-namespace path has a label in parentheses, which no path can have; the metrics use the same ones.
+Traffic of ``org:apache`` counts for ``org:apache``, for ``org`` and for ``(all)``. A label that is
+not a namespace path is in parentheses, because no path can have them; the metrics use the same
+labels.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ def label(namespace: Column) -> Column:
 
 
 def tiers(namespace: Column) -> Column:
-    """An array of all that a record's namespace counts for, the outermost first.
+    """An array of every tier that a record's namespace counts for, the outermost first.
 
     ``org:apache`` gives ``(all)``, ``org``, ``org:apache``; the default namespace ``(all)``,
     ``(default)``; null ``(all)``, ``(none)``.
@@ -48,15 +49,15 @@ def tiers(namespace: Column) -> Column:
 
 
 def depth(tier: Column) -> Column:
-    """How many tiers a path has; 1 for ``(default)`` and ``(none)``, 0 for ``(all)``.
+    """The number of tiers of a path; 1 for ``(default)`` and ``(none)``, 0 for ``(all)``.
 
-    Tiers hold each other, so sums are made over those of one depth.
+    Tiers include each other, so only the tiers of the same depth may be added up.
     """
     return F.when(tier == ALL, 0).otherwise(F.size(F.split(tier, DELIMITER)))
 
 
 def parent(tier: Column) -> Column:
-    """The tier above one, below :data:`ALL`; null if there is none."""
+    """The tier above ``tier`` and below :data:`ALL`, or null if there is none."""
     parts = F.split(tier, DELIMITER)
     above = F.array_join(F.slice(parts, 1, F.size(parts) - 1), DELIMITER)
     return F.when(above != "", above)

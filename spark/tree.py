@@ -1,8 +1,8 @@
 """The tree: names of several clusters, as the tables of the jobs show them.
 
-Records name topics and namespaces as their cluster does. Where clusters are mounted in a tree, the
-tables have them from the root, so that two clusters may have one name: ``search`` of the cluster
-at ``la:tracking`` is ``la:tracking:search``.
+Records name topics and namespaces as their cluster does. If clusters are mounted in a tree, the
+tables name them from the root: two clusters may have the same name: ``search`` of the cluster at
+``la:tracking`` is ``la:tracking:search``.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ _OTHER: Final = "(other)"
 
 
 def absolute(records: DataFrame) -> DataFrame:
-    """The records with ``namespace``, ``logical_topic`` and ``topic``, as far as they have them,
-    from the root of the tree, and ``cluster`` only where these say one.
+    """The records with ``namespace``, ``logical_topic`` and ``topic`` from the root of the tree, if
+    they have these columns, and with ``cluster`` only if a name is not null.
 
-    Records of gateways without a tree, or from before it, have no mount: they stay as they are,
-    and their ``cluster`` is null.
+    If a gateway has no tree, or wrote the record before it had a tree, the record has no mount: its
+    names stay as they are, and its ``cluster`` is null.
     """
     mounted = F.col("mount").isNotNull()
     names = [name for name in _NAMES if name in records.columns]
@@ -34,7 +34,7 @@ def absolute(records: DataFrame) -> DataFrame:
     found: dict[str, Column] = {
         name: F.when(mounted, _joined(F.col(name))).otherwise(F.col(name)) for name in names
     }
-    # All of them see the names as they were.
+    # All new columns see the names as they were.
     return records.withColumns(
         {**found, "cluster": F.when(mounted & named.isNotNull(), F.col("cluster"))}
     )

@@ -1,11 +1,12 @@
 """Usage: who moved how much, per hour and day, for every tier of the namespace tree.
 
 Bytes and records are exact sums. A request counts once, for the topic that it names first. A
-connection counts at least once in each period in which it was used: flow records tell how many
-connections took part in each, so of several records of one client in one worker the most is taken,
-and the workers' and clients' numbers are added. It is a lower bound of the different connections.
+connection counts at least once in each period in which it was used. Each flow record has the number
+of connections that took part in it: of several records of the same client in the same worker the
+most is taken, and the numbers of workers and clients are added. So it is a lower bound of the
+different connections.
 
-Skew: sums are combined within each task before anything is sent, then by namespace *and client
+Skew: sums are combined within each task before they are sent, then by namespace *and client
 process*, and only then by tier, so the task that gets the largest tier gets clients, not records.
 """
 
@@ -39,28 +40,28 @@ _CLIENT: Final = (
     "software_version",
     "client_address",
 )
-"""What tells clients of one worker apart; a connection is one worker's."""
+"""The columns by which clients of a worker are told apart; a connection belongs to one worker."""
 
 _SUMS: Final = ("bytes_in", "bytes_out", "records_in", "records_out", "requests")
 _BYTES: Final = ("bytes_in", "bytes_out")
 _GIB: Final = 2**30
 
 _PARTITIONS: Final = 4
-"""For each task that can run at the same time."""
+"""Partitions for each task that can run at the same time."""
 
 
 def usage(records: DataFrame, length_ms: int = HOUR_MS) -> DataFrame:
-    """What every tier, principal and client id used in each period, which starts in UTC.
+    """The usage of every tier, principal and client id in each period, which starts in UTC.
 
     Columns: tier, period (timestamp), principal, client_id, bytes_in (from clients), bytes_out,
     records_in (produced), records_out (fetched), requests, connections, cluster (null without a
-    tree). Tiers hold each other: see :func:`spark.tiers.tiers`.
+    tree). Tiers include each other: see :func:`spark.tiers.tiers`.
     """
     return by_tier(per_client(records), length_ms)
 
 
 def by_tier(clients: DataFrame, length_ms: int) -> DataFrame:
-    """The same from what :func:`per_client` gave; ``length_ms`` is a multiple of an hour."""
+    """The usage, from the rows of :func:`per_client`; ``length_ms`` is a multiple of an hour."""
     time = F.col("hour_ms")
     per_tier = (
         clients.withColumn("tier", F.explode(tiers.tiers(F.col("namespace"))))
@@ -77,13 +78,13 @@ def by_tier(clients: DataFrame, length_ms: int) -> DataFrame:
 
 
 def chargeback(used: DataFrame) -> DataFrame:
-    """What to bill: a row a period, tier and principal of what :func:`usage` gave.
+    """The bill: a row for each period, tier and principal, from the rows of :func:`usage`.
 
     Columns: period, tier, depth (tiers of the path), principal, gib_in, gib_out, records_in,
     records_out, requests, share_percent (of all bytes of the period), own_gib_in, own_gib_out,
-    own_share_percent, cluster. The first ones are of the tier with all that is below it, those that
-    begin with ``own`` of exactly that namespace: over all rows of a period these add up to
-    everything.
+    own_share_percent, cluster. The columns without ``own`` are of the tier with every tier below
+    it, the columns that begin with ``own`` of exactly that namespace: over all rows of a period
+    these add up to everything.
     """
     moved = F.col("bytes_in") + F.col("bytes_out")
     own_moved = F.col("own_bytes_in") + F.col("own_bytes_out")
@@ -115,8 +116,8 @@ def chargeback(used: DataFrame) -> DataFrame:
 
 
 def _with_own(used: DataFrame) -> DataFrame:
-    """Sums by period, tier and principal; beside the bytes of a tier those of itself alone, which
-    are what is left when the tiers right below it have taken theirs away."""
+    """Sums by period, tier and principal, with the bytes of the tier itself: its sums less the sums
+    of the tiers right below it."""
     counts_for = F.array(
         _part(F.col("tier"), total=1, own=1), _part(tiers.parent(F.col("tier")), total=0, own=-1)
     )
@@ -145,9 +146,10 @@ def _percent(moved: Column) -> Column:
 
 
 def per_client(records: DataFrame) -> DataFrame:
-    """Sums by namespace, hour and client of a worker: what all periods are made of.
+    """Sums by namespace, hour and client of a worker, from which every period is made.
 
-    They come in few partitions: Spark joins small ones as it goes, but not those of what is kept.
+    They come in few partitions, because Spark does not join small partitions of rows that are
+    persisted.
     """
     parallel = records.sparkSession.sparkContext.defaultParallelism
     time = F.col("time_ms")
@@ -176,7 +178,7 @@ def _added(columns: tuple[str, ...]) -> list[Column]:
 
 
 def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
-    """The tables of the job, by name. Writes the bill, too, if the arguments ask for it."""
+    """The tables of the job, by name. Also writes the bill for ``--chargeback``."""
     clients = per_client(records).persist(StorageLevel.DISK_ONLY)
     by_day = by_tier(clients, DAY_MS)
     bill = chargeback(by_day)
@@ -193,8 +195,8 @@ def options(parser: argparse.ArgumentParser) -> None:
 
 
 def write_csv(table: DataFrame, path: Path) -> None:
-    """One CSV file on the driver's disk, with a line of names, whole or not at all. Raises
-    SourceError."""
+    """Write a single CSV file on the driver's disk, with a line of names, whole or not at all.
+    Raises SourceError."""
     unfinished = path.with_name(f"{path.name}.part")
     try:
         with unfinished.open("w", newline="", encoding="utf-8") as file:

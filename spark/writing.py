@@ -1,9 +1,9 @@
-"""Writes rows to new files of a table, and counts them. No version lists the files yet.
+"""Writes rows to new files of a table, and counts them; no version lists the files yet.
 
-A topic may have a record twice: a gateway whose response was lost writes it again, seconds later,
-under the same id. So each id is written once in a batch, and not if a file of the table from the
-hour before the last batch has it. Quarantined lines have no id, and files of the traffic log have
-each record once.
+A topic may have a record twice, because a gateway whose response was lost writes it again, seconds
+later, under the same id. So each id is written once in a batch, and not if a file of the table from
+the hour before the last batch has it. Quarantined lines have no id, and files of the traffic log
+have each record once.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OBSERVED_SECONDS: Final = 60.0
 """Spark reports counts by an event moments after the write, unless it drops the event."""
 
 WITHIN_MS: Final = 3_600_000
-"""A record is a repetition of one that was written up to this long before the last batch."""
+"""A record is a repetition if the same record was written up to this long before the last batch."""
 
 _NOWHERE: Final = ""
 """The place of records in the table: sorts before every place in a topic."""
@@ -34,8 +34,8 @@ _NOWHERE: Final = ""
 @dataclass(frozen=True, slots=True)
 class Written:
     """Files, and their contents. ``newest_ms`` is the newest record's time, without times in the
-    future: one fast clock must not make other records late. ``kept`` are open files whose rows
-    are included, and their sizes in bytes."""
+    future, because a fast clock must not make other records late. ``kept`` are open files whose
+    rows are included, and their sizes in bytes."""
 
     files: tuple[DataFile, ...]
     counts: Counts
@@ -65,8 +65,8 @@ def write_rows(table: Table, rows: DataFrame) -> Written:
 def _observed(seen: Observation) -> dict[str, Any]:
     """The counts that Spark reports. Raises TableError if it does not report them.
 
-    An overloaded driver drops events, and ``Observation.get`` would wait for ever. The written
-    files are not committed then: the batch is repeated.
+    An overloaded driver drops events, so ``Observation.get`` would wait for ever. The written files
+    are not committed then; the batch is repeated.
     """
     got: list[dict[str, Any]] = []
     waiting = threading.Thread(target=lambda: got.append(seen.get), daemon=True)
@@ -81,7 +81,7 @@ def _observed(seen: Observation) -> dict[str, Any]:
 
 
 def write_topic(table: Table, stream: str, lines: DataFrame, late_before_ms: int | None) -> Written:
-    """Write a topic's lines, without records that are repeated."""
+    """Write a topic's lines, without repeated records."""
     earlier = recent(table.snapshot(), stream)
     return write_new(table, records.parse(lines, late_before_ms=late_before_ms), earlier)
 
@@ -89,8 +89,8 @@ def write_topic(table: Table, stream: str, lines: DataFrame, late_before_ms: int
 def write_new(
     table: Table, rows: DataFrame, earlier: Iterable[DataFile], beside: DataFrame | None = None
 ) -> Written:
-    """Write rows of :func:`spark.records.parse`, without a topic's repeated records and those in
-    the files ``earlier``; and the rows ``beside`` unchanged."""
+    """Write rows of :func:`spark.records.parse`, without a topic's repeated records and the records
+    that the files ``earlier`` have, and write the rows ``beside`` unchanged."""
     parsed = rows.persist(StorageLevel.DISK_ONLY)
     again = _again(table, parsed, earlier).persist(StorageLevel.DISK_ONLY)
     try:
@@ -104,7 +104,7 @@ def write_new(
 
 
 def recent(snapshot: Snapshot, stream: str) -> list[DataFile]:
-    """The data files that may have a repeated record: those of the hour before the last batch.
+    """The data files that may have a repeated record, from the hour before the last batch.
 
     A file that compaction has made is younger than the files that it replaces.
     """
@@ -113,8 +113,8 @@ def recent(snapshot: Snapshot, stream: str) -> list[DataFile]:
 
 
 def _again(table: Table, rows: DataFrame, earlier: Iterable[DataFile]) -> DataFrame:
-    """The places of repeated records in the topic. Lines of files are left out: they have no
-    place of their own."""
+    """The places of repeated records in the topic. Lines of files are left out: they have no place
+    of their own."""
     is_record, is_place = F.col(REASON).isNull(), ~F.col(SOURCE).contains("/")
     here = rows.where(is_record & is_place).select("id", SOURCE)
     there = table.read(tuple(earlier)).where(is_record).select("id", F.lit(_NOWHERE).alias(SOURCE))

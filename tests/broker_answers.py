@@ -1,4 +1,4 @@
-"""What a broker reads of the gateway's own requests, and what it answers: through the bytes."""
+"""The gateway's own requests as a broker reads them, and its responses: written and parsed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from protocol.messages import Request
 
 
 def read_request(request: Request, version: int | None = None) -> Any:
-    """The request as a broker reads it, in the newest version that the gateway asks in."""
+    """The request as a broker reads it, by default in the newest version that the gateway sends."""
     version = request.at_most if version is None else version
     return messages.parse(request.name, version, messages.write(request.entity(version)))
 

@@ -1,4 +1,4 @@
-"""What holds for every test."""
+"""Fixtures and hooks for every test."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests import property_seeds
 from tests.marks import check_marks
 from tests.pace import Pace
 
-# A loaded machine is no bug, and a failure that nobody can repeat is worth little.
+# A loaded machine is no bug, and a failure that cannot be repeated is worth little.
 settings.register_profile(
     "project",
     max_examples=int(os.environ.get(EXAMPLES, MOST_EXAMPLES)),
@@ -71,7 +71,7 @@ LONGEST = (
     "tests/spark/test_report.py",
 )
 """Files that take half a minute or more begin first (``--no-loadscope-reorder``), so that at the
-end no process is left alone with one."""
+end no process is left alone with such a file."""
 
 
 TOGETHER = (
@@ -104,12 +104,12 @@ TOGETHER = (
         "authentication/test_sasl_sessions",
     ),
 )
-"""Files of live tests that run in one process, one behind the other, because they share clusters
-and gateways: in three processes each would start its own."""
+"""Files of live tests that run in one process, one after the other, because they share clusters and
+gateways: in three processes each would start its own."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The longest first, the others in their order."""
+    """Put the longest files first, the others in their order."""
     check_marks(items, config.rootpath)
     order = {config.rootpath / path: place for place, path in enumerate(LONGEST)}
     items.sort(key=lambda item: order.get(item.path, len(order)))
@@ -117,8 +117,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Spread files over the processes (``--dist loadfile``), but for those in ``TOGETHER``."""
-    from xdist.scheduler import LoadFileScheduling  # of a plugin that some runs do without
+    """Spread files over the processes (``--dist loadfile``), except for files in ``TOGETHER``."""
+    from xdist.scheduler import LoadFileScheduling  # a plugin that some runs lack
 
     places = {
         f"tests/live/{name}.py": f"tests/live/{names[0]}.py" for names in TOGETHER for name in names
@@ -135,7 +135,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
                 self.registered_collections[node] = Numbered(collection)
 
         def _assign_work_unit(self, node: Any) -> None:
-            """Files that are done are looked through for each test that ends: they are left out."""
+            """xdist looks through finished files after each test, so they are left out."""
             assigned = self.assigned_work.get(node, {})
             for scope in [scope for scope, tests in assigned.items() if all(tests.values())]:
                 del assigned[scope]
@@ -145,7 +145,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 class Numbered(list[str]):
-    """Tests of a process, whose numbers are known: xdist asks for that of each of 29,000."""
+    """Tests of a process with their numbers, because xdist asks for the number of each of
+    29,000."""
 
     def __init__(self, tests: Sequence[str]) -> None:
         super().__init__(tests)
@@ -157,14 +158,14 @@ class Numbered(list[str]):
 
 
 def pytest_collection_finish() -> None:
-    """Keep the garbage collector away from 20,000 tests: looking through them took each full
-    collection half a second."""
+    """Keep the garbage collector away from 20,000 tests, because looking through them took each
+    full collection half a second."""
     gc.collect()
     gc.freeze()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Processes that test side by side take ports of their own (pytest-xdist)."""
+    """Give processes that test side by side ports of their own (pytest-xdist)."""
     config.pluginmanager.register(property_seeds)
     number = os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw")
     ports.keep_to(int(number), int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")))
@@ -174,8 +175,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_runtest_makereport(
     call: pytest.CallInfo[None],
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A test that skips itself fails: what was not tested shall not look as if it was. A failure
-    shows what gateways and brokers wrote last: it may not happen a second time."""
+    """Make a test that skips itself fail, because an untested case must not look tested. A failure
+    shows the last output of gateways and brokers, because it may not happen a second time."""
     report = yield
     if report.failed:
         ends = outputs(call.start)
@@ -188,8 +189,8 @@ def pytest_runtest_makereport(
 
 @pytest.hookimpl(wrapper=True, trylast=True)
 def pytest_runtest_call() -> Generator[None]:
-    """A test that sets logging up, as a process of its own does, leaves it to the next as it was:
-    which tests run behind it in this process is chance."""
+    """Restore logging after a test that sets it up, as a process of its own does, because the order
+    of tests in this process is chance."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     try:
@@ -202,8 +203,8 @@ def pytest_runtest_call() -> Generator[None]:
 
 @pytest.fixture
 def pace() -> Iterator[Pace]:
-    """Watches the machine while the test runs, and stretches its bounds on time. The garbage
-    collector rests meanwhile: what it takes is by all that this process has tested before."""
+    """Watch the machine while the test runs, and stretch the test's bounds on time. The garbage
+    collector rests meanwhile, because its time depends on the tests before."""
     gc.disable()
     try:
         with Pace() as watched:
@@ -214,7 +215,7 @@ def pace() -> Iterator[Pace]:
 
 @pytest.fixture(params=[uvloop.new_event_loop, asyncio.new_event_loop], ids=["uvloop", "asyncio"])
 def run(request: pytest.FixtureRequest) -> Callable[[Test], None]:
-    """Runs a test of sockets on an event loop of this kind."""
+    """Run a test of sockets on an event loop of this kind."""
 
     def on_loop(test: Test) -> None:
         with asyncio.Runner(loop_factory=request.param) as runner:

@@ -1,4 +1,4 @@
-"""Of how many examples a property is tried that names a number itself."""
+"""The number of examples of a property that names a number itself."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ _FEWEST: Final = 5
 
 
 def examples(count: int) -> int:
-    """``count``, or in the gate as large a part of it as of the others' :data:`MOST_EXAMPLES`."""
+    """``count``, or in the gate the same part of it as of the default, :data:`MOST_EXAMPLES`."""
     part = count * int(os.environ.get(EXAMPLES, MOST_EXAMPLES)) // MOST_EXAMPLES
     return max(part, min(count, _FEWEST))

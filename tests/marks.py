@@ -1,6 +1,7 @@
-"""Why a test may be left out of ``make test``: the reasons that the mark ``long`` takes.
+"""Reasons for which a test may be left out of ``make test``: the arguments of the mark ``long``.
 
-A test that asserts a promise about time is marked ``alone``, because nothing may run beside it.
+A test that asserts a promise about time is marked ``alone``, because no other test may run beside
+it.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ LONG: Final = {
     "searches": "it searches at random",
     "spark": "it makes Spark plan a whole report, or start anew",
 }
-"""The word that stands in the mark, and what it says of the test."""
+"""The words that may stand in the mark, with their meanings."""
 
 
 def check_marks(items: Iterable[pytest.Item], root: Path) -> None:
-    """Raise pytest.UsageError for a mark ``long`` without one of the reasons, and for a test that
-    no stage of the suite runs, or more than one."""
+    """Raise pytest.UsageError if a mark ``long`` has none of the reasons, or if no stage of the
+    suite, or more than one, runs a test."""
     stages = (*GATE, *long_stages(root))
     for item in items:
         for mark in item.iter_markers("long"):

@@ -1,8 +1,8 @@
-"""Bounds on time that hold on a busy machine, and still are bounds.
+"""Bounds on time that hold on a busy machine, and are still bounds.
 
-What takes a second alone takes three where three others want the same processor. So a bound is
-stretched by what the machine made of short pieces of work meanwhile: by how much longer they took
-on the whole, and by the longest that one of them had to wait. On an idle machine it is as it is.
+Work that takes a second alone takes three if three other processes want the same processor. So a
+bound is stretched by how much longer short pieces of work took on the whole meanwhile, and by the
+longest wait of such a piece. On an idle machine it is unchanged.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ import time
 from typing import Self
 
 _WORK_SECONDS = 0.02
-"""Of a processor: some turns of the operating system's scheduler."""
+"""Seconds of a processor: some turns of the operating system's scheduler."""
 
 _PAUSE_SECONDS = 0.2
 
 
 def worked() -> tuple[float, float]:
-    """Do a short piece of work; the seconds that it took, and those of a processor in them."""
+    """Do a short piece of work; returns the seconds that it took, and its seconds of a
+    processor."""
     began, began_working = time.perf_counter(), time.thread_time()
     while (working := time.thread_time() - began_working) < _WORK_SECONDS:
         pass
@@ -41,7 +42,8 @@ class Pace:
         self._longest_wait = max(self._longest_wait, took - working)
 
     def stretched(self, seconds: float) -> float:
-        """So many seconds of an idle machine, as this one has been so far."""
+        """The time that this machine, as busy as it has been so far, needs for ``seconds`` of an
+        idle one."""
         if not self._working:
             return seconds
         return seconds * self._took / self._working + self._longest_wait

@@ -1,4 +1,4 @@
-"""Work in slices that pauses wherever it may."""
+"""Work in slices that pauses at every pause point."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""A pytest plugin: Hypothesis does once for each property what it did for each of its cases.
+"""A pytest plugin: Hypothesis does its work for each case of a property only once for the property.
 
 Hypothesis seeds a property by a digest of its source (``derandomize``), and parses that anew for
-each case of a parametrized one, twice. Its own plugin gives each case settings whose parent are
-those of the case before, and follows them back to the first. Of a file with hundreds of cases that
-was up to a fourth of the CPU time. What is drawn stays the same.
+each case of a parametrized property, twice. Its own plugin gives each case settings whose parents
+are the settings of the case before, and follows them back to the first. In a file with hundreds of
+cases that was up to a fourth of the CPU time. The drawn values stay the same.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _OF_THE_CASE: Final = "_hypothesis_internal_add_digest"
 
 
 def function_digest(function: Any) -> bytes:
-    """What ``hypothesis.internal.reflection.function_digest`` returns."""
+    """The digest that ``hypothesis.internal.reflection.function_digest`` returns."""
     digest = _of_the_source(function).copy()
     with suppress(AttributeError):
         digest.update(getattr(function, _OF_THE_CASE))
@@ -48,13 +48,13 @@ def _of_the_source(function: Any) -> hashlib._Hash:
 
 
 def pytest_configure() -> None:
-    """Have Hypothesis take this module's digest."""
+    """Let Hypothesis use this module's digest."""
     setattr(core, "function_digest", function_digest)  # noqa: B010 - it exports no such name
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
-    """Leave a property the settings that it had before this case: around Hypothesis's own hook."""
+    """Restore a property's settings from before this case, around Hypothesis's own hook."""
     function = getattr(item, "obj", None)
     function = getattr(function, "__func__", function)
     settings = getattr(function, _SETTINGS, None)

@@ -1,5 +1,5 @@
-"""What a test sets up for logging ends with it (tests/conftest.py): each test here runs behind the
-one above it."""
+"""The logging set up by a test ends with it (tests/conftest.py): each test here runs after the test
+above it."""
 
 from __future__ import annotations
 

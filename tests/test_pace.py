@@ -1,4 +1,4 @@
-"""tests.pace: how a busy machine is told from an idle one."""
+"""tests.pace: how a busy machine is told from an idle machine."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_clock_that_is_coarse_makes_no_bound_narrower(monkeypatch: pytest.Monk
 
 
 def test_others_that_work_are_noticed() -> None:
-    """Threads of one interpreter share a processor at most, however many there are."""
+    """Threads of an interpreter share at most one processor, however many there are."""
     ended = threading.Event()
 
     def work() -> None:

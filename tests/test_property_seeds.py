@@ -68,7 +68,7 @@ def _alone(value: bool) -> None:
 def test_the_settings_of_a_case_have_those_of_the_property_as_parent(
     case: int, value: bool
 ) -> None:
-    """And not those of the case before."""
+    """And not the settings of the case before."""
     del case, value
     test = test_the_settings_of_a_case_have_those_of_the_property_as_parent
     assert _ancestors(test) == _ancestors(_alone) + 1

@@ -12,7 +12,8 @@ _POLL_SECONDS = 0.01
 
 
 async def eventually(condition: Callable[[], Value], what: str, seconds: float = 120.0) -> Value:
-    """What ``condition`` answers once that is true; fails, saying ``what``, after ``seconds``."""
+    """The value of ``condition`` once it is true; fails with the text ``what`` after
+    ``seconds``."""
     try:
         async with asyncio.timeout(seconds):
             while not (value := condition()):

@@ -10,7 +10,7 @@ from gateway.catalog.entities import ResourceAcls
 
 
 def by_pattern(acls: Iterable[AclBinding]) -> list[ResourceAcls]:
-    """One entity for each pattern, with all its entries."""
+    """An entity for each pattern, with all its entries."""
     entries: defaultdict[ResourcePattern, set[AclEntry]] = defaultdict(set)
     for acl in acls:
         entries[acl.pattern].add(acl.entry)

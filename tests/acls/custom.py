@@ -1,4 +1,4 @@
-"""Authorizers of other people's making."""
+"""Third-party authorizers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gateway.acls.authorizer import Authorizer, Verdict, means_entry, means_patt
 
 
 class ListAuthorizer(Authorizer):
-    """The least that one can do: ACLs in a list, and no operation that implies another."""
+    """The simplest authorizer: ACLs in a list, and no operation that implies another."""
 
     def __init__(self) -> None:
         self.bindings: list[AclBinding] = []
@@ -52,7 +52,7 @@ class ListAuthorizer(Authorizer):
 
 
 class PickyAuthorizer(ListAuthorizer):
-    """Takes only what it knows."""
+    """Accepts only settings that it knows."""
 
     def configure(self, configs: Mapping[str, object], changed: Callable[[], None]) -> None:
         if "policy.url" not in configs:
@@ -60,7 +60,7 @@ class PickyAuthorizer(ListAuthorizer):
 
 
 class NeedsArguments(ListAuthorizer):
-    """Cannot be made as authorizers are."""
+    """Cannot be made in the way of authorizers."""
 
     def __init__(self, url: str) -> None:
         super().__init__()
@@ -68,4 +68,4 @@ class NeedsArguments(ListAuthorizer):
 
 
 class NoAuthorizer:
-    """Is something else."""
+    """Is not an authorizer."""

@@ -1,7 +1,7 @@
-"""The rules of access as they are written down, evaluated without any regard to speed.
+"""The documented rules of access, evaluated without any regard to speed.
 
-Kafka's StandardAuthorizer for names of the default namespace; before it the gates of namespaces,
-beside it what is allowed on a namespace, after it what is delegated.
+Kafka's StandardAuthorizer decides names of the default namespace; before it the gates of namespaces
+are checked, beside it the rights on a namespace, and after it delegated rights.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ def covers(pattern: ResourcePattern, kind: ResourceType, text: str) -> bool:
 
 @dataclass
 class Reference:
-    """Whoever asks, and what there is."""
+    """The client, and the ACLs that exist."""
 
     bindings: Collection[AclBinding]
     principal: str
     host: str
 
     def about(self, kind: ResourceType, text: str) -> list[AclBinding]:
-        """The ACLs that are about this principal at this host, and a resource."""
+        """The ACLs that concern this principal at this host, and a resource."""
         return [
             one
             for one in self.bindings
@@ -106,7 +106,7 @@ class Reference:
         return entering and not self.denies(found, operation)
 
     def acl_answer(self, operation: Operation, kind: ResourceType, text: str) -> bool | None:
-        """What ACLs say, or None if nothing."""
+        """The decision of the ACLs, or None if no ACL decides."""
         tiers = self.tiers_over(kind, text)
         for tier in tiers:
             if self.has_own_acls(tier) and not self.gate_is_open(tier, operation):

@@ -1,4 +1,4 @@
-"""ACLs for tests, written as people say them, and strategies for any."""
+"""ACLs for tests, written as people write them, and strategies for arbitrary ACLs."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def entry(text: str) -> AclEntry:
 
 
 def acls(lines: str | Iterable[str]) -> list[Entity]:
-    """A line an ACL: ``TOPIC:LITERAL:org:orders ALLOW READ alice``."""
+    """One ACL for each line: ``TOPIC:LITERAL:org:orders ALLOW READ alice``."""
     found: dict[ResourcePattern, set[AclEntry]] = {}
     for line in [lines] if isinstance(lines, str) else lines:
         pattern, _, rest = line.partition(" ")
@@ -48,7 +48,7 @@ def authorizer(
     super_users: Iterable[str] = (),
     allow_everyone: bool = False,
 ) -> StandardAuthorizer:
-    """One that has seen these ACLs."""
+    """An authorizer that has seen these ACLs."""
     made = StandardAuthorizer()
     made.configure(
         {
@@ -81,7 +81,7 @@ NAMES = [
     *["org:or:", "org:or:o", "org:or:x", "org:or:x:", "org:or:x:o"],
     *["other:", "other:o"],
 ]
-"""A small world: default names that begin as a namespace does, tiers, and names in them."""
+"""A small world: default names that begin like a namespace, tiers, and names in them."""
 
 KINDS = [ResourceType.TOPIC, ResourceType.GROUP, ResourceType.USER]
 PRINCIPALS = ["User:a", "User:b"]

@@ -1,4 +1,4 @@
-"""gateway.acls.authorizer: ACLs that somebody needs."""
+"""gateway.acls.authorizer: ACLs that a client's request needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gateway.acls.authorizer: what an authorizer has without doing anything for it."""
+"""gateway.acls.authorizer: the methods that an authorizer inherits."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def test_a_verdict_has_a_rule() -> None:
         (["TOPIC:PREFIXED:x ALLOW WRITE a"], 0),
         (["TOPIC:LITERAL:* ALLOW WRITE a"], 0),
         (["TOPIC:LITERAL:x ALLOW ALL a"], 0),
-        # What READ or ALTER imply is no WRITE, and what belongs to others is nothing.
+        # READ or ALTER do not imply WRITE, and ACLs of other principals do not count.
         (["TOPIC:PREFIXED:x ALLOW READ a"], None),
         (["TOPIC:PREFIXED:x ALLOW WRITE b"], None),
         (["GROUP:LITERAL:x ALLOW WRITE a"], None),
-        # Everybody's ACLs are everybody's, and any host's are of each host.
+        # ACLs of everybody count for each principal, and ACLs of any host for each host.
         (["TOPIC:LITERAL:x ALLOW WRITE *"], 0),
         (["TOPIC:LITERAL:x ALLOW WRITE * 10.0.0.1"], 0),
         (["TOPIC:LITERAL:x ALLOW WRITE a 10.0.0.2"], None),
@@ -53,17 +53,17 @@ def test_a_verdict_has_a_rule() -> None:
         (["TOPIC:LITERAL:x ALLOW WRITE a", "TOPIC:LITERAL:x DENY WRITE a 10.0.0.2"], 0),
         (["TOPIC:LITERAL:x ALLOW WRITE a", "TOPIC:LITERAL:x DENY ALL a"], None),
         (["TOPIC:LITERAL:x ALLOW WRITE a", "TOPIC:LITERAL:x DENY READ a"], 0),
-        # DENY of the same name, or of the same or a shorter prefix, is dominant.
+        # A DENY of the same name, or of the same or a shorter prefix, is dominant.
         (["TOPIC:LITERAL:x ALLOW WRITE a", "TOPIC:PREFIXED:x DENY WRITE a"], None),
         (["TOPIC:PREFIXED:xy ALLOW WRITE a", "TOPIC:PREFIXED:x DENY WRITE a"], None),
         (["TOPIC:PREFIXED:x ALLOW WRITE a", "TOPIC:PREFIXED:xy DENY WRITE a"], 0),
         (["TOPIC:PREFIXED:x ALLOW WRITE a", "TOPIC:LITERAL:x DENY WRITE a"], 0),
         (["TOPIC:LITERAL:y ALLOW WRITE a", "TOPIC:LITERAL:x DENY WRITE a"], 0),
-        # LITERAL * takes everything away, and only it takes LITERAL * away.
+        # Only LITERAL * denies everything, and only LITERAL * can deny LITERAL *.
         (["TOPIC:LITERAL:* ALLOW WRITE a", "TOPIC:LITERAL:x DENY WRITE a"], 0),
         (["TOPIC:LITERAL:* ALLOW WRITE a", "TOPIC:LITERAL:* DENY WRITE *"], None),
         (["TOPIC:LITERAL:x ALLOW WRITE a", "TOPIC:LITERAL:* DENY WRITE a"], None),
-        # A prefix stays within its namespace, unless it ends with one.
+        # A prefix stays within its namespace, unless it ends with a namespace.
         (["TOPIC:PREFIXED:org:x ALLOW WRITE a", "TOPIC:PREFIXED:or DENY WRITE a"], 0),
         (["TOPIC:PREFIXED:org:x ALLOW WRITE a", "TOPIC:PREFIXED:org: DENY WRITE a"], None),
         (["TOPIC:PREFIXED:org: ALLOW WRITE a", "TOPIC:PREFIXED:org DENY WRITE a"], 0),
@@ -86,7 +86,7 @@ def test_authorize_any_names_what_denies() -> None:
 
 
 def test_super_users_need_no_acl() -> None:
-    """They are allowed what no ACL speaks of, which Kafka's default finds by a name."""
+    """They may do things without any ACL, which Kafka's default finds by a name."""
 
     class Owned(ListAuthorizer):
         def authorize(

@@ -1,4 +1,4 @@
-"""gateway.acls.evaluator: gates of namespaces, delegation, and what is cached."""
+"""gateway.acls.evaluator: gates of namespaces, delegation, and the cache."""
 
 from __future__ import annotations
 
@@ -261,7 +261,8 @@ changes = resource_acls | patterns.map(lambda pattern: Removal(("acl", str(patte
 def test_what_it_remembers_is_forgotten_in_time(
     snapshot: Snapshot, steps: list[list[Change]], allow_everyone: bool
 ) -> None:
-    """Whatever was asked before a change, afterwards it answers as one that has seen no other."""
+    """Whatever was asked before a change, it answers afterwards like an authorizer that has seen no
+    other state."""
     made = authorizer(snapshot, allow_everyone=allow_everyone)
     for step in steps:
         answers(made)
@@ -271,7 +272,7 @@ def test_what_it_remembers_is_forgotten_in_time(
 
 
 def answers(made: StandardAuthorizer) -> list[str]:
-    """With the rules, on some of what there is."""
+    """Its decisions, with the rules, on some of the names."""
     asked = [
         made.authorize(principal, HOST, operation, resource(kind, name))
         for principal in PRINCIPALS
@@ -326,7 +327,7 @@ def test_whose_acls_are_managed_is_who_may_alter_the_namespace(snapshot: Snapsho
                 assert made.may_manage(principal, HOST, pattern) is expected, (principal, pattern)
 
 
-# -- what is kept -----------------------------------------------------------------------------
+# -- the cache --------------------------------------------------------------------------------
 
 
 def test_what_is_kept_of_names_that_clients_invent_is_bounded(
@@ -336,7 +337,7 @@ def test_what_is_kept_of_names_that_clients_invent_is_bounded(
     index = AclIndex()
     index.see(Snapshot().apply(acls("TOPIC:LITERAL:* ALLOW READ a"), 1).acls)
     evaluators = AclEvaluators(index)
-    seen = []  # kept, so that no two of them have one id
+    seen = []  # kept, so that no two of them have the same id
     for number in range(50):
         evaluator = evaluators.of("User:a", HOST)
         seen.append(evaluator)
@@ -364,8 +365,8 @@ def test_an_evaluator_is_made_once() -> None:
 
 @given(snapshots)
 def test_a_deny_is_found_wherever_it_stands(snapshot: Snapshot) -> None:
-    """On the topic, and on the namespaces around it: as the list of all ACLs says, which is what
-    authorizers have without doing anything for it."""
+    """On the topic, and on the namespaces around it: as by the list of all ACLs, which authorizers
+    inherit."""
     made = authorizer(snapshot)
     for principal in PRINCIPALS:
         for operation in OPERATIONS[:4]:

@@ -1,4 +1,4 @@
-"""gateway.acls.authorizer: what a filter means (KIP-140, KIP-290)."""
+"""gateway.acls.authorizer: which ACLs a filter matches (KIP-140, KIP-290)."""
 
 from __future__ import annotations
 

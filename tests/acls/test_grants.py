@@ -1,4 +1,4 @@
-"""gateway.acls.grants: what entries say, as bits."""
+"""gateway.acls.grants: the grants of entries, as bits."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ Acls = dict[ResourcePattern, ResourceAcls]
 
 
 def followed(before: Acls, after: Acls) -> Acls:
-    """The first state with everything done that is said to differ, in its order."""
+    """The first state after every difference was applied, in order."""
     result = dict(before)
     for was, now in differing(before, after):
         assert was is not now
@@ -53,7 +53,7 @@ def test_so_it_does_between_states_that_have_nothing_in_common(
 
 
 def shape(index: AclIndex) -> dict[str, object]:
-    """All that it holds."""
+    """The content of an index."""
     kinds = [kind for kind in ResourceType if kind > ResourceType.ANY]
     found: dict[str, object] = {"own": index.own_acls, "acls": index.acls}
     for kind in kinds:

@@ -1,4 +1,4 @@
-"""gateway.acls.index: a change of many ACLs is made in slices, and shows at once."""
+"""gateway.acls.index: a change of many ACLs is made in slices, and becomes visible at once."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ steps = st.lists(st.lists(changes, max_size=12), max_size=4)
 
 
 def verdicts(made: StandardAuthorizer) -> list[object]:
-    """What is decided of everything in a small world."""
+    """The decisions about everything in a small world."""
     found: list[object] = [
         made.authorize(principal, HOST, operation, resource(kind, name)).allowed
         for principal in PRINCIPALS
@@ -108,7 +108,7 @@ def test_prefixes_that_are_prepared_decide_nothing_yet() -> None:
 
 
 def test_after_a_long_change_short_ones_leave_the_former_state_alone() -> None:
-    """The copy shares what has not changed with the index that it was made of."""
+    """The copy shares unchanged parts with the index that it was made of."""
     prefixed = of_one_principal(PatternType.PREFIXED)[:400]
     one = Snapshot().apply(prefixed, 1)
     two = one.apply(of_one_principal(PatternType.LITERAL)[:400], 2)
@@ -124,29 +124,29 @@ def test_after_a_long_change_short_ones_leave_the_former_state_alone() -> None:
 
 
 def allowed(made: StandardAuthorizer, principal: str, topic: str) -> bool:
-    """Whether it may READ a topic."""
+    """Whether a principal may READ a topic."""
     named = resource(ResourceType.TOPIC, topic)
     return made.authorize(principal, HOST, Operation.READ, named).allowed
 
 
 def acls_of(pattern_type: PatternType, name: str, *principals: str) -> ResourceAcls:
-    """READ on a topic for these."""
+    """READ on a topic for these principals."""
     entries = (AclEntry(one, "*", Operation.READ, Permission.ALLOW) for one in principals)
     return ResourceAcls(ResourcePattern(ResourceType.TOPIC, pattern_type, name), frozenset(entries))
 
 
 def of_one_principal(pattern_type: PatternType) -> list[ResourceAcls]:
-    """As many as may be, each of another name."""
+    """As many ACLs as are allowed, each of another name."""
     return [acls_of(pattern_type, f"t{number:06}", "User:a") for number in range(MANY)]
 
 
 def of_a_namespace() -> list[ResourceAcls]:
-    """The same in a namespace."""
+    """As many ACLs as are allowed, in a namespace."""
     return [acls_of(PatternType.PREFIXED, f"org:t{number:06}", "User:a") for number in range(MANY)]
 
 
 def of_many_principals() -> list[ResourceAcls]:
-    """Each of another name and another principal."""
+    """ACLs that each have another name and another principal."""
     return [
         acls_of(PatternType.LITERAL, f"t{number:06}", f"User:{number}") for number in range(MANY)
     ]

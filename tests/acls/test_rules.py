@@ -50,7 +50,7 @@ def test_the_longest_prefix_answers_for_all(
 
 
 def rules(*lines: str) -> Rules:
-    """Of topics."""
+    """Rules of topics."""
     made = Rules()
     for line in lines:
         pattern, _, rest = line.partition(" ")

@@ -1,4 +1,4 @@
-"""gateway.acls.index: the index finds what a look at every ACL finds."""
+"""gateway.acls.index: the index finds the same as a search through every ACL."""
 
 from __future__ import annotations
 

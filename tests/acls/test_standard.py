@@ -1,4 +1,4 @@
-"""gateway.acls.standard: the rules one by one, and against the rules as they are written down."""
+"""gateway.acls.standard: each rule, and all against the documented rules."""
 
 from __future__ import annotations
 
@@ -231,12 +231,12 @@ def test_configs_that_it_does_not_take(configs: dict[str, object]) -> None:
         StandardAuthorizer().configure(configs, lambda: None)
 
 
-# -- against the rules as they are written down -----------------------------------------------
+# -- against the documented rules -------------------------------------------------------------
 
 
 @given(snapshots, st.booleans())
 def test_it_decides_as_the_rules_say(snapshot: Snapshot, allow_everyone: bool) -> None:
-    """Every question that this small world has, asked of both."""
+    """Every question in this small world is put to both."""
     made = authorizer(snapshot, allow_everyone=allow_everyone)
     bindings = bindings_of(snapshot)
     for principal in PRINCIPALS:

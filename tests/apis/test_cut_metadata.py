@@ -1,5 +1,5 @@
-"""Cutting the bytes of a MetadataResponse is the same as reading it, leaving topics out, naming the
-others anew, and writing it."""
+"""Cutting the bytes of a MetadataResponse equals reading it, leaving topics out, renaming the
+others, and writing it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DescribeCluster: brokers only, and only those with an address here."""
+"""DescribeCluster: only brokers, and only brokers with an address here."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def response(*topics: tuple[str, range], cursor: tuple[str, int] | None = None) 
 
 
 def place(name: str) -> str | None:
-    """Names in these tests are in the broker's order; one that begins with ! is rejected."""
+    """Names in these tests are in the broker's order; a name that begins with ! is rejected."""
     return None if name.startswith("!") else name.removesuffix("'")
 
 
@@ -94,7 +94,7 @@ def test_namespaces_stand_among_the_topics() -> None:
 @pytest.mark.parametrize("start", [None, "", "b", "n3", "n30:", "zz"])
 @pytest.mark.parametrize("limit", [1, 2, 7, 39, 40, 41, 2_000])
 def test_a_page_has_no_use_for_more_namespaces(limit: int, start: str | None) -> None:
-    """Whatever topics are among them; two spellings of one namespace have one place."""
+    """Whatever topics are among them; two spellings of a namespace have the same place."""
     every = {f"n{number}:": f"n{number}" for number in range(40)} | {"n7'": "n7"}
     few = describe_topic_partitions.on_page(every, start, limit)
     assert len(set(few.values())) <= limit + 1

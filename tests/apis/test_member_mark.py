@@ -1,4 +1,5 @@
-"""What a broker keeps of a KIP-848 member is enough to go on with it, or the member joins again."""
+"""The names that a broker keeps of a KIP-848 member are enough to go on, or the member joins
+again."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ SHOWN: Mapping[bytes, str] = {
     b"team-a..users": "a:users",
     b"team-a..moved": "b:moved",
 }
-"""What a client calls topics that have these flat names."""
+"""A client's names for the topics with these flat names."""
 
 
 def shown(flat: bytes) -> bytes | None:
@@ -52,7 +53,7 @@ def reached(*names: str) -> dict[bytes, str]:
 
 
 def kept(names: Sequence[str], pattern: str, *subscribed: str) -> list[str]:
-    """The names that a broker has of such a member, its mark too."""
+    """The names that a broker has of such a member, including its mark."""
     member = Member(names=tuple(names), pattern=pattern)
     mark = mark_of(member, flats(*subscribed), reached(*subscribed), SPELLINGS)
     return [*flats(*subscribed), *([] if mark is None else [mark])]
@@ -109,7 +110,7 @@ def test_any_names_and_any_expression_are_recalled(names: list[str], pattern: st
 
 
 def test_equal_subscriptions_are_equal_at_the_broker() -> None:
-    """Its assignors are quicker where all members of a group subscribe to the same."""
+    """Its assignors are quicker if all members of a group have the same subscription."""
     assert kept(["a:x", "a:y"], "a:.*") == kept(["a:y", "a:x"], "a:.*")
 
 
@@ -167,7 +168,7 @@ def test_a_heartbeat_that_says_no_names_gets_none() -> None:
 
 
 def described(names: Sequence[str], regex: str | None = None) -> bytes:
-    """A group of one member that a broker describes so."""
+    """A group of one member, in a broker's response."""
     cls = messages.message_class("ConsumerGroupDescribeResponse", 1)
     group = element_class(cls, "groups")
     member = element_class(group, "members")
@@ -190,7 +191,7 @@ def test_clients_are_not_shown_marks() -> None:
     ("named", "shown"), [([], []), (["a:orders"], ["a:orders"]), (["a:missing"], [])]
 )
 def test_clients_are_shown_expressions(named: list[str], shown: list[str]) -> None:
-    """As a broker shows them: beside the names that the client has named itself."""
+    """As a broker shows them: beside the names in the client's own subscription."""
     at_broker = kept(named, "a:.*", "a:orders", "a:users")
     body, expressions = without_marks(1, described(at_broker))
     assert body == described(flats(*shown))
@@ -216,11 +217,11 @@ def test_all_names_are_shown_where_the_mark_says_no_expression(marks: list[str])
 
 
 HALF = "\ud800"
-"""Half of a surrogate pair, which JSON can hold and no message of Kafka's can."""
+"""Half of a surrogate pair, which JSON can hold, but no message of Kafka."""
 
 
 def mark_with(**values: object) -> str:
-    """A mark that something else than a gateway wrote."""
+    """A mark that no gateway wrote."""
     told = {"scope": SPELLINGS.scope, "regex": "", "names": [], "called": {}}
     return PREFIX + json.dumps(told | values)
 
@@ -233,7 +234,8 @@ def test_a_mark_that_holds_what_no_message_can_has_to_join_again(mark: str) -> N
 
 
 def test_a_mark_that_holds_what_no_message_can_is_not_shown() -> None:
-    """Else nobody could describe the group through the gateway: the connection would end."""
+    """Otherwise no client could describe the group through the gateway, because the connection
+    would end."""
     at_broker = [*flats("a:orders"), mark_with(regex=HALF)]
     body, expressions = without_marks(1, described(at_broker))
     assert (body, expressions) == (described(flats("a:orders")), {})

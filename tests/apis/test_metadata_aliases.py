@@ -1,4 +1,4 @@
-"""Metadata v0 to v3 for two names of one moved topic, which go to the broker as v4."""
+"""Metadata v0 to v3 for two names of the same moved topic, which go to the broker as v4."""
 
 from __future__ import annotations
 

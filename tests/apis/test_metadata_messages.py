@@ -25,7 +25,8 @@ def request(version: int, names: list[str] | None, **values: object) -> bytes:
 
 
 def response(version: int, *names: str) -> bytes:
-    """Brokers 1 to 3, controller 2; each topic has a partition led by 1 and one led by 2."""
+    """Brokers 1 to 3, controller 2; each topic has a partition led by 1 and a partition led by
+    2."""
     cls = messages.message_class("MetadataResponse", version)
     topic_class = element_class(cls, "topics")
     partition_class = element_class(topic_class, "partitions")
@@ -151,7 +152,7 @@ def test_without_a_broker_a_namespace_has_no_partition(version: int) -> None:
 
 
 def assert_led_by(leader: int, namespace: Any) -> None:
-    """One partition, as a broker answers one that has no replica elsewhere."""
+    """A partition, as from a broker that has no replica of it elsewhere."""
     (partition,) = namespace.partitions
     assert (partition.partition_index, int(partition.error_code)) == (0, 0)
     assert partition.leader_id == leader
@@ -184,7 +185,8 @@ def as_v4(version: int, names: list[str] | None) -> Any:
 
 
 def old_response(version: int) -> bytes:
-    """Brokers 1 and 2; 3, which holds a replica of each partition, is away, and led the last."""
+    """Brokers 1 and 2; broker 3, which holds a replica of each partition, is down, and led the
+    last."""
     cls = messages.message_class("MetadataResponse", version)
     topic_class = element_class(cls, "topics")
     partition_class = element_class(topic_class, "partitions")

@@ -1,5 +1,5 @@
-"""Namespaces where topics are asked for: what names denote, what listings hold, and in which
-order."""
+"""Namespaces in requests for topics: the meaning of names, and the content and order of
+listings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The producer guarantee: who is held to what, and the sentences for those who fall short."""
+"""The producer guarantee: which producers are subject to it, and the errors of those that miss
+it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests that are divided by volume, as a client sees their answers."""
+"""Requests that are divided by volume, as a client sees their responses."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def alice() -> FlowSource:
 
 
 def acl_denial(client: FlowSource | None = None) -> Denial:
-    """A topic that ACLs rejected to alice, at a listener whose home is org."""
+    """A denial by ACLs of a topic of alice's, at a listener whose home is org."""
     return Denial(
         client or alice(),
         0,

@@ -9,7 +9,7 @@ from typing import Any
 REQUIRED = ("id", "source", "specversion", "type")
 OPTIONAL = ("datacontenttype", "dataschema", "subject", "time")
 
-# RFC 3986: URI-reference, as far as its characters go.
+# RFC 3986: the characters of a URI-reference.
 _URI_REFERENCE = re.compile(r"(?:[A-Za-z0-9._~:/?#\[\]@!$&'()*+,;=-]|%[0-9A-Fa-f]{2})+")
 _ATTRIBUTE_NAME = re.compile(r"[a-z0-9]+")
 _TIME = re.compile(
@@ -20,7 +20,7 @@ _MEDIA_TYPE = re.compile(r"[A-Za-z0-9!#$&^_.+-]+/[A-Za-z0-9!#$&^_.+-]+(\s*;.*)?"
 
 
 def checked(text: bytes) -> dict[str, Any]:
-    """The event that a JSON text is; fails where it breaks a MUST of the specification."""
+    """The event in a JSON text; fails if it breaks a MUST of the specification."""
     event = json.loads(text.decode("utf-8"), object_pairs_hook=_without_doubles)
     assert isinstance(event, dict)
     for name in REQUIRED:
@@ -38,7 +38,7 @@ def checked(text: bytes) -> dict[str, Any]:
         assert all(map(_is_allowed, value)), f"{name} holds a control character or the like"
     assert _TIME.fullmatch(event["time"])
     assert _MEDIA_TYPE.fullmatch(event["datacontenttype"])
-    # Of JSON data the value stands there itself, not as text.
+    # JSON data is the value itself, not a text.
     assert event["datacontenttype"] == "application/json"
     assert isinstance(event["data"], dict)
     return event

@@ -1,4 +1,4 @@
-"""gateway.audit.audit: every happening is one event in every place, or a counted drop."""
+"""gateway.audit.audit: every event is written once to every sink, or is a counted drop."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class MemorySink(RecordSink[AuditEvent]):
 
 
 def rows(hub: Audit) -> dict[tuple[Any, ...], Any]:
-    """What was counted, but for zeros."""
+    """The counts, without zeros."""
     return {(family, *labels): count for family, labels, count in hub.take_rows() if count}
 
 

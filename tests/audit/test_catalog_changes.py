@@ -196,7 +196,7 @@ def _base64(value: bytes) -> str:
 
 
 def test_every_field_of_an_entity_is_told_or_left_out_on_purpose() -> None:
-    """A field that is added to an entity has to be thought about here."""
+    """If a field is added to an entity, its place has to be decided here."""
     left_out: dict[str, set[str]] = {
         "Namespace": {"path"},
         "TopicEntry": {"flat"},

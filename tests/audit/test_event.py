@@ -1,4 +1,4 @@
-"""gateway.audit.event: what is written is CloudEvents, and what the tables say."""
+"""gateway.audit.event: events are CloudEvents, and agree with the tables."""
 
 from __future__ import annotations
 

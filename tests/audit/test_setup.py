@@ -1,4 +1,4 @@
-"""gateway.audit.setup: what a configuration asks for, and the topic that it names."""
+"""gateway.audit.setup: the sinks of a configuration, and the topic that it names."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def test_files_of_a_worker(tmp_path: Path) -> None:
     await hub.start()
     for _ in range(40):
         hub.denied(samples.acl_denial())
-        # One write for each, else all of them are one.
+        # A write for each, because otherwise all of them would be one write.
         await eventually(lambda: hub.queued == 0, "the write")
     await hub.stop()
     names = sorted(path.name for path in (tmp_path / "audit").iterdir())

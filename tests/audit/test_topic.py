@@ -1,4 +1,4 @@
-"""gateway.audit.setup: waiting for a cluster that is away, dropping, and ending in time."""
+"""gateway.audit.setup: waiting for a cluster that is down, dropping, and ending in time."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.waiting import eventually
 
 
 class FakePartitions:
-    """A topic in memory. ``problems`` come first, one a write; ``gate`` holds writes up."""
+    """A topic in memory. ``problems`` come first, one for each write; ``gate`` holds writes up."""
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
@@ -50,7 +50,7 @@ class FakePartitions:
 
 
 class Topic:
-    """The sink under test, and what it calls."""
+    """The sink under test, and the calls that it makes."""
 
     def __init__(self, max_queued: int = 1_000) -> None:
         self.partitions = FakePartitions()

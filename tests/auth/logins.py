@@ -1,4 +1,4 @@
-"""Logins as a client sends them, and how they are answered."""
+"""Logins as a client sends them, and the responses to them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SERVED = b"what is served"
 
 
 def request(name: str, version: int, correlation_id: int = 1, **values: object) -> bytes:
-    """A frame with one request of a client that calls itself ``test``."""
+    """A frame with a request of a client whose id is ``test``."""
     api_key = api_key_of(f"{name}Request")
     head = (api_key << 48 | version << 32 | correlation_id).to_bytes(8, "big")
     tags = b"\x00" if request_header_version(api_key, version) >= 2 else b""
@@ -50,7 +50,7 @@ def authenticate(token: bytes, version: int = 2) -> bytes:
 
 
 def frames(data: bytes) -> Iterator[bytes]:
-    """What stands in frames."""
+    """The payloads of frames."""
     while data:
         size = int.from_bytes(data[:4], "big")
         assert len(data) >= 4 + size
@@ -67,8 +67,8 @@ def answer(name: str, version: int, payload: bytes) -> Any:
 
 
 class EchoExchange:
-    """Asks ``rounds`` times for more; ``bad`` fails, ``wait`` cannot be told; the last token is
-    the user."""
+    """An exchange with ``rounds`` challenges; the token ``bad`` fails, ``wait`` cannot be decided;
+    the last token is the user."""
 
     def __init__(self, rounds: int) -> None:
         self._rounds = rounds
@@ -92,7 +92,7 @@ class EchoExchange:
 
 
 class Accepts:
-    """A listener with the mechanisms ONE and TWO, of as many tokens."""
+    """A listener with the mechanisms ONE and TWO, named by their numbers of tokens."""
 
     names: tuple[str, ...] = ("ONE", "TWO")
 
@@ -113,7 +113,7 @@ def login(
 
 
 def taken(login: Login) -> bytes:
-    """What was written to the client since the last call."""
+    """The bytes written to the client since the last call."""
     written = b"".join(login.to_client)
     login.to_client.clear()
     return written

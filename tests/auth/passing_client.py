@@ -45,9 +45,9 @@ def broker_of(**options: Any) -> SaslBroker:
 
 @dataclass
 class PassingClient:
-    """Sends requests to a login and reads its answers, with the broker behind it.
+    """Sends requests to a login and reads its responses, with the broker behind it.
 
-    ``cut`` cuts what both sides send into pieces.
+    ``cut`` cuts the bytes of both sides into pieces.
     """
 
     login: PassThroughLogin
@@ -80,7 +80,7 @@ class PassingClient:
             login.to_client.clear()
 
     def ask(self, name: str, version: int, entity: Any) -> Any:
-        """The response entity; that of a failure is in ``login.failed``."""
+        """The response entity; the response of a failure is in ``login.failed``."""
         number = len(self.asked) + 7
         self.asked.append((name, version, number))
         self.send(request_frame(name, version, number, entity))
@@ -108,7 +108,7 @@ class PassingClient:
         return self.ask("SaslAuthenticateRequest", version, entity)
 
     def log_in(self, mechanism: str, version: int = 2, password: str = SECRET) -> Any:
-        """An exchange until it is over; the last answer."""
+        """Carry an exchange out to its end; returns the last response."""
         self.handshake(mechanism)
         honest = HonestTokens(mechanism, password)
         answer = self.token(honest.first, version)
@@ -118,7 +118,7 @@ class PassingClient:
 
 
 class HonestTokens:
-    """What an honest client sends: ``first``, and what follows a challenge."""
+    """The tokens of an honest client: ``first``, and the response to a challenge."""
 
     def __init__(self, mechanism: str, password: str = SECRET) -> None:
         self._scram: ScramClient | None = None
@@ -132,7 +132,7 @@ class HonestTokens:
             self.first = self._scram.get_client_first().encode()
 
     def after(self, challenge: bytes) -> bytes | None:
-        """The next token, or None if it was the last one, and the broker has proved itself."""
+        """The next token, or None if the last token was sent, and the broker has proved itself."""
         self._challenges += 1
         if self._scram is None:
             return None

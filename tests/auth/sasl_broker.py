@@ -29,7 +29,7 @@ class Asked:
 
 @dataclass
 class Outcome:
-    """What a token is answered with."""
+    """The outcome of a token."""
 
     challenge: bytes = b""
     error: int = 0
@@ -40,8 +40,8 @@ class Outcome:
 class SaslBroker:
     """Knows ``users``, name to password; believes every OAUTHBEARER token but ``bad``.
 
-    ``lies`` are outcomes that take the place of the true ones, in order; None: no lie.
-    ``spoil`` changes the bytes of every answer.
+    ``lies`` are outcomes that take the place of the true ones, in order (None: no lie). ``spoil``
+    changes the bytes of every response.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class SaslBroker:
         self._user = ""
 
     def take(self, data: bytes) -> bytes:
-        """The answers to the requests that are whole now."""
+        """The responses to the requests that are whole now."""
         self._held += data
         answers = b""
         while len(self._held) >= 4:

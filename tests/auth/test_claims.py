@@ -1,4 +1,4 @@
-"""gateway.auth.claims: who a client claims to be, in exchanges that a broker decides on."""
+"""gateway.auth.claims: the user that a client claims to be, in exchanges that a broker decides."""
 
 from __future__ import annotations
 

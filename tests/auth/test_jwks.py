@@ -1,4 +1,4 @@
-"""Key sets: what is a key of use, and files that change."""
+"""Key sets: which keys are usable, and files that change."""
 
 from __future__ import annotations
 

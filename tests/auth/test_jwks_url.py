@@ -1,4 +1,4 @@
-"""Key sets at a URL: fetched in the background, kept when that fails."""
+"""Key sets at a URL: fetched in the background, kept if that fails."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ KEY = "listeners[0].sasl.oauthbearer.jwks"
 
 
 class Issuer:
-    """Answers with ``text``, and counts how often it was asked."""
+    """Responds with ``text``, and counts the requests."""
 
     def __init__(self) -> None:
         self.text = key_set(jwk("ES256"))

@@ -1,4 +1,4 @@
-"""Logins: which request may come when, what it is answered, and that cuts change nothing."""
+"""Logins: which request may come when, the responses, and that cuts change nothing."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ METADATA = request("Metadata", 4, topics=())
 
 
 def after(*sent: bytes) -> Login:
-    """A login that was sent these frames, each alone."""
+    """A login that got these frames, each alone."""
     made = login()
     for data in sent:
         made.data(data)
     return made
 
 
-# -- what may come when -----------------------------------------------------------------------
+# -- the order of requests --------------------------------------------------------------------
 
 START: tuple[bytes, ...] = ()
 STATES: dict[str, tuple[bytes, ...]] = {
@@ -132,7 +132,7 @@ def test_an_unlisted_mechanism_is_the_end(version: int, mechanism: str) -> None:
     (payload,) = frames(made.failed.response)
     told = answer("SaslHandshake", version, payload)
     assert (int(told.error_code), told.mechanisms) == (33, ("ONE", "TWO"))
-    assert made.mechanism == ""  # a name of anybody's choice is no label
+    assert made.mechanism == ""  # a name that anybody may choose is no label
     made.data(ONE)
     assert taken(made) == b""
 
@@ -147,7 +147,7 @@ def test_an_unlisted_mechanism_is_the_end(version: int, mechanism: str) -> None:
         frame(bytes(9)),
         frame(b""),
         b"\xff\xff\xff\xff",
-        b"\x16\x03\x01\x02\x00\x01",  # TLS where there is none
+        b"\x16\x03\x01\x02\x00\x01",  # TLS on a port without TLS
     ],
 )
 def test_what_is_no_login(wrong: bytes) -> None:

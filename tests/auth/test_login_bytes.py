@@ -1,4 +1,4 @@
-"""Logins byte by byte: cuts change nothing, garbage is told from a login, and there is a bound."""
+"""Logins byte by byte: cuts change nothing, garbage is told from a login, and bytes are bounded."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ EXCHANGES: dict[str, tuple[bytes, ...]] = {
 
 
 def outcome(pieces: Sequence[bytes]) -> tuple[object, ...]:
-    """All that a login comes to."""
+    """The outcome of a login."""
     made = login()
     rest = b""
     try:
@@ -117,7 +117,7 @@ def test_bytes_are_bounded_in_one_frame() -> None:
 
 @pytest.mark.parametrize("piece", [1, 100, 10_000])
 def test_bytes_are_bounded_in_all(piece: int) -> None:
-    """Of ApiVersions requests that are rejected any number would be legal."""
+    """Otherwise any number of rejected ApiVersions requests would be legal."""
     rejected = request("ApiVersions", 3, client_software_name="-", client_software_version="1")
     made, sent = login(), 0
     with pytest.raises(ProtocolError, match="more than 4096 bytes during login"):

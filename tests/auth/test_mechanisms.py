@@ -1,4 +1,4 @@
-"""What one listener accepts: which exchange a mechanism begins, and how long sessions last."""
+"""The mechanisms of a listener: which exchange each begins, and how long sessions last."""
 
 from __future__ import annotations
 

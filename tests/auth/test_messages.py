@@ -1,4 +1,4 @@
-"""SaslHandshake and SaslAuthenticate: every version, and texts that tell nothing of users."""
+"""SaslHandshake and SaslAuthenticate: every version, and texts that reveal nothing of users."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OAUTHBEARER: RFC 7628's messages, Kafka's challenge and what follows it."""
+"""OAUTHBEARER: RFC 7628's messages, Kafka's challenge and the response to it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CHALLENGE = b'{"status":"invalid_token"}'
 
 
 class Checker:
-    """Takes one token, and cannot tell of another."""
+    """Accepts one token, and cannot decide about another."""
 
     def begin(self, token: str) -> Verification:
         raise CannotTell("nothing is done in a thread here")
@@ -149,7 +149,7 @@ def response(bearer: str) -> bytes:
 def test_signatures_are_verified_before_the_step(
     token: Callable[[], str], good: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In a thread, which ``work`` is for; the step is the same as without."""
+    """In a thread, for which ``work`` is; the step has the same outcome as without."""
     exchange, whole = (OAuthBearerExchange(checker()) for _ in range(2))
     bearer = token()
     expected = whole.step(response(bearer))

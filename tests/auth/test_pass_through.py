@@ -1,4 +1,4 @@
-"""gateway.auth.pass_through: logins that a broker of this process decides on."""
+"""gateway.auth.pass_through: logins that a broker of this process decides."""
 
 from __future__ import annotations
 
@@ -242,7 +242,7 @@ def test_a_second_token_waits_for_the_answer_to_the_first() -> None:
     assert broker.tokens == []
     client.pump()
     assert len(broker.tokens) == 1
-    assert login.failed is not None  # the second is none of SCRAM at that place
+    assert login.failed is not None  # SCRAM has no such second token there
 
 
 @pytest.mark.parametrize("mechanism", ALL)

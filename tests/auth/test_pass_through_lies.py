@@ -1,4 +1,4 @@
-"""gateway.auth.pass_through: what a broker says proves nothing unless it belongs there."""
+"""gateway.auth.pass_through: a broker's response proves nothing unless it belongs there."""
 
 from __future__ import annotations
 
@@ -78,6 +78,6 @@ def test_garbage_for_an_answer_proves_nothing(garbage: bytes) -> None:
 
 
 def client_asks(login: PassThroughLogin, mechanism: str) -> None:
-    """SaslHandshake, of which the broker has not been asked yet."""
+    """Send a SaslHandshake that the broker has not got yet."""
     entity = messages.build(messages.message_class("SaslHandshakeRequest", 1), mechanism=mechanism)
     login.data(request_frame("SaslHandshakeRequest", 1, 1, entity))

@@ -21,7 +21,7 @@ def begun(
 
 
 class Broker:
-    """Answers what is asked of a broker connection."""
+    """Answers the requests on a broker connection."""
 
     def __init__(self, broker: SaslBroker) -> None:
         self.broker = broker

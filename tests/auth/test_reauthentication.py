@@ -1,4 +1,4 @@
-"""Re-authentication: who a client was it stays (KIP-368)."""
+"""Re-authentication: a client's principal cannot change (KIP-368)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SCRAM: the RFC's own example, what is Kafka's, and what an unknown user finds out."""
+"""SCRAM: the RFC's own example, Kafka's particulars, and what an unknown user can learn."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def begun(mechanism: str = "SCRAM-SHA-256", nonce: str | None = None) -> ScramEx
 
 
 def log_in(exchange: ScramExchange, client: ScramClient) -> None:
-    """Both sides of an exchange. Raises what either does."""
+    """Run both sides of an exchange. Raises the errors of either."""
     client.set_server_first(exchange.step(client.get_client_first().encode()).decode())
     client.set_server_final(exchange.step(client.get_client_final().encode()).decode())
 
@@ -201,7 +201,7 @@ def test_garbage_is_rejected(tokens: list[bytes]) -> None:
 
 
 def test_the_client_can_tell_a_server_that_does_not_know_the_password() -> None:
-    """RFC 5802: the last word is the server's, and proves that it knows the user's keys."""
+    """RFC 5802: the last message is the server's, and proves that it knows the user's keys."""
     exchange = begun()
     client = ScramClient(["SCRAM-SHA-256"], "alice", "wonderland")
     client.set_server_first(exchange.step(client.get_client_first().encode()).decode())
@@ -214,7 +214,7 @@ def test_the_client_can_tell_a_server_that_does_not_know_the_password() -> None:
 @pytest.mark.alone
 @pytest.mark.parametrize("size", [MAX_MESSAGE - 10, MAX_MESSAGE, 60_000, 512 * 1024])
 def test_no_message_costs_much_before_it_is_known_whose_it_is(size: int) -> None:
-    """A library prepares names a character at a time, and 60,000 of them took 0.1 s."""
+    """A library prepares names character by character, and 60,000 of them took 0.1 s."""
     exchange = begun()
     token = b"n,,n=" + "\u00aa".encode() * (size // 2) + b",r=nonce"
     began = time.process_time()

@@ -26,7 +26,7 @@ ALGORITHMS = ["RS256", "RS512", "PS256", "ES256", "ES384", "ES512", "EdDSA"]
 
 
 class Keys:
-    """Keys that are there, or not yet."""
+    """Keys that exist, or not yet."""
 
     def __init__(self, *keys: dict[str, Any]) -> None:
         self.current = KeySet.parse(key_set(*keys)) if keys else None
@@ -150,7 +150,7 @@ def test_without_keys_nothing_can_be_told() -> None:
 
 
 def later(seconds: int) -> int:
-    """A time from now, as claims have it."""
+    """A time from now, as in claims."""
     return int(time.time()) + seconds
 
 

@@ -1,4 +1,4 @@
-"""What an unknown user is shown: the like of what known ones are, and always the same."""
+"""The parameters that an unknown user gets: like those of known users, and always the same."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_two_unknown_users_differ() -> None:
 
 
 def test_a_change_elsewhere_mostly_changes_nothing() -> None:
-    """A salt that changes although nobody set a password would tell."""
+    """If a salt changed although no password was set, it would reveal the user."""
     before, after = known(100), known(100)
     del after[MECHANISM, "user-7"]
     users = UnknownUsers()
@@ -101,7 +101,7 @@ def test_credentials_of_other_mechanisms_do_not_count() -> None:
 
 
 def place_by_place(catalog: dict[tuple[str, str], ScramCredential], user: str) -> ScramCredential:
-    """The known credential that an unknown user takes after, found in the simplest way."""
+    """The known credential that an unknown user imitates, found in the simplest way."""
 
     def place(name: str) -> bytes:
         return hashlib.sha256(f"{MECHANISM}/{name}".encode()).digest()
@@ -125,7 +125,8 @@ def test_the_next_on_the_ring_is_taken_after(count: int) -> None:
 
 @pytest.mark.alone
 def test_many_credentials_that_are_replaced_are_followed_in_steps(pace: Pace) -> None:
-    """No login waits for all of them; until they are followed the ones before are looked like."""
+    """No login waits for all of them; until they are followed, the former credentials are
+    imitated."""
     before, after = known(50_000, iterations=4_096), known(50_000, iterations=16_384)
     users = UnknownUsers()
     users.catch_up(before)
@@ -141,7 +142,7 @@ def test_many_credentials_that_are_replaced_are_followed_in_steps(pace: Pace) ->
 
 
 def test_credentials_that_change_all_the_time_are_followed() -> None:
-    """A ring that was begun is finished, though there are newer credentials by then."""
+    """A ring that was begun is finished, even if there are newer credentials by then."""
     users = UnknownUsers()
     users.catch_up(known(1, iterations=4_096))
     first, newer = (known(20_000, iterations=count) for count in (8_192, 16_384))

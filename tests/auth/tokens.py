@@ -15,7 +15,8 @@ PrivateKey = rsa.RSAPrivateKey | ec.EllipticCurvePrivateKey | ed25519.Ed25519Pri
 
 
 def private_key(algorithm: str, name: str = "one") -> PrivateKey:
-    """A key for an algorithm; another ``name`` is another key. RSA's serve all of RSA's."""
+    """A key for an algorithm; another ``name`` is another key. An RSA key serves all RSA
+    algorithms."""
     return _made("RSA" if algorithm[:2] in ("RS", "PS") else algorithm, name)
 
 
@@ -45,7 +46,7 @@ def key_set(*keys: dict[str, Any]) -> str:
 
 
 def claims(**more: Any) -> dict[str, Any]:
-    """A token's claims, valid for a minute; a value of None leaves one out."""
+    """A token's claims, valid for a minute; a value of None leaves a claim out."""
     made = {"sub": "alice", "aud": AUDIENCE, "exp": int(time.time()) + 60, **more}
     return {key: value for key, value in made.items() if value is not None}
 

@@ -1,4 +1,5 @@
-"""The load generators are C, which only the bench needs: their tests run where a compiler is."""
+"""The load generators are C, which only the bench needs, so their tests run if there is a
+compiler."""
 
 from __future__ import annotations
 
@@ -9,5 +10,5 @@ collect_ignore = [] if COMPILER else ["test_generators.py"]
 
 
 def pytest_report_header() -> str:
-    """Says whether the load generators are tested."""
+    """Report whether the load generators are tested."""
     return f"load generators: {COMPILER or 'not tested, there is no C compiler'}"

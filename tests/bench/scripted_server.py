@@ -1,4 +1,4 @@
-"""A server in a thread that answers request frames as a test says."""
+"""A server in a thread that responds to request frames as a test says."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 Answer = Callable[[bytes], bytes]
-"""A request frame without its size -> what is written back; nothing closes the connection."""
+"""A request frame without its size -> the bytes written back; if empty, the connection is
+closed."""
 
 
 @dataclass(slots=True)
@@ -55,7 +56,7 @@ def scripted_server(answer: Answer) -> Iterator[Served]:
 
 
 def correlation_id(request: bytes) -> bytes:
-    """The four bytes of it, of a request frame without its size."""
+    """The correlation id, four bytes, of a request frame without its size."""
     return request[4:8]
 
 

@@ -1,4 +1,4 @@
-"""bench.acl_population: the ACLs that are measured with."""
+"""bench.acl_population: the ACLs with which the bench measures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""bench.acls: every row there is, on few ACLs, and that the answers are what the rows say."""
+"""bench.acls: every row, on few ACLs, and that the decisions agree with the rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""bench.answers: where error codes stand in a response."""
+"""bench.answers: the places of error codes in a response."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _response(name: str, version: int, values: dict[str, Any]) -> bytes:
 def test_every_partition_of_a_produce_response_has_one() -> None:
     offsets = error_code_offsets(_PRODUCE, _produced())
     assert len(offsets) == 2
-    # The one that says something in another response is where it was said to be.
+    # The error code in another response is at the stated offset.
     response = _produced(ErrorCode.not_leader_or_follower)
     assert response[offsets[1] : offsets[1] + 2] == b"\0\x06"
     assert response[offsets[0] : offsets[0] + 2] == b"\0\0"

@@ -1,4 +1,4 @@
-"""bench.archives: what is not what the lock file says is not used."""
+"""bench.archives: an archive that differs from the lock file is not used."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""bench.catalog: every row there is, on a small catalog."""
+"""bench.catalog: every row, on a small catalog."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gateway.views.view import View, ViewSettings
 
 
 def test_the_names_that_are_looked_up_are_found() -> None:
-    """A rejection would take another time than an answer."""
+    """A rejection would take another time than a found name."""
     snapshot = catalog.populated(50, 500)
     view = View(ViewSettings("test"), snapshot)
     for entry in snapshot.topics.values():

@@ -1,4 +1,4 @@
-"""bench.catalog_live: real gateways, with an empty catalog and with a small one."""
+"""bench.catalog_live: real gateways, with an empty catalog and with a small catalog."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""bench.catalog_population: what is measured is a catalog that could be."""
+"""bench.catalog_population: the measured catalog is a realistic one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""bench.codec: what is timed does what it is said to do."""
+"""bench.codec: the timed code does its stated work."""
 
 from __future__ import annotations
 

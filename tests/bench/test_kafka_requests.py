@@ -1,4 +1,4 @@
-"""bench.kafka_requests: what the builders make reads back as what was meant."""
+"""bench.kafka_requests: requests of the builders read back as they were meant."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""bench.loads: what the measures are of."""
+"""bench.loads: the loads that the bench measures."""
 
 from __future__ import annotations
 

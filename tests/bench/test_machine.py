@@ -14,5 +14,5 @@ def test_it_says_what_was_measured_where() -> None:
     assert found.cores == len(os.sched_getaffinity(0))
     assert found.memory_gib > 0
     assert re.fullmatch(r"\d{4}-\d\d-\d\d", found.date)
-    # Where it was measured is nobody's business: no names of hosts, users or directories.
+    # The place of the measurement is private: no names of hosts, users or directories.
     assert os.uname().nodename not in found.line.split(", ")

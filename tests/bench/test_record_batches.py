@@ -1,4 +1,4 @@
-"""bench.record_batches: batches that a broker takes."""
+"""bench.record_batches: batches that a broker accepts."""
 
 from __future__ import annotations
 

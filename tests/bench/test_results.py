@@ -1,4 +1,4 @@
-"""bench.results and bench.bars: rows, what they are compared with, and what they reach."""
+"""bench.results and bench.bars: rows, their comparisons, and the bars that they reach."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""bench.spark_jobs: what is made of the figures, without Spark."""
+"""bench.spark_jobs: how figures are evaluated, without Spark."""
 
 from __future__ import annotations
 

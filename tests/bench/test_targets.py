@@ -1,4 +1,4 @@
-"""bench.targets: what each is called, and what it is told."""
+"""bench.targets: the name of each, and its configuration."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""bench.tree_lookups: every row there is, on a small tree."""
+"""bench.tree_lookups: every row, on a small tree."""
 
 from __future__ import annotations
 

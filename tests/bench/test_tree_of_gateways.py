@@ -1,4 +1,4 @@
-"""bench.tree_of_gateways: who knows whom."""
+"""bench.tree_of_gateways: which gateways know each other."""
 
 from __future__ import annotations
 

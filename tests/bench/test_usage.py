@@ -1,4 +1,4 @@
-"""bench.usage: what the kernel says of processes."""
+"""bench.usage: the kernel's figures about processes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_they_agree_with_proc() -> None:
 def test_cpu_seconds_of_a_command() -> None:
     busy = "import time\nwhile time.process_time() < 0.3: pass"
     assert 0.3 <= cpu_seconds_of([sys.executable, "-c", busy], os.environ) < 1
-    # Sleeping takes none: what starting Python takes is left.
+    # Sleeping takes no CPU time, so the rest is the start of Python.
     idle = cpu_seconds_of([sys.executable, "-c", "import time; time.sleep(0.5)"], os.environ)
     assert 0 < idle < 0.3
 

@@ -1,4 +1,4 @@
-"""bench.wire on a real Kafka: a small share of every load, to see that all of it works."""
+"""bench.wire on a real Kafka: a small share of every load, to check that all of it works."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A name server in this process: what ``socket.getaddrinfo`` finds, and when."""
+"""A name server in this process: the results of ``socket.getaddrinfo``, and their time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _real = socket.getaddrinfo
 
 
 class NameServer:
-    """Answers for the names in ``addresses``; holds its answers for those in ``silent`` back until
+    """Responds for the names in ``addresses``; holds responses for names in ``silent`` back until
     ``released``. ``failures`` are error codes of ``getaddrinfo``. Other names do not exist."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:

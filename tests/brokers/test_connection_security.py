@@ -1,4 +1,4 @@
-"""gateway.brokers.connection: connections that prove who is at both ends."""
+"""gateway.brokers.connection: connections on which both ends are authenticated."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ async def test_a_session_is_not_used_to_its_end(
 
 
 class TestLink:
-    """ClusterLink, which keeps one connection."""
+    """ClusterLink, which keeps a single connection."""
 
     async def test_a_session_that_ends_is_no_failure(self, tmp_path: Path) -> None:
         async with TlsBroker(users(lifetime_ms=200)) as broker:
@@ -127,7 +127,7 @@ class TestLink:
 
     @pytest.mark.parametrize("loses", [0, 1])
     async def test_a_broker_that_speaks_something_else(self, loses: int) -> None:
-        """One with TLS answers nothing, one with SASL nothing but ApiVersions."""
+        """A TLS listener responds to nothing, a SASL listener only to ApiVersions."""
         async with TlsBroker(users()) as broker:
             broker.loses = loses
             link = ClusterLink("main", [(HOST, broker.port)], timeout=TIMEOUT)
@@ -135,7 +135,7 @@ class TestLink:
                 await link.ask(ask)
         text, hint = str(raised.value), "; is clusters[0].security.protocol what it speaks there?"
         assert hint in text
-        # A broker that is full closes a connection before it answers anything (KIP-402).
+        # A broker that is full closes a connection before it responds to anything (KIP-402).
         assert text.endswith(hint) is (loses == 1)
         assert ("max.connections.per.ip" in text) is (loses == 0)
 
@@ -154,7 +154,7 @@ class TestLink:
 
 
 async def _closed(broker: TlsBroker, count: int) -> None:
-    """Returns when so many connections are closed."""
+    """Wait until this number of connections is closed."""
     async with asyncio.timeout(TIMEOUT):
         while broker.closed < count:
             await asyncio.sleep(0.005)

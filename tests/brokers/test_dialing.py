@@ -30,7 +30,8 @@ Test = Callable[[], Any]
 
 @contextmanager
 def silent(port: int) -> Iterator[str]:
-    """An address that drops what asks to connect, as a firewall does: its backlog is full."""
+    """An address that drops connection requests, as a firewall does, because its backlog is
+    full."""
     with ExitStack() as opened:
         listening = opened.enter_context(socket.socket())
         listening.bind(("127.0.0.9", port))
@@ -64,7 +65,7 @@ def test_an_address_that_drops_packets_does_not_use_up_the_time(
                 connection = await BrokerConnection.connect("kafka", broker.port, timeout=60)
                 assert connection.peer == broker.address
                 connection.close()
-                # With the one that worked in front there is nothing to wait for.
+                # The address that worked is in front, so there is nothing to wait for.
                 order = await looked.addresses("kafka", broker.port)
                 assert [info[4] for info in order] == [broker.address, (first, broker.port)]
 
@@ -87,7 +88,7 @@ def test_so_do_the_connections_of_clients(run: Callable[[Test], None], names: Na
                     await open_transport(BrokerSecurity(), "kafka", broker.port, Taker, {})
                 transport = await connected
                 assert transport.get_extra_info("peername") == broker.address
-                # Small requests do not wait for acknowledgements of those before.
+                # Small requests do not wait for acknowledgements of earlier requests.
                 opened = transport.get_extra_info("socket")
                 assert opened.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
                 transport.abort()

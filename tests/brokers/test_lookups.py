@@ -78,7 +78,7 @@ async def test_addresses_serve_on_while_the_name_server_is_silent(
     monkeypatch.setattr(lookups, "SLOW_SECONDS", 0.01)
     assert await found(looked, "good") == GOOD
     monkeypatch.setattr(lookups, "SLOW_SECONDS", 3600.0)
-    for _ in range(3):  # and nobody waits for it any more
+    for _ in range(3):  # and no task waits for it any more
         assert await found(looked, "good") == GOOD
     assert names.asked == ["good", "good"]
     assert [record.levelname for record in caplog.records] == ["WARNING"]

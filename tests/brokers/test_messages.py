@@ -1,4 +1,4 @@
-"""gateway.brokers.messages: requests of the gateway's own, and what answers them."""
+"""gateway.brokers.messages: requests of the gateway's own, and their responses."""
 
 from __future__ import annotations
 

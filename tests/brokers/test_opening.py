@@ -29,7 +29,7 @@ VERSIONS = {36: (0, 2)}
 
 
 class Taker(asyncio.Protocol):
-    """Takes the transport over, and asks one thing."""
+    """Takes the transport over, and sends a single request."""
 
     def __init__(self) -> None:
         self.transport: asyncio.Transport | None = None
@@ -218,7 +218,7 @@ async def test_a_login_takes_as_long_as_clients_wait(
 async def test_a_connection_takes_as_long_as_clients_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The system has accepted, and the broker does not begin with TLS."""
+    """The system has accepted, and the broker does not begin the TLS handshake."""
     monkeypatch.setattr(opening, "CONNECT_SECONDS", 0.05)
     with socket.create_server((HOST, 0)) as listening:
         port = listening.getsockname()[1]
@@ -254,7 +254,7 @@ async def test_a_broker_that_does_not_know_the_password(plain: TlsBroker, tmp_pa
 
 
 async def _all_closed(broker: TlsBroker) -> None:
-    """Returns when no connection is left open."""
+    """Wait until no connection is left open."""
     async with asyncio.timeout(120):
         while broker.closed < broker.connections:
             await asyncio.sleep(0.005)

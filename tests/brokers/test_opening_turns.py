@@ -1,4 +1,4 @@
-"""gateway.brokers.opening_turns: whose opening begins when. The clock skips what is waited."""
+"""gateway.brokers.opening_turns: whose opening begins when. The clock skips waiting times."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.catalog.skipped_time import run, skipping
 
 
 class Broker:
-    """Answers openings, one each ``interval`` seconds, in order; 0: all at once."""
+    """Answers openings, one every ``interval`` seconds, in order; if it is 0, all at once."""
 
     def __init__(self, interval: float = 0.0, turns: OpeningTurns | None = None) -> None:
         self.turns = turns or OpeningTurns()
@@ -32,7 +32,8 @@ class Broker:
             self.under_way += 1
             self.most = max(self.most, self.under_way)
             try:
-                # What has begun waits in the broker's backlog, whoever gives it up.
+                # An opening that has begun waits in the broker's backlog, even if its client gives
+                # up.
                 self._next = max(self._next, loop.time()) + self.interval
                 await asyncio.sleep(self._next - loop.time())
                 self.answered.append(name)
@@ -67,7 +68,8 @@ async def test_a_broker_that_answers_within_a_second_is_not_held_up() -> None:
 
 @skipping
 async def test_about_what_the_broker_answers_in_a_second() -> None:
-    """An opening is at the broker for two seconds at most: what it answers is known one later."""
+    """An opening is at the broker for at most two seconds: its outcome is known one second
+    later."""
     broker = Broker(interval=0.1)
     await asyncio.gather(*broker.openings(200))
     assert broker.most <= 21
@@ -137,7 +139,7 @@ async def test_a_turn_that_comes_as_its_client_leaves_goes_to_the_next() -> None
     last = asyncio.ensure_future(open_for("last"))
     await asyncio.sleep(0.7)
     first[0].cancel()
-    await asyncio.sleep(0)  # it has given its turn on, and nobody has taken it yet
+    await asyncio.sleep(0)  # it has given its turn on, and no client has taken it yet
     leaving.cancel()
     await asyncio.wait([leaving])
     assert leaving.cancelled()
@@ -152,7 +154,7 @@ async def test_a_turn_that_comes_as_its_client_leaves_goes_to_the_next() -> None
 @given(
     st.lists(
         st.tuples(
-            st.floats(0, 3),  # when the client comes
+            st.floats(0, 3),  # the time at which the client comes
             st.floats(0, 3),  # how long its opening takes
             st.floats(0, 6),  # how long it waits
             st.booleans(),  # whether its opening fails

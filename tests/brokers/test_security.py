@@ -1,4 +1,4 @@
-"""gateway.brokers.security: what connections to brokers are made with."""
+"""gateway.brokers.security: the settings of connections to brokers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gateway.brokers.spoken: what an address speaks, and when it is asked."""
+"""gateway.brokers.spoken: the protocol of an address, and when it is probed."""
 
 from __future__ import annotations
 

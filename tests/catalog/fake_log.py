@@ -1,4 +1,5 @@
-"""A broker's partition and transaction coordinator in memory, with what can go wrong there."""
+"""A broker's partition and transaction coordinator in memory, with the failures that can happen
+there."""
 
 from __future__ import annotations
 
@@ -22,18 +23,19 @@ from gateway.catalog.log.signatures import Place
 
 @dataclass(frozen=True)
 class Entry:
-    """What stands at an offset; a marker of a transaction's end has no record."""
+    """The record at an offset; a marker of a transaction's end has no record."""
 
     offset: int
     record: Record | None
 
 
 class FakeLog:
-    """One partition. ``fetch_limit`` is the most offsets that one fetch goes over.
+    """A partition. ``fetch_limit`` is the most offsets that one fetch covers.
 
-    While ``down`` nobody answers. ``before_commit`` is awaited when a transaction is about to be
-    committed. If it ``denies``, nobody may take the id. ``lost_answers`` says how many commits to
-    come are done without an answer, ``lost_commits`` how many are neither done nor answered.
+    While ``down`` it does not respond. ``before_commit`` is awaited when a transaction is about to
+    be committed. If it ``denies``, no writer may take the id. ``lost_answers`` is the number of
+    future commits that are done without a response, ``lost_commits`` the number that are neither
+    done nor answered.
     """
 
     def __init__(self) -> None:
@@ -53,7 +55,7 @@ class FakeLog:
         self.grown = asyncio.Event()
 
     def append(self, records: Iterable[Record]) -> None:
-        """One committed transaction."""
+        """Append a committed transaction."""
         for record in (*records, None):
             self.entries.append(Entry(self.next, record))
             self.next += 1
@@ -61,7 +63,7 @@ class FakeLog:
         grown.set()
 
     def write(self, *changes: Change, seq: int, decision: str, after: str = "") -> None:
-        """One committed decision whose first record has number ``seq``."""
+        """Append a committed decision whose first record has number ``seq``."""
         last = seq + len(changes) - 1
         self.append(
             encode(change, Place(number, last, decision, decision if number > seq else after))
@@ -74,12 +76,12 @@ class FakeLog:
         self.entries = [entry for entry in self.entries if entry in newest.values()]
 
     def delete_records(self) -> None:
-        """Everything so far is gone; offsets go on."""
+        """Delete every record so far; offsets go on."""
         self.entries.clear()
         self.start = self.next
 
     def recreate(self) -> None:
-        """The topic was deleted and made anew."""
+        """Delete the topic and create it anew."""
         self.entries.clear()
         self.start = self.next = 0
 
@@ -90,14 +92,14 @@ class FakeLog:
 
 
 class FakePartition:
-    """A reader's side (gateway/catalog/log/records.py)."""
+    """A reader's partition (gateway/catalog/log/records.py)."""
 
     def __init__(self, log: FakeLog) -> None:
         self.log = log
         self.closed = 0
 
     async def fetch(self, offset: int, wait: float) -> Fetched:
-        """As a broker does it, waiting included."""
+        """Fetch as a broker does, waiting included."""
         await asyncio.sleep(0)
         self.log.check_up()
         self._check_range(offset)
@@ -132,7 +134,7 @@ class FakePartition:
         return self.log.next
 
     async def close(self) -> None:
-        """Counted."""
+        """Count the close."""
         self.closed += 1
 
     def _check_range(self, offset: int) -> None:
@@ -141,7 +143,7 @@ class FakePartition:
 
 
 class FakeTransactions:
-    """A writer's side (gateway/catalog/log/records.py)."""
+    """A writer's transactions (gateway/catalog/log/records.py)."""
 
     def __init__(self, log: FakeLog) -> None:
         self.log = log
@@ -149,7 +151,7 @@ class FakeTransactions:
         self._epoch = -1
 
     async def take(self) -> None:
-        """Fences the others."""
+        """Take the id, which fences other writers."""
         await asyncio.sleep(0)
         self.log.check_up()
         if self.log.denies:
@@ -159,7 +161,7 @@ class FakeTransactions:
         self._epoch = self.log.epoch
 
     async def commit(self, records: Sequence[Record]) -> None:
-        """All or nothing, as the log is set to do it."""
+        """Commit all records or none, as the log is set."""
         await asyncio.sleep(0)
         self.log.check_up()
         if self.log.before_commit is not None:
@@ -176,6 +178,6 @@ class FakeTransactions:
             raise OutcomeUnknown("a broker does not answer")
 
     async def close(self) -> None:
-        """Lets go of the id."""
+        """Release the id."""
         self.closed += 1
         self._epoch = -1

@@ -32,10 +32,10 @@ async def reading(
 
 
 def paths(reader: Reader) -> set[str]:
-    """The namespaces that it knows."""
+    """The namespaces that a reader knows."""
     return set(reader.snapshot.namespaces)
 
 
 def not_readable(reader: Reader) -> bool:
-    """Whether it has met failures enough to say so at once."""
+    """Whether a reader has met enough failures to raise an error at once."""
     return reader._is_lost

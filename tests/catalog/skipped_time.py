@@ -1,7 +1,8 @@
-"""An event loop on which nobody waits: when nothing is left to do, its clock goes to what is next.
+"""An event loop that never waits: if no task is ready, its clock skips to the next timer.
 
-What is late there is late by what was asked for, never because the machine was busy. It is for
-code that waits for the loop alone; what waits for a socket or a thread would see time race by.
+A timer there is late only by the time that was requested, never because the machine was busy. It is
+for code that waits only for the loop; for code that waits for a socket or a thread, time would race
+by.
 """
 
 from __future__ import annotations
@@ -16,14 +17,14 @@ Parameters = ParamSpec("Parameters")
 
 
 class _SkippingSelector(selectors.DefaultSelector):
-    """Takes no time to wait, and says how much it would have taken (seconds)."""
+    """A selector that takes no time to wait, and adds up the time that it skipped (seconds)."""
 
     def __init__(self) -> None:
         super().__init__()
         self.skipped = 0.0
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        """See the standard library's."""
+        """Select as the standard library does, but without waiting."""
         if timeout is None:
             return super().select(None)
         events = super().select(0)

@@ -1,4 +1,4 @@
-"""Whatever a catalog can hold, for property tests."""
+"""Anything that a catalog can hold, for property tests."""
 
 from __future__ import annotations
 
@@ -97,4 +97,4 @@ entities = kept | gateways | formats | seeds | volumes
 changes: st.SearchStrategy[Change] = entities | entities.map(lambda one: Removal(key_of(one)))
 early = entities.filter(lambda one: not isinstance(one, (Link, Volume)))
 early_changes: st.SearchStrategy[Change] = early | early.map(lambda one: Removal(key_of(one)))
-"""What a catalog of any format can hold."""
+"""Changes that a catalog of any format can hold."""

@@ -1,4 +1,5 @@
-"""On whose behalf a change is made: that is known inside it, and nowhere else afterwards."""
+"""The principal for whom a change is made is known inside the change, and nowhere else
+afterwards."""
 
 from __future__ import annotations
 

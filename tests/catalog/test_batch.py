@@ -1,4 +1,4 @@
-"""What one transaction is to hold."""
+"""The changes that a single transaction is to hold."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gateway.catalog.source import Decide
 
 
 def waiting(decide: Decide) -> Waiting:
-    """In the queue, for long."""
+    """A decision in the queue, without a deadline."""
     return Waiting(decide, asyncio.get_running_loop().create_future(), float("inf"))
 
 

@@ -50,7 +50,7 @@ class FakeAdmin:
     asked: list[tuple[str, bool]] = field(default_factory=list)
 
     async def ask(self, request: Request, *, changes: bool = True) -> Any:
-        """As BrokerAdmin."""
+        """Respond as BrokerAdmin does."""
         self.asked.append((request.name, changes))
         if self.down:
             raise ClusterUnreachable("main", "127.0.0.1:9092: connection refused")

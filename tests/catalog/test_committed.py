@@ -1,4 +1,4 @@
-"""What a writer has committed, entity by entity."""
+"""The changes that a writer has committed, entity by entity."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.catalog import strategies
 
 ALICE = Actor("User:alice")
 
-# Without a record of them a catalog has the first format, and no seeds.
+# If a catalog has no record of them, it has the first format, and no seeds.
 ALWAYS_THERE = {("format", ""), ("seeds", "")}
 
 
@@ -82,7 +82,7 @@ def test_every_entity_is_found_by_its_key(changes: list[Change]) -> None:
 
 
 def test_that_everything_is_signed_is_one_change() -> None:
-    """What is only written once more is left out."""
+    """Entities that are only written once more are left out."""
     state = Snapshot().apply([CatalogFormat(2), Namespace("a")], 2)
     (one,) = committed(GATEWAY, state, signed(state, "k1"))
     assert (one.key, one.before, one.after) == (("signing", ""), None, Signing("k1"))

@@ -60,6 +60,6 @@ def test_no_amount_of_junk_makes_it_forget_what_is_there() -> None:
     for number in range(MAX_ABSENT + 50):
         damage.add(f"namespace/n{number}".encode(), number, known=True)
     damage.bound(SNAPSHOT)
-    # And the one that stands for something.
+    # And the junk at the key of an entity.
     assert len(damage) == MAX_ABSENT + 1
     assert ("namespace", "a") in damage

@@ -1,4 +1,4 @@
-"""Decisions that somebody waits for."""
+"""Decisions whose result is waited for."""
 
 from __future__ import annotations
 

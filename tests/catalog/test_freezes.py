@@ -1,4 +1,5 @@
-"""Decisions about freezes, and about the workers that have to let go of what they hold."""
+"""Decisions about freezes, and about the workers that have to let go of the names that they
+hold."""
 
 from __future__ import annotations
 
@@ -77,7 +78,8 @@ def test_a_worker_takes_part_once_the_format_allows_it() -> None:
 
 @pytest.mark.parametrize("former", [Worker("x", "gw-1", 0), Worker("x", "gw-1", 2)])
 def test_one_that_was_killed_is_known_by_its_successor(former: Worker) -> None:
-    """Or by any other, where there are fewer workers now. What it had frozen is free at once."""
+    """Or by any other worker, if there are fewer workers now. Names that it had frozen are free at
+    once."""
     held = replace(FREEZE, run="x")
     snapshot = catalog(former, B, C, held)
     changes = arrive(snapshot, A, 2, NOW)
@@ -152,7 +154,7 @@ def test_workers_that_ended_lately_are_known_before_anything_is_frozen() -> None
 
 
 def test_one_that_was_taken_for_gone_says_that_it_is_there() -> None:
-    """As where two gateways have one id."""
+    """As if two gateways had the same id."""
     assert acknowledge(catalog(replace(B, gone=NOW)), "b", []) == [B]
 
 
@@ -162,7 +164,7 @@ def test_a_freeze_ends_once() -> None:
     assert expired(catalog(FREEZE), FREEZE.until) == [FREEZE]
 
 
-# -- what is frozen --------------------------------------------------------------------------------
+# -- frozen names ----------------------------------------------------------------------------------
 
 
 def test_names_and_all_in_a_namespace_are_frozen() -> None:
@@ -189,13 +191,13 @@ def test_a_topic_is_concerned_under_any_of_its_names() -> None:
 
 
 def test_what_was_sent_to_a_name_before_a_topic_came_there_is_not_the_topics() -> None:
-    """A broker may be at work on it for a minute; the topic may go on meanwhile."""
+    """A broker may be at work on it for a minute; the topic may be used meanwhile."""
     moved = TopicEntry("left..orders", LogicalName("right", "orders"))
     snapshot = Snapshot.of(["left", "right"], topics=[moved])
     by_name = Frozen(frozenset({"right:orders"}))
     assert by_name.concerns(snapshot, "left..orders")
     assert not by_name.concerns(snapshot, "right..orders")
-    # Whoever makes the namespace anew may make a topic that is stored so.
+    # A client that makes the namespace anew may make a topic that is stored under that name.
     assert Frozen(namespaces=("right",)).concerns(snapshot, "right..orders")
 
 
@@ -221,7 +223,7 @@ def test_they_are_kept_as_all_else_is() -> None:
 def test_what_another_freeze_holds(
     names: tuple[str, ...], namespaces: tuple[str, ...], held: bool
 ) -> None:
-    """Of names and namespaces: one that holds the other is enough, whichever was first."""
+    """Names and namespaces: it is enough if either holds the other, whichever was first."""
     snapshot = catalog(FREEZE)
     assert frozen_by_others(snapshot, names, namespaces) is held
     assert not frozen_by_others(snapshot, names, namespaces, FREEZE.freeze_id)

@@ -1,4 +1,4 @@
-"""How long what was read counts as fresh."""
+"""How long the catalog that was read counts as fresh."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ async def test_an_end_is_told_to_its_caller_alone() -> None:
 
 
 async def test_whoever_finds_it_over_before_its_timer_does_ends_it() -> None:
-    """The process was stopped, and what lies in its sockets comes first."""
+    """The process was stopped, and the bytes in its sockets come first."""
     expired: list[bool] = []
     freshness = Freshness(10.0, lambda: expired.append(bool(freshness)))
     validity = freshness.validity

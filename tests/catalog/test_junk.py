@@ -1,4 +1,4 @@
-"""Whatever somebody else writes to the catalog's topic, readers see what gateways wrote."""
+"""Whatever other programs write to the catalog's topic, readers see only what gateways wrote."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ FOREIGN = SigningKey("k1", b"x" * 32)
 
 
 class Loaded(KeyFile):
-    """Keys whose file was read once, and is gone since."""
+    """Keys whose file was read once, and is deleted since."""
 
     def refresh(self) -> None:
-        """There is nothing to look at."""
+        """Do nothing."""
 
 
 def key_file(*ids: str) -> KeyFile:
@@ -73,18 +73,18 @@ class Log:
     end: int = 0
 
     def append(self, records: Sequence[Record], *, transaction: bool) -> None:
-        """As a broker does it."""
+        """Append as a broker does."""
         for record in records:
             self.entries.append(record._replace(offset=self.end))
             self.end += 1
         self.end += transaction
 
     def records(self, offset: int) -> list[Record]:
-        """Those from an offset on."""
+        """The records from an offset on."""
         return [record for record in self.entries if record.offset >= offset]
 
     def compact(self, *, tombstones: bool) -> None:
-        """Keep the newest record of each key; ``tombstones``: those, too."""
+        """Keep the newest record of each key, and tombstones only if ``tombstones`` is set."""
         newest = {record.key: record.offset for record in self.entries}
         self.entries = [
             record
@@ -94,7 +94,7 @@ class Log:
 
 
 def write(log: Log, live: Live, made: Sequence[Change]) -> None:
-    """One decision of a gateway that has read all there is, with any number of records."""
+    """Write a decision of a gateway that has read the whole log, with any number of records."""
     live.read()
     batch = Batch(live.replay.snapshot, live.replay.decision, log.end, live.keys)
     batch.decide(Waiting(lambda _: made, None, 0.0))  # type: ignore[arg-type]
@@ -104,7 +104,7 @@ def write(log: Log, live: Live, made: Sequence[Change]) -> None:
 
 
 def mend(log: Log, live: Live) -> None:
-    """What gateways do about junk."""
+    """Mend junk as gateways do."""
     while wanted := mending(live.replay.damage, live.replay.snapshot):
         write(log, live, wanted)
 
@@ -122,7 +122,7 @@ def content(snapshot: Snapshot) -> Snapshot:
     return replace(snapshot, version=0)
 
 
-# -- what somebody else writes ------------------------------------------------------------------
+# -- records of other programs ------------------------------------------------------------------
 
 Junk = Callable[[Log, Live], Record]
 
@@ -131,12 +131,12 @@ headers = st.lists(st.tuples(st.text(max_size=6), st.none() | some_bytes), max_s
 
 
 def noise(key: bytes | None, value: bytes | None, more: list[tuple[str, bytes | None]]) -> Junk:
-    """Anything at all."""
+    """A record of any bytes."""
     return lambda log, live: Record(key, value, more)
 
 
 def at_a_real_key(pick: int, value: bytes | None) -> Junk:
-    """Something that is no record of the catalog, or a tombstone, in place of a real one."""
+    """A value that is no entity, or a tombstone, at a real key."""
 
     def junk(log: Log, live: Live) -> Record:
         return Record(log.entries[pick % len(log.entries)].key if log.entries else b"k", value, ())
@@ -145,7 +145,7 @@ def at_a_real_key(pick: int, value: bytes | None) -> Junk:
 
 
 def copied(pick: int) -> Junk:
-    """A record that has been there before, as it was."""
+    """A record that was in the log before, unchanged."""
 
     def junk(log: Log, live: Live) -> Record:
         if not log.entries:
@@ -156,7 +156,7 @@ def copied(pick: int) -> Junk:
 
 
 def forged(path: str, seq: int, place: str) -> Junk:
-    """A namespace that no gateway made, with headers as far off as ``place`` says."""
+    """A namespace that no gateway made, with headers that are off by ``place``."""
 
     def junk(log: Log, live: Live) -> Record:
         first = live.replay.snapshot.version + 1
@@ -172,7 +172,7 @@ def forged(path: str, seq: int, place: str) -> Junk:
 
 
 def signed_falsely(path: str, how: str, *, removal: bool) -> Junk:
-    """A record that nobody can tell from a gateway's but for its signature."""
+    """A record that differs from a gateway's only in its signature."""
 
     def junk(log: Log, live: Live) -> Record:
         first = live.replay.snapshot.version + 1
@@ -220,7 +220,7 @@ def check(
     *,
     tombstones: bool,
 ) -> None:
-    """However it is read, the state is that of the decisions alone."""
+    """However the log is read, the state is the state after the decisions alone."""
     log = Log()
     live = Live(log, keys)
     wanted = Snapshot()
@@ -287,7 +287,8 @@ def test_in_a_signed_catalog_not_even_what_looks_like_a_gateway_s(
 
 
 def test_the_past_written_once_more_does_not_come_back() -> None:
-    """All of an older state, in order, with signatures that hold; then everything is compacted."""
+    """All records of an older state, in order, with valid signatures; then everything is
+    compacted."""
     log, keys = Log(), key_file("k1")
     live = Live(log, keys)
     write(log, live, [CatalogFormat(2)])
@@ -316,7 +317,7 @@ def test_what_junk_has_replaced_is_missed() -> None:
     late = anew(log, None)
     assert late.missing == 1
     assert late.damage.unknown(late.snapshot) == [("namespace", "a")]
-    # Who does not know what was there does not say that there was nothing.
+    # A reader that does not know the former entity does not remove it.
     assert mending(late.damage, late.snapshot) == []
     live.read()
     assert mending(live.replay.damage, live.replay.snapshot) == [Namespace("a")]

@@ -1,4 +1,4 @@
-"""Connections to brokers that answer, are silent, or are not there."""
+"""Connections to brokers that respond, are silent, or do not exist."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Broker:
         self._writers: list[asyncio.StreamWriter] = []
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection."""
+        """Serve a connection."""
         self.connections += 1
         self._writers.append(writer)
         try:
@@ -160,7 +160,7 @@ async def test_a_broker_that_is_silent() -> None:
             await connections.ask_leader(QUESTION, "ask", 0.1)
         broker.silent = False
         await connections.ask_leader(QUESTION, "ask")
-        # What the silent one may still say belongs to no question.
+        # A late response of the silent broker belongs to no request.
         assert broker.connections == 2
 
 

@@ -1,4 +1,4 @@
-"""Reading a partition: what a broker's answers mean."""
+"""Reading a partition: how a broker's responses are understood."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ OUT_OF_RANGE, NOT_LEADER = 1, 6
 
 
 class Scripted:
-    """One answer of the leader."""
+    """Connections whose leader has a single scripted response."""
 
     topic = "catalog"
 
@@ -42,16 +42,16 @@ class Scripted:
         return answer(request, values, self.version)
 
     def forget_leader(self) -> None:
-        """Counted."""
+        """Count the call."""
         self.forgotten += 1
 
     async def close(self) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
 
 @pytest.fixture
 def scripted(monkeypatch: pytest.MonkeyPatch) -> Scripted:
-    """What every connection leads to."""
+    """The connections that every partition gets."""
     connections = Scripted()
     monkeypatch.setattr(kafka_partition, "Connections", lambda *_: connections)
     return connections
@@ -74,12 +74,12 @@ def batch(offset: int, *keys: str, producer: int = 7) -> bytes:
 
 
 def fetched(records: bytes, end: int = 40, **more: object) -> dict[str, object]:
-    """A partition of a Fetch response; committed is what stands before ``end``."""
+    """A partition of a Fetch response; the records before ``end`` are committed."""
     return {"high_watermark": 99, "last_stable_offset": end, "records": records, **more}
 
 
 def record(key: str, offset: int) -> Record:
-    """What such a batch holds."""
+    """A record of such a batch, as it is read."""
     return Record(key.encode(), b"v", (("seq", b"1"),), offset)
 
 
@@ -152,7 +152,7 @@ async def test_offsets(scripted: Scripted, partition: KafkaPartition) -> None:
     assert [(one.partition_index, one.timestamp) for one in wanted] == [(0, -1), (0, -2)]
     assert {request.topics[0].name for request in requests} == {"catalog"}
     assert {(request.isolation_level, request.replica_id) for request in requests} == {(1, -1)}
-    # What waits at the broker for something new must not hold these up.
+    # A fetch that waits at the broker for new records must not delay these.
     assert {purpose for purpose, _ in scripted.asked} == {"ask"}
 
 
@@ -166,7 +166,7 @@ async def test_an_answer_for_something_else(scripted: Scripted, partition: Kafka
 async def test_a_batch_that_the_library_rejects_stops_nothing(
     scripted: Scripted, partition: KafkaPartition
 ) -> None:
-    """The name of a header is any bytes to a broker."""
+    """To a broker, the name of a header is any bytes."""
     bad = batch(5, "a", "b").replace(b"seq", b"\xff\xfe\xfd")
     crc = crc32c(bad[21:])
     scripted.partition = fetched(bad[:17] + crc + bad[21:] + batch(7, "c"))

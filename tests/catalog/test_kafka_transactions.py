@@ -1,4 +1,4 @@
-"""The transaction protocol, step by step, against scripted answers."""
+"""The transaction protocol, step by step, against scripted responses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOST = LogError("a broker does not answer (RequestTimedOutError)")
 
 
 class Scripted:
-    """Answers in turn, for each request by its name; if none is scripted, all is well."""
+    """Responses in turn, for each request by its name; if none is scripted, it succeeds."""
 
     topic = "catalog"
 
@@ -37,7 +37,7 @@ class Scripted:
         self.closed = False
 
     def plan(self, name: str, *answers: int | LogError) -> None:
-        """What comes back for the next requests of this name: error codes, or no answer."""
+        """Script the next responses to requests of this name: error codes, or no response."""
         self.script[name] = deque(answers)
 
     async def ask(self, address: Any, request: Request, purpose: str) -> Any:
@@ -56,11 +56,11 @@ class Scripted:
         return self._answer(request)
 
     def forget_leader(self) -> None:
-        """Noted."""
+        """Note the call."""
         self.asked.append("forget leader")
 
     async def close(self) -> None:
-        """Noted."""
+        """Note the close."""
         self.closed = True
 
     def _answer(self, request: Request) -> Any:
@@ -92,7 +92,7 @@ class Scripted:
 
 @pytest.fixture
 def scripted(monkeypatch: pytest.MonkeyPatch) -> Scripted:
-    """What every connection leads to."""
+    """The connections that every writer gets."""
     connections = Scripted()
     monkeypatch.setattr(kafka_transactions, "Connections", lambda *_: connections)
     monkeypatch.setattr(kafka_transactions, "_RETRY_SECONDS", 0.001)

@@ -1,4 +1,4 @@
-"""gateway.catalog.log.reader: a long decision is read in slices, and shows at once."""
+"""gateway.catalog.log.reader: a long decision is read in slices, and becomes visible at once."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MANY = 10_000
 
 
 def namespaces(number: int) -> list[Change]:
-    """So many namespaces."""
+    """This number of namespaces."""
     return [Namespace(f"n{one:05}") for one in range(number)]
 
 
@@ -177,7 +177,7 @@ class Longest:
 @contextmanager
 def timed_callbacks() -> Iterator[Longest]:
     """Time every callback of the event loop."""
-    # Python's collector would look at what the test holds again and again.
+    # Otherwise Python's collector would look at the test's objects again and again.
     gc.collect()
     gc.freeze()
     longest, run = Longest(), events.Handle._run
@@ -194,13 +194,13 @@ def timed_callbacks() -> Iterator[Longest]:
 
 
 class Keys(KeyFile):
-    """Holds one key."""
+    """A key file with a single key."""
 
     def __init__(self, key: SigningKey) -> None:
         self._key = key
 
     def refresh(self) -> None:
-        """It does not change."""
+        """Do nothing."""
 
     def get(self, key_id: str) -> SigningKey | None:
         return self._key if key_id == self._key.key_id else None
@@ -223,7 +223,7 @@ class Ready(FakePartition):
         return len(self.records)
 
     def prepare(self, changes: Sequence[Change], decision: str, key: SigningKey | None) -> None:
-        """Records of one more decision."""
+        """Make the records of one more decision."""
         at = len(self.records)
         after = self.decision
         last = at + len(changes)

@@ -1,4 +1,4 @@
-"""A catalog that is gone: for a process that knew it, and for one that starts."""
+"""A catalog that is gone: for a process that knew it, and for a process that starts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def catalog(log: FakeLog, admin: FakeAdmin, *, anew: bool = False) -> Replicated
 
 
 async def known(log: FakeLog, admin: FakeAdmin) -> ReplicatedCatalog:
-    """A process that has made the catalog, and something in it."""
+    """A process that has made the catalog, and a namespace in it."""
     one = catalog(log, admin)
     await one.start()
     await one.change(seed(["org"]))
@@ -45,7 +45,7 @@ async def test_an_empty_catalog_is_not_marked_until_it_holds_something() -> None
     first = catalog(log, admin)
     await first.start()
     assert not admin.marked
-    await first.stop()  # or killed: the next one begins as the first
+    await first.stop()  # or killed: the next process begins like the first
     second = await known(log, admin)
     assert admin.marked
     await second.stop()
@@ -70,7 +70,7 @@ async def test_what_starts_after_the_loss_begins_nothing(topic_made_by_hand: boo
     admin.partitions = int(topic_made_by_hand)
     with pytest.raises(CatalogLost, match=r"--new-catalog la$"):
         await catalog(log, admin).start()
-    with pytest.raises(CatalogLost):  # nor the next one
+    with pytest.raises(CatalogLost):  # nor can the next process
         await catalog(log, admin).start()
     assert log.next == 0
 

@@ -1,4 +1,4 @@
-"""A kind that is new is a dataclass and a row in the table: all the rest follows from it."""
+"""A new kind needs only a dataclass and a row in the table: everything else follows from these."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from tests.commands.fake_backend import FakeCatalog
 
 @dataclass(frozen=True, slots=True)
 class Quota(Entity):
-    """How much a principal may send to a namespace."""
+    """The bytes that a principal may send to a namespace."""
 
     KIND = "quota"
     KEY = ("principal", "namespace")

@@ -1,4 +1,4 @@
-"""Who takes part, what is seeded, and the format."""
+"""The gateways that take part, the namespaces that are seeded, and the format."""
 
 from __future__ import annotations
 
@@ -166,7 +166,8 @@ def test_a_gateway_without_a_mount_is_rejected_where_another_has_mounted_the_clu
 
 
 def test_two_gateways_that_mount_a_cluster_at_once() -> None:
-    """Both have decided; what the second one said is decided again, on what the first one wrote."""
+    """Both have decided; the second decision is made again on the state that the first has
+    written."""
     raises, keeps = mount_decisions(8)
     assert raises(Snapshot())
     with pytest.raises(NumberRejected):

@@ -1,4 +1,4 @@
-"""What junk has replaced is written again by whoever still has it."""
+"""Entities that junk has replaced are written again by a process that still has them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def test_junk_in_place_of_entities_is_followed_by_what_they_were() -> None
         await eventually(lambda: newest(log, b"namespace/a")[-1] == b"{}", "the mending")
         assert newest(log, b"namespace/b")[-1] == b'{"configs":{"k":"v"}}'
         await eventually(lambda: not one.reader.damage, "that it is read")
-        # One of the three has done it, once.
+        # One of the three processes has done it, once.
         assert len(newest(log, b"namespace/a")) == 3
         log.compact()
     async with members(log, 1) as (late,):
@@ -90,7 +90,7 @@ async def test_a_process_that_begins_mends_what_it_finds() -> None:
     async with members(log, 1) as (late,):
         await eventually(lambda: newest(log, b"namespace/a")[-1] == b"{}", "the mending")
         await eventually(lambda: len(late.reader.damage) == 1, "that it is read")
-    # Whether there was such a namespace it cannot know.
+    # It cannot know whether there was such a namespace.
     assert newest(log, b"namespace/never") == [b"junk"]
 
 

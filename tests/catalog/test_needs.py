@@ -1,4 +1,4 @@
-"""gateway.catalog.log.needs: brokers that do not serve what the catalog is kept with."""
+"""gateway.catalog.log.needs: brokers that do not serve the APIs that the catalog needs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_all_of_it() -> None:
 def test_each_is_needed(name: str) -> None:
     with pytest.raises(NotServed, match=f" {name.removesuffix('Request')} "):
         require({key: ranges for key, ranges in ALL.items() if key != api_key_of(name)})
-    # In versions alone that the catalog cannot be written with.
+    # Only in versions with which the catalog cannot be written.
     with pytest.raises(NotServed):
         require({**ALL, api_key_of(name): (NEEDS[name] + 1, NEEDS[name] + 1)})
 

@@ -1,4 +1,4 @@
-"""Topics of the gateway's own: what the cluster is asked, and what it says."""
+"""Topics of the gateway's own: the requests to the cluster, and its responses."""
 
 from __future__ import annotations
 

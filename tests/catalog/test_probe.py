@@ -1,4 +1,4 @@
-"""gateway.catalog.probe: what answers a Kafka request."""
+"""gateway.catalog.probe: which servers answer a Kafka request."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ KAFKA = bytes.fromhex("0000000a00000001000000000000")
 
 @asynccontextmanager
 async def server(answer: bytes | None, tls: ssl.SSLContext | None = None) -> AsyncIterator[str]:
-    """The address of what answers each request so, or None if it is silent, as one that hangs."""
+    """The address of a server that answers each request like this, or is silent if ``answer`` is
+    None, like a process that hangs."""
     tasks = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -57,7 +58,7 @@ async def test_what_accepts_and_speaks_no_kafka_does_not(answer: bytes) -> None:
 
 
 async def test_one_that_hangs_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that is stopped still accepts connections: the system does."""
+    """A process that is stopped still accepts connections, because the system does."""
     monkeypatch.setattr(probe, "ANSWER_SECONDS", 0.2)
     async with server(None) as address:
         assert await accepts(address)
@@ -71,7 +72,7 @@ async def test_nothing_is_there(address: str) -> None:
 
 @pytest.mark.parametrize("required", [False, True])
 async def test_tls_of_anybody(required: bool, tmp_path: Path) -> None:
-    """Its certificate need not be known here, nor need it know one of this process."""
+    """Its certificate need not be known here, nor need it know a certificate of this process."""
     authority = Authority(tmp_path / "ca")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(authority.server().both)

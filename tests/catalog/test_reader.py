@@ -102,7 +102,7 @@ async def test_an_expected_decision_is_told_after_a_log_was_read_anew() -> None:
         assert set(snapshot.namespaces) == {"b", "c"}
 
 
-# -- a log that is not the one read so far ---------------------------------------------------------
+# -- another log than the one read so far ----------------------------------------------------------
 
 
 async def test_a_log_that_was_made_anew_is_read_anew(caplog: pytest.LogCaptureFixture) -> None:

@@ -38,7 +38,7 @@ async def test_a_topic_that_is_not_fit_any_more_is_not_read() -> None:
         assert paths(reader) == {"a"}
 
 
-# -- what cannot be read ---------------------------------------------------------------------------
+# -- unreadable logs -------------------------------------------------------------------------------
 
 
 async def test_it_does_not_start_with_a_newer_format() -> None:
@@ -89,7 +89,7 @@ async def test_junk_is_counted_once_however_often_it_is_read() -> None:
     async with reading(log) as reader:
         log.append([Record(b"junk", b"junk", ())])
         await reader.refresh()
-        # A record that follows another one than what was read: everything is read once more.
+        # A record that does not follow the last record read: everything is read once more.
         log.append([encode(Namespace("b"), Place(2, 2, "d2", "d9"))])
         await reader.refresh()
         assert paths(reader) == {"a"}
@@ -158,7 +158,7 @@ def test_without_a_broker_the_snapshot_stays_and_gets_old(
 
 @pytest.mark.parametrize("max_staleness", [0.3, 30.0])
 def test_while_nothing_happens_it_stays_fresh(max_staleness: float) -> None:
-    """For a hundred times as long, on a clock that no load of the machine makes late."""
+    """For a hundred times as long, on a clock that the machine's load does not delay."""
 
     async def nothing_happens() -> None:
         async with reading(FakeLog(), max_staleness=max_staleness) as reader:

@@ -1,4 +1,4 @@
-"""Batches that somebody else wrote."""
+"""Batches that other programs wrote."""
 
 from __future__ import annotations
 

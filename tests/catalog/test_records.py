@@ -1,4 +1,4 @@
-"""Entities to records and back, and what is rejected."""
+"""Entities to records and back, and the records that are rejected."""
 
 from __future__ import annotations
 

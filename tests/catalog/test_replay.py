@@ -15,7 +15,7 @@ from tests.catalog.strategies import changes
 
 
 def one(seq: int, path: str = "a", after: int | None = None) -> Record:
-    """A decision of one record that follows number ``seq`` - 1, or ``after``."""
+    """A decision of a single record that follows number ``seq`` - 1, or ``after``."""
     before = seq - 1 if after is None else after
     return encode(Namespace(path), Place(seq, seq, f"d{seq}", f"d{before}" if before else ""))
 

@@ -1,4 +1,4 @@
-"""Reader and writer together, and what start and stop do."""
+"""Reader and writer together, and the effects of start and stop."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ async def test_an_operator_says_that_what_is_known_is_all_there_is() -> None:
     await one.start()
     await one.change(lambda _: [Namespace("a")])
     await one.stop()
-    # While nobody is there: of what was under the second key nobody knows.
+    # Written while no process runs, so that no process knows the entity under the second key.
     log.append([Record(b"namespace/a", b"junk", ()), Record(b"namespace/b", b"junk", ())])
     late = catalog(log)
     await late.start()

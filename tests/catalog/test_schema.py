@@ -1,4 +1,4 @@
-"""gateway.catalog.schema.table: entities as JSON objects, and what is rejected."""
+"""gateway.catalog.schema.table: entities as JSON objects, and the values that are rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The catalog that a configuration asks for."""
+"""The catalog that a configuration describes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One look for everybody who asks meanwhile."""
+"""A single refresh for every task that requests it meanwhile."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gateway.catalog.source import CatalogUnavailable
 
 
 class Looks:
-    """Looks that take a while, counted."""
+    """Refreshes that take a while, counted."""
 
     def __init__(self) -> None:
         self.begun: list[float] = []

@@ -1,4 +1,4 @@
-"""Turning signatures on, to another key, and off: for readers that are there or come later."""
+"""Turning signatures on, to another key, and off: for readers that run already or start later."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ def test_another_key() -> None:
     old = Live(log, key_file("k1"))
     sign(log, live, "k2")
     write(log, live, [Namespace("c")])
-    # Who has only the old key is told by a record that is signed with it.
+    # A reader with only the old key learns of the new key from a record that is signed with the
+    # old.
     with pytest.raises(UnreadableCatalog, match="is signed with key 'k2'"):
         old.read()
     new = anew(log, key_file("k2"))
@@ -82,7 +83,7 @@ def test_off_and_on_again() -> None:
     for keys in (None, live.keys):
         assert anew(log, keys).snapshot == live.replay.snapshot
     sign(log, live, "k1")
-    # The signed record of "a" of before is there still, what removed it was not signed.
+    # The earlier signed record of "a" still exists, and its removal was not signed.
     assert anew(log, live.keys).snapshot == live.replay.snapshot
     log.compact(tombstones=False)
     assert set(anew(log, live.keys).snapshot.namespaces) == {"b", "c"}
@@ -90,7 +91,7 @@ def test_off_and_on_again() -> None:
 
 @pytest.mark.parametrize("kept", range(1, 5))
 def test_half_of_it_changes_nothing(kept: int) -> None:
-    """Junk that comes into the midst of the transaction: what stands behind it is not believed."""
+    """Junk comes into the midst of the transaction, so the records behind it are not believed."""
     log, live = begun("k1")
     before = live.replay.snapshot
     batch = Batch(before, live.replay.decision, log.end, live.keys)
@@ -115,7 +116,7 @@ def test_that_it_is_signed_is_known_without_the_record_that_says_so() -> None:
     log.compact(tombstones=False)
     late = anew(log, live.keys)
     assert set(late.snapshot.namespaces) == {"a", "b", "c"}
-    # Whoever was there says it again.
+    # A gateway that was there writes it again.
     mend(log, live)
     late = anew(log, live.keys)
     assert content(late.snapshot) == content(live.replay.snapshot)
@@ -123,7 +124,7 @@ def test_that_it_is_signed_is_known_without_the_record_that_says_so() -> None:
 
 
 def test_forged_records_before_the_first_signed_one_stop_nobody() -> None:
-    """A kind that nobody knows, numbers that are far ahead: the catalog was signed later."""
+    """An unknown kind, and numbers that are far ahead: the catalog was signed later."""
     log, live = begun("k1")
     place = Place(4, 4, "ab", live.replay.decision, log.end, 99)
     sign(log, live, "k1")
@@ -134,6 +135,6 @@ def test_forged_records_before_the_first_signed_one_stop_nobody() -> None:
         encode(Namespace("evil"), far)._replace(offset=0),
     ]
     for one in forged:
-        # As if it had come first, and nothing else were left of that time.
+        # As if it had come first, and no other record were left of that time.
         log.entries = [one, *[record for record in records if record.offset >= 4]]
         assert anew(log, live.keys).snapshot == live.replay.snapshot

@@ -1,4 +1,4 @@
-"""Account of what was skipped."""
+"""Log lines and counts of records that were skipped."""
 
 from __future__ import annotations
 

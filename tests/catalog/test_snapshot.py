@@ -1,4 +1,4 @@
-"""Snapshots: one state after another, and who owns a name in each."""
+"""Snapshots: a state after another, and the owner of a name in each."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_acls_credentials_and_homes_go_by_their_keys() -> None:
 
 
 def test_a_pattern_that_changes_keeps_its_place() -> None:
-    """Whoever follows the ACLs compares two states side by side."""
+    """A follower of the ACLs compares two states side by side."""
     acls = [ResourceAcls(pattern_of(f"TOPIC:LITERAL:{n}"), frozenset({READ})) for n in range(3)]
     before = Snapshot().apply(acls, 1)
     after = before.apply([ResourceAcls(acls[1].pattern, frozenset({WRITE}))], 2)

@@ -1,4 +1,4 @@
-"""Tallies: kept on from state to state they are what is counted anew."""
+"""Tallies that are kept from state to state are the same as counted anew."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ changes = made | made.map(lambda one: Removal(key_of(one)))
 
 
 def counted(snapshot: Snapshot) -> Counter[tuple[str, str | None]]:
-    """The same, from every entity there is."""
+    """The tallies, from every entity of the snapshot."""
     found: list[tuple[str, str, int]] = [
         ("namespaces", path.rpartition(":")[0], 1) for path in snapshot.namespaces
     ]
@@ -68,7 +68,7 @@ def counted(snapshot: Snapshot) -> Counter[tuple[str, str | None]]:
     for what, namespace, count in found:
         for tier in (None, *(parents(namespace) or [""])):
             result[what, tier] += count
-    result["namespaces", ""] = 0  # an outermost one is not in the default one
+    result["namespaces", ""] = 0  # an outermost namespace is not in the default namespace
     return result
 
 

@@ -231,7 +231,7 @@ async def test_an_outcome_that_stays_unknown_is_told_so() -> None:
 
 @skipping
 async def test_a_long_decision_lets_others_go_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And it counts, though its time is over before it is made."""
+    """And it counts, although its time is over before it is made."""
     pause_everywhere(monkeypatch)
     log, rounds = FakeLog(), 0
 
@@ -352,11 +352,11 @@ async def test_stop_leaves_no_task() -> None:
     assert asyncio.all_tasks() == before
 
 
-# -- something else writes to the topic ------------------------------------------------------------
+# -- another program writes to the topic -----------------------------------------------------------
 
 
 async def test_what_stands_elsewhere_than_it_was_meant_to_is_written_again() -> None:
-    """Junk that comes between reading and writing: nobody believes what stands behind it."""
+    """Junk that comes between reading and writing, so no reader believes the records behind it."""
     log = FakeLog()
     async with member(log) as one, member(log) as other:
         await one.writer.change(create("a"))

@@ -1,4 +1,5 @@
-"""Who is told of what a writer commits: once, by the process that did it, on whose behalf."""
+"""Changes that a writer commits are reported once, by the process that made them, with their
+principal."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from tests.waiting import eventually
 
 
 class Told:
-    """What an observer was told, and in how many calls."""
+    """The changes that an observer got, and in how many calls."""
 
     def __init__(self) -> None:
         self.changes: list[Committed] = []
@@ -33,7 +34,7 @@ class Told:
 
 
 async def change_as(one: Member, principal: str, path: str) -> None:
-    """A change in a task of its own, as every client's is."""
+    """Make a change in a task of its own, as for every client."""
 
     async def run() -> None:
         ACTOR.set(Actor(principal))

@@ -15,11 +15,11 @@ from tests.catalog.fake_log import FakeLog, FakePartition, FakeTransactions
 
 
 class Exists(Exception):
-    """The namespace is there already."""
+    """The namespace exists already."""
 
 
 def create(path: str, owner: str = "") -> Decide:
-    """Make a namespace that must not exist."""
+    """Create a namespace that must not exist."""
 
     def decide(snapshot: Snapshot) -> Sequence[Change]:
         if path in snapshot.namespaces:
@@ -31,7 +31,7 @@ def create(path: str, owner: str = "") -> Decide:
 
 @dataclass
 class Member:
-    """One process: a reader and a writer."""
+    """A process: a reader and a writer."""
 
     reader: Reader
     writer: Writer

@@ -1,4 +1,4 @@
-"""ACL requests as clients send them, and their answers in a form that tests compare."""
+"""ACL requests as clients send them, and their responses in a form that tests compare."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ ANY = "*"
 
 
 def acl(text: str) -> AclBinding:
-    """``ALLOW READ User:bob TOPIC:LITERAL:org:orders``; with ``@10.0.0.1`` behind the principal."""
+    """``ALLOW READ User:bob TOPIC:LITERAL:org:orders``, with ``@10.0.0.1`` after the principal if
+    the entry has a host."""
     permission, operation, who, pattern = text.split(" ", 3)
     principal, _, host = who.partition("@")
     entry = AclEntry(principal, host or "*", Operation[operation], Permission[permission])
@@ -47,7 +48,7 @@ def text_of(binding: AclBinding) -> str:
 
 
 def entities(texts: Iterable[str]) -> list[ResourceAcls]:
-    """What the catalog holds of these ACLs."""
+    """The catalog's entities for these ACLs."""
     found: dict[ResourcePattern, set[AclEntry]] = {}
     for binding in map(acl, texts):
         found.setdefault(binding.pattern, set()).add(binding.entry)
@@ -85,7 +86,7 @@ def access(
     escape: bool = False,
     legal: bool = False,
 ) -> Access:
-    """What a client may do; ``ADMIN`` is a super user."""
+    """A client's access; ``ADMIN`` is a super user."""
     view = gateway.view(home, escape=escape, legal=legal)
     return AuthorizedAccess(view, principal, HOST, authorizer(gateway.catalog, ADMIN))
 
@@ -93,12 +94,12 @@ def access(
 async def create(
     gateway: FakeGateway, asking: Access, *texts: str, version: int = 3
 ) -> list[tuple[int, str | None]]:
-    """CreateAcls: code and message of each."""
+    """CreateAcls: code and message of each ACL."""
     return await create_raw(gateway, asking, [fields(acl(text)) for text in texts], version)
 
 
 def fields(binding: AclBinding) -> dict[str, object]:
-    """What CreateAcls says of an ACL."""
+    """The fields of a CreateAcls request for an ACL."""
     return {
         "resource_type": int(binding.pattern.type),
         "resource_name": binding.pattern.name,
@@ -113,7 +114,7 @@ def fields(binding: AclBinding) -> dict[str, object]:
 async def create_raw(
     gateway: FakeGateway, asking: Access, asked: Sequence[dict[str, object]], version: int = 3
 ) -> list[tuple[int, str | None]]:
-    """The same for fields as they stand on the wire."""
+    """CreateAcls of fields as they stand on the wire: code and message of each."""
     cls = messages.message_class("CreateAclsRequest", version)
     creation = element_class(cls, "creations")
     body = messages.write(make(cls, {"creations": tuple(make(creation, one) for one in asked)}))
@@ -163,7 +164,7 @@ async def describe(
 async def delete(
     gateway: FakeGateway, asking: Access, *asked: dict[str, object], version: int = 3
 ) -> list[set[str] | tuple[int, str]]:
-    """DeleteAcls: what each filter has deleted, or code and message."""
+    """DeleteAcls: the ACLs that each filter has deleted, or code and message."""
     cls = messages.message_class("DeleteAclsRequest", version)
     one = element_class(cls, "filters")
     body = messages.write(make(cls, {"filters": tuple(make(one, each) for each in asked)}))
@@ -190,4 +191,4 @@ def _text(resource: Any, entry: Any) -> str:
 
 
 def _nothing() -> None:
-    """Nothing changes but by the catalog."""
+    """Do nothing, because only the catalog changes ACLs."""

@@ -1,4 +1,4 @@
-"""CreateTopics and DeleteTopics as clients ask them, and what they are answered."""
+"""CreateTopics and DeleteTopics as clients send them, and the responses that they get."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from tests.changes.fakes import FakeGateway, World, allowed
 
 @dataclass(frozen=True)
 class Told:
-    """What one item is answered: code (0: done), message, the name or id it is answered under."""
+    """The response for one item: its code (0: done), its message, and the name or id that it
+    repeats."""
 
     code: int
     message: str
@@ -46,15 +47,15 @@ async def create(
 
 
 async def create_shaped(gateway: FakeGateway, *names: str, **shape: Any) -> list[Told]:
-    """CreateTopics of these names, all of one shape: the fields of :class:`Shape`, and any config
-    (``retention__ms`` is ``retention.ms``)."""
+    """CreateTopics of these names, all of the same shape: the fields of :class:`Shape`, and any
+    config (``retention__ms`` is ``retention.ms``)."""
     configs = {key.replace("__", "."): shape.pop(key) for key in list(shape) if "__" in key}
     return told_all(await made(gateway, *names, shape=Shape(configs=configs, **shape)), 7)
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What all topics of a request are asked to be."""
+    """The shape that a request gives to all its topics."""
 
     configs: Mapping[str, str | None] = field(default_factory=dict)
     partitions: int = 1
@@ -71,7 +72,8 @@ async def made(
     version: int = 7,
     access: Access | None = None,
 ) -> Answered:
-    """CreateTopics of these names, by who has this ``access``: by default everything."""
+    """CreateTopics of these names by a client with this ``access``, which by default allows
+    everything."""
     shape = shape or Shape()
     cls = messages.message_class("CreateTopicsRequest", version)
     topic_class = element_class(cls, "topics")
@@ -99,7 +101,7 @@ async def made(
 
 
 def told_all(answer: Answered, version: int) -> list[Told]:
-    """What a CreateTopics response says."""
+    """The results of a CreateTopics response."""
     response = messages.parse("CreateTopicsResponse", version, answer.body)
     return [_told(entry) for entry in response.topics]
 
@@ -144,6 +146,6 @@ def _told(entry: Any) -> Told:
 
 
 def with_configs(world: World, **configs: str) -> None:
-    """Configs of namespace org, as if they had always been there."""
+    """Set configs of namespace org, as if they had always been there."""
     values = {key.replace("_", "."): value for key, value in configs.items()}
     world.log.append([Namespace("org", values)])

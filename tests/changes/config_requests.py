@@ -1,4 +1,4 @@
-"""Config requests as clients send them, and their answers in a form that tests compare."""
+"""Config requests as clients send them, and their responses in a form that tests compare."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def deleting(*keys: str) -> list[Change]:
 
 
 def moving(namespace: str, topic: str | None = None, until: str | None = None) -> list[Change]:
-    """What moves a topic."""
+    """The config changes that move a topic."""
     changes: list[Change] = [("gateway.namespace", SET, namespace)]
     changes += [] if topic is None else [("gateway.topic", SET, topic)]
     return changes + ([] if until is None else [("gateway.alias.until", SET, until)])
@@ -48,7 +48,8 @@ async def alter_all(
     validate_only: bool = False,
     access: Access | None = None,
 ) -> list[tuple[int, str | None]]:
-    """IncrementalAlterConfigs; error code and message of each resource, names and order checked."""
+    """IncrementalAlterConfigs: error code and message of each resource; names and order are
+    checked."""
     cls = messages.message_class("IncrementalAlterConfigsRequest", version)
     resource_class = element_class(cls, "resources")
     config_class = element_class(resource_class, "configs")
@@ -82,7 +83,7 @@ async def alter(
     validate_only: bool = False,
     access: Access | None = None,
 ) -> tuple[int, str | None]:
-    """The same for one topic or namespace."""
+    """IncrementalAlterConfigs of one topic or namespace."""
     resources = [(TOPIC, name, changes)]
     (answer,) = await alter_all(
         gateway, resources, view=view, validate_only=validate_only, access=access
@@ -131,7 +132,7 @@ async def describe_all(
     documentation: bool = False,
     access: Access | None = None,
 ) -> list[Any]:
-    """DescribeConfigs; the results, names and order checked."""
+    """DescribeConfigs: the results; names and order are checked."""
     cls = messages.message_class("DescribeConfigsRequest", version)
     resource_class = element_class(cls, "resources")
     entries = tuple(
@@ -167,11 +168,11 @@ def _answers(response: Any, named: list[tuple[int, str]]) -> list[tuple[int, str
 
 
 def broker_configs(world: World, flat: str) -> dict[str, str]:
-    """What the broker has as configs of a topic."""
+    """The configs of a topic at the broker."""
     return world.broker.topics[flat].configs
 
 
 def own_keys(world: World, flat: str) -> tuple[str, ...]:
-    """The keys that the catalog has as the topic's own."""
+    """The keys that are the topic's own in the catalog."""
     entry = world.snapshot.topics.get(flat)
     return () if entry is None else entry.own_configs

@@ -1,4 +1,4 @@
-"""A broker in memory: topics and their configs, asked through real message classes."""
+"""A broker in memory: topics and their configs, requested through real message classes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DEFAULTS: Mapping[str, str] = {
     "retention.ms": "604800000",
     "segment.bytes": "1073741824",
 }
-"""Every topic config that it knows, with its default."""
+"""Every topic config that the broker knows, with its default."""
 
 _WORDS = {
     "cleanup.policy": {"delete", "compact"},
@@ -46,7 +46,7 @@ Step = Callable[[str], Awaitable[None]]
 
 
 class Rejected(Exception):
-    """An error of one item: its code and the broker's message."""
+    """The error of an item: its code and the broker's message."""
 
     def __init__(self, code: int, message: str) -> None:
         super().__init__(message)
@@ -56,8 +56,9 @@ class Rejected(Exception):
 
 @dataclass
 class FakeTopic:
-    """``configs`` are the dynamic ones, ``topic_id`` the broker's 16 bytes. ``assigned``: the
-    brokers of some partitions; those of others are broker 1 alone. ``leader`` is that of all."""
+    """A topic: ``configs`` are the dynamic configs, ``topic_id`` the broker's 16 bytes.
+    ``assigned`` has the brokers of some partitions; the others are on broker 1 alone. All have the
+    same ``leader``."""
 
     topic_id: bytes
     configs: dict[str, str]
@@ -67,21 +68,21 @@ class FakeTopic:
 
 
 async def no_step(_: str) -> None:
-    """Nothing happens in between."""
+    """Do nothing at a step."""
 
 
 @dataclass
 class FakeBroker(FakePartitions, FakeCoordinators):
-    """Answers what gateway/cluster/admin.py asks of a cluster.
+    """Answers the queries that gateway/cluster/admin.py sends to a cluster.
 
-    ``step`` is awaited before and after every request that changes something
-    (``"ask CreateTopicsRequest"``, ``"asked CreateTopicsRequest"``). ``down`` makes it unreachable.
-    ``newest`` lowers the newest version that it serves of a request. ``asked`` holds what it was
-    asked: the request's name and its entity. ``rejections`` are the topics that it does not delete,
-    ``uncreatable`` those that it does not create, with error code and message. ``throttled`` are
-    throttle times (ms) by request. ``new_id`` gives the ids of topics. ``late`` is in how many
-    descriptions of a topic the configs from before an alteration are told; ``late_of`` are the
-    topics of which, all if empty.
+    ``step`` is awaited before and after every request that changes something (``"ask
+    CreateTopicsRequest"``, ``"asked CreateTopicsRequest"``). ``down`` makes it unreachable.
+    ``newest`` lowers the newest version that it serves of a request. ``asked`` holds its requests:
+    name and entity. ``rejections`` are the topics that it does not delete, ``uncreatable`` the
+    topics that it does not create, with error code and message. ``throttled`` are throttle times
+    (ms) by request. ``new_id`` gives the ids of topics. ``late`` is the number of descriptions of a
+    topic that still have the configs from before an alteration; ``late_of`` are the topics with
+    such descriptions, all if empty.
     """
 
     topics: dict[str, FakeTopic] = field(default_factory=dict)
@@ -102,7 +103,7 @@ class FakeBroker(FakePartitions, FakeCoordinators):
     _former: dict[str, list[dict[str, str]]] = field(default_factory=dict)
 
     def make(self, *names: str, **configs: str) -> None:
-        """Topics as somebody else makes them; ``retention_ms="1"`` is ``retention.ms``."""
+        """Create topics as another client would; ``retention_ms="1"`` is ``retention.ms``."""
         for name in names:
             chosen = {key.replace("_", "."): value for key, value in configs.items()}
             self.topics[name] = FakeTopic(self.new_id().bytes, chosen)
@@ -112,14 +113,14 @@ class FakeBroker(FakePartitions, FakeCoordinators):
         return [entity for asked, entity in self.asked if asked == name]
 
     async def ask(self, request: Request, *, changes: bool = True) -> Any:
-        """As BrokerAdmin.ask does."""
+        """Respond as BrokerAdmin.ask does."""
         await self.step(f"ask {request.name}")
         if self.down:
             raise ClusterUnreachable("main", {("10.0.0.1", 9092): "refused the connection"})
         newest = min(request.at_most, self.newest.get(request.name, request.at_most))
         version = max(v for v in message_versions(request.name) if v <= newest)
         entity = request.entity(version)
-        # Over the wire, so that what cannot be written is found.
+        # Written and parsed as on the wire, so that an entity that cannot be written is found.
         entity = messages.parse(request.name, version, messages.write(entity))
         self.asked.append((request.name, entity))
         answer = response_name(api_key_of(request.name))
@@ -301,7 +302,8 @@ def _checked(key: str, value: str | None) -> dict[str, str]:
 
 
 def _read(key: str, value: str) -> str:
-    """What it tells of a value, as Kafka does: ConfigDef.parseType, then convertToString."""
+    """The value that the broker returns for a value, as Kafka does: ConfigDef.parseType, then
+    convertToString."""
     if key in _LISTS:
         return ",".join(item.strip() for item in value.split(","))
     text = value.strip()

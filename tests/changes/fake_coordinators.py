@@ -12,8 +12,8 @@ LIST_TRANSACTIONS = 66
 
 
 class FakeCoordinators:
-    """Answers of a broker that coordinates these ``groups`` and ``ids``. ``coordinator_error`` is
-    what it lists them with; ``silent``: it is the one that is not answered."""
+    """Responses of a broker that coordinates these ``groups`` and ``ids``. ``coordinator_error`` is
+    the error with which it lists them; if ``silent``, it cannot be reached."""
 
     groups: list[str]
     ids: list[str]
@@ -21,13 +21,13 @@ class FakeCoordinators:
     silent: bool
 
     async def ask(self, request: Request, *, changes: bool = True) -> Any:
-        """As BrokerAdmin.ask does."""
+        """Respond as BrokerAdmin.ask does."""
         raise NotImplementedError
 
     async def ask_at(
         self, address: tuple[str, int], request: Request, *, within: float | None = None
     ) -> Any:
-        """As BrokerAdmin.ask_at does."""
+        """Respond as BrokerAdmin.ask_at does."""
         assert address == ("10.0.0.1", 9092)
         if self.silent:
             raise ClusterUnreachable("main", {address: "refused the connection"})

@@ -13,8 +13,8 @@ INVALID_ASSIGNMENT = 39
 
 
 class FakePartitions:
-    """Answers of a broker with these ``topics``; all replicas are on broker 1, unless a topic says
-    otherwise."""
+    """Responses of a broker with these ``topics``; all replicas are on broker 1, unless a topic has
+    others."""
 
     topics: Mapping[str, Any]
 

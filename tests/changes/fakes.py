@@ -1,4 +1,4 @@
-"""Gateways over one catalog and one broker, all in memory, with a hook between any two steps."""
+"""Gateways over the same catalog and broker, all in memory, with a hook between any two steps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ START = 1_700_000_000_000
 
 
 class Crash(BaseException):
-    """The process is gone at this step: nothing may catch it."""
+    """The process is gone at this step: no code may catch this."""
 
 
 @dataclass
@@ -39,7 +39,7 @@ class Clock:
         return self.now
 
     def seconds(self) -> float:
-        """The same for what counts in seconds."""
+        """The clock in seconds."""
         return self.now / 1000
 
     def forward(self, *, seconds: float) -> None:
@@ -48,7 +48,7 @@ class Clock:
 
 
 class Log:
-    """The catalog topic: its newest state, and the decisions that led there."""
+    """The catalog topic: its newest state, and the decisions that led to it."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.newest = snapshot
@@ -56,7 +56,7 @@ class Log:
         self.readers: list[FakeCatalog] = []
 
     def append(self, changes: Sequence[Change]) -> None:
-        """One decision, read at once by every gateway that does not lag."""
+        """Add a decision, which every gateway that does not lag reads at once."""
         if not changes:
             return
         self.decisions.append(tuple(changes))
@@ -67,9 +67,9 @@ class Log:
 
 
 class FakeCatalog:
-    """One gateway's reader and writer (gateway/catalog/source.py).
+    """A gateway's reader and writer (gateway/catalog/source.py).
 
-    While it ``lags`` it reads only when it is told to. ``down`` makes it unavailable. ``step`` is
+    While it ``lags`` it reads only if it is told to. ``down`` makes it unavailable. ``step`` is
     awaited around a change (``"change"``, ``"changed"``) and before a refresh (``"refresh"``).
     """
 
@@ -88,17 +88,17 @@ class FakeCatalog:
         log.readers.append(self)
 
     def take_rows(self) -> list[Row]:
-        """Nothing is ever skipped."""
+        """No row is ever skipped."""
         return []
 
     def read(self) -> None:
-        """To the end of the log."""
+        """Read to the end of the log."""
         if self.snapshot is not self.log.newest:
             self.snapshot = self.log.newest
             self._announce()
 
     def goes_stale(self) -> None:
-        """It could not be read for too long."""
+        """Mark the catalog as stale, because it could not be read for too long."""
         self.fresh, self.validity.until = False, math.inf
         self._announce()
 
@@ -107,7 +107,7 @@ class FakeCatalog:
             changed()
 
     async def mend(self) -> int:
-        """What there is to mend is mended."""
+        """Mend every damage."""
         mended, self.damaged = self.damaged, 0
         return mended
 
@@ -122,7 +122,7 @@ class FakeCatalog:
     async def change(self, decide: Decide) -> Snapshot:
         await self.step("change")
         self._check()
-        # Asked twice, as a writer that was fenced does: only the last answer counts.
+        # Called twice, as by a writer that was fenced: only the last result counts.
         decide(self.snapshot)
         self.log.append(decide(self.log.newest))
         self.read()
@@ -135,9 +135,9 @@ class FakeCatalog:
 
 
 class FakeCluster:
-    """One gateway's knowledge of the broker's topics.
+    """A gateway's knowledge of the broker's topics.
 
-    A listing begins at ``"list"``; ``lagging`` is what the broker lists instead of what it has, and
+    A listing begins at ``"list"``; ``lagging`` is listed instead of the broker's topics, and
     ``failed`` are the brokers that failed lately.
     """
 
@@ -154,11 +154,11 @@ class FakeCluster:
         return address in self.failed
 
     def versions_of(self, node_id: int | None) -> dict[int, tuple[int, int]]:
-        """The same of each."""
+        """The same versions for each node."""
         return self.api_versions
 
     def hear(self, node_id: int, host: str, port: int) -> None:
-        """It lists when a test says so."""
+        """Do nothing, because it lists only if a test calls for it."""
 
     async def refresh(self) -> None:
         mark = self.index.mark()
@@ -180,7 +180,7 @@ class FakeCluster:
 
 @dataclass
 class FakeGateway:
-    """One gateway process; ``step`` is awaited at each of its steps, and may raise Crash."""
+    """A gateway process; ``step`` is awaited at each of its steps, and may raise Crash."""
 
     context: Context
     catalog: FakeCatalog
@@ -194,19 +194,19 @@ class FakeGateway:
         escape: bool = False,
         legal: bool = False,
     ) -> View:
-        """What a client of a listener with these settings sees now."""
+        """The view of a client of a listener with these settings, at this moment."""
         spelling = "legal" if legal else "colon"
         return View(ViewSettings("test", spelling, home, escape), self.catalog.snapshot)  # type: ignore[arg-type]
 
 
 def allowed(gateway: FakeGateway, view: View | None = None) -> Access:
-    """What somebody may do in a view (by default a listener's without a home) where no authorizer
-    is configured: everything."""
+    """Access to everything in a view (by default of a listener without a home), as without an
+    authorizer."""
     return Access(view or gateway.view(), "User:ANONYMOUS", "127.0.0.1")
 
 
 class _Steps:
-    """Hands every step to the world's ``step`` of the moment."""
+    """Passes every step to the world's ``step`` of the moment."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -218,10 +218,10 @@ class _Steps:
 
 @dataclass
 class World:
-    """One broker, one catalog, and any number of gateways.
+    """A broker, a catalog, and any number of gateways.
 
-    ``step`` is awaited at every step of any gateway with the step's name; ``steps`` holds the
-    names so far.
+    ``step`` is awaited at every step of any gateway with the step's name; ``steps`` holds the names
+    so far.
     """
 
     namespaces: Iterable[str] = ()
@@ -240,7 +240,7 @@ class World:
         return self.log.newest
 
     def gateway(self, judge: Judge = NO_JUDGE) -> FakeGateway:
-        """One more gateway; it has listed the broker's topics."""
+        """Another gateway, which has listed the broker's topics."""
         step = _Steps(self)
         catalog = FakeCatalog(self.log, step)
         cluster = FakeCluster(self.broker, self.clock, step)
@@ -250,8 +250,8 @@ class World:
 
 
 def once(at: str, do: Callable[[], Any], *, nth: int = 1) -> Step:
-    """A step hook that does something the ``nth`` time a step of that name is reached; what it
-    returns is awaited if it can be."""
+    """A step hook that calls ``do`` the ``nth`` time a step of that name is reached; its result is
+    awaited if it can be."""
     seen = 0
 
     async def step(name: str) -> None:
@@ -281,5 +281,5 @@ def crash_at(number: int) -> Step:
 
 
 def body_of(name: str, version: int, values: dict[str, object]) -> bytes:
-    """A request body; raises for values that the version does not have."""
+    """A request body; raises an error if the version does not have a value."""
     return messages.write(messages.build(messages.message_class(name, version), **values))

@@ -1,4 +1,4 @@
-"""Changes that wait for what is under way, in the world of ``fakes``."""
+"""Changes that wait for requests under way, in the world of ``fakes``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SILENCE = 120_000
 
 
 class Holders:
-    """What this process has under way; None while it has not read the freeze."""
+    """The clients with requests under way in this process, or None until it has read the freeze."""
 
     def __init__(self, *answers: list[str] | None) -> None:
         self.answers = list(answers)
@@ -64,7 +64,8 @@ async def moved(gateway: FakeGateway, *, forced: bool = False) -> None:
 
 
 async def deleted(gateway: FakeGateway, *names: str, access: Access | None = None) -> list[int]:
-    """Error codes of a DeleteTopics, by everybody's right or that of ``access``."""
+    """Error codes of a DeleteTopics, with the rights of ``access``, or by default with all
+    rights."""
     body = body_of("DeleteTopicsRequest", 5, {"topic_names": names})
     answer = await delete_topics(gateway.context, access or allowed(gateway), 5, body)
     parsed = messages.parse("DeleteTopicsResponse", 5, answer.body)
@@ -72,7 +73,7 @@ async def deleted(gateway: FakeGateway, *names: str, access: Access | None = Non
 
 
 class Working(Holders):
-    """What the own changes of a gateway have at the broker."""
+    """The requests that a gateway's own changes have at the broker."""
 
     gateway: FakeGateway
 
@@ -85,7 +86,7 @@ class Working(Holders):
 
 
 def working(world: World, patience: float = 60.0) -> FakeGateway:
-    """A gateway whose changes wait for what its own have at the broker."""
+    """A gateway whose changes wait for its own requests at the broker."""
     here = Working()
     here.gateway = freezing(world, here, patience)
     return here.gateway

@@ -12,7 +12,7 @@ from gateway.policies.violation import Violation
 
 
 class Asked:
-    """What asks a class, in place of threads: it keeps what it was asked, and rejects topics that
+    """Stands for the threads that call a policy class: it keeps its calls, and rejects topics that
     have ``refused`` in their name."""
 
     def __init__(self, rejected: str = "refused") -> None:
@@ -35,5 +35,5 @@ def judge(classes: Asked | None = None, **settings: Any) -> Judge:
 
 
 def everywhere(**block: Any) -> dict[str, Any]:
-    """One block for all namespaces."""
+    """The same block for all namespaces."""
     return {"everywhere": block}

@@ -1,4 +1,5 @@
-"""What no tenant may do across the border of its home, and no client at everyone's expense."""
+"""Requests that no tenant may make across the border of its home, and no client at the expense of
+all others."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from tests.changes.fakes import START, World, once
 LATER = START + 10**9
 INVALID_TOPIC, INVALID_REQUEST, UNKNOWN_TOPIC_ID = 17, 42, 100
 QUICK = 1.0
-"""Seconds of CPU: what is quadratic takes many of them."""
+"""Seconds of CPU; quadratic work takes many of them."""
 
 
 async def test_a_home_does_not_release_a_topic() -> None:
@@ -44,7 +45,7 @@ async def test_a_release_tells_a_home_nothing_of_other_namespaces() -> None:
 
 @pytest.fixture
 def moved_out() -> World:
-    """team-a:x was moved to team-b:z, and an alias keeps its old name working."""
+    """A world where team-a:x was moved to team-b:z, and an alias keeps its old name working."""
     alias = Alias(LogicalName("team-a", "x"), LATER, None)
     entry = TopicEntry("team-a..x", LogicalName("team-b", "z"), bytes([7]) * 16, (alias,))
     world = World(["team-a", "team-b"], [entry])
@@ -147,7 +148,7 @@ async def test_a_home_does_not_change_its_own_configs() -> None:
 
 @pytest.mark.parametrize("name", ["org..orders", "org__orders"])
 async def test_a_topic_that_a_namespace_would_take_is_not_made(name: str) -> None:
-    """Another gateway makes the namespace while the broker makes the topic."""
+    """Another gateway creates the namespace while the broker creates the topic."""
     world = World()
     gateway, other = world.gateway(), world.gateway()
     world.step = once("asked CreateTopicsRequest", lambda: other.context.catalog.change(_org))

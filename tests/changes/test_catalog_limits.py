@@ -88,7 +88,7 @@ async def test_namespaces(world: World) -> None:
     )
     assert world.snapshot.below("org") == ["org:a", "org:a:c", "org:b"]
     await make(gateway, "org:d")
-    # Who may ALTER the cluster is not held to the defaults.
+    # A principal that may ALTER the cluster is not subject to the defaults.
     await make(gateway, "org:d:e", ADMIN)
     await make(gateway, "free:a:b:c:d:e", ADMIN)
     with pytest.raises(Rejected):
@@ -131,7 +131,7 @@ async def test_links(world: World) -> None:
             " 2 are allowed (policies: max_links_in_tree, the default)."
         )
     assert len(world.snapshot.links) == 2
-    # What takes the place of another is no more; and an administrator may go on.
+    # An entry that replaces another adds nothing; and an administrator may go on.
     one = Operation("gateway.link", 0, "org:a:x2,org:b:x")
     await change_links(gateway.context, access(gateway, ALICE), "org:x", one)
     await link(gateway, "org:y", "org:a:y", ADMIN)
@@ -165,7 +165,7 @@ async def test_without_an_authorizer_everybody_administers(world: World) -> None
     assert codes(told) == [0] * 6
 
 
-# -- what the configuration says -------------------------------------------------------------------
+# -- the configured limits -------------------------------------------------------------------------
 
 
 def limited(**limits: Any) -> Judge:
@@ -233,7 +233,7 @@ async def test_acls_that_a_topic_takes_along_count_where_it_comes_to(world: Worl
     with pytest.raises(Rejected) as caught:
         await move(gateway, "org:x", "free", ADMIN)
     assert message(caught).startswith("With topic 'free:x', namespace 'free' and all below it")
-    # Within the tree they are no more than before.
+    # If they stay within the tree, there are no more than before.
     gateway = world.gateway(limited(max_acls_in_tree=1))
     await move(gateway, "org:x", "org:a", ADMIN)
     assert world.snapshot.owner("org..x").namespace == "org:a"

@@ -78,7 +78,7 @@ class Limited(RuleBasedStateMachine):
             assert self.numbers() == self.before
         self.check(who)
 
-    # -- what clients do ------------------------------------------------------------------------
+    # -- requests of clients --------------------------------------------------------------------
 
     @rule(which=WHICH, who=WHO, path=PLACES)
     def create_namespace(self, which: int, who: str, path: str) -> None:
@@ -128,10 +128,10 @@ class Limited(RuleBasedStateMachine):
         wanted = Move(path, name, alias_until=until)
         self.run(move_topic(gateway.context, asking, former, wanted), who)
 
-    # -- what holds -----------------------------------------------------------------------------
+    # -- the limits that hold -------------------------------------------------------------------
 
     def check(self, who: str) -> None:
-        """Nothing has grown beyond a limit."""
+        """Assert that nothing has grown beyond a limit."""
         now = self.numbers()
         for place, limits in self.limits.items():
             for rule_, most in limits.items():
@@ -140,7 +140,7 @@ class Limited(RuleBasedStateMachine):
             return
         for path in ("org", "free"):
             for rule_, most in DEFAULTS.items():
-                # Where a block of some tier sets it, that one holds for what is below it.
+                # If a block of a tier sets a limit, it applies to the tiers below.
                 if not any(rule_ in limits for limits in self.limits.values()):
                     self.within(now, rule_, path, most)
 
@@ -157,7 +157,7 @@ class Limited(RuleBasedStateMachine):
             assert self.world.snapshot.tally(words[rule_], tier) == number
 
     def numbers(self) -> dict[tuple[str, str | None], int]:
-        """Everything counted anew, by rule and tier."""
+        """All numbers counted anew, by rule and tier."""
         snapshot = self.world.snapshot
         where = [("max_namespaces_in_tree", p.rpartition(":")[0]) for p in snapshot.namespaces]
         for held in snapshot.acls.values():

@@ -1,4 +1,4 @@
-"""Two things at once, the second one whole between any two steps of the first; and crashes.
+"""Two changes at once, the second whole between any two steps of the first; and crashes.
 
 Every test tries every step there is.
 """
@@ -31,7 +31,7 @@ NONE_LEFT = 200
 
 @pytest.fixture(autouse=True)
 def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What waits for the other one here waits in vain: that goes on only afterwards."""
+    """Do not wait for the other change, because here it goes on only afterwards."""
     monkeypatch.setattr(alter_topics, "JOB_PATIENCE", 0.0)
 
 
@@ -50,7 +50,7 @@ def new_world() -> World:
 
 @dataclass
 class Meeting:
-    """One way in which ``other`` met the request: what was answered to whom."""
+    """A way in which ``other`` met the request: the responses that both got."""
 
     world: World
     at: str
@@ -59,9 +59,9 @@ class Meeting:
 
 
 async def meetings(name: str, changes: list[Change], other: Other) -> AsyncIterator[Meeting]:
-    """The request with ``other``, done by another gateway, before each of its steps in turn.
+    """The request with ``other``, made by another gateway, before each of its steps in turn.
 
-    Afterwards the background jobs have run, and what holds always is checked.
+    Afterwards the background jobs have run, and the invariants are checked.
     """
     for number in range(NONE_LEFT):
         world = new_world()
@@ -87,7 +87,7 @@ async def meetings(name: str, changes: list[Change], other: Other) -> AsyncItera
 
 
 async def run_jobs(world: World) -> None:
-    """Until there is nothing left to do."""
+    """Run the jobs until nothing is left to do."""
     world.step = no_step
     gateway = world.gateway()
     job = ApplyJob(gateway.context)
@@ -101,7 +101,8 @@ async def run_jobs(world: World) -> None:
 
 
 def check(world: World) -> None:
-    """Every topic has one name, which reaches it, and what it inherits and is not its own."""
+    """Assert that every topic has a single name, which reaches it, and the configs that it inherits
+    unless it has its own."""
     snapshot = world.snapshot
     names = [snapshot.owner(flat) for flat in world.broker.topics]
     assert len(set(names)) == len(names)
@@ -140,7 +141,7 @@ async def test_two_moves_of_one_topic(name: str) -> None:
         codes = (met.first[0], met.second[0])
         ways.add((*codes, at_last))
         assert met.first[0] == 0 or at_last == "org:apache"
-    # By its former name it is not found once it is gone: never do both succeed.
+    # By its former name it is not found once it is gone, so both never succeed.
     assert ways == {(3, 0, "org:apache"), (0, 3, "team")}
 
 
@@ -187,14 +188,14 @@ async def test_into_a_namespace_that_is_marked_for_deletion() -> None:
             assert message.startswith("InvalidNamespaceException: namespace 'team' is being")
             assert entry is None
         else:
-            done += 1  # it is deleted with the namespace, as what was in it before
+            done += 1  # it is deleted with the namespace, like the topics in it before
             assert entry is not None
     assert rejected
     assert done
 
 
 async def test_a_topic_of_the_new_name_is_made_meanwhile() -> None:
-    """Whoever makes it looked into the catalog before the move was there: the move gives way."""
+    """The client that makes it read the catalog before the move was there, so the move fails."""
 
     async def make(gateway: FakeGateway) -> None:
         if gateway.catalog.snapshot.flat_of(LogicalName("team", "x")) == "team..x":
@@ -291,7 +292,7 @@ async def test_a_topic_s_own_config_is_never_lost_to_a_namespace() -> None:
             assert met.world.snapshot.topics["org..x"].own_configs == (KEY,)
         else:
             assert configs(met.world, "org..x") == {KEY: "9"}
-    assert ways == {0, 7}  # while the other one is being applied and does not come to an end
+    assert ways == {0, 7}  # while the other change is being applied and does not end
     other = asking("org:", setting(retention_ms="9"))
     async for met in meetings("org:x", setting(retention_ms="77"), other):
         assert (met.first, met.second) == ((0, None), (0, None))
@@ -373,7 +374,8 @@ async def test_a_crash_at_any_step(name: str, changes: list[Change]) -> None:
             check(world)
             moved = [f for f, was in before.items() if world.snapshot.owner(f) != was]
             assert len(moved) <= 1
-            # What came through is not half there: asked once more, it is done or was.
+            # A change that came through is whole: requested once more, it succeeds or had
+            # succeeded.
             code, _ = await alter(world.gateway(), name, changes)
             assert code in (0, 3)
             await run_jobs(world)

@@ -28,7 +28,7 @@ Operation = Callable[["FakeGateway", "_Jobs"], Coroutine[Any, Any, Any]]
 
 
 class _Jobs:
-    """The background jobs of one gateway, which remember what they have seen."""
+    """The background jobs of a gateway, which remember the tasks that they have seen."""
 
     def __init__(self, gateway: FakeGateway) -> None:
         self.deletion = NamespaceDeletion(gateway.context)
@@ -48,7 +48,7 @@ def _delete(*names: str) -> Operation:
 
 
 async def _vanish(gateway: FakeGateway, jobs: _Jobs) -> None:
-    """Every namespace goes for good."""
+    """Delete every namespace for good."""
     await delete(gateway, *(f"{path}:" for path in gateway.catalog.log.newest.namespaces))
     clock = gateway.context.clock
     assert isinstance(clock, Clock)
@@ -79,7 +79,7 @@ steps = st.integers(0, 9)
 
 
 class Histories(RuleBasedStateMachine):
-    """Two gateways, one of which may crash or be overtaken at any step of what it does."""
+    """Two gateways, of which one may crash or be overtaken at any step of its requests."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -93,8 +93,8 @@ class Histories(RuleBasedStateMachine):
         self.world.log.append = self.append  # type: ignore[method-assign]
 
     def append(self, changes: Sequence[Change]) -> None:
-        """No decision takes a topic's name from it, unless it is adopted; and a namespace that
-        goes holds no topic: else its name were free too early."""
+        """Check that no decision takes a topic's name from it, unless it is adopted, and that a
+        deleted namespace holds no topic, because otherwise its name would be free too early."""
         owner = self.world.snapshot.owner
         before = {flat: owner(flat) for flat in self.topics}
         for change in changes:
@@ -108,7 +108,7 @@ class Histories(RuleBasedStateMachine):
 
     @property
     def topics(self) -> dict[str, FakeTopic]:
-        """Those at the broker that somebody may have made."""
+        """The broker's topics, except end topics."""
         made = self.world.broker.topics
         return {flat: topic for flat, topic in made.items() if not is_end_topic(flat)}
 
@@ -170,7 +170,7 @@ class Histories(RuleBasedStateMachine):
     def made_while_its_namespace_goes(
         self, which: int, name: str, configs: dict[str, str], number: int
     ) -> None:
-        """Either it was made in the namespace, or it is not there."""
+        """Either it was made in the namespace, or it does not exist."""
         self.run(which, _create(name.rpartition(":")[0] + ":"))
         before = {topic.topic_id for topic in self.world.broker.topics.values()}
         self.overtaken(which, _create(name, **configs), number, _vanish)
@@ -180,7 +180,8 @@ class Histories(RuleBasedStateMachine):
 
     @rule(flat=st.sampled_from(["x", "o..x", "org..x", "org__x"]), where=st.sampled_from(["", "o"]))
     def moved(self, flat: str, where: str) -> None:
-        """As gateway/changes/topics/move.py leaves it: an entry with a name that nobody has."""
+        """Leave a move as gateway/changes/topics/move.py does: an entry with a name that no topic
+        has."""
         snapshot = self.world.snapshot
         missing = snapshot.missing_tier(where) or snapshot.missing_tier(
             snapshot.owner(flat).namespace

@@ -31,11 +31,11 @@ SET = 0
 
 TOPICS = st.sampled_from(FLATS)
 CRASHES = st.none() | st.integers(0, 25)
-"""The step at which the process is gone, or None if it comes through."""
+"""The step at which the process is gone, or None if it completes the request."""
 
 
 class Moves(RuleBasedStateMachine):
-    """``own`` is what somebody set on a topic and got an answer for: by flat name."""
+    """``own`` are the configs that a client set on a topic and got a response for, by flat name."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -50,7 +50,7 @@ class Moves(RuleBasedStateMachine):
         return str(owner) if owner.namespace else ":" + owner.topic
 
     def run(self, request: Coroutine[None, None, object], crash: int | None) -> object:
-        """What came of it; None when the process was gone before it was answered."""
+        """The result, or None if the process was gone before the response."""
         self.world.step = no_step if crash is None else crash_at(crash)
         self.settled = crash is None and self.settled
         try:
@@ -86,7 +86,7 @@ class Moves(RuleBasedStateMachine):
     def set_on_topic(self, flat: str, key: str, value: str, crash: int | None) -> None:
         code = self.asked(self.name(flat), [(key, SET, value)], crash)
         if code is None:
-            # Either came through; whatever is the case, it stays so.
+            # Either value may have come through; whichever it was, it stays.
             self.own[flat].pop(key, None)
         else:
             assert code == 0
@@ -121,7 +121,7 @@ class Moves(RuleBasedStateMachine):
 
     @rule(crash=CRASHES)
     def jobs(self, crash: int | None) -> None:
-        """Some worker goes on with what was begun."""
+        """Let some worker continue the work that was begun."""
 
         async def every_task() -> None:
             job = ApplyJob(self.world.gateway().context)

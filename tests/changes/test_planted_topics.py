@@ -1,5 +1,5 @@
-"""A topic of the default namespace and the namespace that its name reads as, created at the same
-moment: one of the two is rejected, whatever comes between which two steps."""
+"""If a topic of the default namespace, and the namespace that its name reads as, are created at the
+same moment, one of the two is rejected, whatever comes between any two steps."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tests.changes.fakes import FakeGateway, World, once
 
 PLANTED = "org__orders"
 STEPS = 12
-"""More than either of the two takes."""
+"""More steps than either of the two takes."""
 
 
 def at(number: int, do: Callable[[], Awaitable[object]]) -> Step:
-    """A step hook that does something before the numbered step (0: the first), once."""
+    """A step hook that calls ``do`` once, before the numbered step (0: the first)."""
     seen = -1
 
     async def step(_: str) -> None:
@@ -40,7 +40,7 @@ async def told(gateway: FakeGateway, name: str, answers: dict[str, Told], **more
 
 
 def check(world: World, answers: dict[str, Told]) -> None:
-    """Nobody has a topic in a namespace of another's, and what was answered is what there is."""
+    """Assert that no client has a topic in another's namespace, and that the responses are true."""
     assert answers.keys() == {PLANTED, "org:"}
     is_there = {"org:": "org" in world.snapshot.namespaces, PLANTED: PLANTED in world.broker.topics}
     assert {name: answer.code == 0 for name, answer in answers.items()} == is_there
@@ -59,7 +59,7 @@ async def test_the_other_one_comes_in_between(first: str, number: int, apart: bo
     answers: dict[str, Told] = {}
     world.step = at(number, lambda: told(other, second, answers))
     await told(one, first, answers)
-    if second not in answers:  # the first one has fewer steps
+    if second not in answers:  # the first request has fewer steps
         await told(other, second, answers)
     check(world, answers)
 
@@ -81,7 +81,8 @@ async def test_its_listing_lags_behind(number: int) -> None:
 
 
 async def test_a_listing_is_of_use_for_a_while() -> None:
-    """The entry of the new topic is gone after some minutes, and with it what a listing lacks."""
+    """After some minutes the new topic's entry is gone, and with it the topics that a listing
+    lacks."""
     world = World()
     gateway = world.gateway()
 
@@ -121,7 +122,7 @@ async def test_a_new_topic_is_adopted_like_an_old_one() -> None:
 
 
 async def test_a_second_try_leaves_the_entry_of_the_first() -> None:
-    """Else a namespace that was listed before the topic came would take it after all."""
+    """Otherwise a namespace that was listed before the topic came would take it after all."""
     world = World()
     gateway = world.gateway()
     await create(gateway, PLANTED)

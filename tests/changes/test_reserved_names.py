@@ -1,7 +1,7 @@
-"""Kafka's and the gateway's own names: no topic of any namespace gets one, whichever way names are
-given, and one that has it from elsewhere is unknown to everyone.
+"""Kafka's and the gateway's own names: no topic of any namespace gets one, in whichever way names
+are given; and if a topic has such a name from elsewhere, no client knows it.
 
-Expected: what docs/names.md says of all namespaces; the names are those of Kafka's source
+Expected: as docs/names.md says for all namespaces; the names are from Kafka's source
 (org.apache.kafka.common.internals.Topic: INTERNAL_TOPICS, CLUSTER_METADATA_TOPIC_NAME).
 """
 
@@ -44,7 +44,7 @@ RESERVED = st.sampled_from(
 INSIDE = st.sampled_from(NAMESPACES)
 
 Way = Callable[[FakeGateway, str, str], Coroutine[Any, Any, int]]
-"""Gives (a gateway, the namespace, the reserved topic) the name; the error code that is told."""
+"""Gives (a gateway, the namespace, the reserved topic) the name; returns the error code."""
 
 
 async def code_of(answer: Coroutine[Any, Any, Any]) -> int:
@@ -98,7 +98,7 @@ def names_of(one: World) -> set[str]:
 def test_no_way_gives_a_topic_a_reserved_name(
     way: str, namespace: str, topic: str, is_held: bool
 ) -> None:
-    """Also where another topic holds its natural flat name, so that it would get a fresh one."""
+    """Even if another topic holds its natural flat name, so that it would get a fresh name."""
     natural = encode(LogicalName(namespace, topic))
     held = (TopicEntry(natural, LogicalName("team-b", "holder")),) if is_held else ()
     one = world(*held)
@@ -122,7 +122,7 @@ def test_no_namespace_adopts_one(topic: str) -> None:
 def test_one_that_has_it_from_elsewhere_is_unknown_to_everyone(
     namespace: str, topic: str, how: str
 ) -> None:
-    """Made past the gateway, or before the gateway knew the rule."""
+    """Made without the gateway, or before the gateway had the rule."""
     name = LogicalName(namespace, topic)
     natural, own_id, broker_id = encode(name), b"o" * 16, b"b" * 16
     one, flat = World(NAMESPACES), natural
@@ -169,7 +169,7 @@ def test_one_that_has_it_from_elsewhere_is_unknown_to_everyone(
     ],
 )
 def test_metadata_makes_none(version: int, home: str, name: str) -> None:
-    """Where clients auto-create topics: the broker is not told the name, and the gateway begins
+    """If clients auto-create topics, the broker does not get the name, and the gateway creates
     nothing."""
     pair = Pair(home=home)
     begun: list[object] = []

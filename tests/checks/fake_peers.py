@@ -1,4 +1,4 @@
-"""Peers of a gateway `la`, between a root and a child at la:deep, that say what a test wants."""
+"""Peers of a gateway `la`, between a root and a child at la:deep, that respond as a test wants."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ DESCRIPTIONS = {
         listeners=listeners(*ALL),
     ),
 }
-"""Of the peers of :func:`config`, in agreement with it."""
+"""Descriptions of the peers of :func:`config`, in agreement with it."""
 
 
 def values(directory: Path, **tree: Any) -> dict[str, Any]:
-    """Those of the gateway of `la`, between a root and a child at la:deep."""
+    """The configuration of the gateway of `la`, between a root and a child at la:deep."""
     made = config_samples.peer_values(
         directory,
         **{
@@ -87,8 +87,8 @@ Says = GatewayDescription | Answer | PeerUnreachable
 
 @dataclass
 class Fakes:
-    """Links to gateways by their names. What they say of themselves, and where the mounts are that
-    they are asked for: anything else is at no gateway."""
+    """Links to gateways by their names. They have the gateways' descriptions of themselves, and the
+    gateways of the mounts that are looked up; other mounts are at no gateway."""
 
     says: dict[str, Says] = field(default_factory=lambda: dict(DESCRIPTIONS))
     found: dict[str, Answer] = field(default_factory=dict)

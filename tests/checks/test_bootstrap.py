@@ -1,4 +1,4 @@
-"""gateway.checks.bootstrap: addresses of the file at which no broker answers, and what does."""
+"""gateway.checks.bootstrap: addresses of the file at which no broker responds, and who does."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.config import config_samples
 
 
 async def texts(directory: Path, servers: list[str], **security: Any) -> list[str]:
-    """The problems, with the key of each, if none of the addresses answers."""
+    """The problems, with the key of each, if none of the addresses responds."""
     values = config_samples.values()
     values["clusters"][0] |= {"bootstrap_servers": servers, "security": security}
     config = config_samples.config(directory, **values)
@@ -116,7 +116,7 @@ async def test_brokers_that_cannot_be_reached_at_their_own_addresses(tmp_path: P
 
 
 async def test_nobody_waits_for_what_is_wrong(tmp_path: Path) -> None:
-    """A cluster that starts up is waited for by gateways; check says at once what it found."""
+    """Gateways wait for a cluster that starts up, but check reports at once."""
     since = time.monotonic()
     found = await ask_cluster(config_samples.config(tmp_path))
     assert len(found.problems) == 1

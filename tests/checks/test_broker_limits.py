@@ -1,4 +1,4 @@
-"""gateway.checks.broker_limits: limits of brokers below what listeners let in."""
+"""gateway.checks.broker_limits: limits of brokers below the limits of listeners."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ from protocol.schema import field_type
 from tests.config import config_samples
 
 UNLIMITED = "2147483647"
-"""Kafka's default of each of them."""
+"""Kafka's default for each of them."""
 
 
 class Brokers:
-    """Brokers that tell these configs, each its own, or None if they may not be asked."""
+    """Brokers that return these configs, each its own, or None if they may not be described."""
 
     def __init__(self, **configs: dict[str, str] | None) -> None:
         self.configs = {int(name.removeprefix("b")): value for name, value in configs.items()}
         self.addresses = {node: ("broker.example", node) for node in self.configs}
 
     async def ask(self, request: Request, *, changes: bool = True) -> Any:
-        """Only a broker itself knows its configs."""
+        """Fail, because only a broker itself knows its configs."""
         raise NotImplementedError
 
     async def ask_at(
         self, address: tuple[str, int], request: Request, *, within: float | None = None
     ) -> Any:
-        """The configs of one, as far as they were asked for."""
+        """The configs of a broker that were requested."""
         (resource,) = request.entity(request.at_most).resources
         assert (int(resource.resource_type), resource.resource_name) == (4, str(address[1]))
         own = self.configs[address[1]]
@@ -58,7 +58,7 @@ Configured = Callable[..., Config]
 
 @pytest.fixture
 def configured(tmp_path: Path) -> Configured:
-    """A configuration with these keys of its one listener."""
+    """A configuration with these keys of its only listener."""
 
     def made(workers: int = 1, most: int | None = None, **listener: Any) -> Config:
         values = config_samples.values()
@@ -117,7 +117,7 @@ async def test_those_that_do_not_tell(configured: Configured) -> None:
 
 
 class Nonsense(Brokers):
-    """Brokers whose answers are no Kafka."""
+    """Brokers whose responses are not Kafka's."""
 
     async def ask_at(
         self, address: tuple[str, int], request: Request, *, within: float | None = None

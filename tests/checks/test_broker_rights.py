@@ -1,4 +1,5 @@
-"""gateway.checks.broker_rights: what brokers say of an identity, and what follows."""
+"""gateway.checks.broker_rights: the rights of an identity at brokers, and the findings from
+them."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ OWN_KEY = ("catalog", "security")
 
 
 class Asked:
-    """Brokers that answer so."""
+    """Brokers with these responses."""
 
     def __init__(self, code: int = 0, operations: int = NOT_TOLD, ended: int = 49) -> None:
         self.code = code
@@ -28,7 +29,7 @@ class Asked:
         self.requests: list[Any] = []
 
     async def ask(self, request: Request, *, changes: bool = True) -> Any:
-        """One answer; nothing may be changed."""
+        """The response; the request may change nothing."""
         assert not changes
         self.requests.append(request.entity(request.at_most))
         cls = messages.message_class(request.name.replace("Request", "Response"), request.at_most)
@@ -62,7 +63,7 @@ async def test_what_an_authorizer_allows() -> None:
     metadata, end = asked.requests
     assert metadata.include_topic_authorized_operations
     assert not metadata.allow_auto_topic_creation
-    # Of a producer that there is not: nothing can end by it.
+    # The producer does not exist, so nothing can end by this request.
     assert (end.transactional_id, end.producer_id) == ("__kafka_gateway_catalog", -1)
 
 
@@ -72,10 +73,10 @@ async def test_one_that_may_not_even_see_it() -> None:
 
 @pytest.mark.parametrize(("ended", "may"), [(49, True), (15, True), (16, True), (53, False)])
 async def test_before_there_is_a_catalog_the_id_is_asked_for(ended: int, may: bool) -> None:
-    """INVALID_PRODUCER_ID_MAPPING, no coordinator yet, another one, and no right."""
+    """INVALID_PRODUCER_ID_MAPPING, no coordinator yet, another coordinator, and no right."""
     asked = Asked(3, ended=ended)
     assert await rights_of(asked) == Rights(False, None, may)
-    # To ask for a coordinator would make the topic of transactions.
+    # A request for a coordinator would create the topic of transactions.
     assert [type(one).__name__ for one in asked.requests] == ["MetadataRequest", "EndTxnRequest"]
 
 

@@ -1,4 +1,4 @@
-"""gateway.checks.certificates: what `kafka-gateway check` says of certificates."""
+"""gateway.checks.certificates: findings of `kafka-gateway check` about certificates."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def among_peers(directory: Path, made: Credentials, **tree: Any) -> list[list[st
 
 
 def test_a_certificate_of_a_peer(pki: Pki, tmp_path: Path) -> None:
-    # It need not have the names of listeners, which have their own.
+    # It need not have the names of listeners, which have certificates of their own.
     assert among_peers(tmp_path, pki.ours.peer("gw", hosts=["gw.example"])) == [[], []]
 
 

@@ -1,4 +1,4 @@
-"""gateway.checks.check: what would not work on this machine, and addresses as advertised."""
+"""gateway.checks.check: settings that would not work on this machine, and advertised addresses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ UNKNOWN = "no-such-host.invalid"
 
 @pytest.fixture(autouse=True)
 def resolver(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No DNS: ``.invalid`` is unknown at once (RFC 6761), everything else is as it is."""
+    """Use no DNS: ``.invalid`` is unknown at once (RFC 6761), all other names are resolved as
+    usual."""
     real = socket.getaddrinfo
 
     def getaddrinfo(host: str, *rest: Any, **named: Any) -> Any:

@@ -1,4 +1,4 @@
-"""gateway.checks.cluster: findings as people and programs are told them."""
+"""gateway.checks.cluster: findings as people and programs get them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gateway.checks.cluster: acks=all that one replica answers."""
+"""gateway.checks.cluster: acks=all that a single replica acknowledges."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def test_namespaces_ask_for_acks_all_by_default() -> None:
         " may acknowledge a record that no other replica has: org:a, team:c; set"
         " min.insync.replicas=2 there"
     )
-    # Producers of the default namespace are not held to anything.
+    # Policies require nothing of producers of the default namespace.
     assert asked.asked == ["org..a", "org..b", "team..c"]
 
 

@@ -1,4 +1,4 @@
-"""gateway.checks.listeners: listeners that other machines reach, and what is said of them."""
+"""gateway.checks.listeners: findings about listeners that other machines reach."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _TLS = {"certificate": Path("c"), "key": Path("k")}
 
 
 def config(*, authorization: bool = False, **listener: Any) -> Config:
-    """With one listener on an address that other machines reach."""
+    """A configuration with a listener on an address that other machines reach."""
     values: dict[str, Any] = {
         "clusters": (
             {"name": "main", "bootstrap_servers": ("127.0.0.1:9092",), "node_ids": ("1",)},
@@ -107,7 +107,7 @@ LIMITED = {"max_topics": 5}
     ],
 )
 def test_pass_through_without_authorization(policies: dict[str, Any], told: list[str]) -> None:
-    """What brokers would reject a client they do not reject the gateway."""
+    """Brokers would deny a client's request that they allow the gateway."""
     settings = PolicySettings.model_validate(policies)
     open_one = config(**PASS_THROUGH).model_copy(update={"policies": settings})
     assert found(open_one) == told

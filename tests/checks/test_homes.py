@@ -41,9 +41,9 @@ def told(directory: Path, home: str, *held: Change) -> list[str]:
 
 
 def test_with_the_catalog_at_hand(tmp_path: Path) -> None:
-    # The file makes it when a gateway starts.
+    # The file creates it when a gateway starts.
     assert told(tmp_path, "team-a") == []
-    # It was made once, and deleted: it stays away.
+    # It was created once, and deleted, so it is not created again.
     (text,) = told(tmp_path, "team-a", Seeds(frozenset({"team-a"})))
     assert text.startswith("namespace 'team-a' does not exist, so User:alice reaches nothing")
     assert told(tmp_path, "elsewhere", Namespace("elsewhere")) == []
@@ -54,5 +54,5 @@ def test_with_the_catalog_at_hand(tmp_path: Path) -> None:
 def test_homes_in_the_catalog(tmp_path: Path) -> None:
     (text,) = told(tmp_path, "team-a", PrincipalHome("User:bob", "gone"))
     assert text.startswith("the catalog gives User:bob the home 'gone'")
-    # The configuration's word counts.
+    # The configuration has precedence.
     assert told(tmp_path, "team-a", PrincipalHome("User:alice", "gone")) == []

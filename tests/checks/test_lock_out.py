@@ -1,5 +1,5 @@
-"""check --cluster --dry-run: who could not do with this configuration what they do today; and what
-check alone says of listeners without a login."""
+"""check --cluster --dry-run: principals that could not do with this configuration what they do
+today; and the findings of check alone about listeners without a login."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ async def test_the_flag_goes_with_another(tmp_path: Path) -> None:
 
 
 def flow(api: int, topic: str | None, **more: Any) -> dict[str, Any]:
-    """A record, with the fields that are looked at."""
+    """A record, with the fields that are read."""
     namespace = None if topic is None else topic.rpartition(":")[0]
     record = {
         "kind": "flow",
@@ -151,7 +151,7 @@ BAD_LINES = [
 
 
 async def test_a_line_of_anything_is_left_out_of_the_traffic_log(tmp_path: Path) -> None:
-    """Beside one that says something: nothing is compared, sorted or shown that is no record."""
+    """Beside a good line: no line that is not a record is compared, sorted or shown."""
     plain = config(tmp_path)
     for number, line in enumerate(BAD_LINES):
         (tmp_path / "a.jsonl").write_bytes(line + b"\n" + lines(flow(PRODUCE, "orders")))
@@ -174,11 +174,11 @@ def test_the_oldest_files_are_left_out(tmp_path: Path, monkeypatch: pytest.Monke
     assert 0 < len(names) < 9
 
 
-# -- compared -------------------------------------------------------------------------------------
+# -- the comparison -------------------------------------------------------------------------------
 
 
 class Groups(FakeCluster):
-    """Brokers with groups, by name: their states, and the topics that they have offsets of."""
+    """Brokers with groups, by name: their states, and the topics for which they have offsets."""
 
     held: Mapping[str, tuple[str, tuple[str, ...]]]
 
@@ -260,7 +260,8 @@ async def test_everybody_is_anonymous(tmp_path: Path) -> None:
 
 
 async def test_with_a_login(tmp_path: Path) -> None:
-    """alice logs in, and bob did not have to until now: he may be anybody whom an ACL names."""
+    """alice logs in, and bob did not have to until now, so he may be any principal that an ACL
+    names."""
     alice = {"listener": "users", "principal": "User:alice"}
     records = [
         flow(PRODUCE, "orders", **alice),

@@ -1,4 +1,4 @@
-"""gateway.checks.peer_agreement: what peers say of themselves, against the file."""
+"""gateway.checks.peer_agreement: the descriptions of peers, compared with the file."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ async def test_a_child_above_a_mount_leads_there(tmp_path: Path) -> None:
 
 
 def changed(volume: str, **changes: Any) -> tuple[DescribedListener, ...]:
-    """The listeners of a peer, with changes to the one of a volume."""
+    """The listeners of a peer, with changes to the listener of a volume."""
     return tuple(
         replace(one, **changes) if one.volume == volume else one for one in listeners(*ALL)
     )
@@ -179,7 +179,7 @@ THERE = "listener 'of-la' of gateway 'root', of the same volume"
                 "'of-sf' of gateway 'root' are not led here; add one"
             ],
         ),
-        # Neither leads to the other.
+        # Neither gateway leads to the other.
         (
             (
                 *listeners(*ALL),
@@ -188,7 +188,7 @@ THERE = "listener 'of-la' of gateway 'root', of the same volume"
             ),
             [],
         ),
-        # Clients are led to the first one, here and there.
+        # Clients are led to the first gateway, here and there.
         (
             (
                 *listeners(*ALL),

@@ -1,4 +1,4 @@
-"""gateway.checks.peers: every peer asked, at every address, and what is behind them."""
+"""gateway.checks.peers: every peer is asked, at every address, and the mounts behind them."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ async def test_a_peer_that_does_not_respond(tmp_path: Path) -> None:
         "tree.children[0].addresses[0]: 127.0.0.1:9501: refused; see that gateway 'deep' runs, "
         "that its tree.listener is there, and that it has this gateway ('CN=gw') among its peers",
     ]
-    # Nobody can say who has the mounts.
+    # No gateway knows who has the mounts.
     assert [line.partition(", ")[0] for line in shown(result.warnings)] == [
         "listeners[0].reach[2]: what is at ':la:deep' is not known: Gateway 'deep' does not respond"
         "; check from a gateway that is nearer to it",
@@ -124,7 +124,7 @@ async def test_a_peer_that_says_nothing_of_use(tmp_path: Path) -> None:
 
 
 def reaching(directory: Path, path: str) -> Config:
-    """Whose first listener reaches a mount that no peer has itself."""
+    """A configuration whose first listener reaches a mount that no peer has itself."""
     made = values(directory)
     made["listeners"][0]["reach"] = [*ALL, path]
     return load_config(written(directory, made))
@@ -189,7 +189,8 @@ Checks = Callable[..., int]
 
 @pytest.fixture
 def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Checks:
-    """The command, with peers that say this. Its ports are not bound: they are the examples'."""
+    """The command, with peers that have these descriptions. Its ports are not bound, because they
+    are the examples'."""
 
     def run(*flags: str, **says: Says) -> int:
         fakes = Fakes(says={**DESCRIPTIONS, **says})

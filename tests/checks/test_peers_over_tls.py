@@ -1,4 +1,4 @@
-"""gateway.checks.peers with gateways that are there: peer listeners on the loopback address."""
+"""gateway.checks.peers with running gateways: peer listeners on the loopback address."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from gateway.referrals.routing import Routes
 
 MOUNTS = {"root": "/", "la": "/la", "deep": "/la/deep"}
 NEIGHBOURS: dict[str, list[str]] = {"root": [], "la": ["root"], "deep": ["la"]}
-"""The parents of each."""
+"""The parents of each gateway."""
 
 
 class Nobody:
-    """What a gateway knows of the others while none of them responds."""
+    """A gateway's knowledge of the others while none of them responds."""
 
     async def ask(
         self, question: Question, *, came_from: str | None = None, changes: bool = False
@@ -48,7 +48,7 @@ class Tree:
         self.configs = {name: self.config(name, **changes.get(name, {})) for name in MOUNTS}
 
     def config(self, name: str, certificate: str | None = None, **changes: Any) -> Config:
-        """That of one gateway; it may have the certificate of another name."""
+        """The configuration of a gateway, which may have the certificate of another name."""
         own = self.authority.peer(certificate or name)
         everything = list(MOUNTS.values())
         values = {
@@ -91,7 +91,7 @@ class Tree:
 
     @asynccontextmanager
     async def running(self, *names: str) -> AsyncIterator[None]:
-        """With these gateways on their ports. They have no clusters, and ask nobody else."""
+        """Run these gateways on their ports. They have no clusters, and ask no other gateway."""
         listeners = []
         try:
             for name in names:
@@ -108,7 +108,7 @@ class Tree:
 
 
 async def test_gateways_that_agree(tmp_path: Path) -> None:
-    """Though no gateway may speak for any principal."""
+    """Although no gateway may speak for any principal."""
     tree = Tree(tmp_path)
     async with tree.running("root", "deep"):
         found = await ask_peers(tree.configs["la"])

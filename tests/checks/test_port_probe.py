@@ -1,4 +1,4 @@
-"""gateway.checks.listeners: which ports cannot be had."""
+"""gateway.checks.listeners: which ports cannot be bound."""
 
 from __future__ import annotations
 

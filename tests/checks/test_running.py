@@ -30,20 +30,20 @@ from tests.config import config_samples
 
 @asynccontextmanager
 async def instance_site(told: Mapping[str, object]) -> AsyncIterator[int]:
-    """The port of a supervisor that says this about itself."""
+    """The port of a supervisor with this description of itself."""
     endpoints = HttpEndpoints(Metrics("1", 10), Health, instance=told)
     yield await endpoints.start("127.0.0.1", 0)
     await endpoints.stop()
 
 
 def listening(config: Config) -> socket.socket:
-    """A listener's port in use, as a worker has it."""
+    """A listener's port in use, as by a worker."""
     return socket.create_server(("127.0.0.1", config.listeners[0].port))
 
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[Path]:
-    """A file that a gateway runs from. Its cluster is not there, so a listener is bound here."""
+    """A file that a gateway runs from. Its cluster does not exist, so a listener is bound here."""
     path = config_samples.write(tmp_path, drain_seconds=0.1)
     config = load_config(path)
     line = [sys.executable, "-m", "gateway", "serve", "--config", str(path)]
@@ -66,7 +66,7 @@ def test_its_own_ports_are_no_problem(served: Path, capsys: pytest.CaptureFixtur
     _by_a_link(served)
     _with_changes(served)
     _by_another_file(served, capsys)
-    # To start is another question: it cannot.
+    # Starting is another matter: it cannot start.
     assert cli.main(["serve", "--dry-run", "--config", str(served)]) == exit_codes.CONFIG
 
 
@@ -77,7 +77,7 @@ def _by_a_link(served: Path) -> None:
 
 
 def _with_changes(served: Path) -> None:
-    """The file is edited before the gateway is restarted; what it adds has to be free."""
+    """The file is edited before the gateway is restarted; ports that it adds have to be free."""
     values = yaml.safe_load(served.read_text())
     more = free_port()
     values["listeners"][0]["gateway_port"] = more
@@ -88,7 +88,7 @@ def _with_changes(served: Path) -> None:
 
 
 def _by_another_file(served: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A copy is another gateway's, which could not start beside this one."""
+    """A copy is another gateway's file, which could not start beside this one."""
     copy = served.with_name("copy.yaml")
     copy.write_bytes(served.read_bytes())
     capsys.readouterr()
@@ -132,12 +132,13 @@ HOSTILE = {
 
 @asynccontextmanager
 async def raw_site(start: bytes, again: bytes = b"") -> AsyncIterator[int]:
-    """The port of something that answers with these bytes, and then with some again and again."""
+    """The port of a server that responds with these bytes, and then with ``again`` over and
+    over."""
     ended = asyncio.Event()
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if not await reader.read(1):
-            return writer.close()  # it was only looked whether something listens
+            return writer.close()  # the client only looked whether a server listens
         with suppress(ConnectionError):
             writer.write(start)
             while again:
@@ -198,7 +199,7 @@ async def test_a_pipe_is_nobodys_file(tmp_path: Path) -> None:
 
 
 def at(path: Path, port: int) -> Config:
-    """The configuration of a file whose HTTP port is this one now."""
+    """The configuration of a file whose HTTP port is this port now."""
     values = yaml.safe_load(path.read_text())
     path.write_text(yaml.safe_dump({**values, "metrics": {"port": port}}))
     return load_config(path)

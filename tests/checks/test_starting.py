@@ -1,4 +1,5 @@
-"""gateway.checks.starting, ``serve --dry-run``: what ends a worker before it meets a broker."""
+"""gateway.checks.starting, ``serve --dry-run``: errors that end a worker before it meets a
+broker."""
 
 from __future__ import annotations
 
@@ -112,7 +113,7 @@ if sys.platform == "linux":
 
 @pytest.mark.parametrize("kind", NO_DIRECTORIES)
 def test_directories_that_cannot_be_written(kind: str, tmp_path: Path) -> None:
-    """Neither can they be made, which is the rule that they are compared with."""
+    """Neither can they be created, which is the rule that they are compared with."""
     directory = NO_DIRECTORIES[kind](tmp_path)
     assert why_not_writable(directory) is not None
     with pytest.raises(OSError, match=r"\[Errno"):
@@ -211,7 +212,7 @@ def test_a_dry_run_ends_as_serving_would(
 
 
 def test_a_worker_that_cannot_be_made_ends_the_gateway(tmp_path: Path) -> None:
-    """A second one would end likewise, and the third."""
+    """A second worker would end likewise, and the third."""
     block = {"authorizer.class.name": "no.such.Authorizer"}
     path = config_samples.write(tmp_path, authorization=block, workers=2)
     line = [sys.executable, "-m", "gateway", "serve", "--config", str(path)]
@@ -223,7 +224,7 @@ def test_a_worker_that_cannot_be_made_ends_the_gateway(tmp_path: Path) -> None:
 
 
 def test_every_worker_gets_a_configuration_that_came_through_a_pipe() -> None:
-    """The command of docs/configuration.md, until each worker has turned to the cluster."""
+    """The command of docs/configuration.md, until each worker has connected to the cluster."""
     reading, writing = os.pipe()
     with socket.create_server(("127.0.0.1", 0)) as broker:
         values = config_samples.values(workers=2, drain_seconds=0.1)
@@ -241,7 +242,7 @@ def test_every_worker_gets_a_configuration_that_came_through_a_pipe() -> None:
 
 
 def connected(supervisor: int, port: int) -> int:
-    """How many workers are connected to a port, or try to."""
+    """The number of workers that are connected to a port, or try to connect."""
     workers = psutil.Process(supervisor).children()
     remotes = [{one.raddr for one in worker.net_connections("tcp")} for worker in workers]
     return sum(("127.0.0.1", port) in each for each in remotes)

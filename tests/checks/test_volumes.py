@@ -1,4 +1,5 @@
-"""gateway.checks.volumes, and check of several clusters: places, numbers, shadows, one id twice."""
+"""gateway.checks.volumes, and check of several clusters: places, numbers, shadows, an id used
+twice."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ from gateway.policies.instance import KEY
 from tests.config import config_samples
 
 NODES = {1: 65_537, 2: 65_538, 3: 65_539}
-"""Of the cluster with number 1: number << 16 | id."""
+"""Node ids of the cluster with number 1: number << 16 | id."""
 
 
 def shown(problems: Any) -> list[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""What brokers answer to ApiVersions."""
+"""Responses of brokers to ApiVersions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def served(
     epoch: int = -1,
     version: int = 4,
 ) -> Any:
-    """What a broker answers to ApiVersions: ranges by API key; features with their highest level,
+    """A broker's response to ApiVersions: ranges by API key; features with their highest level,
     which is finalized."""
     cls = messages.message_class("ApiVersionsResponse", version)
     entry = element_class(cls, "api_keys")

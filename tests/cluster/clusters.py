@@ -1,4 +1,4 @@
-"""Clusters of scripted brokers, which list nothing unless a test makes them."""
+"""Clusters of scripted brokers, which list only if a test makes them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.cluster.scripted_broker import (
 )
 
 ORDERS, LOGS, NEW = UUID(int=1), UUID(int=2), UUID(int=3)
-# Long enough that nothing is asked unless a test makes it so.
+# Long enough that no request is sent unless a test causes it.
 NEVER = 3600.0
 
 
@@ -42,7 +42,7 @@ async def started(
 
 
 class Changes:
-    """Counts calls of ``on_change`` and lets a test wait until something holds."""
+    """Counts calls of ``on_change`` and lets a test wait until a condition holds."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.count = 0
@@ -61,7 +61,7 @@ class Changes:
 
 
 async def turns_of_the_loop() -> None:
-    """Lets every task that can run do so; does not wait for anything that takes time."""
+    """Let every task that can run do so; do not wait for anything that takes time."""
     for _ in range(5):
         await asyncio.wait([asyncio.create_task(_nothing())])
 

@@ -1,4 +1,4 @@
-"""Scripted brokers of one cluster."""
+"""Scripted brokers of a cluster."""
 
 from __future__ import annotations
 

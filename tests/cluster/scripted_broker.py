@@ -1,4 +1,4 @@
-"""A broker in this process that answers ApiVersions and Metadata, or does worse, as told."""
+"""A broker in this process that answers ApiVersions and Metadata, or misbehaves as told."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Fault = Callable[["Answer"], Awaitable[None]]
 
 @dataclass
 class ClusterState:
-    """What the brokers of one cluster agree on.
+    """The state on which the brokers of a cluster agree.
 
     ``topics`` maps names to ids, ``errors`` names to the error codes of their entries, ``racks``
     brokers to their racks.
@@ -47,7 +47,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer about to be sent: what a fault gets to spoil."""
+    """A response about to be sent, which a fault may spoil."""
 
     writer: asyncio.StreamWriter
     correlation_id: int
@@ -113,19 +113,19 @@ class ScriptedBroker:
             writer.transport.abort()
 
     def spoil_next(self, api_key: int, *faults: Fault) -> None:
-        """The next answers to this API, one for each fault, are left to the faults."""
+        """Leave the next responses to this API to the faults, one for each."""
         self._faults[api_key].extend(faults)
 
     def asked(self, api_key: int) -> list[Request]:
         return [request for request in self.requests if request.api_key == api_key]
 
     async def wait_asked(self, api_key: int, times: int) -> None:
-        """Returns when this API has been asked that often, because the broker was made."""
+        """Wait until this API has been requested that often since the broker was made."""
         async with self._seen:
             await self._seen.wait_for(lambda: len(self.asked(api_key)) >= times)
 
     async def wait_disconnected(self) -> None:
-        """Returns when no connection is open."""
+        """Wait until no connection is open."""
         async with self._seen:
             await self._seen.wait_for(lambda: not self._writers)
 
@@ -216,7 +216,7 @@ def metadata_response(version: int, state: ClusterState, controller_id: int) -> 
 
 
 async def send(answer: Answer) -> None:
-    """No fault."""
+    """Send the response without a fault."""
     answer.writer.write(answer.frame())
     await answer.writer.drain()
 
@@ -245,7 +245,7 @@ async def send_wrong_correlation_id(answer: Answer) -> None:
 
 
 def send_throttled(ms: int) -> Fault:
-    """Sends the answer with this throttle time, which it has to begin with."""
+    """Send the response with this throttle time, with which it has to begin."""
 
     async def fault(answer: Answer) -> None:
         await send(replace(answer, body=ms.to_bytes(4, "big") + answer.body[4:]))
@@ -254,7 +254,7 @@ def send_throttled(ms: int) -> Fault:
 
 
 def send_size(size: int) -> Fault:
-    """Announces that many bytes (signed), and sends none."""
+    """Announce this number of bytes (signed), and send none."""
 
     async def fault(answer: Answer) -> None:
         answer.writer.write(size.to_bytes(4, "big", signed=True))
@@ -264,11 +264,11 @@ def send_size(size: int) -> Fault:
 
 
 async def say_nothing(answer: Answer) -> None:
-    """Leaves the request unanswered and the connection open."""
+    """Leave the request unanswered and the connection open."""
 
 
 def send_when(event: asyncio.Event) -> Fault:
-    """Sends the answer, as it was when the request came, once the event is set."""
+    """Send the response, as it was when the request came, once the event is set."""
 
     async def fault(answer: Answer) -> None:
         await event.wait()
@@ -278,7 +278,7 @@ def send_when(event: asyncio.Event) -> Fault:
 
 
 def _build(message: Any, **values: Any) -> Any:
-    """Leaves out what the version at hand does not have."""
+    """Build a message without the values that its version does not have."""
     known = {field.name for field in fields(message)}
     return messages.build(message, **{n: v for n, v in values.items() if n in known})
 

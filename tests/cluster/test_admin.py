@@ -1,4 +1,4 @@
-"""What the gateway asks of a cluster itself, and what it does when a broker goes away."""
+"""The gateway's own requests to a cluster, and how they continue if a broker goes away."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ async def test_one_broker_alone_is_asked(broker: ScriptedBroker, admin: BrokerAd
 async def test_the_time_for_a_turn_is_not_the_brokers(
     broker: ScriptedBroker, admin: BrokerAdmin
 ) -> None:
-    """One that is silent is given up, and is asked last from then on."""
+    """A silent broker is given up, and is asked last from then on."""
     request = Request("MetadataRequest", 99, VALUES)
     for _ in range(MAX_CONNECTIONS):
         await admin._take_turn()
@@ -133,7 +133,7 @@ async def test_nobody_waits_for_a_turn_without_end(
     for _ in range(MAX_CONNECTIONS):
         broker.spoil_next(METADATA, scripted_broker.say_nothing)
     under_way = [asyncio.create_task(ask(admin)) for _ in range(MAX_CONNECTIONS)]
-    # Who is cancelled before would leave the silence to the last one.
+    # A task that is cancelled before would leave the silence to the last.
     await broker.wait_asked(METADATA, MAX_CONNECTIONS)
     with pytest.raises(ClusterUnreachable, match="earlier questions"):
         await ask(admin)
@@ -147,8 +147,8 @@ async def test_nobody_waits_for_a_turn_without_end(
 async def test_a_broker_that_is_silent_is_left_for_another(
     brokers: list[ScriptedBroker], monkeypatch: pytest.MonkeyPatch, leaves: bool
 ) -> None:
-    """Its caller has given up; those that come next do not wait for it again. One whose client
-    leaves says nothing of the broker."""
+    """Its caller has given up, but later callers do not wait for it again. A broker whose client
+    leaves does not count as silent."""
     monkeypatch.setattr("gateway.cluster.admin.SILENT_SECONDS", 100.0 if leaves else 0.04)
     async with started(*brokers) as cluster:
         admin = BrokerAdmin(cluster, timeout=120.0)
@@ -170,7 +170,7 @@ HOUR = 3_600_000
 
 
 async def at_once(connection: BrokerConnection) -> None:
-    """Nothing has to be checked before a request is sent."""
+    """Check nothing before a request is sent."""
 
 
 async def test_a_request_that_is_not_ready_is_not_sent(
@@ -194,7 +194,7 @@ async def test_a_request_that_is_not_ready_is_not_sent(
 async def test_a_connection_that_is_throttled_rests(
     broker: ScriptedBroker, admin: BrokerAdmin, forwarded: bool
 ) -> None:
-    """Its broker reads nothing of it meanwhile (KIP-219), and the next client is another."""
+    """Its broker does not read from it meanwhile (KIP-219), and the next client is another."""
 
     async def question() -> None:
         if not forwarded:

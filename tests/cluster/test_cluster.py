@@ -200,7 +200,7 @@ async def test_a_broker_that_was_stopped_in_the_middle_of_its_answer_is_no_work(
             await refreshed
             if times == 1:
                 assert cluster._not_before < begin + 4 * stopped
-        # But one that takes as long each time works as long.
+        # But a listing that takes as long each time works as long.
         assert cluster._not_before >= begin + 4 * stopped * 0.9
 
 

@@ -1,4 +1,4 @@
-"""gateway.cluster.cluster: brokers that go away, answer badly, or come back."""
+"""gateway.cluster.cluster: brokers that go away, respond badly, or come back."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ async def test_comes_back_by_itself_and_logs_one_line_for_each_change(
             while True:  # until a listing has failed
                 await cluster.refresh()
         state.topics["new"] = NEW
-        # Some tries at a broker that takes connections but is no good yet.
+        # Some tries at a broker that takes connections but does not work yet.
         broker.spoil_next(API_VERSIONS, *[disconnect] * 3)
         await broker.start()
         await changes.until(lambda: cluster.index.exists(b"new"))
@@ -233,7 +233,7 @@ async def test_stop_before_start_is_fine(broker: ScriptedBroker) -> None:
 async def test_a_cluster_is_suspected_until_its_next_listing(
     brokers: list[ScriptedBroker],
 ) -> None:
-    """While some broker was not silent, it may answer."""
+    """If a broker was not silent, the cluster may respond."""
     async with started(*brokers) as cluster:
         first, *others = cluster.brokers.values()
         answers = [cluster.answers]

@@ -1,4 +1,4 @@
-"""Which brokers that answers name are worth a listing."""
+"""Which brokers named in responses are worth a listing."""
 
 from __future__ import annotations
 

@@ -15,7 +15,8 @@ pytestmark = pytest.mark.asyncio
 
 
 class Question:
-    """Answers with the broker's port, unless told to reject that broker; notes who was asked."""
+    """Responds with the broker's port, unless told to reject that broker; notes which broker was
+    asked."""
 
     def __init__(self, *reject: ScriptedBroker) -> None:
         self.reject = {broker.port for broker in reject}

@@ -45,7 +45,7 @@ def test_leaves_out_what_is_no_topic(code: int) -> None:
 
 @pytest.mark.parametrize("code", [5, 12345])
 def test_keeps_a_topic_with_another_error(code: int) -> None:
-    """A topic that lacks a leader, or has an error that no Kafka of today knows, is there."""
+    """A topic that lacks a leader, or has an error that no current Kafka knows, exists."""
     state = replace(STATE, errors={"orders": code})
     listing = read_listing(13, metadata_response(13, state, controller_id=1))
     assert len(listing.topics) == 2

@@ -1,4 +1,4 @@
-"""Where a broker is that came, came back or moved since the last listing."""
+"""The address of a broker that came, came back or moved since the last listing."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ async def test_one_that_an_answer_names_elsewhere_is_where_the_next_listing_has_
 
 
 async def test_a_late_answer_moves_nothing(broker: ScriptedBroker, state: ClusterState) -> None:
-    """Only the listing counts, which is of this cluster."""
+    """Only the listing counts, because it is of this cluster."""
     state.brokers[NODE] = NEW
     async with started(broker) as cluster:
         cluster.hear(NODE, *OLD)
@@ -121,7 +121,7 @@ async def test_an_answer_that_each_listing_contradicts_has_one_made(
             await cluster.refresh()
             cluster.hear(2, "elsewhere.example", port)
             await turns_of_the_loop()
-        # One for each refresh, and two for what was heard between them.
+        # A listing for each refresh, and two for brokers heard of between them.
         assert len(broker.asked(METADATA)) <= 1 + 49 + 2
 
 

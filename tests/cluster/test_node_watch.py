@@ -1,4 +1,4 @@
-"""A cluster that watches its brokers knows what each of them serves, and when to ask again."""
+"""A cluster that watches its brokers knows the versions that each serves, and when to ask again."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def test_one_that_comes_back_is_asked_again(brokers: list[ScriptedBroker])
         await brokers[1].stop()
         brokers[1].api_versions[METADATA] = NEW
         await eventually(lambda: cluster.versions_of(2) == cluster.api_versions, "doubt")
-        assert cluster.versions_of(2)[METADATA] == OLD  # its last word, among those of all
+        assert cluster.versions_of(2)[METADATA] == OLD  # its last response counts
         await brokers[1].start()
         await eventually(lambda: cluster.versions_of(2)[METADATA] == NEW, "its new versions")
         assert cluster.api_versions[METADATA] == NEW

@@ -1,4 +1,5 @@
-"""What one node serves, and what all do. The ranges are those of Kafka 4.3.1 and 3.9.1."""
+"""The versions that a node serves, and those that all serve, with ranges of Kafka 4.3.1 and
+3.9.1."""
 
 from __future__ import annotations
 
@@ -81,7 +82,7 @@ def test_nothing_is_known_at_first() -> None:
 
 
 def test_what_some_node_serves_counts_while_none_is_known() -> None:
-    """That of a bootstrap server with a name of its own."""
+    """The versions of a bootstrap server with a name of its own."""
     nodes = ServedByNode()
     nodes.learn_of_any(NEW)
     assert nodes.by(1).ranges == nodes.by_all().ranges == OF_4_3

@@ -1,4 +1,4 @@
-"""Catalogs for tests: a small one by hand, and any."""
+"""Catalogs for tests: a small catalog made by hand, and arbitrary ones."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ SEEDS = st.lists(PATHS, min_size=1, max_size=3).map(lambda paths: Seeds(frozense
 
 @st.composite
 def catalogs(draw: st.DrawFn) -> Snapshot:
-    """A consistent catalog: every tier exists, and no two topics have one name."""
+    """A consistent catalog: every tier exists, and no two topics have the same name."""
     entries = draw(st.lists(ENTRIES, max_size=4, unique_by=(lambda e: e.flat, lambda e: e.name)))
     named = draw(st.lists(NAMESPACES, max_size=4))
     paths = [one.path for one in named] + [entry.name.namespace for entry in entries]
@@ -105,8 +105,8 @@ def catalogs(draw: st.DrawFn) -> Snapshot:
 
 
 def sample() -> Snapshot:
-    """A namespace with configs, one below, one that goes; a moved topic and an adopted one; ACLs,
-    a user and its home."""
+    """A namespace with configs, another below it, and one being deleted; a moved and an adopted
+    topic; ACLs, a user and its home."""
     moved = TopicEntry(
         "org..orders",
         LogicalName("team-a", "orders"),

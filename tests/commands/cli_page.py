@@ -1,4 +1,5 @@
-"""The commands of docs/cli.md, top to bottom: which there are, how they end, what they print."""
+"""The commands of docs/cli.md, top to bottom: their words, how they end, and the text they
+print."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ class Step:
 
 
 def steps(*commands: str) -> list[Step]:
-    """Those of these subcommands."""
+    """The steps of these subcommands."""
     found = []
     for block in markdown.blocks(PAGE):
         if block.language != "console":

@@ -1,5 +1,5 @@
-"""A gateway in this process that holds ACLs. Which of them a filter means says the product's own
-rule, which has tests of its own."""
+"""A gateway in this process that holds ACLs. The product's own rule, which has tests of its own,
+decides which ACLs a filter matches."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from tests.commands.fake_gateway import FakeGateway
 
 
 class FakeAcls(FakeGateway):
-    """``acls`` are texts like ``ALLOW READ User:bob TOPIC:LITERAL:x``. What is asked next of an API
-    is rejected as ``refusing`` says: code and message."""
+    """``acls`` are texts like ``ALLOW READ User:bob TOPIC:LITERAL:x``. The next request of an API
+    is rejected with its code and message in ``refusing``."""
 
     def __init__(self, *acls: str) -> None:
         super().__init__()
@@ -33,11 +33,11 @@ class FakeAcls(FakeGateway):
 
     @property
     def texts(self) -> set[str]:
-        """The ACLs that there are."""
+        """The ACLs that exist."""
         return set(map(text_of, self.acls))
 
     def handlers(self) -> dict[str, Callable[[Any, type], dict[str, object]]]:
-        """See FakeNamespaces."""
+        """The handlers, as in FakeNamespaces."""
         return {
             **super().handlers(),
             "CreateAcls": self._create_acls,

@@ -23,7 +23,7 @@ from tests.changes.fake_partitions import FakePartitions
 
 
 class FakeCatalog:
-    """A catalog that ``before`` change number 1, 2, ... somebody else may change."""
+    """A catalog that another client may change ``before`` change number 1, 2, ..."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self.snapshot = snapshot
@@ -37,15 +37,15 @@ class FakeCatalog:
         return True
 
     async def mend(self) -> int:
-        """What there is to mend is mended."""
+        """Mend every damage."""
         mended, self.damaged = self.damaged, 0
         return mended
 
     def subscribe(self, changed: Callable[[], None]) -> None:
-        """Nobody is told: whoever changes it is the one who looks at it."""
+        """Notify no subscriber, because the test that changes the catalog looks at it."""
 
     async def refresh(self) -> None:
-        """There is nothing to read."""
+        """Do nothing, because there is nothing to read."""
 
     async def change(self, decide: Decide) -> Snapshot:
         self.before.pop(len(self.commits), lambda: None)()
@@ -58,7 +58,7 @@ class FakeCatalog:
 
 
 class FakeCluster(FakePartitions, FakeCoordinators):
-    """Topics by stored name, with the configs that the broker tells of: (value, source). Configs
+    """Topics by stored name, with the configs that the broker describes: (value, source). Configs
     of the value ``soon`` are rejected, and ``a=1`` together with ``b=1``."""
 
     def __init__(self, topics: Mapping[str, Mapping[str, tuple[str, int]]]) -> None:
@@ -98,7 +98,7 @@ class FakeCluster(FakePartitions, FakeCoordinators):
         return make(response, {"results": (make(result, values),)})
 
     async def refresh(self) -> None:
-        """There is nothing new."""
+        """Count the refresh; there is nothing new."""
         self.refreshed += 1
 
     def _validated(self, request: Any, version: int) -> Any:
@@ -116,7 +116,8 @@ class FakeCluster(FakePartitions, FakeCoordinators):
 
 
 class FakeBackend:
-    """Stands in for what backend.open_backend gives. Without a ``catalog`` there is none yet."""
+    """Stands in for the result of backend.open_backend. If there is no ``catalog``, it does not
+    exist yet."""
 
     def __init__(
         self,

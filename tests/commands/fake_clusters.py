@@ -22,7 +22,7 @@ from tests.commands.fake_backend import FakeCatalog, FakeCluster
 
 @dataclass
 class FakeVolume:
-    """One cluster: its catalog, its topics with their sizes, and why it cannot be used."""
+    """A cluster: its catalog, its topics with their sizes, and why it cannot be used."""
 
     snapshot: Snapshot = field(default_factory=Snapshot)
     topics: Mapping[str, int] = field(default_factory=dict)
@@ -31,7 +31,7 @@ class FakeVolume:
     failure: CommandError | None = None
 
     def opened(self) -> backend.Backend:
-        """What stands in for the cluster."""
+        """The backend that stands in for the cluster."""
         cluster = FakeCluster({name: {} for name in self.topics})
         fake = cast(SimpleNamespace, cluster)
         fake.brokers = {1: ("127.0.0.1", 9092)}
@@ -46,12 +46,13 @@ class FakeVolume:
 
 
 def down(name: str) -> Unavailable:
-    """The error of a cluster that nobody answers for."""
+    """The error of a cluster that does not respond."""
     return Unavailable(f"cluster '{name}' is not reachable; see that it runs")
 
 
 def take_place(monkeypatch: pytest.MonkeyPatch, volumes: Mapping[str, FakeVolume]) -> list[str]:
-    """Stand in for the clusters of these names; returns those that were opened."""
+    """Stand in for the clusters of these names; returns the names of the clusters that were
+    opened."""
     opened: list[str] = []
 
     @asynccontextmanager

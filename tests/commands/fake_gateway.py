@@ -1,5 +1,5 @@
-"""A gateway in this process, as far as its admin clients can tell: namespaces and topics in
-memory, behind the wire protocol. What it should get wrong, tests tell it."""
+"""A gateway in this process, as its admin clients see it: namespaces and topics in memory, behind
+the wire protocol. Tests set the errors that it makes."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from tests.commands.fake_namespaces import FakeNamespaces
 
 HOST = "127.0.0.1"
 Fault = Callable[[], bool]
-"""Called with a request: whether it is carried out. Either way the connection is closed."""
+"""Called with a request; returns whether it is carried out. Either way the connection is closed."""
 
 
 def drop_before() -> bool:
-    """The connection is lost, and nothing is done."""
+    """Lose the connection, and do nothing."""
     return False
 
 
 def drop_after() -> bool:
-    """It is done, but the connection is lost before the answer."""
+    """Carry the request out, but lose the connection before the response."""
     return True
 
 
 class FakeGateway(FakeNamespaces):
     """``faults`` spoil the next requests of an API, ``before`` happens before one of them, and
-    ``highest`` is the newest version that is spoken."""
+    ``highest`` is the newest version that it serves."""
 
     def __init__(self, *namespaces: str, spelling: str = "colon") -> None:
         super().__init__(*namespaces, spelling=spelling)
@@ -114,7 +114,7 @@ class FakeGateway(FakeNamespaces):
         return frame(response_header(correlation_id, header_version), body)
 
     def _listener(self, request: Any, response: type) -> dict[str, object]:
-        """What every command learns first, which is none of its own requests."""
+        """The configs of the listener, which every command requests before its own requests."""
         values = {"gateway.spelling": self.spelling}
         values["gateway.authorization"] = str(self.authorizes).lower()
         result = element_class(response, "results")
@@ -140,6 +140,6 @@ class FakeGateway(FakeNamespaces):
 
 
 def _is_of_listener(request: Any) -> bool:
-    """Whether this is about the listener alone."""
+    """Whether the request is only about the listener."""
     keys = [one.configuration_keys for one in request.resources]
     return keys == [("gateway.spelling", "gateway.authorization")]

@@ -1,4 +1,5 @@
-"""The fake gateway with groups: what they have committed, and what coordinators say of them."""
+"""The fake gateway with groups: the offsets that they have committed, and the coordinators'
+responses."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from tests.commands.fake_namespaces import Handler
 
 
 class FakeGroups(FakeGateway):
-    """``offsets`` by group, ``states`` of those that are not Empty; ``codes`` are the errors that
-    the next answers of an API have, ``refused`` those of single partitions in OffsetCommit.
+    """``offsets`` by group, ``states`` of groups that are not Empty; ``codes`` are the errors of
+    the next responses of an API, ``refused`` the errors of single partitions in OffsetCommit.
     ``committed`` is called after each OffsetCommit that is answered."""
 
     def __init__(self, *namespaces: str, spelling: str = "colon") -> None:
@@ -24,11 +25,11 @@ class FakeGroups(FakeGateway):
         self.codes: dict[str, deque[int]] = {}
         self.rejected: dict[Partition, int] = {}
         self.unstable: set[Partition] = set()
-        self.operations: int | None = None  # what DescribeCluster tells; None: it is not served
+        self.operations: int | None = None  # in DescribeCluster; None: it is not served
         self.committed: Callable[[], None] = lambda: None
 
     def handlers(self) -> dict[str, Handler]:
-        """See FakeNamespaces."""
+        """The handlers, as in FakeNamespaces."""
         told = {"DescribeCluster": self._cluster} if self.operations is not None else {}
         return (
             super().handlers()

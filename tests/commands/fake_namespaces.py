@@ -1,5 +1,5 @@
-"""Namespaces and topics in memory, as a gateway's admin requests create, describe, change, move
-and delete them. What it should reject, tests tell it."""
+"""Namespaces and topics in memory, as a gateway's admin requests create, describe, change, move and
+delete them. Tests set the items that it rejects."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Result = tuple[int, str]
 DONE: Result = (0, "")
 
 Handler = Callable[[Any, type], dict[str, object]]
-"""A request entity and the response's class: the response's values."""
+"""A request entity and the response's class; returns the response's values."""
 
 
 @dataclass
@@ -31,10 +31,10 @@ class Topic:
 
 
 class FakeNamespaces:
-    """``rejections`` answer the next items of an API, in their order, instead of the model.
-    ``authorizes``: it has ACLs.
-    ``listed`` are names that are listed in place of its own. ``polls`` is how often a deleted
-    namespace is still seen. ``policies`` is what ``gateway.policies`` says, by namespace."""
+    """``rejections`` are the results of the next items of an API, in order, instead of the model's.
+    If ``authorizes``, it has ACLs. ``listed`` are names that are listed in place of its own.
+    ``polls`` is how often a deleted namespace is still seen. ``policies`` is the value of
+    ``gateway.policies``, by namespace."""
 
     def __init__(self, *namespaces: str, spelling: str = "colon") -> None:
         self.spelling = spelling
@@ -53,7 +53,7 @@ class FakeNamespaces:
             self.namespaces |= {tier: {} for tier in parents(namespace)}
 
     def add(self, *names: str, partitions: int = 1, **configs: str) -> Self:
-        """Topics, by names with colons; ``retention_ms`` is ``retention.ms``."""
+        """Add topics, by names with colons; ``retention_ms`` is ``retention.ms``."""
         for name in names:
             namespace, _, topic = name.rpartition(":")
             set_on = {key.replace("_", "."): value for key, value in configs.items()}
@@ -65,7 +65,7 @@ class FakeNamespaces:
         return {str(name) for name in self.topics}
 
     def handlers(self) -> dict[str, Handler]:
-        """By the name of an API."""
+        """The handlers by the name of an API."""
         return {
             "CreateTopics": self._create,
             "DeleteTopics": self._delete,
@@ -78,7 +78,7 @@ class FakeNamespaces:
         return self.rejections[api].popleft() if self.rejections[api] else None
 
     def _with_colons(self, spelled: str) -> str:
-        """As a listener of this spelling reads a name."""
+        """A name as a listener of this spelling reads it."""
         return spelled.replace("/", ":") if self.spelling == "slash" else spelled
 
     def _shown(self, name: str) -> str:
@@ -163,7 +163,7 @@ class FakeNamespaces:
         return DONE if self.topics.pop(self._parse(name), None) else (3, f"No topic '{name}'.")
 
     def _sweep(self) -> None:
-        """One poll: of what is being deleted, all goes once it was seen often enough."""
+        """Count a poll: everything that is being deleted goes once it was seen often enough."""
         for path, polls in list(self.deleting.items()):
             inside = [name for name in self.topics if name.namespace == path]
             if inside:
@@ -339,7 +339,7 @@ class FakeNamespaces:
 
 
 def _made(topic: Any, result: type) -> dict[str, object]:
-    """What versions from 5 on tell of a topic: a namespace has no partitions."""
+    """The fields of a topic from version 5 on: a namespace has no partitions."""
     if not has_field(result, "configs"):
         return {}
     config = element_class(result, "configs")

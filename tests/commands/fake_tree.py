@@ -26,8 +26,8 @@ from gateway.referrals.routing import Here, Routes
 
 @dataclass
 class FakeGateway:
-    """One gateway: its mounts with their numbers, its neighbours, and the mounts that its listener
-    reaches. It is down, or hangs, or says something else of itself, as told."""
+    """A gateway: its mounts with their numbers, its neighbours, and the mounts that its listener
+    reaches. If a test says so, it is down, or hangs, or describes itself otherwise."""
 
     gateway_id: str
     mounts: Mapping[str, int]
@@ -43,11 +43,11 @@ class FakeGateway:
 
     @property
     def routes(self) -> Routes:
-        """As a configuration of this gateway would have them."""
+        """The routes that a configuration of this gateway would have."""
         return Routes(self.mounts, self.children.items(), self.parents)
 
     def description(self) -> bytes:
-        """What it says of itself."""
+        """Its description of itself."""
         if self.says is not None:
             return self.says
         first = next(iter(self.mounts))
@@ -63,7 +63,7 @@ class FakeGateway:
         ).to_json()
 
     async def answer(self, question: Question, came_from: str) -> Answer:
-        """The answer to a question of a gateway, as a running one answers it."""
+        """The answer to a question of a gateway, as a running gateway answers it."""
         self.asked.append(question)
         if self.hangs:
             await asyncio.Event().wait()
@@ -102,8 +102,8 @@ class FakeLink:
 
 
 class FakeTree:
-    """Gateways by their ids, which are also the names of peers. ``asker`` is that of the command's
-    configuration."""
+    """Gateways by their ids, which are also the names of peers. ``asker`` is the gateway of the
+    command's configuration."""
 
     def __init__(self, *gateways: FakeGateway, asker: str = "gw") -> None:
         self._asker = asker
@@ -139,7 +139,7 @@ class FakeTree:
 
     @property
     def targets(self) -> list[tuple[str, str]]:
-        """The questions that the command has asked: of whom, and for what path."""
+        """The questions that the command has asked: to whom, and for which path."""
         return [
             (name, question.target)
             for name, gateway in self.gateways.items()
@@ -149,9 +149,9 @@ class FakeTree:
 
 
 def around() -> FakeTree:
-    """Those around the gateway ``gw`` of ``config_samples.peer_values``: its parent ``root`` has
-    ny, whose own parent ``top`` has the root of the tree, where also ``sf`` is; its child ``deep``
-    has a child, too."""
+    """The gateways around the gateway ``gw`` of ``config_samples.peer_values``: its parent ``root``
+    has ny, whose own parent ``top`` has the root of the tree, where ``sf`` is as well; its child
+    ``deep`` has a child, too."""
     return FakeTree(
         FakeGateway("top", {"": 3}, children={"root": "ny", "gw": "la:tracking", "sf": "sf"}),
         FakeGateway("root", {"ny": 4}, ["top"], {"gw": "ny:tracking"}),

@@ -19,8 +19,8 @@ from tests.commands.fake_gateway import FakeGateway
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """How a command ended, and what it printed. In ``err`` an error and its next step are one
-    line, ``error; step``, of which ``printed`` makes two."""
+    """How a command ended, and its output. In ``err`` an error and its next step are one line,
+    ``error; step``, of which ``printed`` makes two."""
 
     status: int
     out: str
@@ -40,7 +40,7 @@ class Said:
 
 
 async def command(*words: str) -> Said:
-    """The command with these arguments, in a thread of its own."""
+    """Run the command with these arguments, in a thread of its own."""
 
     def run() -> Said:
         out, err = io.StringIO(), io.StringIO()
@@ -56,7 +56,7 @@ async def command(*words: str) -> Said:
 
 @asynccontextmanager
 async def admin_at(gateway: FakeGateway, timeout: float = 120) -> AsyncIterator[Admin]:
-    """An admin client of a gateway that is open."""
+    """An admin client of a gateway, which is closed at the end."""
     client = GatewayClient([parse_address(gateway.address)], timeout=timeout)
     try:
         yield Admin(client)

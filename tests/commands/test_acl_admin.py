@@ -1,4 +1,4 @@
-"""gateway.commands.acls: ACL requests by wire, in as many as it takes."""
+"""gateway.commands.acls: ACL requests on the wire, in as many requests as are needed."""
 
 from __future__ import annotations
 

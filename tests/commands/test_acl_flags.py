@@ -32,7 +32,8 @@ def added(line: str) -> set[str]:
 
 
 def filters(action: str, line: str) -> list[str]:
-    """``TYPE PATTERN name principal host OPERATION PERMISSION``, without what is open."""
+    """``TYPE PATTERN name principal host OPERATION PERMISSION``, without fields that match
+    anything."""
     make = filters_to_list if action == "list" else filters_to_remove
     found = []
     for one in make(options(f"--{action} {line}")):

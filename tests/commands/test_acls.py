@@ -1,4 +1,4 @@
-"""gateway.commands.acls: the subcommand acls, and what it sends."""
+"""gateway.commands.acls: the subcommand acls, and the requests that it sends."""
 
 from __future__ import annotations
 

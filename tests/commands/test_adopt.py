@@ -49,7 +49,7 @@ async def test_by_prefix_shows_the_plan_first() -> None:
 
 
 class Terminal(io.StringIO):
-    """A terminal where somebody has typed this."""
+    """A terminal where this text was typed."""
 
     def isatty(self) -> bool:
         return True

@@ -1,5 +1,5 @@
-"""gateway.commands.groups.adopt: the command line, what is said, and where it is asked. Real groups
-are carried in tests/live/groups/test_adopt_group.py."""
+"""gateway.commands.groups.adopt: the command line, its output, and its requests. Real groups are
+carried in tests/live/groups/test_adopt_group.py."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ async def test_a_home_that_is_not_there() -> None:
 
 
 async def test_where_a_home_is_in_force() -> None:
-    """What begins at the root is rejected there, or is something else."""
+    """A name that begins at the root is rejected there, or is another name."""
     async with holding() as gateway:
         gateway.rejections["DescribeConfigs"].append((17, "':crm' is outside namespace 'crm'."))
         said = await adopt(gateway, *TO_CRM)
@@ -120,7 +120,7 @@ async def test_a_group_s_name_is_quoted() -> None:
 
 @pytest.mark.parametrize(("operations", "warned"), [(0b1_1000_0000, False), (0b1_0000_0000, True)])
 async def test_who_may_not_see_all_is_warned(operations: int, warned: bool) -> None:
-    """Kafka leaves out what may not be described, and does not tell that it does."""
+    """Kafka leaves out groups that may not be described, and does not report that."""
     async with holding() as gateway:
         gateway.operations = operations
         gateway.authorizes = True
@@ -134,7 +134,7 @@ async def test_who_may_not_see_all_is_warned(operations: int, warned: bool) -> N
 async def test_without_acls_of_the_gateway_those_of_the_brokers_count(
     code: int, warned: bool
 ) -> None:
-    """The operations on the cluster are those of the gateway's user, who needs none."""
+    """The operations on the cluster are for the gateway's user, who needs none."""
     async with holding() as gateway:
         gateway.operations = 0
         gateway.rejections["Metadata"].append((code, ""))

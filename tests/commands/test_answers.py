@@ -1,4 +1,4 @@
-"""gateway.commands.answers: what an answer tells, whatever its version leaves out."""
+"""gateway.commands.answers: the content of responses, whatever their version leaves out."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def answer(entity: Any, *, repeated: bool = False) -> Answer:
 
 
 def entry(version: int, **values: object) -> Any:
-    """A topic of CreateTopics."""
+    """A topic of a CreateTopics response."""
     response = messages.message_class("CreateTopicsResponse", version)
     return make(element_class(response, "topics"), {"name": "org:a", **values})
 

@@ -1,4 +1,5 @@
-"""gateway.commands.policies: whose policies are asked for, and what is told if nobody says."""
+"""gateway.commands.policies: whose policies are requested, and the note if they are not
+returned."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def row(path: str) -> AppliedRule:
 
 @asynccontextmanager
 async def asking(*namespaces: str) -> AsyncIterator[tuple[FakeGateway, Admin]]:
-    """A gateway with a policy in each of these namespaces, and in the default one."""
+    """A gateway with a policy in each of these namespaces, and in the default namespace."""
     async with FakeGateway(*namespaces) as gateway:
         for path in (*namespaces, ""):
             gateway.policies[path] = f"max_topics=5 (policies.namespaces.{path}, enforce)"
@@ -103,7 +104,7 @@ async def test_who_may_not_know() -> None:
 
 
 async def test_a_newer_gateway() -> None:
-    """What cannot be read is shown as it came."""
+    """A value that cannot be read is shown unchanged."""
     async with asking("org") as (gateway, admin):
         gateway.policies["org"] = "max_topics below 5"
         applied = await of_topic(admin, Name("org", "orders"))
@@ -112,7 +113,7 @@ async def test_a_newer_gateway() -> None:
 
 
 async def test_why_nobody_says_is_told_once() -> None:
-    """A rejection for something else says enough."""
+    """A rejection for another reason says enough."""
     async with asking("org") as (gateway, _):
         gateway.rejections["CreateTopics"] += [(17, "No."), (44, "No.")]
         gateway.rejections["DescribeConfigs"] += [(17, "No."), (29, "No.")]

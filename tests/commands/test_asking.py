@@ -31,7 +31,7 @@ def described(question: Question) -> Answer:
 
 @asynccontextmanager
 async def asked(directory: Path) -> AsyncIterator[tuple[Config, TreeSettings, ScriptedPeer]]:
-    """The gateway ``gw`` with a child ``deep``, both with certificates of one authority."""
+    """The gateway ``gw`` with a child ``deep``, both with certificates of the same authority."""
     ca = Authority(directory / "peers")
     async with ScriptedPeer(ca, "deep", answering(described)) as peer:
         yield *_loaded(directory, ca, peer), peer
@@ -79,7 +79,7 @@ async def test_own_paths_and_those_without_a_way_ask_nobody(tmp_path: Path) -> N
 async def test_a_peer_that_does_not_respond(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The caller says so; the log adds nothing to it."""
+    """The caller reports it; the log adds nothing."""
     async with asked(tmp_path) as (config, tree, peer):
         await peer.stop()
     with Asker(config, tree) as asker:

@@ -28,7 +28,8 @@ from tests.config import config_samples
 
 @pytest.fixture(autouse=True)
 def root_handlers() -> Iterator[None]:
-    """Tools tell each failure once, so they silence the log: here, until the test is over."""
+    """Restore the log's handlers after the test: tools report each failure once, so they silence
+    the log."""
     root = logging.getLogger()
     before = list(root.handlers)
     yield
@@ -59,7 +60,7 @@ async def test_a_cluster_that_does_not_answer(tmp_path: Path) -> None:
 
 
 def serving(topics: dict[str, UUID] | None = None, cluster_id: str = "a") -> ScriptedBroker:
-    """A broker that serves what the catalog needs."""
+    """A broker that serves the APIs that the catalog needs."""
     broker = ScriptedBroker(ClusterState(cluster_id, topics=topics or {}))
     needed = {api_key_of(name): (0, newest) for name, newest in NEEDS.items()}
     broker.api_versions = {**needed, **broker.api_versions}
@@ -141,7 +142,7 @@ async def test_errors_of_another_cluster_have_its_key(tmp_path: Path) -> None:
 async def test_audit_events_go_to_the_first_cluster(
     place: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whichever the command is about."""
+    """Whichever cluster the command is about."""
     opened: list[str] = []
 
     def open_audit(config: Config, *_: object) -> Audit:
@@ -149,10 +150,10 @@ async def test_audit_events_go_to_the_first_cluster(
         return NO_AUDIT
 
     async def start(_: ReplicatedCatalog, *, read_only: bool) -> None:
-        """Nothing is read."""
+        """Read nothing."""
 
     async def stop(_: ReplicatedCatalog) -> None:
-        """Nothing was started."""
+        """Do nothing, because nothing was started."""
 
     monkeypatch.setattr(ReplicatedCatalog, "start", start)
     monkeypatch.setattr(ReplicatedCatalog, "stop", stop)

@@ -1,4 +1,4 @@
-"""gateway.commands.groups.carriage: what is rejected, and that nothing is half done in silence."""
+"""gateway.commands.groups.carriage: its rejections, and that no half-done work is silent."""
 
 from __future__ import annotations
 

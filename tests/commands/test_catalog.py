@@ -76,7 +76,7 @@ async def test_a_file_that_is_there_is_kept(
 
 
 async def test_an_export_to_what_is_no_file(monkeypatch: pytest.MonkeyPatch, config: str) -> None:
-    """A device is there, and has nothing to lose."""
+    """A device exists, and has no content to lose."""
     use(monkeypatch, sample())
     assert (await catalog("export", config, "--output", "/dev/null")).status == 0
 

@@ -1,4 +1,4 @@
-"""gateway.commands.catalog.carrying: names below a namespace, and what ACLs mean there."""
+"""gateway.commands.catalog.carrying: names below a namespace, and how ACLs apply there."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_patterns(source: str, target: str) -> None:
     assert pattern_under("", pattern_of(source)) == pattern_of(source)
 
 
-# -- what a client may do --------------------------------------------------------------------------
+# -- rights of clients -----------------------------------------------------------------------------
 
 PATHS = ["org", "org:apache", "o", "org:o", "apache"]
 NAMES = ["", "orders", "o", "org", "app", "ord"]
@@ -141,7 +141,7 @@ def is_every_topic(one: Entity) -> bool:
 def test_what_is_allowed_at_the_source_is_allowed_below(
     found: list[ResourceAcls], kind: ResourceType, text: str, operation: Operation
 ) -> None:
-    """ACLs on every topic alone reach further, to CREATE by ALTER: see docs/cli.md."""
+    """Only ACLs on every topic reach further, to CREATE by ALTER: see docs/cli.md."""
     entities: list[Entity] = [Namespace(path) for path in PATHS]
     entities += found
     source, target = authorizer(entities), authorizer(under(*entities))
@@ -159,7 +159,7 @@ def test_what_is_allowed_at_the_source_is_allowed_below(
 def test_what_is_delegated_at_the_source_is_delegated_below(
     found: list[ResourceAcls], pattern: ResourcePattern
 ) -> None:
-    """ALTER on every topic alone delegates more, all that is in ``dr:a``: see docs/cli.md."""
+    """Only ALTER on every topic delegates more, everything that is in ``dr:a``: see docs/cli.md."""
     entities: list[Entity] = [*map(Namespace, PATHS), *found]
     there = authorizer(entities).may_manage(ALICE, HOST, pattern)
     below = authorizer(under(*entities))
@@ -182,7 +182,7 @@ def test_what_is_allowed_on_every_topic_is_allowed_on_the_namespace_itself() -> 
 
 @given(PATTERNS.filter(lambda one: one.name != "*" or one.pattern_type is PatternType.LITERAL))
 def test_patterns_are_those_of_a_home(pattern: ResourcePattern) -> None:
-    """What a client with the home writes as the ACL is written at the source."""
+    """The ACL that a client with the home writes is written at the source."""
     named = pattern_named(view(UNDER), pattern.type, pattern.pattern_type, pattern.name)
     assert named == pattern_under(UNDER, pattern)
 
@@ -205,7 +205,7 @@ def test_below_one_namespace_the_same_is_allowed(
             assert chosen.authorize(ALICE, HOST, operation, one).allowed == there
 
 
-# -- what is carried -------------------------------------------------------------------------------
+# -- carried entities ------------------------------------------------------------------------------
 
 
 @given(catalogs())

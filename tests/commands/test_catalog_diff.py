@@ -1,4 +1,4 @@
-"""gateway.commands.catalog.diff: what an import would change."""
+"""gateway.commands.catalog.diff: the changes that an import would make."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ ORDERS = TopicEntry("org..orders", LogicalName("org", "sales"), bytes(16))
 
 
 def diff(before: Snapshot, *wanted: Entity, prune: bool = False) -> list[object]:
-    """What would be committed."""
+    """The changes that would be committed."""
     found = differences(before, wanted, prune=prune, now=77, new_id=lambda: NEW_ID)
     return [one.change for one in found]
 
@@ -55,7 +55,7 @@ def test_pruned_it_leads_from_any_catalog_to_any_other(old: Snapshot, new: Snaps
     found = differences(old, new.entities(), prune=True, now=1, kinds=kinds)
     result = old.apply([one.change for one in found], 2)
     again = differences(result, new.entities(), prune=True, now=1, kinds=kinds)
-    # A topic that got another name got an id of its own, which the file does not have.
+    # A topic that got another name got a new id, which the file does not have.
     assert all(isinstance(one.after, TopicEntry | Link) for one in again)
     assert result.links.keys() == new.links.keys()
     assert result.namespaces.keys() == new.namespaces.keys()

@@ -1,4 +1,4 @@
-"""gateway.commands.catalog.file: what is exported, and read again."""
+"""gateway.commands.catalog.file: a catalog is exported, and read again."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_what_is_written() -> None:
 
 @given(catalogs())
 def test_round_trip(snapshot: Snapshot) -> None:
-    """Exported, read, and imported into an empty catalog, every entity is what it was."""
+    """Exported, read, and imported into an empty catalog, every entity is unchanged."""
     with tempfile.TemporaryDirectory() as directory:
         imported = read_export(written(Path(directory), export_text(snapshot)))
         credentials = read_secrets(written(Path(directory), secrets_text(snapshot)))
@@ -137,7 +137,7 @@ def test_the_least_that_can_be_written(tmp_path: Path) -> None:
 
 
 def acls(**changed: str) -> str:
-    """A file with one ACL, some of it as told."""
+    """A file with a single ACL, of which some fields are ``changed``."""
     entry = {"permission": "ALLOW", "operation": "READ", "principal": "User:a", "host": "'*'"}
     entry |= {name: value for name, value in changed.items() if name in entry}
     fields = {"type": "TOPIC", "pattern": "LITERAL", "name": "x", "entries": f"[{flow(entry)}]"}

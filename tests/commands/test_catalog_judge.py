@@ -1,4 +1,4 @@
-"""gateway.commands.catalog.importing: what the cluster says of an import before it is committed."""
+"""gateway.commands.catalog.importing: the cluster's verdict on an import before it is committed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def test_configs_that_no_broker_takes(
 async def test_configs_that_do_not_go_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also with what is inherited; then no key is to blame."""
+    """Also with inherited configs; then no key is to blame."""
     backend = FakeBackend(Snapshot().apply([Namespace("org", {"a": "1"})], 1))
     text = "  org:\n    configs:\n      a: '1'\n  org:x:\n    configs:\n      b: '1'\n"
     said = await imported(tmp_path, monkeypatch, backend, text)
@@ -87,7 +87,7 @@ async def test_topics_that_would_be_taken_over(
         "--adopt-existing makes them its own\n"
     )
     assert backend.cluster.refreshed == 1
-    # A name that is only equal after Kafka's folding says of no namespace that it is in it.
+    # A name that is only equal after Kafka's folding is not in the namespace.
     said = await imported(tmp_path, monkeypatch, backend, text, "--adopt-existing")
     assert said.err == (
         f"{tmp_path}/c.yaml:5: namespaces.org: would take over existing topics: org__c; "

@@ -18,7 +18,7 @@ from tests.config import config_samples
 
 
 class Bench:
-    """A cluster whose catalog is lost, and the files of what it was."""
+    """A cluster whose catalog is lost, and the files of its former content."""
 
     def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         link = Link(LogicalName("team-a", "same"), "org..orders", bytes(15) + b"\1")
@@ -27,7 +27,7 @@ class Bench:
         self.file, self.secrets = directory / "catalog.yaml", directory / "secrets.yaml"
         self.file.write_text(export_text(self.was))
         self.secrets.write_text(secrets_text(self.was))
-        # The topics of its namespaces are there.
+        # The topics of its namespaces exist.
         self.backend = FakeBackend(None, {"org..orders": {}, "team-a..x": {}})
         self.backend.take_place(monkeypatch)
 
@@ -46,7 +46,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
 
 
 def settled(snapshot: Snapshot) -> dict[object, Entity]:
-    """What files say of a catalog: no notes of work under way."""
+    """A catalog's entities as files have them: without notes of work under way."""
     found = exported(snapshot.entities())
     return {
         key: replace(one, apply=(), apply_since=0) if isinstance(one, Namespace) else one

@@ -1,4 +1,4 @@
-"""gateway.commands.catalog.shown: what an import would change, as people and programs see it."""
+"""gateway.commands.catalog.shown: the changes of an import, as people and programs see them."""
 
 from __future__ import annotations
 

@@ -93,7 +93,7 @@ async def test_there_and_below(here: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 async def test_at_the_same_paths(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """--prune removes no topics, homes or users, of which the file says nothing."""
+    """--prune removes no topics, homes or users, because the file has none of these."""
     use(monkeypatch, Namespace("org"), Namespace("team-a"), acls("TOPIC:LITERAL:org:"))
     await export("--output", "f.yaml")
     cluster = acls("CLUSTER:LITERAL:kafka-cluster")

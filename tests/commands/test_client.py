@@ -1,4 +1,4 @@
-"""gateway.commands.client: asking, and asking again."""
+"""gateway.commands.client: requests, and requests sent again."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ async def test_a_lost_connection_is_made_anew() -> None:
 
 
 async def test_a_listener_that_asks_for_a_login_is_not_tried_until_time_is_up() -> None:
-    """It answers ApiVersions, as brokers do, and closes what sends anything else (KIP-43)."""
+    """It answers ApiVersions, as brokers do, and closes a connection that sends another request
+    (KIP-43)."""
     async with FakeGateway() as gateway:
         gateway.faults["listener"] += [drop_after] * 100
         with pytest.raises(Unavailable) as caught:

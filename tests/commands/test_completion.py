@@ -1,4 +1,5 @@
-"""kafka-gateway completion: what the shells make of it. bash runs it, as it is on every machine."""
+"""kafka-gateway completion: its effect in the shells. bash runs it, because it is on every
+machine."""
 
 from __future__ import annotations
 
@@ -33,7 +34,7 @@ def script(tmp_path: Path) -> Path:
 
 @cache
 def printed(shell: str) -> str:
-    """The script for a shell: the same each time, and it takes all commands to be loaded."""
+    """The script for a shell: the same each time, with all commands loaded."""
     line = [sys.executable, "-m", "gateway", "completion", shell]
     return subprocess.run(line, capture_output=True, text=True, check=True, timeout=240).stdout
 
@@ -48,7 +49,7 @@ def printed(shell: str) -> str:
         ("kafka-gateway serve --config gateway.yaml --log-l", "--log-level"),
         ("kafka-gateway serve --log-level ", "debug info warning error"),
         ("kafka-gateway completion f", "fish"),
-        # None of the command's: bash goes on with the names of files.
+        # No word of the command's: bash goes on with the names of files.
         ("kafka-gateway check gate", ""),
         ("kafka-gateway serve --config ", ""),
     ],

@@ -199,7 +199,7 @@ async def test_what_exists_already_is_validated_so() -> None:
         said = await topics(gateway, *VALIDATE, "--topic", "org:orders", "--if-not-exists")
         assert said.status == 0
         assert said.lines == ["Topic org:orders exists already.", "", *TABLE]
-        # Of two attempts to ask none has made it.
+        # The request is sent twice, and neither creates the topic.
         gateway.faults["CreateTopics"].append(drop_after)
         said = await topics(gateway, *VALIDATE, "--topic", "org:orders")
         assert (said.status, said.lines) == (1, TABLE)
@@ -217,7 +217,7 @@ async def test_what_applies_below_a_namespace_that_does_not_exist_yet() -> None:
 
 
 async def test_a_gateway_that_does_not_tell_what_a_topic_would_be() -> None:
-    """CreateTopics does from version 5 on."""
+    """CreateTopics returns that from version 5 on."""
     gateway = FakeGateway("org")
     gateway.highest["CreateTopics"] = 4
     async with gateway:

@@ -118,7 +118,7 @@ async def test_no_wait() -> None:
         said = await topics(gateway, "--delete", "--namespace", "org", "--no-wait")
         assert (said.status, said.out) == (0, "Namespace org is marked for deletion.\n")
         assert gateway.named() == {"org:a"}
-        # The same command without it finds the namespace on its way out, and waits.
+        # The same command without it finds the namespace being deleted, and waits.
         said = await topics(gateway, "--delete", "--namespace", "org", "--json")
         assert said.json == {"namespace": "org", "state": "deleted", "namespaces": ["org"]}
         assert gateway.namespaces == {}
@@ -159,7 +159,7 @@ async def test_progress_and_the_end_of_patience(monkeypatch: pytest.MonkeyPatch)
 
 
 async def test_interrupted(capsys: pytest.CaptureFixture[str]) -> None:
-    """What was begun is said."""
+    """The work that was begun is printed."""
     async with FakeGateway("org") as gateway:
         gateway.polls = 10**6
         words = ["--bootstrap-server", gateway.address, "--delete", "--namespace", "org"]

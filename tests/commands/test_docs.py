@@ -1,4 +1,5 @@
-"""docs/cli.md: its commands print what it says; every flag and every exported key has its row."""
+"""docs/cli.md: its commands print the text shown there; every flag and every exported key has its
+row."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ CLIENTS = ("topics", "configs", "acls")
 
 
 def test_what_asks_a_gateway_is_understood() -> None:
-    """What they print is looked at where there is a gateway (tests/live)."""
+    """Their output is checked against a gateway (tests/live)."""
     parser = cli.parser()
     for step in steps(*CLIENTS):
         assert ADDRESS in step.words
@@ -181,7 +182,7 @@ def test_all_commands_are_run() -> None:
     ids=lambda value: value,
 )
 def test_every_flag_has_its_row(name: str, column: int) -> None:
-    """The tables of flags, in the page's order; actions such as --create are what they go with."""
+    """The tables of flags, in the page's order; flags go with actions such as --create."""
     tables = PAGE.split("| flag |")[1:]
     rows = tables[column].partition("\n\n")[0]
     cells = [line.split("|")[1] for line in rows.splitlines()[2:]]
@@ -213,7 +214,7 @@ def test_every_subcommand_of_catalog_has_its_row() -> None:
 
 
 def test_every_key_of_an_export_has_its_row() -> None:
-    """Those that a catalog with everything in it is exported with, and no others."""
+    """The keys of an export of a catalog with everything in it, and no others."""
     rows = {markdown.code(row[0]) for row in markdown.table(PAGE, "key")}
     half_made = TopicEntry("z", LogicalName("org", "z"), apply=True, creating=True, since=1)
     link = Link(LogicalName("org", "y"), "z", bytes(16))

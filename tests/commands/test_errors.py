@@ -24,7 +24,7 @@ def test_the_next_step_has_its_own_line(capsys: pytest.CaptureFixture[str]) -> N
 
 
 def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """NO_COLOR counts if it is there and not empty, whatever its value (no-color.org)."""
+    """NO_COLOR counts if it is set and not empty, whatever its value (no-color.org)."""
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
     assert painted("x", Colour.RED, Terminal()) == "\x1b[31mx\x1b[0m"

@@ -74,7 +74,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.fixture
 def secured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A gateway with ACLs; alice may read one topic, and carol's home is org."""
+    """A gateway with ACLs; alice may read a topic, and carol's home is org."""
     pattern = ResourcePattern(ResourceType.TOPIC, PatternType.LITERAL, "org:apache:orders")
     entry = AclEntry("User:alice", "*", Operation.READ, Permission.ALLOW)
     acls: list[Entity] = [
@@ -125,7 +125,7 @@ async def test_a_moved_topic(config: str) -> None:
 
 
 async def test_all_configs(config: str) -> None:
-    """DEFAULT_CONFIG is Kafka's own value (ConfigEntry.ConfigSource): nobody has set it."""
+    """DEFAULT_CONFIG is Kafka's own value (ConfigEntry.ConfigSource), which no operator has set."""
     said = await explain(config, "org:apache:orders", "--all")
     assert "cleanup.policy       delete  broker (DEFAULT_CONFIG)\n" in said.out
     assert "--all" not in said.out
@@ -134,7 +134,7 @@ async def test_all_configs(config: str) -> None:
 
 
 async def test_by_its_alias(config: str) -> None:
-    """Clients that know it by the alias know it by the broker's own id; what it inherits is its
+    """Clients that use the alias get the broker's own id; its inherited configs are its
     namespace's."""
     said = await explain(config, "old.orders", "--json")
     assert (said.json["logical_name"], said.json["flat_name"]) == ("old.orders", "old.orders")
@@ -346,7 +346,7 @@ async def test_what_makes_no_sense(config: str) -> None:
     for words in (["explain"], ["explain", "--config", config], ["explain", "--name", "x"]):
         assert (await command(*words)).status == 2
     assert (await explain(config, "")).status == 2
-    # ACLs name `User:alice`: any other text would be answered "denied", whatever is allowed.
+    # ACLs name `User:alice`, so any other text would be "denied", whatever is allowed.
     for principal in ("alice", "User:", "User:*"):
         said = await explain(config, "loose", "--principal", principal)
         assert (said.status, said.out) == (2, "")
@@ -362,7 +362,7 @@ async def test_acks_all_that_one_replica_answers(config: str) -> None:
     said = await explain(config, "org:hollow", "--json")
     (warning,) = said.json["warnings"]
     assert warning.startswith("its producers have to use acks=all")
-    # In the default namespace nobody asks for it, and where there are two there is nothing to say.
+    # The default namespace does not require acks=all, or min.insync.replicas is 2.
     for name in ("hollow", "org:apache:orders"):
         assert "warning" not in (await explain(config, name)).out
 

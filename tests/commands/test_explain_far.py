@@ -36,8 +36,8 @@ def tree(opened: list[str], monkeypatch: pytest.MonkeyPatch) -> FakeTree:
 
 
 async def explain(directory: Path, name: str, *words: str, **listener: Any) -> Said:
-    """At a listener of la:tracking that reaches two mounts of other gateways, and the way from
-    there takes no time that could be told."""
+    """Explain a name at a listener of la:tracking that reaches two mounts of other gateways; its
+    times are replaced by 0.0 ms."""
     values = config_samples.peer_values(directory)
     values["listeners"][0] |= {"reach": REACH, **listener}
     path = directory / "gateway.yaml"
@@ -74,7 +74,8 @@ async def test_every_hop_is_shown(tmp_path: Path, tree: FakeTree, name: str) -> 
 
 
 async def test_a_gateway_on_the_way_that_knows_it(tmp_path: Path, tree: FakeTree) -> None:
-    """Gateways remember where mounts are: the first question for one is not by a cache."""
+    """Gateways remember where mounts are, so the first question for a mount is not answered from a
+    cache."""
     ways = []
     for _ in range(2):
         said = await explain(tmp_path, f":{BELOW}:x", "--json", reach=[*REACH, BELOW])
@@ -209,7 +210,7 @@ async def test_the_cluster_whose_view_is_wanted_explains_it_itself(
 
 
 async def test_a_listener_of_another_gateways_volume(tmp_path: Path, tree: FakeTree) -> None:
-    """Relative names are in that volume, and those of own volumes still are here."""
+    """Relative names are in that volume, and names of own volumes are still here."""
     listener = {"volume": DEEP}
     said = await explain(tmp_path, "search:x", "--json", **listener)
     assert (said.json["path"], said.json["absolute_name"]) == (

@@ -77,7 +77,7 @@ async def test_a_cluster_that_is_not_in_the_file() -> None:
 async def test_a_ghost_is_not_up_because_another_gateway_has_its_port(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A container that is made anew has another host name, and so another gateway_id."""
+    """A container that is made anew has another host name, and therefore another gateway_id."""
     renamed = Member("gw-d", 4, {"all": "gw-a.example:9196"})
     ghosts = Snapshot().apply(
         [CatalogFormat(4), *GATEWAYS, Gateway("gw-d", 4, "0.1.0"), *MEMBERS, renamed], 8

@@ -1,4 +1,4 @@
-"""gateway.commands.admin where a broker responds."""
+"""gateway.commands.admin, if a broker responds."""
 
 from __future__ import annotations
 

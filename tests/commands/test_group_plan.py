@@ -1,4 +1,5 @@
-"""gateway.commands.groups.carriage: what carrying offsets would do, and what is in its way."""
+"""gateway.commands.groups.carriage: the plan to carry offsets, and the partitions that are in its
+way."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def test_nothing_is_lost_that_is_not_told(
     rows = plan(source, target)
     lost = {one for one, held in target.items() if source.get(one) != held}
     assert {row.partition for row in in_the_way(rows, back=False)} == lost
-    # Back where they came from, only what is further on is.
+    # If they go back to their source, only partitions that are further on are in the way.
     ahead = {one for one in lost if one in source and target[one].offset > source[one].offset}
     assert {row.partition for row in in_the_way(rows, back=True)} == ahead
 

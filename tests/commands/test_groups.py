@@ -1,4 +1,4 @@
-"""gateway.commands.groups.coordinator: what is asked, and what is made of the answers."""
+"""gateway.commands.groups.coordinator: its requests, and how it reads the responses."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ async def test_a_lost_connection_is_made_anew() -> None:
 
 
 async def test_offsets_of_an_open_transaction() -> None:
-    """They are waited for; who only looks takes what is there."""
+    """They are waited for; with ``stable=False`` the offsets are taken as they are."""
     gateway = holding()
     gateway.unstable.add(A1)
     async with asking(gateway, timeout=0.5) as groups:
@@ -137,7 +137,7 @@ async def test_who_has_read_a_topic() -> None:
     async with asking(gateway) as groups:
         found = await groups.having(["org:a", "b"])
         assert found == {"app": {"org:a", "b"}, "other": {"org:a"}}
-        # Whoever lists a group coordinates it: nobody is asked who does.
+        # The broker that lists a group coordinates it, so no request for its coordinator is sent.
         assert gateway.asked("FindCoordinator") == []
         gateway.codes = {"OffsetFetch": deque([30])}
         assert await groups.having(["org:a", "b"]) == {"other": {"org:a"}}

@@ -1,5 +1,5 @@
-"""kafka-gateway leave --plan: what it names, copies and prints. Kafka's tools run what it prints in
-tests/live/operations/test_leaving.py."""
+"""kafka-gateway leave --plan: the entities it names, copies and prints. Kafka's tools run its
+output in tests/live/operations/test_leaving.py."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ async def test_plain_names(site: FakeBackend) -> None:
 
 
 async def test_no_group_becomes_another_one(site: FakeBackend) -> None:
-    """Clients choose the names of groups, here so that plain ones are those of other homes."""
+    """Clients choose the names of groups, here so that plain names are the names of other homes."""
     site.cluster.groups = ["crm..app", "crm.app", "crm..eu.x", "crm.eu..x", "crm..tx"]
     site.cluster.ids = ["crm..tx", "crm.tx", "crm..eu.x", "crm.eu..x"]
     content = (await leave("--names", "plain", "--json")).json
@@ -198,7 +198,7 @@ async def test_nothing_is_renamed_where_nothing_is_copied(
 
 
 async def test_users_have_to_get_a_password(site: FakeBackend) -> None:
-    """Brokers take at most 16,384 iterations (ScramMechanism), and no StoredKey (KIP-554)."""
+    """Brokers accept at most 16,384 iterations (ScramMechanism), and no StoredKey (KIP-554)."""
     said = await leave()
     (words,) = commands(said, "kafka-configs")
     assert words[-1] == "dana o'neil"
@@ -206,7 +206,8 @@ async def test_users_have_to_get_a_password(site: FakeBackend) -> None:
 
 
 async def test_acls_of_a_namespace(site: FakeBackend) -> None:
-    """An ALLOW on a namespace holds for topics, groups and ids in it and below (docs/access.md)."""
+    """An ALLOW on a namespace applies to topics, groups and ids in it and below
+    (docs/access.md)."""
     said = await leave()
     who = ["--add", "--allow-principal", "User:dana o'neil", "--operation", "All"]
     prefixed = ["--resource-pattern-type", "prefixed"]
@@ -246,7 +247,7 @@ async def test_brokers_with_a_login(site: FakeBackend, tmp_path: Path) -> None:
 
 
 async def test_no_name_becomes_a_command(site: FakeBackend) -> None:
-    """Clients choose the names of groups, and of what ACLs are about."""
+    """Clients choose the names of groups, and of resources in ACLs."""
     bad = "\nrm -rf $HOME #\r\x1b[2K"
     site.cluster.groups = [f"crm..{bad}", "crm..a'; rm x", f"{bad}"]
     entry = AclEntry(f"User:{bad}", "*", Operation.ALL, Permission.ALLOW)
@@ -274,7 +275,7 @@ async def test_no_name_becomes_a_command(site: FakeBackend) -> None:
     ids=["of another user", "on another group", "outside"],
 )
 async def test_no_acl_becomes_another_one(site: FakeBackend, principal: str, group: str) -> None:
-    """kafka-acls takes blanks off names and principals (AclCommand: ``trim``)."""
+    """kafka-acls strips blanks from names and principals (AclCommand: ``trim``)."""
     entry = AclEntry(principal, "*", Operation.ALL, Permission.ALLOW)
     pattern = Pattern(Type.GROUP, PatternType.LITERAL, group)
     site.catalog.snapshot = CATALOG.apply([ResourceAcls(pattern, frozenset({entry}))], 10)

@@ -1,7 +1,8 @@
-"""ACLs for the brokers give nobody more than the gateway does, and what they do not give is told.
+"""ACLs for the brokers give no principal more rights than at the gateway, and missing rights are
+reported.
 
-What brokers allow is said by the gateway's StandardAuthorizer on names without namespaces, which
-tests/live/oracle compares with Kafka's own.
+The brokers' verdicts are taken from the gateway's StandardAuthorizer on names without namespaces,
+which tests/live/oracle compares with Kafka's own.
 """
 
 from __future__ import annotations
@@ -140,7 +141,8 @@ async def test_nobody_gets_more(seed: int, everyone: bool, plain: bool) -> None:
                     ).allowed
                     what = f"{operation.name} on TOPIC {becomes}"
                     assert here or not there, f"{user} {what}"
-                    # Whom no ACL names is everybody else, and what holds anywhere holds there.
+                    # The report may name every principal instead of the user, and leave out the
+                    # host.
                     texts = {
                         f"{one}{at} {what}"
                         for one in (user, ANY_USER)
@@ -150,8 +152,8 @@ async def test_nobody_gets_more(seed: int, everyone: bool, plain: bool) -> None:
 
 
 async def test_a_closed_namespace_stays_closed() -> None:
-    """alice's ACL on the topic does not count at the gateway, because ``org`` has ACLs and none
-    lets her in (docs/access.md, row 7)."""
+    """alice's ACL on the topic does not count at the gateway, because ``org`` has ACLs and none of
+    them lets her in (docs/access.md, row 7)."""
     snapshot = catalog(
         acl("User:a", Operation.WRITE, "org:a"), acl("User:b", Operation.READ, "org:")
     )
@@ -162,8 +164,8 @@ async def test_a_closed_namespace_stays_closed() -> None:
 
 
 async def test_a_prefix_of_plain_names_does_not_reach_into_namespaces() -> None:
-    """``or`` covers ``orders`` and nothing in ``org`` (docs/access.md, rows 28 and 29); at brokers
-    it would cover ``org..a``. So single names are allowed instead."""
+    """``or`` covers ``orders`` and nothing in ``org`` (docs/access.md, rows 28 and 29), but at
+    brokers it would cover ``org..a``. So single names are allowed instead."""
     snapshot = catalog(acl("User:a", Operation.READ, "or", PREFIXED))
     result = await carry(snapshot, Names(snapshot, FLATS, plain=False))
     assert [(one.pattern.name, one.pattern.pattern_type) for one in result.bindings] == [

@@ -1,4 +1,4 @@
-"""gateway.commands.groups.carriage: who is warned of when topics are adopted."""
+"""gateway.commands.groups.carriage: warnings about groups when topics are adopted."""
 
 from __future__ import annotations
 

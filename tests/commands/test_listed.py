@@ -63,7 +63,7 @@ NAMES = st.builds(LogicalName, st.lists(TIER, max_size=2).map(":".join), TOPIC)
 def test_what_is_listed_by_a_view_is_placed_and_sent_back(
     name: LogicalName, spelling: str, others: list[LogicalName]
 ) -> None:
-    """Whatever a listener without a home lists, it resolves again as the commands send it."""
+    """Any name that a listener without a home lists is resolved again as the commands send it."""
     namespaces = [one.namespace for one in (name, *others) if one.namespace]
     snapshot = Snapshot.of(namespaces)
     settings = ViewSettings("l", "legal" if spelling == "legal" else "colon")
@@ -102,7 +102,7 @@ def test_the_default_namespaces() -> None:
 def test_what_lies_outside_a_home_is_placed_and_sent_back(
     name: LogicalName, others: list[LogicalName]
 ) -> None:
-    """The same of a listener that has a home and lets names out of it."""
+    """Any name that a listener lists that has a home and lets names out of it."""
     snapshot = Snapshot.of([*(one.namespace for one in (name, *others) if one.namespace), "home"])
     view = View(ViewSettings("l", home="home", escape=True), snapshot)
     for held in (name, LogicalName("home", name.topic)):
@@ -114,7 +114,7 @@ def test_what_lies_outside_a_home_is_placed_and_sent_back(
         shown = view.spell(flat.encode())
         if shown is None:
             return
-        # Of what is below the home nothing exists.
+        # No namespace below the home exists.
         found = name_of_listed(shown.decode(), ())
         assert found is not None
         assert view.parse(request_name(found)) == snapshot.owner(flat)

@@ -13,14 +13,14 @@ TOPICS = ["plain", "org:orders", "org:apache:events", "org:apache:kafka:log", "o
 
 @pytest.fixture(params=["colon", "legal"])
 def gateway(request: pytest.FixtureRequest) -> FakeGateway:
-    """On a listener of either spelling, which lists namespaces as well."""
+    """A gateway with a listener of either spelling, which lists namespaces as well."""
     found = FakeGateway("org:apache:kafka", "org:spark", "orga", spelling=request.param)
     found.lists_namespaces = True
     return found.add(*TOPICS)
 
 
 async def test_the_default_namespace(gateway: FakeGateway) -> None:
-    """As kafka-topics lists where nobody uses namespaces: topic names, no namespaces."""
+    """As kafka-topics lists if there are no namespaces: topic names, no namespaces."""
     async with gateway:
         said = await topics(gateway.add("a..b"), "--list")
         assert (said.status, said.err) == (0, "")
@@ -105,7 +105,7 @@ async def test_an_address_where_nobody_knows_namespaces() -> None:
 
 
 async def test_names_from_the_root() -> None:
-    """As a listener lists them that has a home and lets names out of it."""
+    """As they are listed by a listener that has a home and lets names out of it."""
     async with FakeGateway("x").add("a") as gateway:
         gateway.listed = [":a", ":x:b", "c"]
         assert (await topics(gateway, "--list")).lines == ["c"]
@@ -140,7 +140,7 @@ async def test_recursive_needs_a_namespace(gateway: FakeGateway) -> None:
 @pytest.mark.parametrize("spelling", ["colon", "slash", "legal"])
 @pytest.mark.parametrize("words", [["--list"], ["--describe"], ["--list", "--namespace", ""]])
 async def test_nothing_is_described_that_does_not_exist(spelling: str, words: list[str]) -> None:
-    """The gateway denies, logs and audits that, and nobody has named it."""
+    """The gateway would deny, log and audit that, though no user has named it."""
     async with FakeGateway("org:apache", spelling=spelling) as gateway:
         gateway.add("other..thing", "org.no..x", "org:apache:y", "a")
         said = await topics(gateway, *words)

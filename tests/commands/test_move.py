@@ -1,4 +1,4 @@
-"""gateway.commands.topics.move and gateway.commands.topics.move: topics --move."""
+"""gateway.commands.topics.move: topics --move."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gateway.commands.namespaces: which there are, and what is in them."""
+"""gateway.commands.namespaces: the namespaces that exist, and their contents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.commands.running import admin_at
 
 
 async def test_below() -> None:
-    """One request a level, whatever the number of namespaces on it."""
+    """One request for each level, whatever the number of namespaces on it."""
     gateway = FakeGateway("org:apache:kafka", "org:spark", "team-a")
     async with gateway, admin_at(gateway) as admin:
         below = await namespaces_below(admin, "org")

@@ -1,4 +1,4 @@
-"""gateway.commands.output, errors and answers: what is printed."""
+"""gateway.commands.output, errors and answers: the text that is printed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_every_line_of_an_error_has_the_command(capsys: pytest.CaptureFixture[st
 
 
 HOSTILE = "\x1b[2Ka\nb\r\x9b1A\u202ec\ud800"
-"""What a client may call a group, which a terminal would obey."""
+"""The name that a client may give a group, which a terminal would obey."""
 
 
 def test_no_name_moves_the_cursor_or_begins_a_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""kafka-gateway page-password: a line that the page then knows its user by."""
+"""kafka-gateway page-password: a line by which the page then knows its user."""
 
 from __future__ import annotations
 

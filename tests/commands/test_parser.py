@@ -1,4 +1,4 @@
-"""gateway.commands.parser: what a command line that is nearly right is answered."""
+"""gateway.commands.parser: the error for a command line that is nearly right."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ async def test_the_file_with_a_flag_or_alone(name: str, tmp_path: Path) -> None:
     ["explain --name x", "fleet", "tree --depth 2", "catalog status", "catalog forget --gateway g"],
 )
 async def test_every_operators_command_takes_both(line: str) -> None:
-    """A file that is not there is told alike, so both were read."""
+    """A missing file is reported alike, so both were read."""
     flagged = await command(*line.split(), "--config", "/no/such.yaml")
     alone = await command(*line.split(), "/no/such.yaml")
     assert flagged.status == alone.status == 78

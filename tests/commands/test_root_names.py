@@ -9,7 +9,7 @@ from tests.commands.running import Said, configs, topics
 
 
 def names(gateway: FakeGateway) -> set[str]:
-    """What the last request of each API names."""
+    """The names in the last request of each API."""
     found = {r.resource_name for e in gateway.asked("IncrementalAlterConfigs") for r in e.resources}
     for api in ("Metadata", "DeleteTopics"):
         found |= {one.name for entity in gateway.asked(api)[-1:] for one in entity.topics or ()}

@@ -1,4 +1,4 @@
-"""gateway.commands.topics.link: its requests to a gateway, and what it prints of the responses."""
+"""gateway.commands.topics.link: its requests to a gateway, and its output for the responses."""
 
 from __future__ import annotations
 

@@ -207,7 +207,7 @@ def log_dirs(error: int = 0, *partitions: tuple[int, bool], directory_error: int
 
 
 def test_sizes_of_one_broker() -> None:
-    """KIP-113: a future replica is one that is being moved to another directory."""
+    """KIP-113: a future replica is being moved to another directory."""
     assert sizes_in(log_dirs(0, (5, False), (7, False), (100, True))) == {"x": 12}
     for denied in (log_dirs(31), log_dirs(directory_error=56)):
         with pytest.raises(PermissionError, match=r"CLUSTER_AUTHORIZATION_FAILED|KAFKA_STORAGE"):

@@ -32,7 +32,7 @@ DEEP, BELOW = "la:tracking:deep", "la:tracking:deep:er"
 
 
 def written(directory: Path, **tree: Any) -> str:
-    """The file of the gateway ``gw``, whose listeners reach their own clusters alone."""
+    """The file of the gateway ``gw``, whose listeners reach only their own clusters."""
     values = config_samples.peer_values(directory, **tree)
     path = directory / "gateway.yaml"
     path.write_text(yaml.safe_dump(values))
@@ -58,8 +58,8 @@ def states(found: Walked) -> dict[str, str]:
 
 
 async def test_all_mounts_are_found_each_by_one_question(config: Config) -> None:
-    """Those of peers, of their children, of the parent's parent, which nobody names, and of its
-    other child."""
+    """The mounts of peers, of their children, of the parent's parent, which no file names, and of
+    its other child."""
     tree = around()
     found = await walked(config, tree)
     assert states(found) == {
@@ -96,7 +96,7 @@ async def test_a_mount_that_only_a_listener_names(config: Config) -> None:
 
 
 async def test_what_does_not_respond(config: Config) -> None:
-    """Its mounts are drawn where somebody names them, with the reason."""
+    """Its mounts are drawn if another gateway names them, with the reason."""
     tree = around()
     tree["er"].down = tree["root"].down = True
     found = await walked(config, tree)
@@ -108,7 +108,7 @@ async def test_what_does_not_respond(config: Config) -> None:
 
 
 async def test_a_parent_of_a_parent_that_does_not_respond(config: Config) -> None:
-    """Nobody names its mount."""
+    """No gateway names its mount."""
     tree = around()
     tree["top"].down = True
     found = await walked(config, tree)
@@ -151,7 +151,7 @@ def described(
 
 
 async def test_what_a_gateway_says_of_others_is_looked_up(config: Config) -> None:
-    """A child has what is below its mount, and nothing else."""
+    """A child has the mounts below its own, and no others."""
     tree = around()
     said = described("deep", (DEEP, 7), ("sf", 9), ("la:tracking", 1), ("top", 10))
     tree["deep"].says = said.to_json()
@@ -173,7 +173,7 @@ async def test_two_mounts_of_one_number(config: Config) -> None:
 
 
 async def test_two_mounts_of_one_number_behind_others(config: Config) -> None:
-    """Which of the two is found depends on who answers first; both are named."""
+    """Which of the two is found depends on which answers first; both are named."""
     tree = around()
     tree["sf"].mounts = {"sf": 4}
     found = await walked(config, tree)

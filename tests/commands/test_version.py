@@ -1,4 +1,5 @@
-"""``kafka-gateway version``: what it prints of this source tree, and what docs/cli.md shows."""
+"""``kafka-gateway version``: its output for this source tree, and the text that docs/cli.md
+shows."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ async def test_what_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_the_page_shows() -> None:
-    """It shows the compiled form; tests/devkit/test_installed.py has that form say the same."""
+    """It shows the compiled form; tests/devkit/test_installed.py checks that form."""
     (step,) = steps("version")
     assert [re.sub(r"^Python .*", "Python", line) for line in step.output.splitlines()] == [
         f"version  {version()}",

@@ -1,4 +1,4 @@
-"""gateway.commands.topics.create: what is printed; test_create has the whole command."""
+"""gateway.commands.topics.create: the text it prints; test_create has the whole command."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ NODE_IDS = 3
 
 
 def values(**overrides: Any) -> dict[str, Any]:
-    """The values of a file with one listener; ``overrides`` replace top-level keys."""
+    """The values of a file with a listener; ``overrides`` replace top-level keys."""
     ports = free_ports(1 + NODE_IDS)
     return {
         "gateway_id": "gw",
@@ -65,7 +65,7 @@ def tree_values(**overrides: Any) -> dict[str, Any]:
 
 
 def tree(directory: Path, **overrides: Any) -> Config:
-    """The same, loaded."""
+    """The configuration of :func:`tree_values`."""
     return load_config(write_tree(directory, **overrides))
 
 
@@ -84,7 +84,7 @@ def write(directory: Path, **overrides: Any) -> Path:
 
 
 def config(directory: Path, **overrides: Any) -> Config:
-    """The same, loaded."""
+    """The configuration of :func:`values`."""
     return load_config(write(directory, **overrides))
 
 

@@ -1,4 +1,4 @@
-"""gateway.config.policies: what ``policies:`` may say, and how its mistakes are told."""
+"""gateway.config.policies: the valid content of ``policies:``, and the errors for mistakes."""
 
 from __future__ import annotations
 

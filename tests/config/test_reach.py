@@ -43,7 +43,7 @@ def configured(clusters: list[dict[str, Any]], *listeners: dict[str, Any], **mor
         ({"reach": ["nyc", "la:tracking"], "volume": "nyc"}, ["c2", "c1"]),
         # Its own volume's brokers are always listed.
         ({"reach": ["nyc"], "volume": "la:tracking"}, ["c1", "c2"]),
-        # What another gateway has mounted has no ports here.
+        # Mounts of other gateways have no ports here.
         ({"reach": ["nyc", "elsewhere"], "volume": "far"}, ["c2"]),
     ],
 )

@@ -1,4 +1,4 @@
-"""gateway.config.yaml_nodes: what a file may stand for, and what ends its reading."""
+"""gateway.config.yaml_nodes: the size of a file's content, and the limits that end its reading."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MEMORY = 50 * 1024 * 1024
 
 
 def bomb(links: int, merge: str = "") -> str:
-    """Each level holds the one before, twenty times, by aliases or by merge keys."""
+    """Each level holds the level before, twenty times, by aliases or by merge keys."""
     held = ", ".join
     rows = [f"a0: &a0 {{{held(f'k{number}: x' for number in range(20))}}}"]
     for level in range(1, links):
@@ -79,7 +79,7 @@ def test_the_bound_of_values_is_exact() -> None:
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("text", ["[" * 300_000, "{a: " * 100_000, "- " * 100_000])
 def test_no_nesting_reaches_the_end_of_a_stack(reader: str, text: str) -> None:
-    """libyaml's binding in PyYAML calls itself without a bound: the process would end."""
+    """libyaml's binding in PyYAML calls itself without a bound, so the process would end."""
     assert f"at most {MAX_DEPTH} levels" in rejected(text, READERS[reader])[2]
 
 

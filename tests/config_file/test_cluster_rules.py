@@ -1,4 +1,4 @@
-"""gateway.config_file.security_rules: ``clusters.security``, and what passes through to it."""
+"""gateway.config_file.security_rules: ``clusters.security``, and logins that pass through to it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def identity(secret: str, **changes: Any) -> dict[str, Any]:
 
 
 def told(directory: Path, security: dict[str, Any], **listener: Any) -> list[str]:
-    """What is wrong with a file that has this, without the file's name."""
+    """The errors of a file with these settings, without the file's name."""
     given = values()
     given["clusters"][0]["security"] = security
     given["listeners"][0] |= listener
@@ -184,7 +184,7 @@ class TestPassThrough:
 
 
 def told_of_catalog(directory: Path, catalog: dict[str, Any]) -> list[str]:
-    """What is wrong with a file that has this ``catalog``."""
+    """The errors of a file with this ``catalog``."""
     path = write(directory, catalog=catalog)
     try:
         load_config(path)

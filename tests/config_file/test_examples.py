@@ -21,13 +21,12 @@ from tests.tls.pki import Pki
 EXAMPLES = Path(__file__).parents[2] / "config"
 
 GATEWAYS = ("root", "la", "la-tracking")
-"""Of one tree, an example each."""
+"""The gateways of a tree, an example each."""
 
 
 @pytest.fixture
 def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Config]:
-    """Loads an example of the name. What they read from the environment, from /etc/kafka-gateway
-    and from ./tls is there."""
+    """Loads the example of a name. The environment variables and files that examples read exist."""
     pki = Pki(tmp_path)
     server = pki.ours.client("locked", password="open sesame")  # noqa: S106
     files = {
@@ -102,7 +101,7 @@ def test_an_example_has_two_clusters_in_one_tree() -> None:
 
 
 def test_three_examples_are_gateways_of_one_tree(example: Callable[[str], Config]) -> None:
-    """Whose peers, mounts and listeners agree, and which run on one machine."""
+    """Their peers, mounts and listeners agree, and they run on the same machine."""
     gateways = {name: example(f"tree-{name}.yaml") for name in GATEWAYS}
     assert list(gateways) == [config.gateway_id for config in gateways.values()]
     volumes = {one.mount: one.number for each in gateways.values() for one in each.clusters}
@@ -140,7 +139,7 @@ def test_an_example_lists_namespaces_to_administrators() -> None:
 
 
 def test_an_example_asks_who_is_there(example: Callable[[str], Config]) -> None:
-    """On every listener, and has someone who may do everything."""
+    """Clients authenticate on every listener, and there is a super user."""
     config = example("secured.yaml")
     protocols = [listener.security_protocol for listener in config.listeners]
     assert protocols == ["SASL_SSL", "SSL"]

@@ -1,4 +1,5 @@
-"""gateway.config_file.loading, gateway.config.models: what a file may say, its mistakes told."""
+"""gateway.config_file.loading, gateway.config.models: the valid content of a file, and its
+errors."""
 
 from __future__ import annotations
 
@@ -193,7 +194,7 @@ def test_keys_that_were_removed_say_what_to_do_instead(tmp_path: Path) -> None:
         " (CHANGELOG.md; docs/mirrormaker.md)",
         f"{line + 1}: listeners[0].mirror_separator: was removed with mirrors; take it out",
     ]
-    # Elsewhere they were never keys.
+    # In other places they were never keys.
     assert "unknown key 'mirrors'" in rejections(tmp_path, MINIMAL + "mirrors: {}\n")[0]
 
 
@@ -354,7 +355,7 @@ def test_problems_found_later_get_their_lines(tmp_path: Path) -> None:
 
 
 def _documented() -> dict[str, str]:
-    """Key to default, as docs/configuration.md says."""
+    """Key to default, as docs/configuration.md documents them."""
     text = (EXAMPLES.parent / "docs" / "configuration.md").read_text()
     rows = (line.split(" | ") for line in text.splitlines() if line.startswith("| `"))
     return {row[0].strip("| `"): row[2].strip("`") for row in rows if len(row) == 4}
@@ -373,7 +374,7 @@ def _keys(model: type[BaseModel], path: str = "") -> Iterator[tuple[str, FieldIn
 
 def _models(annotation: object) -> list[type[BaseModel]]:
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        # The keys of a block of policies stand in docs/policies.md (tests/docs/test_policies.py).
+        # docs/policies.md has the keys of a block of policies (tests/docs/test_policies.py).
         return [] if annotation is PolicyBlock else [annotation]
     return [found for inner in get_args(annotation) for found in _models(inner)]
 

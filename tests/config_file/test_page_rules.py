@@ -1,4 +1,4 @@
-"""gateway.config_file.page_rules: the page is open to nobody by accident."""
+"""gateway.config_file.page_rules: the page is never open by accident."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.config_file.written import MINIMAL, load, rejections
         ("{host: '::1'}", True),
         ("{page: true}", True),
         ("{page: false}", False),
-        # A port that other machines reach stays as it was: without a page.
+        # A port that other machines reach stays without a page.
         ("{host: 0.0.0.0}", False),
         ("{host: metrics.example}", False),
         ("{host: 0.0.0.0, page: false}", False),

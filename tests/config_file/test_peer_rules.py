@@ -22,8 +22,8 @@ FAR = "la:tracking:deep"
 
 
 def peers(directory: Path, listener: dict[str, Any] | None = None, **tree: Any) -> dict[str, Any]:
-    """A tree with a parent and a child, and changes to its first listener and to ``tree``. None:
-    the key is left out."""
+    """A tree with a parent and a child, and changes to its first listener and to ``tree`` (None:
+    the key is left out)."""
     values = config_samples.peer_values(directory, **tree)
     values["tree"] = {name: value for name, value in values["tree"].items() if value is not None}
     first = values["listeners"][0] | (listener or {})
@@ -83,7 +83,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
             {"children": [{**CHILD, "name": "root"}]},
             ["children[0].name: 'root' is the name of tree.parents[0] too; choose another"],
         ),
-        # One gateway with two clusters.
+        # The same gateway with two clusters.
         ({"children": [CHILD, {**CHILD, "mount": "la:deeper"}]}, []),
         (
             {"children": [CHILD, {**CHILD, "mount": "la:deeper", "principals": "all"}]},
@@ -135,7 +135,7 @@ def test_the_peers_port_is_nobody_elses(tmp_path: Path) -> None:
     assert "and the metrics port" in line
 
 
-# -- what listeners reach -------------------------------------------------------------------------
+# -- reach ----------------------------------------------------------------------------------------
 
 
 def test_without_tree_mounts_of_others_are_errors(tmp_path: Path) -> None:
@@ -193,7 +193,7 @@ def test_the_numbers_of_mounts_elsewhere_are_numbers_and_each_ones_own(tmp_path:
                 "there; did you mean 'ny:tracking'?"
             ],
         ),
-        # What is below an own mount is never above, so a parent is no help.
+        # A mount below an own mount is never above, so a parent is no help.
         (
             {"reach": ["la:tracking", "ny:tracking:x"]},
             {},

@@ -16,7 +16,7 @@ from gateway.node_ids import NodeIdRanges
 from tests.config import config_samples
 from tests.tls.pki import Pki
 
-# Said of addresses here; nothing binds to it.
+# These are addresses in texts here; no code binds to them.
 EVERY = "0.0.0.0"  # noqa: S104
 
 
@@ -96,7 +96,7 @@ def test_but_not_what_clients_are_told() -> None:
 
 
 def named(name: str, port: int, pki: Pki, **more: Any) -> dict[str, Any]:
-    """A listener whose brokers have names: one port."""
+    """A listener whose brokers have names: a single port."""
     names = {"advertised_host": "kafka.example", "broker_names": "b-{node_id}.kafka.example"}
     tls = {"security_protocol": "SSL", "tls": pki.listener()}
     return {"name": name, "port": port, **tls, **names, **more}

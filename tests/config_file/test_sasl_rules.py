@@ -1,4 +1,4 @@
-"""gateway.config_file.security_rules: what listeners with SASL need, and what they cannot have."""
+"""gateway.config_file.security_rules: settings that listeners with SASL need or cannot have."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ AUDIENCE = {"audience": ["kafka"]}
 
 @pytest.fixture
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where a password and a key set are."""
+    """A directory with a password and a key set."""
     (tmp_path / "alice").write_text("wonderland")
     (tmp_path / "empty").write_text("")
     (tmp_path / "jwks.json").write_text(key_set(jwk("ES256")))
@@ -27,7 +27,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def told(sasl: dict[str, Any] | None, protocol: str = "SASL_SSL") -> list[str]:
-    """The problems of one listener, without where the listener stands."""
+    """The problems of a listener, without its place."""
     values = {"name": "a", "port": 1, "security_protocol": protocol, "sasl": sasl}
     listener = Listener.model_validate(values, strict=False)
     problems = sasl_problems({0: listener})

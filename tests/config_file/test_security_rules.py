@@ -1,4 +1,4 @@
-"""gateway.config_file.security_rules: keys of TLS that do not go together, nor files."""
+"""gateway.config_file.security_rules: keys of TLS, or files, that do not go together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def pki(tmp_path: Path) -> Pki:
 
 
 class Files:
-    """Loads configurations with one listener, and tells what is wrong with them."""
+    """Loads configurations with one listener, and returns their errors."""
 
     def __init__(self, directory: Path, pki: Pki) -> None:
         self._directory = directory

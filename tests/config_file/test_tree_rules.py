@@ -1,4 +1,4 @@
-"""gateway.config_file.tree_rules: mounts, numbers, what is each cluster's own, and trust."""
+"""gateway.config_file.tree_rules: mounts, numbers, settings of each cluster, and trust."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ MOUNTS = "the mounts are 'la:tracking', 'ny:tracking'"
 
 
 def tree(*clusters: dict[str, Any], listeners: tuple[dict[str, Any], ...] = ()) -> dict[str, Any]:
-    """The values of a tree with changes to its clusters and listeners, in their order. None: the
-    key is left out."""
+    """The values of a tree with changes to its clusters and listeners, in order (None: the key is
+    left out)."""
     values = config_samples.tree_values()
     for changes, them in ((clusters, values["clusters"]), (listeners, values["listeners"])):
         for one, changed in zip(them, changes, strict=False):
@@ -33,7 +33,7 @@ def tree(*clusters: dict[str, Any], listeners: tuple[dict[str, Any], ...] = ()) 
 
 
 def told(directory: Path, values: dict[str, Any]) -> list[str]:
-    """What is wrong with a file that has these values, without its name and lines."""
+    """The errors of a file with these values, without its name and lines."""
     path = directory / "gateway.yaml"
     path.write_text(yaml.safe_dump(values))
     try:
@@ -251,7 +251,7 @@ def test_logins_pass_through_to_one_cluster(tmp_path: Path) -> None:
     ]
     alone = through | {"reach": ["la:tracking"]}
     assert told(tmp_path, tree(security, listeners=(alone,))) == []
-    # Those of the listener's own cluster, wherever that stands.
+    # The protocols of the listener's own cluster, wherever its place in the list.
     assert told(tmp_path, tree({}, security, listeners=(alone,))) == [
         "listeners[0].sasl.pass_through: needs brokers that let clients log in, not PLAINTEXT; "
         "make clusters[0].security.protocol SASL_PLAINTEXT or SASL_SSL"

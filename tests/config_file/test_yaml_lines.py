@@ -114,7 +114,7 @@ def test_what_is_no_configuration(text: str, line: int, told: str) -> None:
 
 
 def _aliases(levels: int) -> str:
-    """Each level holds the one before, so that no line is deep."""
+    """Each level holds the level before, so that no line is deep."""
     rows = [f"a{level}: &a{level} [*a{level - 1}]\n" for level in range(1, levels)]
     return "a0: &a0 []\n" + "".join(rows)
 

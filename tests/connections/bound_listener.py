@@ -1,4 +1,4 @@
-"""A listener that is bound, for tests: who takes its connections over, and clients of it."""
+"""A bound listener for tests: a protocol that takes its connections over, and its clients."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Run = Callable[[Test], None]
 
 
 class Echo(asyncio.Protocol):
-    """What takes a connection over: it sends back what it gets."""
+    """The protocol that takes a connection over: it sends back the bytes that it gets."""
 
     def __init__(self, node_id: int | None, volume: str, *, gateway: bool = False) -> None:
         self.node_id = node_id
@@ -40,21 +40,21 @@ class Echo(asyncio.Protocol):
         self.lost = asyncio.Event()
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Who the client is, is known by now."""
+        """Note the client's principal, which is known by now."""
         self.transport = cast(asyncio.Transport, transport)
         self.principal = identity_of(transport).principal
 
     def data_received(self, data: bytes) -> None:
-        """Send it back."""
+        """Send the bytes back."""
         self.transport.write(data)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The end."""
+        """Note the end."""
         self.lost.set()
 
 
 class Bound:
-    """A listener that is bound, and what became of its clients."""
+    """A bound listener, and its clients' connections."""
 
     def __init__(
         self, listener: Listener, volumes: Sequence[Volume] = NO_TREE, **limits: Any
@@ -70,7 +70,7 @@ class Bound:
         self.listeners = self.bind(self._accept, **limits)
 
     def bind(self, accept: Accept, **limits: Any) -> Listeners:
-        """The listener, with another one who takes connections over."""
+        """The listener, whose connections ``accept`` takes over."""
         return Listeners(
             [self.listener],
             {
@@ -87,7 +87,7 @@ class Bound:
         )
 
     def counted(self) -> list[Row]:
-        """What was counted since the last call."""
+        """The rows counted since the last call."""
         return list(self.counts.take())
 
     def _rejected(
@@ -120,7 +120,7 @@ class Bound:
     async def connect(
         self, context: ssl.SSLContext | None, name: str = "localhost", *, place: int | None = None
     ) -> Client:
-        """A client of the bootstrap port, or of the broker's at a place. Raises OSError."""
+        """A client of the bootstrap port, or of a broker's port by its place. Raises OSError."""
         port = self.listener.port
         if place is not None:
             port = self.listener.broker_base_port + place
@@ -131,7 +131,7 @@ class Bound:
 
 
 class Client:
-    """One client, which can ask for an echo; ``address`` is its own ``host:port``."""
+    """A client that can send and get an echo; ``address`` is its own ``host:port``."""
 
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader = reader
@@ -140,24 +140,24 @@ class Client:
         self.address = f"{host}:{port}"
 
     async def echo(self, data: bytes) -> bytes:
-        """Send and receive. Raises OSError, and EOFError when the connection has ended."""
+        """Send and receive. Raises OSError, and EOFError if the connection has ended."""
         self.writer.write(data)
         return await self.reader.readexactly(len(data))
 
     async def close(self) -> None:
-        """The end, whatever the other side does."""
+        """Close the connection, whatever the other side does."""
         self.writer.close()
         await quietly(self.writer.wait_closed())
 
 
 async def quietly(waiting: Awaitable[object]) -> None:
-    """Wait for something that may fail as well."""
+    """Wait for an awaitable that may fail."""
     with suppress(OSError):
         await waiting
 
 
 def plain(**settings: Any) -> Listener:
-    """A listener on free ports, without TLS unless it is given."""
+    """A listener on free ports, without TLS unless ``tls`` is given."""
     ports = free_ports(2 + RANGES.size)
     if settings.pop("in_fleet", False):
         settings["gateway_port"] = ports[-1]
@@ -165,12 +165,12 @@ def plain(**settings: Any) -> Listener:
 
 
 def secure(pki: Pki, **settings: Any) -> Listener:
-    """One with TLS; ``settings`` are those of its TLS."""
+    """A listener with TLS; ``settings`` are its TLS settings."""
     return plain(security_protocol="SSL", tls=pki.listener(**settings))
 
 
 def by_name(pki: Pki, **settings: Any) -> Listener:
-    """One whose brokers have names."""
+    """A listener whose brokers have names."""
     (port,) = free_ports(1)
     return Listener(
         name="here",

@@ -28,7 +28,7 @@ def of_sf() -> Iterator[Site]:
 
 @pytest.fixture
 def pair() -> Iterator[ReferredPair]:
-    """A group's node, and another gateway."""
+    """A session at a group's node, and another gateway."""
     made = ReferredPair()
     yield made
     made.others.close()

@@ -1,4 +1,4 @@
-"""A connection between two fake transports, in a worker that is faked."""
+"""A connection between two fake transports, in a fake worker."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.session.pair import Pair
 
 
 class FakeServer:
-    """What a connection asks of the server; the broker takes everything."""
+    """The part of a server that a connection uses; its broker takes everything."""
 
     def __init__(self) -> None:
         self.busy: set[Connection] = set()
@@ -89,6 +89,6 @@ def connected(pair: Pair) -> tuple[Connection, FakeServer, FakeTransport]:
 
 
 async def settled() -> None:
-    """Every task that was spawned has run."""
+    """Wait until every task that was spawned has run."""
     while len(asyncio.all_tasks()) > 1:
         await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Other gateways in memory: each volume is a Kafka of its own, that answers as one does."""
+"""Other gateways in memory: each volume is a Kafka of its own, which responds as Kafka does."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ from tests.session.pair import response_frame
 READ, DESCRIBE = 1 << 3, 1 << 8
 """Bits of AclOperation's codes: READ is 3, DESCRIBE 8."""
 ALL = 0b1101_1111_1000
-"""What Kafka reports of a topic without an authorizer (AclEntry.supportedOperations)."""
+"""The operations that Kafka reports of a topic without an authorizer
+(AclEntry.supportedOperations)."""
 
 NOT_REQUESTED = -(2**31)
 
@@ -45,26 +46,26 @@ class Clock:
 @dataclass
 class FarTopic:
     """A topic of another gateway's volume; ``allowed`` are operations as bits by principal, and by
-    principal and host (``User:alice 192.0.2.7``) where that is there."""
+    principal and host (``User:alice 192.0.2.7``) if there is such an entry."""
 
     topic_id: bytes
     partitions: int = 1
     allowed: dict[str, int] = field(default_factory=dict)
 
     def operations(self, question: Question) -> int:
-        """Those of the client that a question is for."""
+        """The operations of the client that a question is for."""
         everywhere = self.allowed.get(question.principal, ALL)
         return self.allowed.get(f"{question.principal} {question.host}", everywhere)
 
 
 class FarKafka:
     """A volume of another gateway. ``outcome`` is how it answers, by principal or for all (``""``);
-    ``denies`` are principals that may describe nothing, whether or not it exists;
-    ``answers`` has the values of responses but Metadata's, by API; ``lie`` changes those of any,
-    ``forged`` makes another response of any."""
+    ``denies`` are principals that may describe nothing, whether or not it exists; ``answers`` has
+    the values of all responses but Metadata's, by API; ``lie`` changes the values of any response,
+    ``forged`` replaces any response."""
 
     def __init__(self, path: str, number: int, *, own: bool = False) -> None:
-        """``own``: the asker's listener is of this volume, so that its names are relative."""
+        """If ``own``, the client's listener is of this volume, so that its names are relative."""
         self.path = path
         self._prefix = "" if own else f":{path}:"
         self.number = number
@@ -90,7 +91,7 @@ class FarKafka:
         return spelled.replace("/", ":").removeprefix(f":{self.path}:")
 
     def metadata(self, version: int, request: Any, question: Question) -> dict[str, object]:
-        """As KafkaApis.handleTopicMetadataRequest does."""
+        """Respond as KafkaApis.handleTopicMetadataRequest does."""
         wanted = request.topics
         if wanted is None or (version == 0 and not wanted):
             wanted = [{"name": name} for name in self.topics]
@@ -147,7 +148,7 @@ class FarKafka:
 
 class FakeOthers:
     """The way to other gateways (:class:`gateway.connections.far_lanes.Asks`), and the tasks in the
-    background, which run when the test says so."""
+    background, which run only when the test calls for it."""
 
     def __init__(self, kafkas: Iterable[FarKafka]) -> None:
         self.kafkas = {each.path: each for each in kafkas}
@@ -164,7 +165,7 @@ class FakeOthers:
         self._pending.append(work)
 
     async def settled(self) -> None:
-        """Do the work in the background, in its order."""
+        """Do the work in the background, in order."""
         while self._pending:
             await self._pending.pop(0)
 
@@ -174,7 +175,7 @@ class FakeOthers:
             self._pending.pop().close()
 
     def asked(self, api: str = "Metadata") -> list[Any]:
-        """The requests of an API since the last call; those of other APIs stay."""
+        """The requests of an API since the last call; requests of other APIs stay."""
         found = [request for name, request, _ in self.questions if name == api]
         self.questions = [each for each in self.questions if each[0] != api]
         return found
@@ -186,7 +187,7 @@ class FakeOthers:
     async def ask(
         self, question: Question, *, came_from: str | None = None, changes: bool = False
     ) -> Answer:
-        """As the owner's gateway does."""
+        """Answer as the owner's gateway does."""
         assert came_from is None
         kafka, request = self.kafkas[question.target], question.request
         key, version, correlation_id, _, start = read_request_header(request, 0, len(request))
@@ -207,7 +208,7 @@ class FakeOthers:
         cls = messages.message_class(response_name(key), version)
         response = kafka.forged(entity(cls, values))
         if not bears_number(api, version, messages.write(response), kafka.number):
-            return Answer(Outcome.UNREACHABLE, "It has brokers of others.")  # as Lookups find
+            return Answer(Outcome.UNREACHABLE, "It has brokers of others.")  # as Lookups finds
         frame = response_frame(api, version, response, correlation_id)
         if kafka.garbled:
             frame = frame[:-1]

@@ -1,4 +1,4 @@
-"""A transport that keeps what is written, for protocols under test."""
+"""A transport that keeps the bytes written, for protocols under test."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class FakeSocket:
 
 
 class FakeTransport(asyncio.Transport):
-    """``protocol`` is who took it over last; ``socket`` is what is below it. ``aborted``: what was
-    written last may not have left."""
+    """``protocol`` is the protocol that took it over last; ``socket`` is the socket below it. If
+    ``aborted``, the last bytes written may not have left."""
 
     def __init__(self, port: int = 5_000) -> None:
         self.socket = FakeSocket()
@@ -66,6 +66,6 @@ class FakeTransport(asyncio.Transport):
         pass
 
     def taken(self) -> bytes:
-        """What was written since the last call."""
+        """The bytes written since the last call."""
         written, self.written = self.written, b""
         return written

@@ -1,5 +1,5 @@
-"""Two volumes, ``la`` (number 1) and ``ny`` (2), whose clusters are the test, and perhaps those of
-other gateways."""
+"""Two volumes, ``la`` (number 1) and ``ny`` (2), whose clusters are the test, and perhaps volumes
+of other gateways."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ Answer = Callable[[str, int, Any], Awaitable[dict[str, object]]]
 
 
 class FakeCluster:
-    """What lanes read of a cluster, and what they forward to it; a test replaces ``answer``.
-    ``waits`` makes the answer come never."""
+    """The part of a cluster that lanes read, and the requests that they forward to it; a test
+    replaces ``answer``. If ``waits``, the response never comes."""
 
     def __init__(self, topics: dict[str, int]) -> None:
         self.index = TopicIndex()
@@ -75,21 +75,21 @@ class FakeCluster:
         self.suspicions += 1
 
     def versions_of(self, node_id: int | None) -> dict[int, tuple[int, int]]:
-        """The same of each."""
+        """The same versions for each node."""
         return self.api_versions
 
     def served_by(self, node_id: int | None) -> Any:
-        """What one of ``served_apart`` serves, else what all do."""
+        """The response of a broker in ``served_apart``, or else the response of all brokers."""
         return self.served_apart.get(node_id, self.served)
 
     def hear(self, node_id: int, host: str, port: int) -> None:
-        """It lists when a test says so."""
+        """Do nothing, because it lists only if a test calls for it."""
 
     async def refresh(self) -> None:
         self.refreshed += 1
 
     async def connected(self) -> None:
-        """There is a connection to a broker."""
+        """Return at once, because there is a connection to a broker."""
 
     def reset(self) -> None:
         self.resets += 1
@@ -117,8 +117,8 @@ class FakeCluster:
 
 
 class FakeTree:
-    """The volumes of one worker, and the lanes of a client at a listener, ``la``'s unless
-    ``volume`` is another, that is connected to a node of ``node``."""
+    """The volumes of a worker, and the lanes of a client at a listener of ``volume`` (by default
+    ``la``), which is connected to a node of ``node``."""
 
     def __init__(
         self, *, node: str = "la", volume: str = "la", others: FakeOthers | None = None
@@ -157,7 +157,7 @@ class FakeTree:
         self.connect(node)
 
     def connect(self, node: str, identity: Identity = ANONYMOUS, host: str = "") -> None:
-        """From here on the client is another one."""
+        """Replace the client by another, from here on."""
         node_volume = self.volumes[node]
         access = node_volume.views.access(node_volume.views.of(LISTENER), "", host)
         source = FlowSource(LISTENER, "", "", "", "", "")
@@ -177,33 +177,33 @@ class FakeTree:
         return await Clients.perform(cast(Any, self), session, work)
 
     async def _refresh(self, state: object, what: object) -> None:
-        """There is no news."""
+        """Do nothing, because there is no news."""
 
     def goes_stale(self, path: str) -> None:
-        """The catalog of a volume was not read for too long."""
+        """Mark the catalog of a volume as stale, because it was not read for too long."""
         self.catalogs[path].fresh = False
         self.views[path].update()
 
     async def ask(self, api: str, version: int, values: dict[str, object]) -> Any:
-        """What the client is answered to one request, which needs no broker connection."""
+        """The response that the client gets to a request that needs no broker connection."""
         session = self.begin(api, version, values)
         await self.settle(session)
         return self.answered(api, version, session)
 
     def begin(self, api: str, version: int, values: dict[str, object]) -> Session:
-        """The client sends one request; what is to be done of it waits."""
+        """Send a request of the client; its work waits."""
         session = Session(self.client)
         request = entity(messages.message_class(f"{api}Request", version), values)
         session.client_data(request_frame(api, version, request))
         return session
 
     async def settle(self, session: Session) -> None:
-        """Do what a session waits for, until it has answered."""
+        """Do the work that a session waits for, until it has responded."""
         while session.waiting is not None:
             session.resume(await self.perform(session, session.waiting))
 
     def answered(self, api: str, version: int, session: Session) -> Any:
-        """The answer that a session has written."""
+        """The response that a session has written."""
         assert not session.to_broker, "forwarded to the node's broker"
         frame = b"".join(map(bytes, session.to_client))
         return self._parsed(api, version, frame)

@@ -1,4 +1,4 @@
-"""A listener in a tree whose volume ``sf`` is behind another gateway, and the clients of it."""
+"""A listener in a tree whose volume ``sf`` is behind another gateway, and its clients."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Site(FakeTree):
         self.be(ALICE)
 
     def be(self, identity: Identity, host: str = HOST) -> None:
-        """From here on the client is another one."""
+        """Replace the client by another, from here on."""
         self.connect("la", identity, host)
 
     async def metadata(self, *names: str, version: int = 12) -> Any:
@@ -40,11 +40,11 @@ class Site(FakeTree):
         return await self.ask("Metadata", version, {"topics": topics})
 
     async def nodes(self) -> list[int]:
-        """The brokers in an answer about a topic of ``la`` alone."""
+        """The brokers in a response about a topic of ``la`` alone."""
         return [broker.node_id for broker in (await self.metadata("orders")).brokers]
 
     def goes_down(self, outcome: Outcome = Outcome.UNREACHABLE, principal: str = "") -> None:
-        """The other gateway answers so from now on, to a principal or to all."""
+        """Let the other gateway answer like this from now on, to a principal or to all."""
         self.sf.outcome[principal] = outcome
 
 
@@ -54,7 +54,7 @@ def codes(response: Any) -> list[tuple[str | None, int, int]]:
 
 
 def _answers(cluster: FakeCluster) -> None:
-    """Let a cluster answer Metadata for any topic, and DescribeCluster."""
+    """Let a cluster respond to Metadata for any topic, and to DescribeCluster."""
     answers_metadata(cluster)
     metadata = cluster.answer
 

@@ -1,4 +1,4 @@
-"""A place at a broker that takes as many connections as come."""
+"""A place at a broker that takes any number of connections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""A gateway that its peers ask, without sockets: the owner of two volumes, on the way to others."""
+"""A gateway that its peers ask, without sockets: the owner of two volumes, on the way to other
+volumes."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ ROOT, DEEP = peer("root"), peer("deep")
 
 
 class FakeLink:
-    """The way to a peer, which has every mount; ``asked`` are the questions of it."""
+    """The way to a peer, which has every mount; ``asked`` are the questions sent there."""
 
     up = True
 
@@ -96,7 +97,8 @@ class Owner:
         self.referred = Referred(cast(LaneHub, self.tree), self.config, routes, lookups)
 
     def _rights(self, allowed: Iterable[str] | None, trust: Sequence[Trust]) -> None:
-        """Let volumes trust the listener, and allow what is listed in ``ny`` (None: everything)."""
+        """Let volumes trust the listener, and allow the listed operations in ``ny`` (None:
+        everything)."""
         tree = self.tree
         authorizer = None if allowed is None else Allowing(allowed)
         settings = [tree_settings(mounts(*PATHS), "ny", "la")]
@@ -108,11 +110,11 @@ class Owner:
         tree.volumes = Volumes(volumes, [tree.listener])
 
     def asked(self) -> list[tuple[str, Any]]:
-        """What the clusters were asked for."""
+        """The requests that the clusters got."""
         return [each for path in PATHS for each in self.tree.clusters[path].asked]
 
     def passed_on(self) -> list[tuple[str, Question]]:
-        """The questions of peers."""
+        """The questions passed on to peers."""
         return [(link.name, each) for link in self.links.values() for each in link.asked]
 
 
@@ -134,6 +136,6 @@ def metadata(*names: str, **values: Any) -> Question:
 
 
 def read(answer: Answer, api: str, version: int, header: int = 5) -> Any:
-    """The response in an answer; ``header`` are the bytes of its header."""
+    """The response in an answer; ``header`` is the number of bytes of its header."""
     assert answer.outcome is Outcome.ANSWERED, answer.text
     return messages.parse(f"{api}Response", version, answer.response[header:])

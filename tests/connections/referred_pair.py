@@ -28,7 +28,7 @@ ALICE, BOB = "User:alice", "User:bob"
 
 
 class FakeTree:
-    """What handlers of classic groups need of :class:`gateway.exchanges.tree.Tree`."""
+    """The part of :class:`gateway.exchanges.tree.Tree` that handlers of classic groups need."""
 
     own = LA
 
@@ -75,7 +75,7 @@ class ReferredPair(Pair):
         self.be(ALICE)
 
     def be(self, principal: str, host: str = HOST) -> None:
-        """From here on the client is another one, on a connection of its own."""
+        """Replace the client by another, on a connection of its own, from here on."""
         self.session = self.another_session(self.session.state.addresses)
         state: ConnectionState = self.session.state
         state.identity, state.host = Identity(principal), host
@@ -87,7 +87,7 @@ class ReferredPair(Pair):
         state.tree = tree
 
     def goes_down(self, outcome: Outcome = Outcome.UNREACHABLE) -> None:
-        """The other gateway answers so from now on."""
+        """Let the other gateway answer like this from now on."""
         self.ny.outcome[""] = outcome
 
     def in_background(self) -> None:
@@ -110,17 +110,17 @@ class ReferredPair(Pair):
 
     @property
     def made(self) -> dict[str, int]:
-        """The shadows at home, with their partitions."""
+        """The shadows at home, with the numbers of their partitions."""
         topics = self.home.broker.topics.items()
         return {name: topic.partitions for name, topic in topics if "_far." in name}
 
     def asked(self) -> int:
-        """The questions to the other gateway since the last call."""
+        """The number of questions to the other gateway since the last call."""
         return len(self.others.asked())
 
 
 def sent(pair: ReferredPair, *topics: str | uuid.UUID, partition: int = 0) -> list[Any]:
-    """The topics that the coordinator sees of a commit of these."""
+    """The topics that the coordinator gets in a commit of these topics."""
     version = 10 if isinstance(topics[0], uuid.UUID) else 9
     request = pair.ask("OffsetCommit", version, commit(version, *topics, partition=partition))
     if request is None:
@@ -137,7 +137,7 @@ def sent(pair: ReferredPair, *topics: str | uuid.UUID, partition: int = 0) -> li
 
 
 def rejected(pair: ReferredPair, *topics: str | uuid.UUID) -> list[int]:
-    """The error codes of a commit of which the coordinator sees nothing."""
+    """The error codes of a commit that does not reach the coordinator."""
     version = 10 if isinstance(topics[0], uuid.UUID) else 9
     assert pair.ask("OffsetCommit", version, commit(version, *topics)) is None
     return codes(pair.answer("OffsetCommit", version))

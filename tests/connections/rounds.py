@@ -1,4 +1,4 @@
-"""The CPU seconds of each round of the event loop, while something is done."""
+"""The CPU seconds of each round of the event loop while some work is done."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Accepting clients, as far and as fast as they may come; on uvloop and on asyncio's own loop."""
+"""Accepting clients, as many and as fast as the limits allow; on uvloop and on asyncio's own
+loop."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ def limited(**limits: Any) -> Bound:
 
 
 async def waits(bound: Bound, client: Client) -> None:
-    """A client that nobody has accepted yet: the listener has looked, and the others go on."""
+    """Assert that a client is not accepted yet: the listener has looked, and other clients go
+    on."""
     asked = asyncio.ensure_future(client.echo(b"x"))
     for _ in range(20):
         await asyncio.sleep(0)
@@ -114,7 +116,7 @@ async def connect_from(source: str, bound: Bound) -> Client:
 
 @contextmanager
 def no_descriptors(*, below: int = 3) -> Iterator[None]:
-    """This process may open nothing more, or only what is numbered below that."""
+    """Let this process open no more descriptors, or only descriptors below this number."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (below, before[1]))
     try:
@@ -124,7 +126,7 @@ def no_descriptors(*, below: int = 3) -> Iterator[None]:
 
 
 def test_without_descriptors_clients_wait(run: Run, caplog: pytest.LogCaptureFixture) -> None:
-    """And the port lives on."""
+    """The port stays open."""
 
     async def test() -> None:
         async with limited() as bound:
@@ -152,7 +154,7 @@ def test_without_descriptors_clients_wait(run: Run, caplog: pytest.LogCaptureFix
 
 
 def test_accepting_is_tried_again_though_nobody_comes(run: Run) -> None:
-    """The last descriptor went to the last client who came: what failed was to look for another."""
+    """The last descriptor went to the last client, so only the look for another client failed."""
 
     async def test() -> None:
         async with limited() as bound:
@@ -193,7 +195,7 @@ def test_what_takes_a_client_over_fails(run: Run) -> None:
 def test_a_client_that_is_gone_before_its_connection_is_made(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its place is free again."""
+    """Its place becomes free again."""
 
     async def gone(*_: object) -> None:
         raise OSError("gone")
@@ -223,7 +225,7 @@ RESET = struct.pack("ii", 1, 0)
 
 @pytest.mark.parametrize("encrypted", [False, True])
 def test_every_place_is_given_back(run: Run, pki: Pki, encrypted: bool) -> None:
-    """Whatever becomes of clients."""
+    """However the client's connection ends."""
 
     async def test() -> None:
         async with Bound(secure(pki) if encrypted else plain(), max_seconds=1) as bound:
@@ -246,7 +248,7 @@ def test_every_place_is_given_back(run: Run, pki: Pki, encrypted: bool) -> None:
             silent = await bound.connect(None)
             await eventually(lambda: quota.count == 1, "the others have left")
             if encrypted:
-                bound.listeners.stop()  # which ends handshakes
+                bound.listeners.stop()  # stopping ends handshakes
             else:
                 await silent.close()
             await eventually(lambda: quota.count == 0, "all have left")

@@ -1,4 +1,4 @@
-"""How clients are admitted, and which may stay, on a server that has started nothing."""
+"""How clients are admitted, and which may stay, on a server of which nothing is started."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ PLAIN = b"\0alice\0wonderland"
 
 
 class Gate:
-    """A server with the listeners ``open`` and ``sasl``, and what it told the audit."""
+    """A server with the listeners ``open`` and ``sasl``, and its audit events."""
 
     def __init__(self, directory: Path, **overrides: Any) -> None:
         (directory / "alice").write_text("wonderland")
@@ -79,7 +79,7 @@ class Gate:
         return protocol, transport
 
     def inside(self) -> tuple[Connection, FakeTransport]:
-        """Alice has logged in."""
+        """Let alice log in."""
         login, transport = self.arrive(1)
         login.data_received(api_versions() + handshake("PLAIN") + authenticate(PLAIN))
         assert isinstance(transport.protocol, Connection)
@@ -87,11 +87,11 @@ class Gate:
         return transport.protocol, transport
 
     def change(self, *changes: Any) -> None:
-        """The catalog changes."""
+        """Change the catalog."""
         self.catalog.log.append(changes)
 
     def rows(self) -> dict[tuple[str | int, ...], object]:
-        """Authentications as they are counted."""
+        """The counts of authentications."""
         report = self.server.collect()
         return {labels: count for name, labels, count in report.rows if name == "authentications"}
 
@@ -183,7 +183,7 @@ async def test_a_scram_credential_that_is_gone(gate: Gate) -> None:
 
 
 async def test_a_worker_that_was_stopped_closes_its_views_first(gate: Gate) -> None:
-    """What lies in its sockets comes before its timers."""
+    """The bytes in its sockets come before its timers."""
     (connection, _), (other, _) = gate.inside(), gate.inside()
     session = connection.session
     gate.catalog.validity.until = monotonic() + 3600.0
@@ -199,7 +199,7 @@ async def test_a_worker_that_was_stopped_closes_its_views_first(gate: Gate) -> N
 async def test_what_is_under_way_ends_before_changes_go_on_without_it(
     gate: Gate, late: bool
 ) -> None:
-    """They do so ``UNDER_WAY`` after the catalog went out of date here."""
+    """Changes go on ``UNDER_WAY`` seconds after the catalog went out of date here."""
     (connection, transport), (_, idle) = gate.inside(), gate.inside()
     connection.session.client_data(request_frame("Produce", 9, produce({"orders": [batch(1)]})))
     assert connection.session.to_broker
@@ -289,7 +289,7 @@ async def test_a_request_after_the_end_closes_the_connection(gate: Gate) -> None
 
 
 async def test_a_response_under_way_is_written_before(gate: Gate) -> None:
-    """And what comes behind it is not forwarded."""
+    """Requests behind it are not forwarded."""
     connection, transport = gate.inside()
     broker = FakeTransport()
     BrokerSide(connection, place_of(connection)).connection_made(broker)

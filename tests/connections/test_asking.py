@@ -1,4 +1,4 @@
-"""A connection asks its broker something of its own, while the client's requests wait."""
+"""A connection sends its broker a request of its own while the client's requests wait."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DESCRIBE = "ConsumerGroupDescribe"
 
 
 def asking(connection: Connection) -> asyncio.Task[Any]:
-    """The question, asked as a session's preparation asks it: in the connection's own task."""
+    """The gateway's request, sent as by a session's preparation: in the connection's own task."""
     request = messages.message_class(f"{DESCRIBE}Request", 0)
     entity: Any = messages.build(request, group_ids=("app",))
     task = asyncio.create_task(connection.ask(f"{DESCRIBE}Request", 0, entity))
@@ -32,7 +32,7 @@ def answer() -> bytes:
 
 
 async def test_where_there_is_no_broker_connection_yet_it_is_made_first() -> None:
-    """In a tree, where a node answers much by itself."""
+    """In a tree, because there a node answers many requests by itself."""
     connection, server, client = connected(Pair())
     task = asking(connection)
     await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""Which broker a client's connection goes to, and what is said when there is none."""
+"""Which broker a client's connection goes to, and the error if there is none."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.waiting import eventually
 
 
 class Client:
-    """A client that wants a connection."""
+    """A client that needs a connection."""
 
     tenant = ("User:alice", "")
     idle = False
@@ -68,7 +68,7 @@ async def open_to(
 
 @contextmanager
 def broker() -> Iterator[int]:
-    """The port of one that takes connections and says nothing."""
+    """The port of a broker that takes connections and sends nothing."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         yield listening.getsockname()[1]
 
@@ -128,7 +128,7 @@ async def test_one_that_is_not_where_it_is_listed_any_more() -> None:
 
 
 async def test_one_that_an_answer_named_elsewhere() -> None:
-    """Another server may be where it was."""
+    """Another server may be at its former address."""
     with broker() as before, broker() as now:
         state = ClusterState(brokers={7: ("127.0.0.1", before)})
         async with ScriptedBroker(state, 1) as listing, started(listing) as known:
@@ -157,7 +157,7 @@ async def test_one_that_takes_no_connection_is_left_out_for_a_while() -> None:
 
 
 class Openings:
-    """Openings of connections, under way until a test ends them."""
+    """Connections being opened, until a test ends them."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.under_way: list[asyncio.Future[float]] = []
@@ -197,7 +197,7 @@ async def test_a_broker_that_answers_late_has_few_openings_under_way(
 async def test_without_an_answer_of_the_broker_there_are_no_turns(
     monkeypatch: pytest.MonkeyPatch, log_in_first: bool
 ) -> None:
-    """The system accepts for the broker. Where clients log in themselves the gateway does not."""
+    """The system accepts for the broker. If clients log in themselves, the gateway does not."""
     known = cluster(b1=1)
     if not log_in_first:
         known.security = secured("SASL_PLAINTEXT")

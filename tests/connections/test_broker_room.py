@@ -1,4 +1,5 @@
-"""gateway.connections.broker_room: who has connections to a broker, and who gives one up."""
+"""gateway.connections.broker_room: which clients have connections to a broker, and which give
+theirs up."""
 
 from __future__ import annotations
 
@@ -40,7 +41,8 @@ class Client:
 
 
 class Broker:
-    """Takes ``most`` connections, and closes others at once; the clock stands still."""
+    """A broker that takes ``most`` connections, and closes others at once; the clock stands
+    still."""
 
     def __init__(self, most: int = 2**31, limits: Limits | None = None) -> None:
         self.now = 1_000.0
@@ -50,7 +52,7 @@ class Broker:
         self.open: dict[Client, None] = {}
 
     def comes(self, name: str) -> Client | None:
-        """A client connects, once more if that is worth it, or None if it is not let in."""
+        """Let a client connect, again if that is worth it; returns None if it is not let in."""
         client = Client(self, (name, ""))
         try:
             place = self.room.enter(client)
@@ -85,7 +87,7 @@ class Broker:
 
 
 def test_one_client_does_not_lock_the_others_out() -> None:
-    """60 idle connections of one client, at ``max.connections.per.ip=40``."""
+    """A client has 60 idle connections, at ``max.connections.per.ip=40``."""
     broker = Broker(most=40)
     many = broker.come("many", 60)
     assert len(many) == 40
@@ -176,7 +178,7 @@ def test_what_was_used_lately_is_left_alone() -> None:
 
 
 def test_a_rate_is_no_number() -> None:
-    """KIP-612: what is beyond an address's rate is closed after a throttle time."""
+    """KIP-612: connections beyond an address's rate are closed after a throttle time."""
     broker = Broker(most=10)
     broker.delay = AT_ONCE_SECONDS
     many = broker.come("many", 10)
@@ -187,7 +189,7 @@ def test_a_rate_is_no_number() -> None:
 
 
 def test_a_broker_that_stops_has_no_limit() -> None:
-    """It refuses connections, perhaps, before it ends those that are open."""
+    """It may refuse connections before it ends the open connections."""
     broker = Broker(most=10)
     many = broker.come("many", 10)
     assert broker.comes("few") is not None
@@ -241,7 +243,7 @@ def test_room_for_the_gateway_itself() -> None:
 
 
 def test_other_workers_make_room() -> None:
-    """The broker's 40 connections are those of another worker, and its client keeps them."""
+    """The broker's 40 connections belong to another worker, and that worker's client keeps them."""
     here, there, asked = Broker(most=0), Broker(most=40), list[tuple[Tenant, int]]()
     here.room = BrokerRoom(Limits(), lambda: here.now, lambda *what: asked.append(what))
     many = there.come("many", 40)

@@ -24,7 +24,7 @@ from tests.cluster.answers import served
 
 
 class FakeConnection:
-    """A client's connection whose broker is ``sasl``; does at once what it is told to do."""
+    """A client's connection whose broker is ``sasl``; it runs at once what it is told to run."""
 
     def __init__(self, sasl: SaslBroker) -> None:
         self.sasl = sasl
@@ -40,7 +40,7 @@ class FakeConnection:
         exchange.kept.take(answer[response_body_pos(answer, 4, len(answer), header_version) :])
 
     def do(self) -> None:
-        """What it was told to do."""
+        """Run the interlude."""
         (run,) = self.interludes
         self.interludes.clear()
         asyncio.run(cast(Any, run()))
@@ -54,7 +54,7 @@ def password(tmp_path: Path) -> Path:
 
 
 class OneCluster(BrokerSessions):
-    """Sessions at the brokers of one cluster."""
+    """Sessions at the brokers of a single cluster."""
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Why connections close: all reasons are counted, some are logged a few times only."""
+"""Reasons for which connections close: all are counted, and some are logged only a few times."""
 
 from __future__ import annotations
 

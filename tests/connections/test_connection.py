@@ -1,4 +1,4 @@
-"""A connection's callbacks: what happens when what a session waits for is done, or fails."""
+"""A connection's callbacks: what happens if the work that a session waits for succeeds or fails."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def test_a_change_that_fails_ends_the_connection(monkeypatch: pytest.Monke
 async def test_a_change_that_cannot_be_read_is_the_clients_fault() -> None:
     connection, server, client = connected(Pair())
     frame = request_frame("CreateTopics", 7, create("team-a:orders"))
-    # A length of the name that goes beyond the request.
+    # The length of the name goes beyond the end of the request.
     connection.data_received(frame.replace(b"\x0eteam-a:orders", b"\x7fteam-a:orders"))
     await settled()
     (reason,) = server.reasons
@@ -106,7 +106,7 @@ async def test_work_that_no_answer_fits_ends_the_connection(
 
 
 async def test_a_re_authentication_is_looked_after_once_it_is_answered() -> None:
-    """What becomes of the connection is decided when its answer has been written."""
+    """The connection's fate is decided after its response has been written."""
     pair = Pair()
     pair.worker.sasl = {"test": Accepts()}
     pair.session.state.identity = Identity("User:alice", "ONE")
@@ -151,7 +151,7 @@ async def test_what_acks_0_would_have_hidden_ends_the_connection(
 async def sends_and_leaves(
     pair: Pair, count: int = 2
 ) -> tuple[Connection, FakeServer, BrokerSide, FakeTransport]:
-    """A producer with acks=0."""
+    """Let a producer with acks=0 send and leave."""
     connection, server, client = connected(pair)
     asked = produce({"team-a:orders": [batch(1)]}, acks=0)
     connection.data_received(request_frame("Produce", 9, asked) * count)
@@ -177,7 +177,7 @@ async def test_what_a_producer_left_behind_is_written_to_the_end() -> None:
 
 @pytest.mark.parametrize(("code", "why"), [(0, "broker closed"), (19, "no answer fits")])
 async def test_a_broker_that_fails_meanwhile_ends_it(code: int, why: str) -> None:
-    """And that is told, because the client cannot be."""
+    """It is logged, because the client cannot learn it."""
     connection, server, broker, _ = await sends_and_leaves(Pair())
     if code:
         broker.data_received(response_frame("Produce", 9, produced({"team-a..orders": [code]})))
@@ -275,7 +275,7 @@ async def test_a_drain_ends_with_the_change_that_is_under_way() -> None:
 
 
 async def test_a_drain_ends_with_a_request_that_nobody_answers() -> None:
-    """acks=0, of which a part was sent on already."""
+    """acks=0, with a part that was already forwarded."""
     connection, server, client = connected(Pair())
     asked = request_frame("Produce", 9, produce({"orders": [batch(1)]}, acks=0))
     connection.data_received(asked)
@@ -289,7 +289,7 @@ async def test_a_drain_ends_with_a_request_that_nobody_answers() -> None:
 
 
 async def test_half_a_request_is_not_waited_for() -> None:
-    """The rest never comes, so the broker will never answer."""
+    """The rest never comes, so the broker will never respond."""
     connection, server, _ = connected(Pair())
     asked = produce({"team-a:orders": [batch(1) + bytes(100_000)]}, acks=0)
     connection.data_received(request_frame("Produce", 9, asked)[:2_000])
@@ -316,7 +316,7 @@ async def test_what_was_sent_whole_before_half_a_request_is_waited_for() -> None
 
 
 async def test_only_so_many_wait_for_a_broker() -> None:
-    """The oldest one ends; nothing of it is done from then on, as far as the broker can help."""
+    """The oldest request ends; the broker does nothing more of it, if it can help it."""
     _, server, broker, _ = await sends_and_leaves(Pair(), count=1)
     other, another_server, _ = connected(Pair())
     another_server.lingering = server.lingering
@@ -399,7 +399,7 @@ async def test_a_client_that_read_slowly_does_not_hold_back_the_broker() -> None
     asked = request_frame("Produce", 9, produce({"team-a:orders": [batch(1)]}, acks=0))
     connection.data_received(asked)
     await settled()
-    # As many as there may be: with each response it is decided anew who is read from.
+    # As many as are allowed: each response decides anew which side is read.
     connection.data_received(asked * MAX_IN_FLIGHT)
     connection.pause_writing()
     assert server.broker.paused

@@ -37,7 +37,7 @@ async def test_idle_connections_end_some_at_a_time(tmp_path: Path) -> None:
     ended_by_round: list[int] = []
 
     def turn() -> None:
-        """Once in each round of the event loop."""
+        """Note the ended clients in each round of the event loop."""
         ended_by_round.append(sum(client.closing for client in idle))
         if ended_by_round[-1] < len(idle):
             asyncio.get_running_loop().call_soon(turn)

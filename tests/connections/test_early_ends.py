@@ -1,5 +1,5 @@
-"""Clients that send and leave before there is a connection to their broker: a broker does what it
-was sent before the end of a connection, and not what was sent before a reset."""
+"""Clients that send and leave before there is a connection to their broker: a broker carries out
+requests that came before the end of a connection, and drops requests that came before a reset."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.asyncio
 
 
 class Slow:
-    """A client whose broker takes a connection when a test says so."""
+    """A client whose broker takes the connection only when a test says so."""
 
     def __init__(self, pair: Pair | None = None) -> None:
         self.pair = pair or Pair(topics=["team-a..orders"])
@@ -47,7 +47,7 @@ class Slow:
         self.connection.data_received(b"".join(frames))
 
     async def connected(self) -> None:
-        """The broker takes the connection, or refuses it."""
+        """Let the broker take the connection, or refuse it."""
         self.accepts.set()
         await settled()
 
@@ -97,8 +97,8 @@ async def test_the_broker_is_asked_whether_silent_requests_are_done() -> None:
 
 
 async def test_a_client_that_has_only_asked_for_versions_leaves_nothing() -> None:
-    """Most clients send no more before they know their broker. One that gives up while it waits for
-    a full broker must not take a place there."""
+    """Most clients send no more before they know their broker. If such a client gives up while it
+    waits for a full broker, it must not take a place there."""
     slow = Slow()
     request = messages.build(messages.message_class("ApiVersionsRequest", 0))
     slow.sends(request_frame("ApiVersions", 0, request))
@@ -163,7 +163,7 @@ async def test_too_many_of_them_end() -> None:
 
 
 class Volumes:
-    """A tree whose volumes answer when a test says so."""
+    """A tree whose volumes respond only when a test says so."""
 
     own = "la"
 
@@ -220,7 +220,7 @@ async def test_what_is_not_kafka_leaves_no_broker_connection(before: tuple[bytes
 
 
 async def test_a_failure_meanwhile_leaves_no_broker_connection() -> None:
-    """A request is being worked on when there is a broker connection already."""
+    """A request is being worked on while there is a broker connection already."""
     slow = Slow()
 
     async def fails(session: Session, work: object) -> bytes | None:
@@ -239,7 +239,7 @@ async def test_a_failure_meanwhile_leaves_no_broker_connection() -> None:
 
 
 async def test_what_was_left_ends_after_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A cluster may not answer, request after request."""
+    """A cluster may fail to respond, request after request."""
     monkeypatch.setattr(connection_module, "LINGER_SECONDS", 0.01)
     slow, volumes = in_tree()
     request = messages.message_class("AlterUserScramCredentialsRequest", 0)

@@ -1,5 +1,6 @@
-"""ApiVersions before a login, and in a tree: what the broker of a client's port serves, else what
-all known ones do. Ranges are those of Kafka 4.3.1 (node 1) and 3.9.1 (node 2)."""
+"""ApiVersions before a login, and in a tree: the versions of the broker of a client's port, or else
+the versions common to all known brokers. Ranges are from Kafka 4.3.1 (node 1) and 3.9.1 (node
+2)."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ LISTENING = Listener.model_construct(name=LISTENER, port=9000, reach=None)
 
 
 def plain(cluster: FakeCluster) -> Volumes:
-    """One cluster without a tree."""
+    """A cluster without a tree."""
     parts: Any = (SimpleNamespace(), SimpleNamespace(mount=""), cluster, None, None, None)
     return Volumes([Volume(None, *parts)], [LISTENING])
 
@@ -109,7 +110,7 @@ def test_what_another_cluster_of_the_tree_said_while_the_own_one_was_never_seen(
 
 
 def test_in_a_tree_a_node_is_its_own_clusters() -> None:
-    """Produce goes to the node; Metadata is answered for all that are in reach."""
+    """Produce goes to the node; Metadata is answered for all clusters in reach."""
     tree = FakeTree()
     tree.clusters["la"].served, tree.clusters["ny"].served = NEW, OLD
     for node_id, path, produce in ((1, "la", 13), (1, "ny", 11)):

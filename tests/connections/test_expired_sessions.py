@@ -1,5 +1,5 @@
-"""What a sweep does with connections whose login is over: what a broker would not have read yet is
-not waited for, and an idle client goes only after as long as a broker would keep it."""
+"""A sweep of connections whose login is over: it does not wait for requests that a broker would not
+have read yet, and closes an idle client only after a broker would."""
 
 from __future__ import annotations
 
@@ -17,14 +17,15 @@ ENDS, SWEEP = 100.0, 0.25
 
 
 class Request:
-    """A request that came then."""
+    """A request that came at ``arrived``."""
 
     def __init__(self, arrived: float = ENDS - 1.0) -> None:
         self.arrived = arrived
 
 
 class Swept:
-    """Some connections, swept since ``ENDS - 1``; ``closed`` are those that it has closed."""
+    """Some connections, swept since ``ENDS - 1``; ``closed`` are the connections that it has
+    closed."""
 
     def __init__(self) -> None:
         self.closed: list[Connection] = []
@@ -37,13 +38,13 @@ class Swept:
         self.sessions.closed(connection)
 
     def connection(self, *under_way: Request, ends: float = ENDS) -> Any:
-        """One that ends then, with these requests under way."""
+        """A connection whose login ends at ``ends``, with these requests under way."""
         made = _Client(_Session(under_way, ends))
         self.sessions.identified(cast(Connection, made), ends)
         return made
 
     def until(self, now: float) -> None:
-        """Sweep up to that time."""
+        """Sweep up to ``now``."""
         while self.now + SWEEP <= now:
             self.now += SWEEP
             self.sessions.sweep(self.now)
@@ -63,7 +64,7 @@ class _Session:
 
 
 class _Client:
-    """A connection with a session; ``failed`` is why it was failed."""
+    """A connection with a session; ``failed`` is the reason with which it was failed."""
 
     def __init__(self, session: _Session) -> None:
         self.session = session
@@ -79,7 +80,7 @@ def swept() -> Swept:
 
 
 def test_an_idle_client_may_come_back(swept: Swept) -> None:
-    """As at a broker, which does not look at a connection on which nothing comes."""
+    """As at a broker, which does not check a connection on which no bytes come."""
     swept.connection(ends=NEVER)
     first, second = swept.connection(), swept.connection(ends=ENDS + 5.0)
     swept.until(ENDS + IDLE_SECONDS - SWEEP)
@@ -114,7 +115,7 @@ def test_one_that_is_coming_back_is_not_idle(swept: Swept) -> None:
 
 
 def test_what_is_held_back_is_waited_for(swept: Swept) -> None:
-    """However long a broker holds a JoinGroup; then the client has as long as any idle one."""
+    """However long a broker holds a JoinGroup; then the client has as long as any idle client."""
     client = swept.connection(Request())
     swept.until(ENDS + 2 * IDLE_SECONDS)
     client.session.queue.popleft()
@@ -125,7 +126,7 @@ def test_what_is_held_back_is_waited_for(swept: Swept) -> None:
 
 
 def test_what_was_sent_ahead_is_not(swept: Swept) -> None:
-    """Else Fetches that wait could be sent a thousand at a time, and read on one by one."""
+    """Otherwise a thousand waiting Fetches could be sent at once, and read on one by one."""
     client = swept.connection(Request(), Request(), Request())
     swept.until(ENDS + 10.0)
     assert swept.closed == []
@@ -153,7 +154,7 @@ def test_what_is_decided_late_had_come_before(swept: Swept) -> None:
 
 
 def test_the_gateways_own_requests_are_no_clients(swept: Swept) -> None:
-    """A login that passes through, or the renewal of the gateway's own."""
+    """A login that passes through, or the renewal of the gateway's own login."""
     client = swept.connection(Request())
     swept.until(ENDS + 10.0)
     client.session.queue.append(Request(ENDS + 10.0))

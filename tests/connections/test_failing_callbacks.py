@@ -1,4 +1,4 @@
-"""A callback that fails ends its connection, both sides of it, and raises nothing."""
+"""A callback that fails ends its connection, on both sides, and raises no error."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.session.test_session import heartbeat
 
 
 class Defect(Exception):
-    """What no code expects."""
+    """An error that no code expects."""
 
 
 def fails(*_: object, **__: object) -> Any:
@@ -30,7 +30,7 @@ def fails(*_: object, **__: object) -> Any:
 
 
 class Owner:
-    """Something with callbacks."""
+    """An object with callbacks."""
 
     def __init__(self) -> None:
         self.errors: list[Exception] = []
@@ -120,7 +120,7 @@ async def test_a_client_that_cannot_be_admitted_is_closed(monkeypatch: pytest.Mo
 async def test_the_first_request_fails_once_the_broker_is_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """In the callback of the broker's connection, which no client waits for."""
+    """In the callback of the broker's connection, for which no client waits."""
     connection, server, client = connected(Pair())
     connection.data_received(heartbeat(1))
     monkeypatch.setattr(Session, "client_data", fails)

@@ -135,7 +135,8 @@ async def test_names_cluster_id_and_controller_are_the_far_volumes(of_sf: Site) 
 
 
 def test_the_volume_that_stands_in_for_a_far_one_does_not_trust_its_listener(of_sf: Site) -> None:
-    """It has the listener's users, and none of its rights: those come with ``trust`` alone."""
+    """It has the listener's users, and none of its rights, because these come only with
+    ``trust``."""
     volumes = of_sf.volumes
     assert volumes.own_path(LISTENER) == "sf"
     assert volumes.of_listener(LISTENER) is volumes["la"]

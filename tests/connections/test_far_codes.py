@@ -1,4 +1,4 @@
-"""Requests that other gateways do not take: error codes by API."""
+"""Error codes, by API, of requests that other gateways do not accept."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ async def test_codes_where_nobody_takes_a_request(
     expected: tuple[int, int, int],
     place: int,
 ) -> None:
-    await site.metadata(":sf:clicks")  # what was seen before makes no difference
+    await site.metadata(":sf:clicks")  # what was learned before makes no difference
     outcome = (NO_MOUNT, DENIED, REJECTED)[place]
     site.goes_down(outcome)
     answer = await site.ask(api, version, values)

@@ -1,4 +1,4 @@
-"""Parts of requests for volumes behind other gateways, and what stays while these are down."""
+"""Parts of requests for volumes behind other gateways, and what is kept if these are down."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ async def test_mounts_that_the_listener_does_not_reach_are_no_volumes(site: Site
 
 
 async def test_an_answer_that_cannot_be_read_is_one_that_did_not_come(site: Site) -> None:
-    """It must not cost the client its connection, nor the answers of other volumes."""
+    """It must not cost the client its connection, nor the responses of other volumes."""
     await site.metadata(":sf:clicks")
     site.sf.garbled = True
     answer = await site.metadata("orders", ":sf:clicks", ":sf:none")

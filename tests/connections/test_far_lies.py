@@ -1,7 +1,9 @@
-"""A gateway that answers what it was not asked for, or what cannot be: its clients do not see it.
+"""A gateway that returns items that were not requested, or impossible values: its clients do not
+get them.
 
-As an attacker in its place tried it: a topic of the root's beside the requested one, which clients
-would then produce to there; a throttle time of 24 days, for which a client sends nothing at all.
+As an attacker in its place tried it: a topic of the root's beside the requested topic, which
+clients would then produce to there; a throttle time of 24 days, for which a client sends nothing at
+all.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ Lie = Callable[[dict[str, Any]], None]
 
 
 def more_topics(name: str) -> Lie:
-    """The topic of this name, led by the liar, beside those that were requested."""
+    """The topic of this name, led by the liar, beside the requested topics."""
 
     def lie(values: dict[str, Any]) -> None:
         led = [{"partition_index": 0, "leader_id": SF_1}]
@@ -134,9 +136,9 @@ async def test_a_throttle_time_is_no_longer_than_kafkas(site: Site, throttled: t
 
 @pytest.mark.parametrize("array", ["api_keys", "finalized_features"])
 async def test_versions_without_end(site: Site, array: str) -> None:
-    """Every client's ApiVersions would look at them."""
+    """Every client's ApiVersions would read them."""
     site.sf.answers["ApiVersions"] = lambda _: {array: [{}] * 501}
-    await site.nodes()  # which are looked up in the background
+    await site.nodes()  # they are looked up in the background
     await site.others.settled()
     assert [path for path, _ in site.others.disbelieved] == ["sf"]
     assert site.lanes._far.served() == []

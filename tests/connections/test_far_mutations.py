@@ -1,8 +1,8 @@
-"""Whatever another gateway answers, what other volumes answered beside it stays as it is.
+"""Whatever another gateway responds, the responses of other volumes beside it stay unchanged.
 
-An honest response is changed in a few random fields. What the client gets of its items in the
-volumes here is what it gets beside an honest one, nothing is there that it has not requested, and
-its connection is throttled no longer than by a Kafka.
+An honest response is changed in a few random fields. The client gets the same items of the volumes
+here as beside an honest response, gets nothing that it has not requested, and its connection is
+throttled no longer than by a Kafka.
 """
 
 from __future__ import annotations
@@ -104,12 +104,13 @@ def _lied(data: st.DataObject, response: Any) -> Any:
     try:
         messages.write(response)
     except (ProtocolError, ValueError, TypeError, OverflowError, AttributeError):
-        assume(False)  # no such bytes
+        assume(False)  # these are not such bytes
     return response
 
 
 def seen(answer: Any, array: str, api: str) -> tuple[list[str], list[Any], Any]:
-    """The items in an answer by name, those of volumes here, and the brokers that are not sf's."""
+    """The items in a response by name, the items of volumes here, and the brokers that are not
+    sf's."""
 
     def name_of(entry: Any) -> str:
         for field in ("name", "key", "resource_name"):

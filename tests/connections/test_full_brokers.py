@@ -1,4 +1,4 @@
-"""Clients of a broker that takes so many connections of one address (KIP-402), over sockets."""
+"""Clients of a broker that limits the connections of an address (KIP-402), over sockets."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ MOST = 4
 
 
 class FullBroker(TlsBroker):
-    """Closes what is beyond ``most`` connections when it accepts it, before TLS; ``delay`` is the
-    throttle time of a rate (KIP-612)."""
+    """Closes a connection beyond ``most`` when it accepts it, before TLS; ``delay`` is the throttle
+    time of a rate (KIP-612)."""
 
     most = MOST
     delay = 0.0
@@ -80,7 +80,7 @@ class Client:
 
 
 def api_versions() -> bytes:
-    """With what clients begin."""
+    """The request with which clients begin."""
     request = messages.build(
         messages.message_class("ApiVersionsRequest", 4),
         client_software_name="test",
@@ -90,7 +90,7 @@ def api_versions() -> bytes:
 
 
 class Gateway:
-    """What a worker has of the cluster."""
+    """The part of a worker that knows the cluster."""
 
     def __init__(self, broker: TlsBroker, security: BrokerSecurity | None = None) -> None:
         self.cluster = Cluster("main", [(HOST, broker.port)], security=security)
@@ -126,7 +126,7 @@ def idle_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_without_a_login_the_next_try_gets_through(broker: FullBroker) -> None:
-    """The broker's end of the first one is all that there is to know it by."""
+    """Only the broker's end of the first connection tells it apart."""
     gateway = Gateway(broker)
     many = await gateway.come("many", MOST)
     assert len(many) == MOST
@@ -157,7 +157,8 @@ async def test_with_a_login_the_first_try_gets_through(broker: FullBroker, tmp_p
 
 
 async def test_with_tls_it_is_tried_again(tmp_path: Path) -> None:
-    """The limit is before TLS: what it closes has not begun with the handshake."""
+    """The limit is before TLS, so a connection that the broker closes has not begun the
+    handshake."""
     ca = Authority(tmp_path / "ca")
     closed = 0
 
@@ -236,7 +237,8 @@ async def test_a_setting_is_kept_whatever_the_broker_takes(broker: FullBroker) -
 
 
 async def test_only_what_brokers_answer_at_once_is_awaited(broker: FullBroker) -> None:
-    """A JoinGroup that waits for members, or a Produce for replicas, says nothing of its broker."""
+    """A JoinGroup that waits for members, or a Produce for replicas, shows nothing about its
+    broker."""
     gateway = Gateway(broker)
     broker.silent = True
     versions = Client(gateway, "one").connection
@@ -257,7 +259,8 @@ async def test_only_what_brokers_answer_at_once_is_awaited(broker: FullBroker) -
 
 
 class Worker:
-    """A whole worker, whose clients come to a listener without a login: an address is a tenant."""
+    """A whole worker, whose clients come to a listener without a login, so that an address is a
+    tenant."""
 
     def __init__(self, directory: Path, broker: FullBroker) -> None:
         config = config_samples.config(directory)

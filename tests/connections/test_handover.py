@@ -1,4 +1,4 @@
-"""Gateways that drain lead clients to another one that is up."""
+"""Gateways that drain lead clients to another gateway that is up."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ async def accepting() -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def refusing() -> AsyncIterator[str]:
-    """The address of one that is down."""
+    """The address of a gateway that is down."""
     async with accepting() as address:
         pass
     yield address
@@ -81,7 +81,7 @@ class Addresses:
         return self.of.get(path) if listener == LISTENER else None
 
     def seen(self) -> dict[str, tuple[str, int]]:
-        """Where clients of each cluster are told that its first broker is."""
+        """The address of each cluster's first broker that clients get."""
         found = {path: each.endpoint(NODE) for path, each in self.of.items()}
         return {path: (each.host, each.port) for path, each in found.items() if each is not None}
 

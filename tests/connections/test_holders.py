@@ -1,4 +1,4 @@
-"""Nobody holds a change up for ever, and nobody without a right on what it is about."""
+"""No client holds up a change for ever, or without a right on its topic."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ async def test_a_client_that_stops_in_the_middle_of_a_request(
 
 @pytest.mark.parametrize("whole", [True, False])
 async def test_the_end_behind_a_request_whose_rest_came_after_the_freeze(whole: bool) -> None:
-    """The broker may still carry it out if it has all of it, and does nothing with a part."""
+    """The broker may still carry it out if it has all of it, but does nothing with a part."""
     watched = Watched()
     frame = request_frame("Produce", 9, produce({"plain": [batch(1) + bytes(150_000)]}))
     watched.connection.data_received(b"")
@@ -132,7 +132,7 @@ async def test_the_end_behind_a_request_whose_rest_came_after_the_freeze(whole: 
 
 @pytest.mark.parametrize("answered", [True, False])
 async def test_a_request_for_another_volume_is_over_once_it_is_answered(answered: bool) -> None:
-    """If it ends otherwise a broker may still be at work on it."""
+    """If it ends otherwise, a broker may still be at work on it."""
     pair = Pair(topics=[PLAIN.decode()])
     under_way = UnderWay(set(), Turns(), Tasks())
     lane = Lane(pair.session, pair.access, "test", changes=True)
@@ -150,7 +150,7 @@ async def test_a_request_for_another_volume_is_over_once_it_is_answered(answered
 
 
 async def test_a_client_that_sends_and_does_not_read_is_read_no_more() -> None:
-    """What the gateway answers itself would be kept without bound."""
+    """Otherwise the gateway's own responses would be kept without bound."""
     pair = Pair(authorizer=Allowing([]))
     connection, _server, client = connected(pair)
     connection.data_received(denied(1))
@@ -196,7 +196,7 @@ async def test_groups_and_transactions_of_a_namespace_that_goes(api: str) -> Non
         assert len(watch.holders()) == count
 
 
-# -- what a client sent before it closed its connection -------------------------------------------
+# -- requests before a client closed its connection -----------------------------------------------
 
 
 @pytest.mark.parametrize("ends", [False, True])

@@ -1,4 +1,5 @@
-"""Requests that never arrive whole: how much of them is held, and whose connection closes."""
+"""Requests that never arrive whole: how many of their bytes are held, and whose connection
+closes."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ CREATE_TOPICS = (19).to_bytes(2, "big") + (5).to_bytes(2, "big") + bytes(8)
 
 
 class Holder:
-    """A connection that may be closed. ``size`` is what it holds."""
+    """A connection that may be closed. ``size`` is the number of bytes that it holds."""
 
     def __init__(self, host: str) -> None:
         self.host = host
@@ -135,7 +136,7 @@ class Site:
         self.transports: list[FakeTransport] = []
 
     def connect(self, *, to_broker: bool = True) -> Connection:
-        """A client; it has its broker connection unless it is not ``to_broker``."""
+        """A client; it has its broker connection if ``to_broker``."""
         made = self.server.clients.admission.accept(self.listener, self.target)
         assert isinstance(made, Connection)
         transport = FakeTransport()

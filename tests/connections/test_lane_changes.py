@@ -1,5 +1,5 @@
-"""What is decided of a request for another volume, and done there a little later: the catalog of
-that volume may have changed meanwhile."""
+"""The decision on a request for another volume is carried out there a little later, and the catalog
+of that volume may have changed meanwhile."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ MANY = 2_000
 
 
 class Changing:
-    """A tree whose volume ``ny`` allows what a test says, now or from now on."""
+    """A tree whose volume ``ny`` allows the operations that a test gives, now or from now on."""
 
     def __init__(self, *allowed: str) -> None:
         self.tree = FakeTree()
@@ -47,7 +47,7 @@ class Changing:
         self.allow(*allowed)
 
     def allow(self, *allowed: str) -> None:
-        """From now on just this is allowed, and each lane has been told."""
+        """Allow only these operations from now on, and tell each lane."""
         tree = self.tree
         settings = [tree_settings(mounts(*PATHS), "ny", "la")]
         views = tree.views["ny"] = Views(tree.catalogs["ny"], settings, Allowing(allowed))
@@ -59,7 +59,7 @@ class Changing:
         Admission.review(cast(Admission, SimpleNamespace(_hub=hub)))
 
     def asks(self, api: str, version: int, values: dict[str, Any]) -> asyncio.Task[Any]:
-        """A client asks ``ny`` for something."""
+        """Send a request for ``ny`` from a client."""
         key = api_key_of(f"{api}Request")
         body = messages.write(entity(messages.message_class(f"{api}Request", version), values))
 
@@ -70,7 +70,7 @@ class Changing:
         return asyncio.create_task(asked())
 
     def alters(self, *names: str) -> asyncio.Task[Any]:
-        """A client alters a config of topics, which the brokers of ``ny`` do."""
+        """Alter a config of topics from a client; the brokers of ``ny`` do it."""
         configs = [{"name": "retention.ms", "config_operation": 0, "value": "1"}]
         resources = [
             {"resource_type": 2, "resource_name": name, "configs": configs} for name in names
@@ -84,7 +84,7 @@ class Changing:
 
 
 async def until(true: Callable[[], object]) -> None:
-    """Let tasks go on until something is true."""
+    """Let tasks go on until a condition is true."""
     async with asyncio.timeout(10):
         while not true():
             await asyncio.sleep(0)
@@ -95,7 +95,7 @@ DESCRIBE = "DESCRIBE TOPIC orders"
 
 
 async def test_what_is_not_allowed_any_more_when_there_is_a_connection_is_not_sent() -> None:
-    """It waited for a connection; it is decided again and told so."""
+    """It waited for a connection, so it is decided again and gets the new result."""
     changing = Changing(ALTER)
     answered = changing.alters(":ny:orders")
     await until(lambda: changing.tree.under_way.lanes and changing.lane.session.under_way)

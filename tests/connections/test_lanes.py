@@ -1,4 +1,5 @@
-"""Parts of requests in other volumes: what is requested, for how long, and what is remembered."""
+"""Parts of requests in other volumes: the requests sent, their time limits, and what is
+remembered."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ def wanted(*names: str, version: int = 12) -> bytes:
 
 
 def answers_metadata(cluster: FakeCluster, *, nodes: tuple[int, ...] = (1,)) -> None:
-    """Let a cluster answer Metadata for any topic, which its first node leads."""
+    """Let a cluster respond to Metadata for any topic, which its first node leads."""
 
     async def answer(api: str, version: int, request: Any) -> dict[str, object]:
         brokers = [{"node_id": node, "host": "kafka", "port": 9092} for node in nodes]
@@ -107,7 +108,8 @@ async def test_a_lookup_that_takes_too_long(
 async def test_what_the_gateway_takes_for_a_lookup_is_not_the_clusters(
     tree: FakeTree, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Deciding takes longer than a cluster may: it is answered, and others may ask for more."""
+    """Deciding takes longer than a cluster may take: the request is answered, and others may
+    follow."""
     monkeypatch.setattr(lane_seconds, "LOOKUP_SECONDS", 0.05)
     decide = Clients.perform
 
@@ -148,8 +150,8 @@ def test_the_nodes_own_cluster_has_longer_if_it_is_asked_alone() -> None:
 
 
 def test_effects() -> None:
-    """By Kafka's protocol guide: what clients ask on the way to records, and what operators ask.
-    All else may change something."""
+    """By Kafka's protocol guide: the requests of clients on the way to records, and of operators.
+    All other requests may change something."""
     lookups = {each.name for each in APIS.values() if each.effect is Effect.LOOKUP}
     assert lookups == {
         *("Metadata", "DescribeTopicPartitions", "FindCoordinator", "DescribeCluster"),

@@ -250,7 +250,8 @@ def test_what_is_broken_at_start_is_told_with_its_listener(run: Run, pki: Pki) -
 def resumed(
     context: ssl.SSLContext, port: int, name: str | None, session: ssl.SSLSession | None
 ) -> tuple[ssl.SSLSession | None, bool | None]:
-    """A client that blocks: the session of its connection, and whether that is an older one."""
+    """A client that blocks: returns its connection's session, and whether that is an older
+    session."""
     with (
         socket.create_connection(("127.0.0.1", port), 10) as plain_socket,
         context.wrap_socket(plain_socket, server_hostname=name, session=session) as client,
@@ -296,7 +297,8 @@ def test_a_session_is_resumed_under_its_own_name_alone(run: Run, pki: Pki) -> No
 def test_a_name_that_is_no_text(
     run: Run, pki: Pki, named: bool, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The alert unrecognized_name, counted as any other; where no names matter it is nothing."""
+    """The alert is unrecognized_name, counted as any other; if no names matter, there is no
+    alert."""
 
     async def test() -> None:
         async with Bound(by_name(pki) if named else secure(pki)) as bound:

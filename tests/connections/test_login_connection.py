@@ -1,4 +1,4 @@
-"""A client's connection during its login: what is written when, and what it is handed to."""
+"""A client's connection during its login: what is written when, and which connection it becomes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ONE, TOKEN, BAD = handshake("ONE"), authenticate(b"alice"), authenticate(b"bad")
 
 
 class FakeConnection:
-    """Takes over what it is handed."""
+    """Takes over the connection that it is handed."""
 
     def __init__(self) -> None:
         self.session = SimpleNamespace(state=SimpleNamespace(node_id=None))
@@ -58,7 +58,7 @@ class FakeConnection:
 
 
 class FakeServer:
-    """What a login asks of the server; ``broker`` is what it is connected to, or why it is not."""
+    """The part of a server that a login uses; ``broker`` is its broker connection, or the error."""
 
     def __init__(self, delay: float = 0.0) -> None:
         self.spoken: list[LoginConnection] = []
@@ -129,13 +129,13 @@ class Arrived:
 
 
 async def settled() -> None:
-    """Every task and every call that is due has been made."""
+    """Wait until every task and every call that is due has run."""
     while len(asyncio.all_tasks()) > 1:
         await asyncio.sleep(0)
 
 
 class SlowExchange(EchoExchange):
-    """A part of its step takes until ``go_on`` is set."""
+    """An exchange of which a part takes until ``go_on`` is set."""
 
     def __init__(self, go_on: threading.Event) -> None:
         super().__init__(1)
@@ -161,7 +161,7 @@ class SlowAccepts(Accepts):
 
 @pytest.mark.parametrize("token", [b"alice", b"bad"])
 async def test_the_slow_part_of_a_login_is_done_in_a_thread(token: bytes) -> None:
-    """Nobody waits for it but this client, whose bytes are held meanwhile."""
+    """Only this client waits for it, and its bytes are held meanwhile."""
     go_on = threading.Event()
     client = Arrived(made=login(SlowAccepts(go_on)))
     client.connection.data_received(ONE + authenticate(token) + b"mo")
@@ -288,11 +288,11 @@ async def test_a_client_that_goes_away() -> None:
     assert client.server.under_way == []
 
 
-# -- where a broker decides -------------------------------------------------------------------
+# -- if a broker decides ----------------------------------------------------------------------
 
 
 class AskingLogin(Login):
-    """Asks a broker: ``yes`` is what proves it."""
+    """A login that asks a broker; ``yes`` proves it."""
 
     def _begin(self, handshake: Request) -> None:
         self.wants_broker = True

@@ -1,4 +1,5 @@
-"""Which clients may log in, and which may stay: limits, sessions that end, users who are gone."""
+"""Which clients may log in, and which may stay: limits, sessions that end, users who are
+removed."""
 
 from __future__ import annotations
 
@@ -26,12 +27,12 @@ from tests.waiting import eventually
 
 
 def _no_scram(listener: str) -> Credentials:
-    """No user of any listener has SCRAM credentials."""
+    """Return no SCRAM credentials, for any listener."""
     return {}
 
 
 class Sasl:
-    """Logins for the listeners ``sasl`` (PLAIN: alice) and ``open``, and what it did."""
+    """Logins for the listeners ``sasl`` (PLAIN: alice) and ``open``, and their effects."""
 
     def __init__(self, directory: Path, **limits: Any) -> None:
         self.file = directory / "alice"
@@ -83,14 +84,14 @@ class FakeLogin:
 
 
 class FakeConnection:
-    """One that is open, with nothing under way."""
+    """An open connection, with no request under way."""
 
     def __init__(self) -> None:
         self.session = SimpleNamespace(first=None, waiting=None, ends=None)
 
 
 def opened(sasl: Sasl, expires: float | None) -> Connection:
-    """A connection whose login ends then."""
+    """A connection whose login ends at ``expires``."""
     made = cast(Connection, FakeConnection())
     sasl.logins.identified(made, Identity("User:alice", "PLAIN", expires, "alice"))
     return made
@@ -107,7 +108,7 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_logins_are_bounded_for_each_listener(tmp_path: Path) -> None:
-    """The one that is longest about it gives way."""
+    """The client that has taken longest gives way."""
     sasl = Sasl(tmp_path, max_connections=3, max_share_per_ip=1.0)
     first, second, third, fourth = (FakeLogin(sasl) for _ in range(4))
     for login in (first, second, third):
@@ -227,7 +228,7 @@ async def test_a_user_who_is_gone(tmp_path: Path) -> None:
     sasl.logins.start()
     assert sasl.logins.why_not("sasl", ALICE) is None
     assert sasl.logins.why_not("sasl", Identity("User:bob", "PLAIN", user="bob")) is not None
-    assert sasl.logins.why_not("open", ALICE) is None  # where nobody was asked
+    assert sasl.logins.why_not("open", ALICE) is None  # if no login was needed
     sasl.file.unlink()
     await eventually(lambda: sasl.reviews, "the review")
     await sasl.logins.stop()

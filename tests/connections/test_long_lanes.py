@@ -1,4 +1,4 @@
-"""Long requests for other volumes: they are decided in slices, between which others are served."""
+"""Long requests for other volumes are decided in slices, between which other clients are served."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ WANTED_SECONDS = 0.05
 def longest(monkeypatch: pytest.MonkeyPatch) -> Iterator[Longest]:
     """The CPU time of the longest callback of the event loop."""
     gc.collect()
-    gc.freeze()  # Python looks at none of the objects of other tests, as in a worker
+    gc.freeze()  # Python looks at no objects of other tests, as in a worker
     found = Longest()
     run = asyncio.Handle._run
 
@@ -43,7 +43,7 @@ def longest(monkeypatch: pytest.MonkeyPatch) -> Iterator[Longest]:
 
 
 def tree(*, down: bool, rights: bool) -> FakeTree:
-    """A client without rights in ``ny``, or with ``ny`` down."""
+    """A tree and a client without rights in ``ny``, or with ``ny`` down."""
     made = FakeTree()
     answers_metadata(made.clusters["ny"])
     if not rights:
@@ -55,7 +55,8 @@ def tree(*, down: bool, rights: bool) -> FakeTree:
 
 
 async def asked(made: FakeTree, longest: Longest, *names: str) -> tuple[float, Any]:
-    """The seconds of the longest callback while a client is answered, and the answer."""
+    """The seconds of the longest callback while a client's request is answered, and the
+    response."""
     session = made.begin("Metadata", 9, {"topics": [{"name": name} for name in names]})
     await asyncio.sleep(0)
     longest.seconds = 0.0

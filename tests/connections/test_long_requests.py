@@ -1,4 +1,5 @@
-"""gateway.connections.connection: long requests and responses, between which others are served."""
+"""gateway.connections.connection: long requests and responses, between which other clients are
+served."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ METADATA = 3
 
 @pytest.fixture(autouse=True)
 def pausing_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every pause point pauses, however fast the machine is."""
+    """Let every pause point pause, however fast the machine is."""
     pause_everywhere(monkeypatch)
 
 
@@ -51,7 +52,7 @@ async def test_what_the_broker_answers_is_merged_while_others_are_served() -> No
 
 
 async def test_a_client_that_leaves_meanwhile() -> None:
-    """Nothing of its request reaches the broker."""
+    """No byte of its request reaches the broker."""
     connection, server, _client = connected(Pair())
     connection.data_received(long_request())
     await asyncio.sleep(0)
@@ -63,7 +64,7 @@ async def test_a_client_that_leaves_meanwhile() -> None:
 async def test_a_client_that_leaves_before_the_second_slice(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Nobody goes on with its request, and nothing waits for it."""
+    """No task goes on with its request, or waits for it."""
     monkeypatch.setattr(slices, "COLLECTOR", Collector())
     connection, server, _client = connected(Pair())
     connection.data_received(

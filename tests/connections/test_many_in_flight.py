@@ -1,4 +1,4 @@
-"""What the clients of a worker have in flight together, when the catalog changes."""
+"""The requests that all clients of a worker have in flight together when the catalog changes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ LONGEST_SECONDS = 0.05
 SECONDS = 60
 
 NAMES = [f"t{number}" for number in range(250)]
-"""As many as a short request may have."""
+"""As many names as a short request may have."""
 
 LAST = "last"
 
@@ -64,7 +64,7 @@ async def client(pair: Pair, *sent: bytes) -> tuple[Connection, FakeServer]:
 
 
 def may_not(pair: Pair, names: Sequence[str]) -> None:
-    """Take every right on the last of these names."""
+    """Remove every right on the last of these names."""
     pair.authorizer = Allowing(on(*names[:-1]))
 
 
@@ -76,7 +76,7 @@ async def test_what_there_is_no_time_for_is_checked_later(sent: bytes) -> None:
     connection.see(pair.access(), Budget(pieces=0, seconds=-1))
     assert not server.broker.reset
     await settled()
-    # A Fetch that may not be answered any more is answered as one of a session that is gone.
+    # If a Fetch may no longer be answered, its client gets the error of a session that is gone.
     assert server.reasons == ([] if sent is FETCH else [NOT_ANY_MORE])
 
 
@@ -110,7 +110,7 @@ async def test_a_second_change_doubts_nothing_twice() -> None:
 
 
 class Owner:
-    """Of a session whose check fails, or which is not allowed to go on."""
+    """The owner of a session whose check fails, or which is not allowed to go on."""
 
     def __init__(self, *, fails: bool) -> None:
         self.fails = fails
@@ -143,7 +143,7 @@ async def test_a_check_that_fails_ends_its_connection_alone() -> None:
 
 
 async def shortest(measure: Callable[[], Awaitable[float]]) -> float:
-    """The least of a few longest rounds: see ``long_requests.best``."""
+    """The shortest of a few longest rounds: see ``long_requests.best``."""
     longest = inf
     for _ in range(TRIES):
         longest = min(longest, await measure())
@@ -183,7 +183,7 @@ def produce_all(names: Sequence[str]) -> bytes:
 
 
 async def under_way(names: Sequence[str], requests: int) -> tuple[Pair, Connection, UnderWay]:
-    """A client with so many Produce requests in flight, each of these topics."""
+    """A client with this number of Produce requests in flight, each of all these topics."""
     pair = Pair(topics=[*names, LAST])
     connection, _ = await client(pair)
     for number in range(requests):
@@ -199,7 +199,7 @@ THOUSANDS = [f"topic-{number}" for number in range(10_000)]
 
 @pytest.fixture
 def pausing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work pauses wherever it may."""
+    """Let work pause wherever it may."""
     pause_everywhere(monkeypatch)
 
 
@@ -223,7 +223,7 @@ async def test_a_freeze_is_read_once_the_names_under_way_have_been() -> None:
 
 @pytest.mark.usefixtures("pausing")
 async def test_what_two_connections_left_behind_is_kept_of_both() -> None:
-    """And concerns a freeze that is read before their names are, or after that."""
+    """Both concern a freeze, whether it is read before their names are, or after that."""
     pair, connection, names_under_way = await under_way(MANY, 1)
     pair.session = pair.another_session(connection.session.state.addresses)
     second, _ = await client(pair, produce_all([LAST]))
@@ -239,7 +239,7 @@ async def test_what_two_connections_left_behind_is_kept_of_both() -> None:
 
 
 async def held_up(names_under_way: UnderWay, pair: Pair, topic: bytes) -> bool:
-    """Whether anything holds up a freeze of a topic."""
+    """Whether any request holds up a freeze of a topic."""
     watch = names_under_way.watch(pair.worker, lambda name: name == topic)
     while not watch.is_ready:
         await asyncio.sleep(0)
@@ -248,7 +248,7 @@ async def held_up(names_under_way: UnderWay, pair: Pair, topic: bytes) -> bool:
 
 @pytest.mark.usefixtures("pausing")
 async def test_a_client_that_ends_with_a_fetch_leaves_nothing_to_be_read() -> None:
-    """Thousands of consumers may end at once; brokers change nothing for them."""
+    """Thousands of consumers may end at once, and brokers change nothing for them."""
     pair, connection, names_under_way = await under_way(MANY, 1)
     names_under_way.ended(connection)
     await settled()

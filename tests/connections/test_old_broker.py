@@ -1,4 +1,4 @@
-"""A broker before 2.8, over a socket: it asks for IDEMPOTENT_WRITE if the gateway does not.
+"""A broker before 2.8, over a socket: it requires IDEMPOTENT_WRITE if the gateway does not.
 
 It serves Produce to version 8 and InitProducerId to version 4, as Kafka 2.7 does.
 """
@@ -45,7 +45,7 @@ class SocketServer(FakeServer):
 
 
 class Client:
-    """Of a gateway in front of that broker."""
+    """A client of a gateway in front of that broker."""
 
     def __init__(self, broker: ScriptedBroker) -> None:
         self.broker = broker
@@ -56,7 +56,8 @@ class Client:
         self.connection.connection_made(self.transport)
 
     async def ask(self, name: str, version: int, request: Any, answer: Any) -> Any:
-        """Send a request, which the broker answers so; what the client gets."""
+        """Send a request, to which the broker responds with ``answer``; returns the client's
+        response."""
         frame = request_frame(name, version, request)
         self.broker.spoil_next(int.from_bytes(frame[4:6], "big"), answering(answer))
         self.connection.data_received(frame)

@@ -1,4 +1,5 @@
-"""What brokers owe when the catalog has been out of date for a while: it ends there."""
+"""Requests that brokers have not answered when the catalog has been out of date for a while end
+there."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from tests.waiting import eventually
 
 
 class Sent:
-    """A connection that has sent this, and the end of what it waits for."""
+    """A connection that has sent ``data``, and the end of the requests that it waits for."""
 
     def __init__(self, data: bytes) -> None:
         self.pair: Pair = a_pair()

@@ -1,4 +1,4 @@
-"""gateway.connections.patience: what counts as waiting for a cluster, and what does not."""
+"""gateway.connections.patience: which time counts as waiting for a cluster, and which does not."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ async def test_no_time_is_left_for_another_wait() -> None:
 
 
 async def test_what_this_process_does_meanwhile_does_not_count() -> None:
-    """The answer is there while the loop is busy; a time-out is due by then, too."""
+    """The response is there while the loop is busy; a timeout is due by then, too."""
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[str] = loop.create_future()
     mine, its = both = socket.socketpair()
@@ -57,7 +57,7 @@ async def test_what_this_process_does_meanwhile_does_not_count() -> None:
 
     def busy() -> None:
         its.send(b"!")
-        time.sleep(4 * TICK_SECONDS)  # longer than all that it may wait
+        time.sleep(4 * TICK_SECONDS)  # longer than it may wait in all
 
     try:
         loop.call_soon(busy)

@@ -1,4 +1,4 @@
-"""A peer's connection without sockets: questions in order, and everything that is none."""
+"""A peer's connection without sockets: questions in order, and bytes that are no question."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def asked(correlation_id: int, target: str = "ny") -> bytes:
 
 
 def answered(data: bytes) -> list[tuple[int, Answer]]:
-    """Correlation ids and answers in what was written."""
+    """Correlation ids and answers in the bytes written."""
     return [
         (int.from_bytes(payload[:4], "big"), envelope.read_response(payload[5:]))
         for payload in frames(data)
@@ -45,7 +45,7 @@ def answered(data: bytes) -> list[tuple[int, Answer]]:
 
 
 class FakeHub:
-    """The port; what ``held`` has are targets that are not answered before ``go_on``."""
+    """The port; it does not answer targets in ``held`` before ``go_on``."""
 
     def __init__(self) -> None:
         self.peer: Peer | None = PEER
@@ -110,7 +110,7 @@ def connected(hub: FakeHub | None = None) -> tuple[PeerConnection, FakeHub, Fake
 
 
 async def until(hub: FakeHub, questions: int) -> None:
-    """So many questions have been put."""
+    """Wait until this number of questions has been put."""
     async with asyncio.timeout(60):
         while len(hub.questions) < questions:
             await asyncio.sleep(0)
@@ -210,7 +210,7 @@ async def test_what_peers_may_use(version: int) -> None:
 
 @pytest.mark.parametrize("version", [5, 99, 32_767])
 async def test_a_version_of_the_future(version: int) -> None:
-    """KIP-511: a gateway that is newer learns what is spoken here."""
+    """KIP-511: a newer gateway learns which versions are supported here."""
     connection, _, transport = connected()
     header = (18).to_bytes(2, "big") + version.to_bytes(2, "big") + bytes(4)
     connection.data_received(frame(header, b"\xff\xff", b"\x00", b"of the future"))
@@ -328,7 +328,7 @@ async def test_a_peer_that_goes_away_gives_its_question_up() -> None:
 async def test_how_connections_end(
     sent: bytes, error: Exception | None, reason: str, quietly: bool
 ) -> None:
-    """What has asked nothing was a look whether this gateway is up."""
+    """A connection without a question was a probe whether this gateway is up."""
     connection, hub, _ = connected()
     if sent:
         connection.data_received(sent)
@@ -359,7 +359,7 @@ async def test_a_drain_waits_for_the_question_under_way_alone() -> None:
 
 
 async def test_many_requests_in_one_read_take_many_turns(monkeypatch: pytest.MonkeyPatch) -> None:
-    """256 KB of ApiVersions took the loop over a second."""
+    """Once 256 KB of ApiVersions took the loop over a second."""
     monkeypatch.setattr(peer_connection, "SLICE_SECONDS", 0.0)
     connection, hub, transport = connected()
     version = raw_frame(18, 0, b"")

@@ -1,4 +1,4 @@
-"""The port for peers, on the loopback address: who is let in, and how it ends.
+"""The port for peers, on the loopback address: which peers are let in, and how connections end.
 
 Every test runs on uvloop, as the gateway does, and on asyncio's own event loop.
 """
@@ -64,7 +64,7 @@ class Heard(Audit):
 
 
 class Site:
-    """A gateway ``gw`` with parent ``root`` and child ``deep``, and what others have."""
+    """A gateway ``gw`` with parent ``root`` and child ``deep``, and the files of its peers."""
 
     def __init__(self, directory: Path) -> None:
         self.authority = Authority(directory / "ours")
@@ -105,7 +105,7 @@ class Site:
         )
 
     def tls(self, credentials: Credentials, ca: Authority | None = None) -> dict[str, str]:
-        """What a gateway has of TLS."""
+        """The TLS settings of a gateway."""
         return {
             "ca": str((ca or self.authority).file),
             "certificate": str(credentials.certificate),
@@ -119,7 +119,7 @@ class Site:
         return Answer(Outcome.ANSWERED, mount=question.target, number=2)
 
     def link(self, name: str) -> PeerLink:
-        """The way here that a gateway of this name has."""
+        """The way here from a gateway of this name."""
         tree = self.config.tree
         assert tree is not None
         files = self.tls(self.authority.peer(name))
@@ -145,7 +145,7 @@ class Site:
         return trusting(str(self.authority.file), certificate=shown[0], key=shown[1])
 
     async def is_turned_away(self, context: ssl.SSLContext, sent: bytes) -> bytes:
-        """What is read until the other side ends the connection."""
+        """The bytes that are read until the other side ends the connection."""
         try:
             reader, writer = await self.connect(context)
         except OSError:

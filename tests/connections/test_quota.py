@@ -1,4 +1,4 @@
-"""How many connections, how many of one address, and how fast (Kafka's ConnectionQuotas)."""
+"""How many connections, in all and of an address, and how fast (Kafka's ConnectionQuotas)."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ async def test_whose_a_path_is(owner: Owner, target: str) -> None:
 
 @pytest.mark.parametrize(("target", "hops"), [("ny", 8), ("ny", 0), ("", 0), ("far", 0)])
 async def test_what_a_gateway_says_of_itself(target: str, hops: int) -> None:
-    """Also of a path that it does not have, if the question may go no farther."""
+    """Also for a path that it does not have, if the question may go no farther."""
     owner = Owner()
     asked = question(Kind.DESCRIBE, target, hops=hops)
     answer = await owner.referred.answer(peer("root", {}), asked)
@@ -115,7 +115,7 @@ async def test_without_a_listener_for_the_askers_volume(listener: dict[str, Any]
 async def test_a_principal_that_a_peer_may_not_speak_for(
     owner: Owner, principals: dict[str, str], target: str
 ) -> None:
-    """Nor is its question passed on: this gateway's word would launder the peer's."""
+    """Nor is its question passed on, because this gateway's word would launder the peer's."""
     answer = await owner.referred.answer(
         peer("root", principals), metadata(":ny:orders", target=target)
     )
@@ -145,7 +145,7 @@ async def test_a_principal_is_mapped_before_its_question_is_passed_on(owner: Own
 
 
 async def test_nobody_is_spoken_for_by_a_peer_that_may_speak_for_none(owner: Owner) -> None:
-    """Whose a path is, is the same for all; the next gateway is told no name all the same."""
+    """The owner of a path is the same for all clients; still the next gateway gets no name."""
     await owner.referred.answer(peer("root", {}), question(Kind.LOCATE, "ny:deep"))
     ((_, passed),) = owner.passed_on()
     assert passed.principal == "User:ANONYMOUS"

@@ -17,18 +17,18 @@ from tests.session.far import CLICKS, CLICKS_ID, FOREIGN, SPELLED, message
 LATE = RIGHTS_SECONDS + 1
 LATER = ":ny:search:later"
 EXPECTED = "__kafka_gateway_far.2:search..later"
-"""What stands in a subscription for ``search:later`` of ``ny``, which does not exist."""
+"""The entry in a subscription for ``search:later`` of ``ny``, which does not exist."""
 
 
 def join(pair: ReferredPair, version: int, *topics: str) -> Any:
-    """What the coordinator sees of a member that subscribes to topics."""
+    """The request that the coordinator gets of a member that subscribes to topics."""
     protocols = [{"name": "range", "metadata": {"subscription": list(topics)}}]
     values = {"group_id": "app", "protocol_type": "consumer", "protocols": protocols}
     return pair.ask("JoinGroup", version, message("JoinGroupRequest", version, **values))
 
 
 def joined(pair: ReferredPair, version: int, *flat: str) -> Any:
-    """What the group's leader sees of a member that has subscribed to flat names."""
+    """The response that the group's leader gets if a member has subscribed to flat names."""
     members = [{"member_id": "m", "metadata": {"subscription": list(flat)}}]
     values = {"protocol_type": "consumer", "members": members}
     return pair.reply("JoinGroup", version, message("JoinGroupResponse", version, **values))
@@ -69,7 +69,8 @@ def test_a_subscription_and_its_assignment(pair: ReferredPair, version: int, spe
 
 
 def test_a_subscription_to_what_does_not_exist_yet(pair: ReferredPair) -> None:
-    """Members see each other's, so that the group is balanced anew when it does."""
+    """Members see each other's subscriptions, so that the group rebalances when the topic
+    exists."""
     assert not difference(protocols(EXPECTED), join(pair, 5, ":ny:search:later"))
     assert not pair.made
     assert not difference(members(":ny:search:later"), joined(pair, 5, EXPECTED))
@@ -94,7 +95,7 @@ def test_joining_goes_on_while_the_owner_is_down(pair: ReferredPair) -> None:
 def test_a_volume_that_was_never_reached_has_no_number(
     pair: ReferredPair, outcome: Outcome
 ) -> None:
-    """Its topics stay out of the subscription: nothing could stand for them."""
+    """Its topics stay out of the subscription, because no shadow can stand for them."""
     pair.goes_down(outcome)
     assert not difference(protocols("search..orders"), join(pair, 5, "search:orders", FOREIGN))
     assert not pair.made
@@ -109,7 +110,7 @@ def test_a_name_that_no_topic_can_have_stays_out(pair: ReferredPair) -> None:
 
 
 def test_the_leader_sees_what_other_members_subscribed_to(pair: ReferredPair) -> None:
-    """Of what it may describe: it assigns the partitions."""
+    """Only topics that it may describe are shown, because it assigns their partitions."""
     join(pair, 5, FOREIGN)
     joined(pair, 5, CLICKS)
     pair.be(BOB)
@@ -125,8 +126,8 @@ def test_the_leader_sees_what_other_members_subscribed_to(pair: ReferredPair) ->
 def test_until_its_owner_has_said_so_a_leader_is_told_of_no_topic(
     pair: ReferredPair, version: int, other: str
 ) -> None:
-    """It joins again while that is asked, so that the group is balanced by what it is told then:
-    but once, and not where its client would lose its member id by an error (KIP-394)."""
+    """It joins again while the owner is asked, so that the group rebalances by the answer: but only
+    once, and not if its client would lose its member id by an error (KIP-394)."""
     sent(pair, FOREIGN)
     pair.ny.denies.add(BOB)
     pair.be(BOB)
@@ -169,7 +170,7 @@ def test_a_leader_does_not_see_what_its_owner_does_not_let_it_describe(pair: Ref
 
 
 def described(pair: ReferredPair, *flat: str) -> Any:
-    """The topics of a member, as one that describes its group sees them."""
+    """The topics of a member, as a client that describes its group sees them."""
     pair.ask("DescribeGroups", 5, message("DescribeGroupsRequest", 5, groups=["app"]))
     member = {"member_metadata": {"subscription": list(flat)}}
     group = {"group_id": "app", "protocol_type": "consumer", "members": [member]}
@@ -199,7 +200,7 @@ def test_a_described_group_shows_nothing_that_another_principal_saw(pair: Referr
 
 
 def test_a_described_group_shows_no_name_that_its_owner_may_deny(pair: ReferredPair) -> None:
-    """Of a topic that does not exist: who may describe it is told so, and nobody else."""
+    """If a topic does not exist, only a client that may describe it is told so."""
     sent(pair, FOREIGN)
     pair.ny.denies.add(BOB)
     for principal, spelled in ((ALICE, [LATER]), (BOB, [])):

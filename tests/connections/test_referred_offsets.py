@@ -1,4 +1,4 @@
-"""Offsets of topics behind other gateways that are fetched, and whose names a client sees."""
+"""Offsets of topics behind other gateways that are fetched, and the names that a client sees."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_offsets_that_cannot_be_fetched_now_are_asked_for_again(pair: ReferredPa
 
 
 def all_offsets(pair: ReferredPair, version: int) -> list[str | uuid.UUID]:
-    """The topics of an answer with all offsets of the group."""
+    """The topics in a response with all offsets of the group."""
     groups: list[dict[str, object]] = [{"group_id": "app", "topics": None}]
     pair.ask("OffsetFetch", version, message("OffsetFetchRequest", version, groups=groups))
     named: dict[str, object] = {"name": CLICKS}

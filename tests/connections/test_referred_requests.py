@@ -1,4 +1,5 @@
-"""Requests of peers that are not answered, versions, and what is counted and audited of them."""
+"""Requests of peers that are not answered, versions, and the counts and audit events of
+requests."""
 
 from __future__ import annotations
 
@@ -145,11 +146,11 @@ async def test_a_cluster_that_was_never_reached_serves_nothing_yet(owner: Owner)
     assert answer.outcome is Outcome.UNREACHABLE
 
 
-# -- what is counted and audited -------------------------------------------------------------------
+# -- counts and audit events -----------------------------------------------------------------------
 
 
 def led(flows: list[Flow]) -> list[tuple[str, str, str, str, int]]:
-    """Principal, address, client id, topic and requests of flows that have any."""
+    """Principal, address, client id, topic and requests of flows that have requests."""
     return [
         (
             flow.source.principal,

@@ -1,4 +1,5 @@
-"""Commits of offsets of topics behind other gateways: by name and by id, and who may."""
+"""Commits of offsets of topics behind other gateways: by name and by id, and the rights for
+them."""
 
 from __future__ import annotations
 
@@ -82,7 +83,7 @@ def test_a_shadow_is_made_once_and_grows_with_its_topic(pair: ReferredPair) -> N
 
 
 def test_a_topic_of_more_partitions_than_any_has_gets_no_shadow(pair: ReferredPair) -> None:
-    """They would be partitions of this cluster, by the word of another gateway."""
+    """They would be partitions of this cluster, on the word of another gateway."""
     pair.clicks.partitions = MAX_PARTITIONS + 1
     assert rejected(pair, FOREIGN) == [UNKNOWN_TOPIC_OR_PARTITION]
     assert not pair.made

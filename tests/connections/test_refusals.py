@@ -1,4 +1,4 @@
-"""gateway.connections.refusals: what operators are told of brokers that let nobody in."""
+"""gateway.connections.refusals: log lines for operators about brokers that let no client in."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Client:
 
 
 class Worker:
-    """Opens connections to two brokers, and looks at what became of them once a second."""
+    """Opens connections to two brokers, and checks their outcomes once a second."""
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.now = 0.0
@@ -120,7 +120,7 @@ def test_locked_out_of_some_brokers_or_of_all() -> None:
 
 
 def test_refused_ones_beside_others_that_get_through() -> None:
-    """A broker with a rate: it is slow, and nobody is locked out."""
+    """A broker with a rate is slow, but locks no client out."""
     worker = Worker()
     for _ in range(20):
         worker.accepted(1)
@@ -129,7 +129,7 @@ def test_refused_ones_beside_others_that_get_through() -> None:
 
 
 def test_a_broker_that_does_not_answer(caplog: pytest.LogCaptureFixture) -> None:
-    """It is at ``max.connections``: what is new waits in its backlog."""
+    """It is at ``max.connections``, so new connections wait in its backlog."""
     caplog.set_level(logging.INFO, LOGGER)
     worker = Worker()
     worker.accepted(1)

@@ -43,7 +43,7 @@ async def test_an_address_that_sends_many_delays_others_by_a_turn() -> None:
     await asyncio.sleep(0)
     go_on.set()
     await asyncio.gather(*many, one)
-    # Those that ran when it came, one more of each thread, and itself.
+    # The signatures that ran when it came, another of each thread, and its own.
     assert order.index("one") <= 2 * AT_ONCE
     assert order.count("many") == 50
     signatures.stop()

@@ -1,4 +1,4 @@
-"""gateway.connections.transports: few calls to write, and what was written last arrives."""
+"""gateway.connections.transports: few calls to write, and the last bytes written arrive."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ANSWER = b"x" * 100_000
 
 
 class Answering(asyncio.Protocol):
-    """Responds to the first bytes and half-closes, with the client's next ones unread."""
+    """Responds to the first bytes and half-closes, while the client's next bytes are unread."""
 
     def __init__(self) -> None:
         self.ended = 0

@@ -1,4 +1,4 @@
-"""What a change waits for: each client's requests that name its topics, and nothing else."""
+"""A change waits only for the clients' requests that name its topics."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ORDERS, OTHER, PLAIN = b"team-a..orders", b"team-b..x", b"plain"
 
 
 class Watched:
-    """A connection that has sent one Produce, and what there is of it."""
+    """A connection that has sent one Produce, and what tracks its requests."""
 
     def __init__(self) -> None:
         self.pair = Pair(topics=[ORDERS.decode(), OTHER.decode(), PLAIN.decode()])
@@ -47,13 +47,13 @@ class Watched:
         self.connection.broker_data(answer)
 
     def ends(self) -> None:
-        """As ``Clients.closed`` does."""
+        """End as ``Clients.closed`` does."""
         self.under_way.ended(self.connection)
         self.open.discard(self.connection)
 
 
 async def begun() -> None:
-    """The tasks that were spawned have begun."""
+    """Wait until the tasks that were spawned have begun."""
     for _ in range(3):
         await asyncio.sleep(0)
 
@@ -111,7 +111,7 @@ async def test_one_that_ended_with_all_answered_leaves_nothing() -> None:
 
 
 async def test_behind_acks_0_the_gateway_asks_the_broker() -> None:
-    """And the client's requests wait for the response, so that it proves all before it."""
+    """And the client's requests wait for the response, so that it proves all requests before it."""
     watched = Watched()
     silent = request_frame("Produce", 9, produce({PLAIN.decode(): [batch(1)]}, acks=0))
     watched.connection.data_received(silent)
@@ -170,7 +170,8 @@ async def test_a_produce_of_no_topics_holds_up_nobody() -> None:
 
 
 async def test_a_fetch_behind_acks_0_does_not_keep_it_unproven() -> None:
-    """It waits for the broker's word on what is before it, so a freeze waits for a round trip."""
+    """It waits for the broker's response to the requests before it, so a freeze waits for a round
+    trip."""
     watched = Watched()
     silent = request_frame("Produce", 9, produce({PLAIN.decode(): [batch(1)]}, acks=0))
     watched.connection.data_received(silent)
@@ -200,7 +201,7 @@ def metadata() -> bytes:
 async def test_a_client_that_does_not_read_is_closed(
     reads: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a while; what it asked for may be there, in front of a broker that is not read."""
+    """After a while, because its request may be there, in front of a broker that is not read."""
     monkeypatch.setattr("gateway.connections.noted.TO_READ", 0.0)
     watched = Watched()
     if reads:
@@ -230,8 +231,8 @@ async def test_a_client_that_does_not_read_is_closed(
 
 @pytest.mark.parametrize("end", [None, ConnectionResetError()])
 async def test_a_client_that_ends_while_its_request_is_decided(end: Exception | None) -> None:
-    """What lingers is over as soon as the broker has answered, and a long request with it: decided
-    and sent if the client has closed its connection in order, dropped after a reset."""
+    """A lingering connection is over when the broker has responded, and so is a long request:
+    decided and sent if the client has closed its connection in order, dropped after a reset."""
     watched = Watched()
     await watched.produces()
     asked = produce({f"team-a:t{n}": [batch(1)] for n in range(6_000)})

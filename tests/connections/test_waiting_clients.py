@@ -1,4 +1,5 @@
-"""Clients that have not authenticated or sent nothing: shares, and which of them is closed."""
+"""Clients that have not authenticated, or have sent nothing: their shares, and which of them is
+closed."""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ def test_who_has_sent_something_stays_while_others_have_not() -> None:
 
 
 def test_a_byte_does_not_buy_a_place_for_good() -> None:
-    """A crowd that sends one byte each, from many addresses: a newcomer has his time, too."""
+    """A crowd sends one byte each, from many addresses: a newcomer has his time, too."""
     here = places(10)
     crowd = [Client(here, f"192.0.2.{number}") for number in range(10)]
     for each in crowd:

@@ -55,7 +55,7 @@ async def test_what_a_client_sent_before_its_end_is_done() -> None:
 
 
 async def test_what_a_client_sent_before_a_reset_is_not() -> None:
-    """Nor does a broker do what it has not begun with by then."""
+    """Nor does a broker carry out a request that it has not begun with by then."""
     connection, server, _client = connected(pair())
     connection.data_received(fetch(1) + unacknowledged(2))
     await settled()

@@ -16,7 +16,7 @@ OF_TARGET = frozenset({"job", "instance"})
 
 
 def _collected() -> list[Metric]:
-    """Of a gateway with a tree, which has every label there is."""
+    """The metrics of a gateway with a tree, which has every label."""
     metrics = Metrics("1", max_namespaces=10, in_tree=True)
     for name, family in metrics.counters.items():
         metrics.count(name, tuple("1" for _ in family.labels))
@@ -29,7 +29,7 @@ def _collected() -> list[Metric]:
 
 
 def series() -> Mapping[str, frozenset[str]]:
-    """Labels of each series."""
+    """The labels of each series."""
     found: dict[str, set[str]] = {}
     for metric in _collected():
         for sample in metric.samples:

@@ -1,6 +1,5 @@
 """How dashboards and rules read the metrics: rules over every query of the committed files, so that
-a panel shows what its title says. Each has a counterexample, which it finds.
-"""
+a panel shows what its title says. Each rule has a counterexample, which it finds."""
 
 from __future__ import annotations
 
@@ -16,7 +15,7 @@ from gateway.processes.metric_families import GAUGES
 from tests.dashboards.exposed import types
 
 PER_SECOND = frozenset({"reqps", "Bps", "recps", "eps"})
-"""Grafana's units of rates; CPU seconds a second are processors, which have none."""
+"""Grafana's units of rates; CPU seconds a second are processors, which have no unit."""
 
 TYPES: Mapping[str, str] = types()
 BINARY = frozenset(name for name, gauge in GAUGES.items() if gauge.help.endswith("(0, 1)"))
@@ -48,7 +47,7 @@ def own(metric: str) -> str:
 
 
 def wrong_types(expression: str) -> list[str]:
-    """Metrics under rate() that are no counters, and counters that are under none."""
+    """Metrics under rate() that are no counters, and counters that are not under it."""
     rated = set(_RATED.findall(expression))
     found = [metric for metric in rated if TYPES.get(metric) == "gauge"]
     for selector in read(expression).selectors:
@@ -58,14 +57,14 @@ def wrong_types(expression: str) -> list[str]:
 
 
 def wrong_unit(unit: str, expression: str) -> bool:
-    """Whether a rate has the unit of a count, or the other way round."""
+    """Whether a rate has the unit of a count, or a count the unit of a rate."""
     if " / " in expression or "histogram_quantile" in expression or "cpu_seconds" in expression:
         return unit in PER_SECOND
     return ("rate(" in expression) != (unit in PER_SECOND)
 
 
 def shares_of_little(expression: str) -> bool:
-    """Whether there is a ratio of no matter how little: 1 of 2 requests that fail are 50 %."""
+    """Whether a ratio may be of very small numbers: if 1 of 2 requests fails, that is 50 %."""
     return _RATIO.search(expression) is not None
 
 
@@ -113,7 +112,7 @@ def test_what_is_0_or_1_is_said_in_words(panel: dict[str, Any], query: str) -> N
 def test_what_each_cluster_has_is_told_apart_or_summed_up(
     panel: dict[str, Any], query: str
 ) -> None:
-    """The largest of several clusters is no number of anything: 79 topics of 98."""
+    """The largest number of several clusters counts nothing: 79 topics of 98."""
     reading = read(query)
     if {own(selector.metric) for selector in reading.selectors} & COUNTED_BY_CLUSTER:
         assert "cluster" in reading.labels

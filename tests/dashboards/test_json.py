@@ -1,4 +1,4 @@
-"""The committed JSON of the dashboards: what the code makes, and what Grafana can lay out."""
+"""The committed JSON of the dashboards: the code makes it, and Grafana can lay it out."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_every_panel_says_what_it_tells_and_has_a_unit(name: str) -> None:
 
 @pytest.mark.parametrize("name", PAGES)
 def test_every_query_is_of_the_chosen_gateways(name: str) -> None:
-    """Else two fleets in one Prometheus are summed up."""
+    """Otherwise two fleets in one Prometheus would be summed up."""
     page = PAGES[name]
     own = ["datasource", *(one.name for one in (*GATEWAYS, *page.variables))]
     variables: list[dict[str, Any]] = files.dashboard(name)["templating"]["list"]

@@ -1,4 +1,4 @@
-"""Every query is of metrics and labels that the gateway has, and every metric has a panel."""
+"""Every query uses metrics and labels that the gateway has, and every metric has a panel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PART = re.compile(r"_(bucket|sum|count)$")
 
 
 def unknown(expression: str) -> set[str]:
-    """What the expression asks for that there is not."""
+    """Metrics and labels in the expression that do not exist."""
     reading = read(expression)
     assert reading.selectors, f"nothing is asked for: {expression}"
     found: set[str] = set()

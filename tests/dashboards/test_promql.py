@@ -1,4 +1,4 @@
-"""dashboards.promql: the metrics and labels that an expression asks for."""
+"""dashboards.promql: the metrics and labels in an expression."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_selector_is_written_as_it_was_read() -> None:
     ],
 )
 def test_matchers_match_as_in_prometheus(operator: str, value: str, matched: set[str]) -> None:
-    """Regular expressions match the whole value, and a missing label is an empty one."""
+    """Regular expressions match the whole value, and a missing label counts as empty."""
     matches = Matcher("api", operator, value)
     seen = {api for api in ("Fetch", "Produce") if matches({"api": api})}
     assert seen | ({""} if matches({}) else set()) == matched

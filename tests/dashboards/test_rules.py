@@ -1,4 +1,4 @@
-"""The rules: every alert says what to do, and has a unit test that promtool runs."""
+"""The rules: every alert names the next step, and has a unit test that promtool runs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_annotations_name_labels_that_the_alert_has(alert: files.Rule) -> None:
     elif "kafka_gateway:" in alert.expression:
         assert named <= {"job"}
     else:
-        # In a tree what is of a cluster has its name; elsewhere the label is empty.
+        # In a tree the metrics of a cluster have its name; otherwise the label is empty.
         assert named <= {"job", "instance", "cluster"}
 
 
@@ -73,7 +73,7 @@ def test_every_alert_has_a_unit_test_in_which_it_fires() -> None:
 
 
 def test_every_metric_of_an_alert_is_there_while_all_is_well() -> None:
-    """Else the test in which nothing fires says nothing."""
+    """Otherwise the test in which nothing fires would prove nothing."""
     well = next(test for test in unit_tests() if test["name"] == "nothing fires while all is well")
     there = {re.split(r"[{ ]", given["series"])[0] for given in well["input_series"]}
     asked = {

@@ -1,1 +1,1 @@
-"""deploy/ and Containerfile: what can be checked without a container engine or a cluster."""
+"""deploy/ and Containerfile: checks that need no container engine or cluster."""

@@ -19,7 +19,7 @@ _REFERENCE: Final = re.compile(r"\.Values((?:\.[A-Za-z]\w*)+)")
 
 
 def references() -> dict[str, str]:
-    """Every value that a template names, ``image.tag``, and a template that does."""
+    """Every value that a template names (``image.tag``), and a template that names it."""
     return {
         match[1:]: path.name for path in TEMPLATES for match in _REFERENCE.findall(path.read_text())
     }

@@ -15,7 +15,7 @@ _FROM = re.compile(r"(\S+)(?: AS (\S+))?")
 
 @dataclass(slots=True)
 class Stage:
-    """One ``FROM``: its image, its name, and the instructions behind it, each with its text."""
+    """A ``FROM``: its image, its name, and the instructions behind it, each with its text."""
 
     image: str
     name: str
@@ -26,7 +26,7 @@ class Stage:
         return [text for name, text in self.steps if name == instruction]
 
     def text(self, instruction: str) -> str:
-        """The text of an instruction that stands there once."""
+        """The text of an instruction that occurs only once."""
         (found,) = self.texts(instruction)
         return found
 

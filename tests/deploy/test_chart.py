@@ -1,4 +1,5 @@
-"""deploy/helm without helm: values, their schema, what templates take (``make chart`` has helm)."""
+"""deploy/helm without helm: values, their schema, and values in templates (``make chart`` has
+helm)."""
 
 from __future__ import annotations
 
@@ -77,7 +78,7 @@ def test_every_value_is_in_the_schema_and_used() -> None:
     leaves = {leaf for leaf in _leaves(DEFAULTS, "") if not leaf.startswith("config.")}
     assert {leaf for leaf in leaves if not _in_schema(leaf)} == set()
     named = references()
-    # Those of monitoring are taken inside of `with`.
+    # The values of monitoring are taken inside of `with`.
     unused = {leaf for leaf in leaves if not any(_covers(one, leaf) for one in named)}
     assert unused == set()
 
@@ -127,7 +128,7 @@ def _covers(reference: str, leaf: str) -> bool:
 
 @pytest.mark.parametrize("name", VALUES)
 def test_the_gateway_accepts_the_configuration(name: str, tmp_path: Path) -> None:
-    """With what templates/_helpers.tpl adds: addresses, workers, the HTTP port."""
+    """With the additions of templates/_helpers.tpl: addresses, workers, the HTTP port."""
     values = VALUES[name]
     config = dict(values["config"])
     config["listeners"] = [
@@ -149,7 +150,7 @@ def test_passwords_are_given_by_the_environment_that_is_set(name: str) -> None:
     assert named == {one["name"] for one in values["env"]}
 
 
-# -- what has to agree with the image and the gateway -----------------------------------------
+# -- agreement with the image and the gateway -------------------------------------------------
 
 
 def test_pods_run_as_the_image_does() -> None:

@@ -1,4 +1,4 @@
-"""Containerfile, without an engine: who it runs as, what it copies, and that its commands work."""
+"""Containerfile, without an engine: its user, the files it copies, and that its commands work."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_only_instructions_that_every_engine_knows() -> None:
 
 
 def test_both_stages_are_of_one_python_and_one_debian() -> None:
-    """What the first one compiles runs in the second one. No registry is named."""
+    """Code that the first stage compiles runs in the second. No registry is named."""
     (python, debian) = BUILDER.image.removeprefix("python:").split("-")
     assert f"python:{python}-slim-{debian}" == FINAL.image
     assert "/" not in BUILDER.image + FINAL.image
@@ -50,11 +50,12 @@ def test_both_stages_are_of_one_python_and_one_debian() -> None:
 
 
 def test_it_does_not_run_as_root() -> None:
-    """A number: Kubernetes cannot tell of a name whether it is root (``runAsNonRoot``)."""
+    """The user is a number, because Kubernetes cannot tell whether a name is root
+    (``runAsNonRoot``)."""
     user, _, group = FINAL.text("USER").partition(":")
     assert int(user) > 0
     assert int(group) > 0
-    # The one directory that it may write to, where a configuration's relative paths begin.
+    # The only directory that it may write to, where a configuration's relative paths begin.
     made = f"install --directory --owner={user} --group={group} {FINAL.text('WORKDIR')}"
     assert FINAL.texts("RUN") == [made]
 
@@ -69,7 +70,7 @@ def test_the_last_stage_copies_from_the_first_alone() -> None:
 
 
 def sources() -> list[str]:
-    """What is copied from the source tree."""
+    """The paths that are copied from the source tree."""
     return [source.rstrip("/") for _, found, _ in BUILDER.copies() for source in found]
 
 
@@ -83,7 +84,8 @@ def test_what_is_copied_is_in_git_and_not_ignored() -> None:
 
 
 def test_what_is_copied_is_enough_to_build(tmp_path: Path) -> None:
-    """The walkers are generated, the wheel is built (pure, here), by what was copied alone."""
+    """The walkers are generated, and the wheel is built (pure, here), from the copied files
+    alone."""
     for name in FILES:
         if any(name == source or name.startswith(f"{source}/") for source in sources()):
             target = tmp_path / "source" / name
@@ -121,7 +123,7 @@ def test_it_starts_the_command() -> None:
 
 
 class Answers(http.server.BaseHTTPRequestHandler):
-    """``/readyz`` with the server's status, and 200 for all else."""
+    """A server: ``/readyz`` responds with its status, all other paths with 200."""
 
     def do_GET(self) -> None:
         status: int = self.server.status if self.path == "/readyz" else 200  # type: ignore[attr-defined]
@@ -130,12 +132,12 @@ class Answers(http.server.BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, *_: object) -> None:
-        """Nothing."""
+        """Log nothing."""
 
 
 @pytest.mark.parametrize(("status", "ended"), [(200, 0), (503, 1), (None, 1)])
 def test_the_health_check(status: int | None, ended: int) -> None:
-    """It ends with 0 if the gateway is ready; it asks the default port of /readyz."""
+    """It ends with 0 if the gateway is ready; it requests /readyz at the default port."""
     check = re.search(r"CMD (\[.*\])", FINAL.text("HEALTHCHECK"))
     assert check is not None
     (default,) = re.findall(r"KAFKA_GATEWAY_HTTP=(\S+)", FINAL.text("ENV"))

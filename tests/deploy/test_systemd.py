@@ -22,7 +22,7 @@ ANALYZE = shutil.which("systemd-analyze")
 
 
 def section(name: str) -> SectionProxy:
-    """A section of the unit; of a setting that is written several times the last one."""
+    """A section of the unit; if a setting is written several times, the last counts."""
     unit = ConfigParser(interpolation=None, strict=False)
     unit.optionxform = str  # type: ignore[assignment,method-assign]
     unit.read_string(UNIT.read_text())
@@ -54,7 +54,7 @@ def test_it_has_no_privilege_and_one_place_to_write() -> None:
 
 
 def test_systemd_accepts_it(tmp_path: Path) -> None:
-    """The file itself, but for the program and the user, which this machine does not have."""
+    """The file itself, except for the program and the user, which this machine lacks."""
     lines = UNIT.read_text().splitlines()
     here = [line.replace("/opt/kafka-gateway/bin/kafka-gateway", "/bin/true") for line in lines]
     unit = tmp_path / UNIT.name

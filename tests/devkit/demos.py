@@ -16,7 +16,7 @@ SECONDS: Final = 400
 
 
 def run_once(command: Sequence[str]) -> str:
-    """What a demo prints that ends after its tour."""
+    """The output of a demo that ends after its tour."""
     return _output([*command, "--once"])
 
 
@@ -34,7 +34,7 @@ def serving_demo(command: Sequence[str], log_path: Path) -> Iterator[ManagedProc
 
 
 def paste(line: str) -> str:
-    """What a line that a demo shows prints in another terminal."""
+    """The output of a line that a demo shows, in another terminal."""
     return _output(["bash", "-c", line], 240)
 
 

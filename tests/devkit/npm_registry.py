@@ -1,4 +1,4 @@
-"""An npm that serves what a test offers it, for devkit.npm and what uses it."""
+"""An npm that serves archives of a test, for devkit.npm and its users."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Registry:
             program.chmod(0o755)
 
     def offer(self, content: bytes) -> None:
-        """Serve one more archive to the next request of npm."""
+        """Serve another archive to the next request of npm."""
         (self.archives / str(len(list(self.archives.iterdir())))).write_bytes(content)
 
     @property

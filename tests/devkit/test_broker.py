@@ -47,7 +47,7 @@ def test_brokers_join_stop_and_come_back_where_they_were() -> None:
     with KafkaCluster(nodes=2, missed_quickly=True) as cluster:
         before = cluster.addresses
         joined = cluster.add_broker(4)
-        # It knows that it has joined, which another broker may not yet.
+        # It knows that it has joined, which another broker may not know yet.
         wait_until(lambda: cluster.live_brokers() == {1, 2, 4}, "the broker to be seen", 120)
         assert cluster.bootstrap_servers == f"{before[1]},{before[2]},{joined}"
         cluster.stop_broker(2)
@@ -71,7 +71,7 @@ def test_a_broker_that_applies_changes_late(monkeypatch: pytest.MonkeyPatch) -> 
     milliseconds = 300
     monkeypatch.setenv(VARIABLE, f"{milliseconds}")
     with KafkaCluster() as cluster:
-        admin = cluster.admin()  # kept: what it was asked fails when it is collected
+        admin = cluster.admin()  # kept: a pending request fails when it is collected
         made = admin.create_topics([NewTopic("orders", 1, 1)])["orders"]
         began = time.monotonic()
         made.result(120)
@@ -110,7 +110,7 @@ def test_a_killed_owner_takes_its_broker_along(tmp_path: Path) -> None:
         "k = KafkaCluster().start(); print(k.process_id(1), flush=True); threading.Event().wait()"
     )
     command = [sys.executable, "-c", code]
-    # Who is killed cannot tidy up: what it leaves, it leaves in this test's directory.
+    # A killed process cannot tidy up, so its files are in this test's directory.
     env = {**os.environ, "TMPDIR": str(tmp_path)}
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, cwd=PROJECT_ROOT, env=env

@@ -28,7 +28,7 @@ def test_another_node_is_a_broker_alone_and_knows_the_controller() -> None:
 
 
 def test_a_controller_of_one_broker_writes_nothing_while_nothing_changes() -> None:
-    """Others learn by these records what is committed."""
+    """Others learn by these records which records are committed."""
     interval = "metadata.max.idle.interval.ms"
     assert server_properties(_CONTROLLER, [_CONTROLLER], 1, {})[interval] == "0"
     assert interval not in server_properties(_CONTROLLER, [_CONTROLLER], 3, {})

@@ -1,4 +1,4 @@
-"""devkit.broker_format: copies of formatted directories are as Kafka's tool writes them."""
+"""devkit.broker_format: copies of formatted directories equal the output of Kafka's tool."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TOLD = "#\n#Sat Nov 28 18:14:11 UTC 2026\n"
 
 
 def tool(directory: Path, node_id: int, cluster_id: str) -> None:
-    """What the storage tool of Kafka 4.3.1 writes."""
+    """Write the files that the storage tool of Kafka 4.3.1 writes."""
     directory.mkdir()
     ids = f"node.id={node_id}\ndirectory.id=T9u1fLRlAOtu9YZOk1yEdw\nversion=1\n"
     (directory / META).write_text(f"{TOLD}{ids}cluster.id={cluster_id}\n")

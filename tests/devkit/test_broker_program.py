@@ -1,5 +1,5 @@
-"""devkit.broker_program: which Kafka a broker is. What is started so is in test_broker, and what a
-policy on the class path does in tests/live/oracle/test_policy_oracle.py."""
+"""devkit.broker_program: which Kafka a broker runs. test_broker starts brokers, and
+tests/live/oracle/test_policy_oracle.py tests a policy on the class path."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from devkit.broker_program import BrokerProgram
 
 @pytest.fixture(autouse=True)
 def _no_java(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is fetched: a set of archives is one of its name."""
+    """Fetch nothing: a set of archives is an archive of its name."""
     monkeypatch.setattr(java, "find_java", lambda: "java")
     monkeypatch.setattr(java, "jars", lambda name: (Path(f"{name}.jar"),))
     monkeypatch.setattr(broker_program, "archive_options", lambda jar_set: ("-archive",))
@@ -27,7 +27,8 @@ def test_a_version_is_told_by_the_set_s_archives() -> None:
 
 @pytest.mark.parametrize("jar_set", ["kafka", "kafka-3.9"])
 def test_one_s_own_classes_come_first(jar_set: str, tmp_path: Path) -> None:
-    """For both: StorageTool reads the broker's configuration, which may name them."""
+    """For both commands, because StorageTool reads the broker's configuration, which may name
+    them."""
     program = BrokerProgram(jar_set, tmp_path)
     for command in (program.format_command(["format"]), program.serve_command(Path("p"))):
         class_path = command[command.index("-cp") + 1]

@@ -1,4 +1,4 @@
-"""devkit.broker_security: brokers that ask who is there."""
+"""devkit.broker_security: brokers that authenticate their clients."""
 
 from __future__ import annotations
 
@@ -111,12 +111,12 @@ def test_every_listener_lets_its_users_in_and_acls_hold(tmp_path: Path) -> None:
             AclOperation.CREATE,
             AclPermissionType.ALLOW,
         )
-        # Clients are kept: what one was asked fails when it is collected.
+        # Clients are kept, because a pending request fails when its client is collected.
         anonymous = kafka.admin()
         anonymous.create_acls([binding])[binding].result(SECONDS)
         asking = admin(kafka, "SASL_PLAINTEXT", **alice)
 
-        def may_create() -> bool:  # the controller, too, learns of an ACL after it has answered
+        def may_create() -> bool:  # the controller, too, learns of an ACL after it has responded
             made = asking.create_topics([NewTopic("orders", 1)])["orders"]
             return made.exception(SECONDS) is None
 

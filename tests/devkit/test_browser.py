@@ -1,4 +1,4 @@
-"""devkit.browser: it sees what goes wrong in a page. A test that trusts it is worth no more."""
+"""devkit.browser: it detects errors in a page, because tests rely on that."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""devkit.build_backend: the form that is built, what that takes, and what a wheel holds."""
+"""devkit.build_backend: the form that is built, its requirements, and the content of a wheel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NO_COMPILER = "no-such-compiler"
 
 
 def with_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whether or not this machine has one."""
+    """Pretend that there is a compiler, whether or not this machine has one."""
     monkeypatch.setattr(build_backend, "require_compiler", lambda: None)
 
 
@@ -69,7 +69,7 @@ def test_the_compiled_form_is_not_replaced_if_it_was_chosen(
 def test_compiling_is_told_with_the_other_choice(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Also on the terminal, because pip keeps what a build prints until it fails."""
+    """Also on the terminal, because pip keeps the output of a build until it fails."""
     with_compiler(monkeypatch)
     monkeypatch.delenv(build_backend.VARIABLE, raising=False)
     terminal = tmp_path / "terminal"
@@ -134,14 +134,14 @@ def test_without_a_compiler_the_pure_wheel_is_built_and_that_is_said(
 
 
 def test_an_editable_install_is_setuptools_own() -> None:
-    """It takes seconds, and sources that are edited shall not be shadowed."""
+    """It takes seconds, and edited sources must not be shadowed."""
     assert build_backend.build_editable is build_meta.build_editable
     assert build_backend.get_requires_for_build_editable() == []
 
 
 @pytest.mark.long("builds")
 def test_a_source_distribution_has_what_builds_it(tmp_path: Path) -> None:
-    """Made of a copy, because setuptools leaves files; then a wheel is made of what it holds."""
+    """Made from a copy, because setuptools leaves files; then a wheel is made from its content."""
     project = tmp_path / "project"
     packages = ("gateway", "protocol", "spark", "devkit", "requirements")
     build_tree.write(project, build_tree.sources(packages))
@@ -172,7 +172,7 @@ def _asking(call: str) -> str:
 
 
 def _python(project: Path, *lines: str, form: str = "") -> str:
-    """What a program prints that sees the project in its directory, as a frontend of PEP 517."""
+    """The output of a program that sees the project in its directory, as a frontend of PEP 517."""
     env = {**os.environ, "PYTHONPATH": str(project), build_backend.VARIABLE: form}
     done = subprocess.run(
         [sys.executable, "-c", "\n".join(lines)],
@@ -188,6 +188,6 @@ def _python(project: Path, *lines: str, form: str = "") -> str:
 
 
 def _files_of_the_project() -> set[Path]:
-    """Entries of its top directory, but for the hidden ones: tests that run beside this one may
-    make tools' caches."""
+    """Entries of the project's top directory, except hidden entries, because tests that run beside
+    this one may make tools' caches."""
     return {path for path in PROJECT_ROOT.iterdir() if not path.name.startswith(".")}

@@ -1,4 +1,4 @@
-"""devkit.certificates: what tests of TLS are given. OpenSSL says whether it is any good."""
+"""devkit.certificates: the files for tests of TLS, which OpenSSL verifies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""devkit.chromium: what the hash names is what is used. No test here fetches anything."""
+"""devkit.chromium: only the archive with the named hash is used. No test here fetches anything."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def registry(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Registry:
 
 @pytest.fixture
 def package(monkeypatch: pytest.MonkeyPatch) -> bytes:
-    """An archive such as the real one, and its hash in place of the real one's."""
+    """An archive like the real one, and its hash in place of the real one's."""
     content = archive(
         {
             "package/bin/chromium.br": b"a browser",

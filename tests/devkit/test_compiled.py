@@ -38,9 +38,9 @@ SUITES = (
         "tests/protocol/test_steps.py",
     ),
 )
-"""Run at the same time, each in a process of its own."""
+"""Runs at the same time, each in a process of its own."""
 ALONE = ("-m", "alone", "tests/session", "tests/scenarios")
-"""Run behind them: it measures what callbacks take."""
+"""Run after these, because it measures how long callbacks take."""
 
 ORIGINS = """
 import importlib, sys

@@ -1,4 +1,4 @@
-"""devkit.dashboards: what is asked of Prometheus. ``make dashboards`` asks it."""
+"""devkit.dashboards: the requests to Prometheus. ``make dashboards`` sends them."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ mkdir -p "$3/usr/bin" && cp "$2" "$3/usr/bin/program"
 
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What apt-get was asked for."""
+    """The arguments of apt-get."""
     programs = tmp_path / "bin"
     programs.mkdir()
     for name, script in (("apt-get", _APT_GET), ("dpkg-deb", _DPKG_DEB)):

@@ -32,7 +32,7 @@ def test_once_ends_after_the_tour() -> None:
     flats = [row[1].partition(" at ") for row in stored.values()]
     assert [flat for flat, _, _ in flats] == ["search..clicks"] * 2
     assert len({broker for _, _, broker in flats}) == 2
-    # What the group read of both.
+    # The records that the group read of both topics.
     for topic in _TOPICS:
         assert [topic, f"{topic} 1, {topic} 2"] in rows
     listed = {row[0]: row[1:] for row in rows if row[0] in ("la", "ny", "legal")}

@@ -1,4 +1,4 @@
-"""devkit.drawn_dashboards: each panel where the JSON has it, with what Prometheus responded."""
+"""devkit.drawn_dashboards: each panel at its place in the JSON, with the response of Prometheus."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from devkit.drawn_dashboards import drawn, legend
 
 
 def panels(name: str, labels: dict[str, str] | None = None) -> list[dict[str, Any]]:
-    """What is drawn of a dashboard, of one series for each query."""
+    """The drawn panels of a dashboard, with a single series for each query."""
     asked: list[str] = []
 
     def ask(expression: str, instant: bool) -> list[tuple[dict[str, str], list[Any]]]:

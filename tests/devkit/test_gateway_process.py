@@ -1,4 +1,5 @@
-"""devkit.gateway_process: the gateway starts, serves, stops, and says why when it does not."""
+"""devkit.gateway_process: the gateway starts, serves, stops, and reports the reason if it does
+not."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ print(json.dumps({"files": files, "prebuilt": len(PREBUILT), "names": names, "pa
 
 
 def run(directory: Path, *words: str | Path) -> str:
-    """A command in an empty directory, without anything of this process's Python; its output."""
+    """Run a command in an empty directory, without this process's Python; returns its output."""
     done = subprocess.run(
         list(map(str, words)),
         cwd=directory,
@@ -84,7 +84,7 @@ def test_the_compiled_form_says_what_the_page_shows(tmp_path: Path) -> None:
     try:
         require_compiler()
     except CompileError:
-        return  # test_an_empty_environment says what happens then
+        return  # test_an_empty_environment has that case
     (step,) = steps("version")
     said = run(tmp_path, installed_command("compiled"), "version")
     shown = re.sub(r"Python .*", "Python", step.output)

@@ -1,4 +1,4 @@
-"""devkit.maven: what a lock file names is what is used. No test here fetches anything."""
+"""devkit.maven: only files that the lock file names are used. No test here fetches anything."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class _Repository:
-    """Stands for jgo: each fetch lays the next of ``contents`` where the archive belongs."""
+    """Stands for jgo: each fetch puts the next of ``contents`` in the archive's place."""
 
     def __init__(self, *contents: bytes | Exception) -> None:
         self._contents = list(contents)
@@ -40,7 +40,7 @@ class _Repository:
         return SimpleNamespace(artifact=self)
 
     def resolve(self) -> None:
-        # As jgo does: what is there is taken for whole.
+        # As jgo does, which takes an existing file as whole.
         assert not _JAR.path.exists()
         self.fetches += 1
         content = self._contents.pop(0)

@@ -1,4 +1,4 @@
-"""devkit.npm: what the hash names is what is used. No test here fetches anything."""
+"""devkit.npm: only the archive with the named hash is used. No test here fetches anything."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from devkit.old_build import PACKAGES, OldBuildError, old_build
 
 @pytest.fixture
 def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two revisions: ``old``, and what is there now."""
+    """Two revisions: ``old``, and the present revision."""
     monkeypatch.setenv("KAFKA_GATEWAY_CACHE", str(tmp_path / "cache"))
     root = tmp_path / "repository"
 

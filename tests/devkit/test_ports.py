@@ -40,7 +40,7 @@ def test_a_port_that_something_listens_on_is_not_free(monkeypatch: pytest.Monkey
 
 
 def test_those_who_keep_to_their_parts_never_meet(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ports, "_range", None)  # what was there before comes back
+    monkeypatch.setattr(ports, "_range", None)  # the former range comes back
     given = []
     for part in range(3):
         ports.keep_to(part, 3)

@@ -1,4 +1,4 @@
-"""devkit.process and devkit.guard: children end, whatever ends their parent."""
+"""devkit.process and devkit.guard: children end, however their parent ends."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from devkit.paths import PROJECT_ROOT
 from devkit.process import ManagedProcess, ProcessError, outputs
 from devkit.waiting import wait_until
 
-# A child that ends on SIGTERM with a status of its own, and one that does not.
+# A child that ends on SIGTERM with a status of its own, and a child that does not.
 _OBEDIENT = (
     "import signal, sys, time; signal.signal(signal.SIGTERM, lambda *_: sys.exit(7));"
     "print('ready', flush=True); time.sleep(60)"

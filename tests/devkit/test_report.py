@@ -1,4 +1,4 @@
-"""``make report``: the page of real traffic, opened as a person would."""
+"""``make report``: the page of real traffic, opened as by a user."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The environment of users: the packages of the lock, and none of development."""
+"""The environment of users has the packages of the lock, and no development packages."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""devkit.spark_cluster: what it reads off a log, and what its programs are started with.
+"""devkit.spark_cluster: how it reads a log, and the arguments of its programs.
 
-That a cluster runs is what tests/spark/test_cluster.py shows.
+tests/spark/test_cluster.py tests that a cluster runs.
 """
 
 from __future__ import annotations

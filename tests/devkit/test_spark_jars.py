@@ -42,7 +42,7 @@ def test_two_may_ask_at_once(fetched: Path, monkeypatch: pytest.MonkeyPatch) -> 
     def slow(source: Path, target: Path) -> None:
         copy(source, target)
         with suppress(threading.BrokenBarrierError):
-            both.wait(0.3)  # the other one, if it may come so far
+            both.wait(0.3)  # the other call, if it gets that far
 
     monkeypatch.setattr(shutil, "copyfile", slow)
     with ThreadPoolExecutor(2) as pool:

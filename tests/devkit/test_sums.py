@@ -1,4 +1,4 @@
-"""devkit.sums: the metrics of a gateway are compared with what its logs hold."""
+"""devkit.sums: the metrics of a gateway are compared with its logs."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def denial() -> Denial:
 
 
 def metrics(flows: Sequence[Flow], *, max_namespaces: int = 10, **more: int) -> str:
-    """What a supervisor's metrics are of these, all of which ACLs denied that are denied."""
+    """A supervisor's metrics of these flows; if a flow is denied, ACLs denied it."""
     made = Metrics("1.0", max_namespaces, in_tree=any(each.source.place.mount for each in flows))
     counts = Counts()
     counts.add_flows(flows)
@@ -56,7 +56,7 @@ def metrics(flows: Sequence[Flow], *, max_namespaces: int = 10, **more: int) -> 
 
 
 def logged(directory: Path, flows: Sequence[Flow], denials: Sequence[Denial] = ()) -> Logs:
-    """The two logs of these."""
+    """The two logs of these flows."""
     window, records = FlowWindow(), list[dict[str, Any]]()
     window.add(flows)
     for item in window.sums.items():

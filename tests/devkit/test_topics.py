@@ -1,4 +1,4 @@
-"""devkit.topics: what counts as created."""
+"""devkit.topics: which topics count as created."""
 
 from __future__ import annotations
 

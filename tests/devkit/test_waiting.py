@@ -37,4 +37,4 @@ def test_a_short_step_says_nothing_and_leaves_no_thread() -> None:
     with progress("fetching", stream):
         pass
     assert stream.getvalue() == ""
-    assert {*threading.enumerate()} <= before  # one of another test may end meanwhile
+    assert {*threading.enumerate()} <= before  # a thread of another test may end meanwhile

@@ -1,4 +1,4 @@
-"""devkit.wheels: what ``make wheel`` makes and says."""
+"""devkit.wheels: the files and the output of ``make wheel``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The truth table of docs/access.md, read as what it says: ACLs, who does what, and the answer."""
+"""The truth table of docs/access.md, parsed: ACLs, the operation of a user, and the result."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _TYPES = {
 
 @dataclass(frozen=True, slots=True)
 class Does:
-    """An operation on what a pattern names."""
+    """An operation on the resource that a pattern names."""
 
     operation: Operation
     pattern: ResourcePattern
@@ -51,7 +51,7 @@ class Does:
 
 @dataclass(frozen=True, slots=True)
 class AddsAcls:
-    """Making an ACL of a pattern."""
+    """Creating an ACL on a pattern."""
 
     pattern: ResourcePattern
 
@@ -74,7 +74,7 @@ Action = Does | AddsAcls | Moves | InitProducerId
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of the table. ``answer`` is ``allowed`` or the name of an error."""
+    """A row of the table. ``answer`` is ``allowed`` or the name of an error."""
 
     number: int
     acls: tuple[AclBinding, ...]
@@ -103,7 +103,7 @@ def _row(cells: list[str]) -> Row:
 
 
 def binding(text: str) -> AclBinding:
-    """The ACL that a span of the page says."""
+    """The ACL in a code span of the page."""
     match = _ACL.fullmatch(text)
     assert match is not None, f"{text!r} is no ACL"
     done = _does(match["rest"])

@@ -1,8 +1,8 @@
-"""The commands of a page such as docs/namespaces.md: what each prints, and how it ends.
+"""The commands of a page such as docs/namespaces.md: the output of each, and how it ends.
 
-They stand in blocks of the language ``console``, after ``$``; what follows a command is lines of
-its output, in their order but not all of them. ``# exit status 1`` behind a command says that it
-fails, and that it should.
+They stand in blocks of the language ``console``, after ``$``; lines of a command's output follow
+it, in their order but not all of them. If ``# exit status 1`` stands behind a command, it fails, as
+it should.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _STATUS = re.compile(r"\s+# exit status (\d+)$")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One command of the page: its words, its exit status, and the lines that it prints."""
+    """A command of the page: its words, its exit status, and lines of its output."""
 
     words: tuple[str, ...]
     status: int

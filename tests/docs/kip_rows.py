@@ -1,4 +1,4 @@
-"""The rows of a page that goes through a KIP: its statement, what the gateway does, a test."""
+"""The rows of a page that goes through a KIP: its statement, the gateway's behaviour, a test."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def rows(page: str, kip: str) -> list[tuple[str, list[str]]]:
 
 
 def missing(cells: list[str]) -> str:
-    """The fault of a row; empty if it has its three cells and its test exists."""
+    """The fault of a row, or empty if it has its three cells and its test exists."""
     if len(cells) != 3 or not all(cells):
         return f"three cells: {cells}"
     path, colons, name = markdown.code(cells[2]).partition("::")

@@ -19,7 +19,7 @@ _INDENT = "    "
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A code block: its language (empty for an indented one, or if none is given), its text."""
+    """A code block: its language (empty if it is indented, or gives no language), its text."""
 
     language: str
     text: str
@@ -31,7 +31,7 @@ def read(page: str) -> str:
 
 
 def table(text: str, first_column: str) -> list[list[str]]:
-    """The rows of the one table whose first column has this head, cells as they are written."""
+    """The rows of the only table whose first column has this head, with unchanged cells."""
     lines = iter(text.splitlines())
     found = [list(_rows(lines)) for line in lines if line.startswith(f"| {first_column} |")]
     assert len(found) == 1, f"{len(found)} tables begin with the column {first_column!r}"
@@ -39,7 +39,7 @@ def table(text: str, first_column: str) -> list[list[str]]:
 
 
 def code(cell: str) -> str:
-    """The text in backticks of a cell that holds one code span and nothing else."""
+    """The text in backticks of a cell that is a single code span."""
     match = _SPAN.fullmatch(cell)
     assert match is not None, f"{cell!r} is not one code span"
     return match[1]

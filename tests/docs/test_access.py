@@ -1,6 +1,6 @@
 """docs/access.md: its truth table against the authorizer, row by row.
 
-``tests/live/access/test_access_table.py`` asks a gateway the same with real clients.
+``tests/live/access/test_access_table.py`` tests a gateway the same way with real clients.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def written(row: Row, name: str) -> str:
 
 
 def denial(row: Row) -> Denied | None:
-    """Why a row's user may not do it."""
+    """The reason why a row's user is denied, or None if it is allowed."""
     access = access_of(row)
     match row.action:
         case InitProducerId():
@@ -111,7 +111,7 @@ def test_every_error_is_among_them() -> None:
 
 
 def test_the_world_is_told() -> None:
-    """What the rows take for granted stands above them."""
+    """The world that the rows presuppose is described above them."""
     before, _, _ = markdown.read(access_table.PAGE).partition("| row |")
     spans = set(markdown.spans(before))
     assert {*access_table.NAMESPACES, *access_table.MOVED, access_table.HOMES["carol"]} <= spans

@@ -1,4 +1,4 @@
-"""docs/apis.md is made from the declarations of APIs; this says what it has to hold."""
+"""docs/apis.md is made from the declarations of APIs; this tests its required content."""
 
 from __future__ import annotations
 

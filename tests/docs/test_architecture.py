@@ -1,4 +1,4 @@
-"""ARCHITECTURE.md and docs/decisions: their size, their index, and that all they name exists."""
+"""ARCHITECTURE.md and docs/decisions: their size, their index, and that all names in them exist."""
 
 from __future__ import annotations
 

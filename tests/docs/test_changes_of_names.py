@@ -1,4 +1,4 @@
-"""docs/access.md: what changes of names need, row by row, by the handlers of the requests."""
+"""docs/access.md: the rights for changes of names, row by row, by the handlers of the requests."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ STORED = {"org..orders", "org..abc", "org.apache..orders", "orders", "stored", "
 
 @dataclass(frozen=True)
 class Row:
-    """One row: a change, the ACLs there are, and the answer."""
+    """A row: a change, the ACLs that exist, and the result."""
 
     change: str
     acls: tuple[AclBinding, ...]

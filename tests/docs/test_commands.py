@@ -49,7 +49,7 @@ RUN_BY = {
         "tests/docs/test_high_availability.py::test_the_example_gives_the_table_shown",
     ),
     "kafka-gateway check la.yaml --peers": (
-        # The command with peers that say what is shown, and peers that are there.
+        # The command with peers that respond as shown, and with running peers.
         "tests/checks/test_peers.py::test_the_command",
         "tests/checks/test_peers_over_tls.py::test_gateways_that_agree",
         "tests/docs/test_configuration.py::test_the_peers_of_an_example_give_the_table_shown",
@@ -88,7 +88,7 @@ RUN_BY = {
         ENVIRONMENT,
         "tests/live/installed/test_four_commands.py::test_from_the_wheel_to_a_client",
     ),
-    # The next step of an error that the page shows.
+    # The next step in an error that the page shows.
     "kafka-gateway topics --bootstrap-server 127.0.0.1:9192 --create --namespace bulk": (
         "tests/commands/test_create.py::test_a_missing_namespace_is_told_with_the_next_step",
     ),
@@ -142,7 +142,7 @@ RUN_BY = {
         "tests/live/installed/test_four_commands.py::test_from_the_wheel_to_a_client",
     ),
     "kafka-gateway init": (
-        # The questions, and a terminal; then real brokers, and all that follows.
+        # The questions, and a terminal; then real brokers, and the steps that follow.
         "tests/commands/init/test_questions.py::test_a_terminal_and_ctrl_c",
         "tests/live/init/test_init.py::test_from_init_to_a_client",
     ),
@@ -208,8 +208,8 @@ NOT_RUN = {
     "helm upgrade": f"{CHART}::test_the_gateway_accepts_the_configuration",
     "helm lint --strict": f"{CHART}::test_values_are_what_the_schema_says",
 }
-"""What takes pipx, a container engine, systemd or a cluster, none of which need be here, and the
-test of what it is given. ``make chart`` has helm; what it does is in devkit/chart.py."""
+"""Commands that need pipx, a container engine, systemd or a cluster, which may be missing here, and
+the test of their input. ``make chart`` has helm; devkit/chart.py implements it."""
 
 
 def commands() -> dict[str, str]:
@@ -221,7 +221,7 @@ def commands() -> dict[str, str]:
         for line in [*lines, *markdown.spans(text)]:
             command = line.partition(" #")[0].strip()
             words = command.split()
-            # What holds an ellipsis is the shape of something, such as of a log line.
+            # A line with an ellipsis shows the form of something, such as a log line.
             program = words[0].removeprefix(INSTALLED) if words else ""
             if len(words) > 1 and program in PROGRAMS and "…" not in command:
                 found[command] = page
@@ -241,7 +241,7 @@ def test_every_command_is_run() -> None:
 
 @pytest.mark.parametrize("command", MAKE)
 def test_make_knows_the_target(command: str) -> None:
-    """``make test`` and its parts are what runs this test; the others are targets at least."""
+    """``make test`` and its parts run this test; of the others only the target is checked."""
     makefile = markdown.read("Makefile")
     for word in command.split()[1:]:
         variable, is_set, _ = word.partition("=")
@@ -274,7 +274,7 @@ def run(command: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_check() -> None:
-    """Ports of this machine may be in use, which is then all that it says."""
+    """Ports of this machine may be in use; then it reports only that."""
     done = run("kafka-gateway check config/quickstart.yaml")
     if done.returncode == 0:
         assert done.stderr == ""

@@ -1,4 +1,4 @@
-"""docs/compatibility.md: every row names a test that is there, and the versions that it ran."""
+"""docs/compatibility.md: every row names a test that exists, and the versions that it ran."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from tests.docs import markdown
 
 PAGE = markdown.read("docs/configuration.md")
 
-# What docs/configuration.md calls the defaults that depend on something else.
+# The page's names of the defaults that depend on another setting or on the machine.
 COMPUTED = {
     "gateway_id": "the host's name",
     "listeners[].advertised_host": "`bind`",
@@ -46,7 +46,7 @@ COMPUTED = {
 
 
 def keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldInfo]]:
-    """Every key as the page writes it; a section with defaults of its own is only its keys."""
+    """Every key as the page writes it; of a section that is no list only its keys."""
     for name, field in model.model_fields.items():
         key = prefix + (field.alias or name)
         inner, is_list = _inner_model(field.annotation)
@@ -57,9 +57,10 @@ def keys(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, FieldI
 
 
 def _inner_model(annotation: Any) -> tuple[type[BaseModel] | None, bool]:
-    """The model of a section (or of what a mapping holds), or of a list's items; which of both."""
+    """The model of a section (or of a mapping's values), or of a list's items; and which of
+    both."""
     if annotation is PolicyBlock:
-        # Its keys stand in docs/policies.md: tests/docs/test_policies.py.
+        # docs/policies.md has its keys: tests/docs/test_policies.py.
         return None, False
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return annotation, False
@@ -123,7 +124,7 @@ def test_bounds(key: str) -> None:
 
 
 def example(directory: Path) -> Path:
-    """The page's least configuration, as a file."""
+    """The page's smallest configuration, as a file."""
     block, *_ = (block for block in markdown.blocks(PAGE) if block.language == "yaml")
     path = directory / "gateway.yaml"
     path.write_text(block.text)

@@ -1,4 +1,4 @@
-"""What holds for every file: links resolve, and nothing tells of the machine it was written on."""
+"""Rules for every file: links resolve, and no text reveals the machine on which it was written."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def files() -> list[str]:
 FILES = files()
 PAGES = [name for name in FILES if name.endswith(".md")]
 
-# Hosts that may be linked to or served at. A package index is not among them: which one is used
-# is the business of whoever runs this. A JSON Schema's dialect, and SVG, are named by an address.
+# Hosts that may be linked to or served at. A package index is not among them, because each user
+# chooses one. A JSON Schema's dialect, and SVG, are named by an address.
 HOSTS = {
     "127.0.0.1",
     "echarts.apache.org",
@@ -39,11 +39,11 @@ HOSTS = {
     "www.w3.org",
 }
 
-# Files of others, as they were published, and their licences.
+# Third-party files, as they were published, and their licences.
 OTHERS = {"spark/assets/echarts.LICENSE.txt", "spark/assets/echarts.min.js"}
 
 _EXAMPLE = ".example.org"
-"""Names below it are nobody's (RFC 2606)."""
+"""Names below it belong to nobody (RFC 2606)."""
 
 _URL = re.compile(r"\bhttps?://([A-Za-z0-9.-]+)")
 _SOMEONE_S = re.compile(r"(?<![\w.)}/-])/(?:home|root|tmp|work|Users)/[\w.-]+")
@@ -98,7 +98,7 @@ def test_what_would_be_found() -> None:
 
 @pytest.mark.parametrize("name", [name for name in FILES if name.startswith("requirements/")])
 def test_locks_name_no_index(name: str) -> None:
-    """Only packages with their hashes: no option that would say where they come from."""
+    """Only packages with their hashes: no option that says where they come from."""
     lines = (line.strip() for line in markdown.read(name).splitlines())
     options = [line for line in lines if line.startswith("-") and not line.startswith("--hash=")]
     assert options == []

@@ -1,4 +1,4 @@
-"""docs/kip-108.md: what it says is shown by tests, and those are there."""
+"""docs/kip-108.md: tests show its statements, and these tests exist."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from tests.docs import kip_rows, markdown
 
 ROWS = kip_rows.rows(markdown.read("docs/kip-108.md"), "KIP-108")
 
-# The KIP's own headings, and the parts of its interface, with how many rows each has at least: one
-# for every sentence that says what is to be.
+# The KIP's own headings, and the parts of its interface, with the least number of rows of each: a
+# row for every sentence that requires something.
 SECTIONS = {
     "Public interfaces": 7,
     "RequestMetadata": 9,

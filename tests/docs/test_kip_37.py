@@ -1,4 +1,4 @@
-"""docs/kip-37.md and docs/namespaces.md: what they say is shown by tests, and those are there."""
+"""docs/kip-37.md and docs/namespaces.md: tests show their statements, and these tests exist."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from tests.docs import guide, kip_rows, markdown
 TABLE = markdown.read("docs/kip-37.md")
 GUIDE = markdown.read(guide.PAGE)
 
-# KIP-37's own headings, but for status and the list of contents, with how many rows each has at
-# least: one for every sentence that says what is to be.
+# KIP-37's own headings, except status and the table of contents, with the least number of rows of
+# each: a row for every sentence that requires something.
 SECTIONS = {
     "Motivation": 5,
     "Public interfaces": 8,
@@ -50,7 +50,7 @@ def test_every_section_of_the_kip_has_its_rows() -> None:
 
 
 def test_access_rules_are_served() -> None:
-    """What the KIP says of ACLs has a test of its own in every row."""
+    """Every row with a statement of the KIP about ACLs has a test."""
     acls = [row for _, row in ROWS if re.search(r"\bACLs?\b|kafka-acls|kafka_acls", row[0])]
     assert len(acls) >= 5
     assert {"DescribeAcls", "CreateAcls", "DeleteAcls"} <= {row.name for row in APIS.values()}
@@ -60,14 +60,14 @@ def test_access_rules_are_served() -> None:
 
 
 def test_every_command_of_the_guide_is_run() -> None:
-    """``guide.steps()`` finds everything that reads as a command: what it finds is run by
-    tests/live/namespaces/test_namespaces_cli.py::test_the_guide."""
+    """``guide.steps()`` finds every line that reads as a command:
+    tests/live/namespaces/test_namespaces_cli.py::test_the_guide runs them."""
     steps = guide.steps()
     assert {step.words[0] for step in steps} >= {"kafka-gateway", "kafka-topics", "kafka-configs"}
     assert {step.words[0] for step in steps} <= guide.PROGRAMS
     addresses = {step.words[step.words.index("--bootstrap-server") + 1] for step in steps}
     assert addresses == {guide.ADMIN, guide.ADMIN_LEGAL}
-    # A command anywhere else would be one that nobody runs.
+    # No test would run a command anywhere else.
     others = [b.text for b in markdown.blocks(GUIDE) if b.language != guide.LANGUAGE]
     lines = [*markdown.spans(GUIDE), *(line for text in others for line in text.splitlines())]
     programs = tuple(f"{program} " for program in guide.PROGRAMS)

@@ -1,4 +1,4 @@
-"""docs/kip-679.md: every row names a test that is there."""
+"""docs/kip-679.md: every row names a test that exists."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.docs import kip_rows, markdown
 
 PAGE = markdown.read("docs/kip-679.md")
 
-# The KIP's own headings, with how many rows each has at least.
+# The KIP's own headings, with the least number of rows of each.
 SECTIONS = {
     "Motivation": 4,
     "Public interfaces": 8,

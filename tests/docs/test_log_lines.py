@@ -1,5 +1,5 @@
-"""The table of log lines in docs/operations.md: made from devkit/log_lines, which has every log
-call of the gateway and nothing else."""
+"""The table of log lines in docs/operations.md is made from devkit/log_lines, which has exactly the
+log calls of the gateway."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def calls_in(where: str, tree: ast.AST) -> Iterator[Call]:
 
 
 def _patterns(node: ast.expr) -> Iterator[str]:
-    """The formats that an expression may be; an empty one for what is computed."""
+    """The formats that an expression may be, or an empty format if it is computed."""
     if isinstance(node, ast.IfExp):
         yield from _patterns(node.body)
         yield from _patterns(node.orelse)
@@ -68,8 +68,8 @@ def _patterns(node: ast.expr) -> Iterator[str]:
 
 
 def key(pattern: str, where: str) -> tuple[str, str]:
-    """What a log call and its row have in common: the format, and if there is nothing but a value
-    in it, the module."""
+    """The key that a log call and its row share: the format and, if this has only a value in it,
+    the module."""
     return pattern, where if pattern == "%s" else ""
 
 
@@ -95,7 +95,7 @@ def test_every_row_has_a_log_call() -> None:
 
 
 def test_levels_are_those_of_the_calls() -> None:
-    """Where a call computes its level, its row has those that it may have."""
+    """If a call computes its level, its row has the possible levels."""
     wrong = []
     for found, one in ROWS.items():
         levels, shown = called().get(found, set()), one.level.split(", ")

@@ -34,7 +34,7 @@ GATEWAY = markdown.ROOT / "gateway"
 
 _SUFFIXES = {"counter": "_total", "info": "_info"}
 
-# Rules whose rejections are part of an answer, and never a denial of their own.
+# Rules whose rejections are part of a response, and never a denial of their own.
 NOT_COUNTED = {
     "all_or_nothing",
     "broker",
@@ -49,7 +49,7 @@ NOT_COUNTED = {
 
 
 def exposed() -> dict[str, tuple[str, set[str]]]:
-    """Every metric there can be, by the name that is scraped: its type and its labels."""
+    """Every possible metric, by the name that is scraped: its type and its labels."""
     metrics = Metrics("1", max_namespaces=10)
     for name, family in COUNTERS.items():
         metrics.count(name, tuple("1" for _ in family.labels))
@@ -85,7 +85,7 @@ def test_the_settings_shown_are_the_units() -> None:
     assert [one for one in sorted(shown) if not is_set(one)] == []
 
 
-# -- what the source says ---------------------------------------------------------------------
+# -- texts of the source ----------------------------------------------------------------------
 
 
 def trees() -> Iterator[ast.AST]:
@@ -95,7 +95,7 @@ def trees() -> Iterator[ast.AST]:
 
 
 def texts(node: ast.AST, constants: Mapping[str, str] = MappingProxyType({})) -> Iterator[str]:
-    """The string constants in an expression, f-strings cut to what comes first."""
+    """The string constants in an expression; an f-string is cut to its first part."""
     if isinstance(node, ast.JoinedStr):
         node = node.values[0]
     if isinstance(node, ast.FormattedValue):
@@ -119,12 +119,12 @@ ENDING = (
     "tls/handshake.py",
 )
 CALLS = {"close", "reset", "revoke", "_revoke", "rejected", "_fail"}
-"""What ends connections, and by a call of what."""
+"""The functions whose calls end connections."""
 
 
 def close_reasons() -> set[str]:
     """The reasons for which connections are closed, up to the colon."""
-    # Those that go through variables.
+    # Reasons that are passed in variables.
     found: set[str] = {
         USER_IS_GONE,
         TOO_MANY_LINGERING,
@@ -155,7 +155,7 @@ def close_reasons() -> set[str]:
 
 
 def _given_to_a_call(node: ast.Call) -> list[ast.expr]:
-    """The arguments of one of :data:`CALLS`, also of a ``partial`` of it."""
+    """The arguments of a call of one of :data:`CALLS`, or of a ``partial`` of it."""
     called, given = node.func, node.args
     if ast.unparse(called) == "partial":
         called, given = given[0], given[1:]

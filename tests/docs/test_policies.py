@@ -154,7 +154,7 @@ DECLARED: Mapping[str, tuple[Policies, RequestMetadata]] = {
 
 
 class Usage:
-    """A usage of so many topics and partitions, whatever namespace is counted."""
+    """A usage with this number of topics and partitions, whatever namespace is counted."""
 
     def __init__(self, there: int) -> None:
         self.there = there
@@ -193,7 +193,7 @@ HELD: Mapping[str, tuple[Policies, str, int]] = {
 
 
 class Tallies:
-    """As many of everything in every tier."""
+    """The same tally for every rule and tier."""
 
     def __init__(self, there: int) -> None:
         self.there = there
@@ -248,7 +248,7 @@ def test_numbers_that_the_page_names() -> None:
 
 
 def test_the_class_and_its_test() -> None:
-    """Both as they stand there, one after the other."""
+    """Both as the page has them, one after the other."""
     names: dict[str, Any] = {}
     for block in markdown.blocks(PAGE):
         if block.language == "python":

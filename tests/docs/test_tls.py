@@ -1,4 +1,4 @@
-"""docs/tls.md: its example, its tables of principals and names, and what it says of failures."""
+"""docs/tls.md: its example, its tables of principals and names, and its messages about failures."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PAGE = markdown.read("docs/tls.md")
 
 @pytest.fixture
 def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Config:
-    """The page's configuration, with files where it says."""
+    """The page's configuration, with files at its paths."""
     (block,) = (block for block in markdown.blocks(PAGE) if block.language == "yaml")
     authority = Authority(tmp_path / "pki")
     made = authority.server(hosts=["kafka.example", "*.kafka.example"])
@@ -63,7 +63,7 @@ def test_the_example_s_rules(example: Config) -> None:
     assert mapping.name("CN=Billing,OU=people") == "CN=Billing,OU=people"
 
 
-# The subjects of the page's table, which openssl shows so.
+# The subjects of the page's table, in the form of openssl's output.
 SUBJECTS: dict[str, Attributes] = {
     "C = CH, O = Example, OU = services, CN = billing": (
         (C, "CH"),

@@ -16,7 +16,7 @@ NAME = "docs/tree.md"
 PAGE = markdown.read(NAME)
 ROWS = kip_rows.rows(PAGE.partition("## The proposal, row by row")[2], "the proposal")
 
-# The proposal's headings, with how many rows each has at least: one for every statement.
+# The proposal's headings, with the least number of rows of each: a row for every statement.
 SECTIONS = {"Motivation": 6, "Proposal": 5, "Notes": 9}
 
 
@@ -40,7 +40,7 @@ def test_the_commands_ask_its_listeners(tmp_path: Path) -> None:
     asked = {step.words[step.words.index("--bootstrap-server") + 1] for step in steps}
     assert asked == addresses
     assert "test_the_guide" in kip_rows.functions("tests/live/tree/test_guide.py")
-    # A command anywhere else would be one that nobody runs.
+    # No test would run a command anywhere else.
     programs = tuple(f"{program} " for program in guide.PROGRAMS - {"kafka-gateway"})
     others = [b.text for b in markdown.blocks(PAGE) if b.language != guide.LANGUAGE]
     lines = [line.strip() for text in others for line in text.splitlines()]

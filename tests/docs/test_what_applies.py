@@ -1,4 +1,4 @@
-"""docs/policies.md, "What applies here": what its commands print, by the example of the page."""
+"""docs/policies.md, "What applies here": the output of its commands, by the example of the page."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ADDRESS = "127.0.0.1:9192"
 
 
 def step(block: str) -> tuple[list[str], int, str]:
-    """The words of a block's command, its exit status, and what it prints."""
+    """The words of a block's command, its exit status, and its output."""
     first, _, output = block.partition("\n")
     match = re.fullmatch(r"\$ kafka-gateway (.*?)(?:  # exit status (\d+))?", first)
     assert match is not None

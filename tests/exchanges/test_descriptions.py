@@ -1,4 +1,4 @@
-"""Groups are described for all members that wait at once, and never by what was asked earlier."""
+"""Groups are described for all members that wait at once, and never by an earlier description."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Broker:
         self.asked.append(group)
         told = f"{group} {len(self.asked)}"
         await self.open.wait()
-        await settled()  # a network answers nobody at once
+        await settled()  # no network responds at once
         if self.fails:
             raise BrokerError("gone")
         cls = messages.message_class("ConsumerGroupDescribeResponse", version)
@@ -37,7 +37,7 @@ class Broker:
 
 
 async def settled() -> None:
-    """Let everything run that can."""
+    """Let every task run that can."""
     for _ in range(10):
         await asyncio.sleep(0)
 

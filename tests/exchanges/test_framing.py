@@ -13,7 +13,7 @@ from protocol.splice import splice
 
 @pytest.mark.parametrize("wanted", [100, LONG + 100, ALL])
 def test_what_is_held_comes_whole(wanted: int) -> None:
-    """Of whatever length it is to be, and however it comes."""
+    """Of any length, and in any pieces."""
     held = Held()
     held.keep(b"first ", wanted)
     seen = b"first "
@@ -30,7 +30,7 @@ def test_what_is_held_comes_whole(wanted: int) -> None:
 
 
 def test_pieces_are_what_a_splice_gives(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Long parts as views of what came, short ones joined."""
+    """Long parts are views of the bytes that came, short parts are joined."""
     monkeypatch.setattr(framing, "JOINED", 64)
     buf = bytes(range(256)) * 300
     edits = [(at, at + 3, b"new" * (at % 5)) for at in (4, 10, 13, 300, 40_000, 40_050, 76_000)]

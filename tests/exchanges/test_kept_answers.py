@@ -1,4 +1,4 @@
-"""Responses that are made once: which of them are given again, and how many are kept."""
+"""Responses that are made once: which of them are sent again, and how many are kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gateway.exchanges.meter: what a finished exchange counts, and in which bucket its times are."""
+"""gateway.exchanges.meter: the counts of a finished exchange, and the buckets of its times."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LAST_US = 2.0**24
 
 
 def exchange(counted: Flow, broker_us: float = 0.0, gateway_us: float = 0.0) -> Exchange:
-    """An exchange that took so long, and has just been answered at :data:`NOW`."""
+    """An exchange that took this long, and has just been answered at :data:`NOW`."""
     made = Exchange(any_plan(), 1, NOW - (broker_us + gateway_us) / 1e6, 100)
     made.flow = counted
     made.sent, made.answered = NOW - broker_us / 1e6, NOW
@@ -28,7 +28,7 @@ def exchange(counted: Flow, broker_us: float = 0.0, gateway_us: float = 0.0) -> 
 
 
 def numbers(buckets: Iterable[int]) -> list[int]:
-    """The buckets that count anything."""
+    """The buckets with a count."""
     return [number for number, count in enumerate(buckets) if count]
 
 
@@ -37,7 +37,7 @@ def test_a_time_is_in_the_bucket_whose_bounds_it_is_between(us: float) -> None:
     counted = flow()
     made = exchange(counted, broker_us=us)
     count_exchanges([made], NOW)
-    # What the clock's seconds are rounded to is part of what is measured.
+    # The measured time includes the rounding of the clock's seconds.
     measured = (made.answered - made.sent) * 1e6
     (number,) = numbers(counted.broker_us)
     assert 2 ** ((number - 1) / LATENCY_STEPS) <= measured * (1 + 1e-9)
@@ -64,7 +64,7 @@ def test_what_one_side_has_no_room_for_yet_counts_once_on_both() -> None:
 
 
 def test_a_flow_begins_with_fewer_buckets_than_there_are() -> None:
-    """Zeros for all of them would cost more than a flow of a few requests does."""
+    """Zeros for all buckets would cost more than a flow of a few requests."""
     counted = flow()
     count_exchanges([exchange(counted, 1000.0, 100.0)], NOW)
     assert len(counted.broker_us) + len(counted.gateway_us) < LATENCY_BUCKETS

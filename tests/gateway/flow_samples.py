@@ -14,7 +14,7 @@ MAIN = Place("main")
 
 
 def source(**values: Any) -> FlowSource:
-    """A client."""
+    """The source of a client's flows."""
     fields: dict[str, Any] = {
         "listener": "colon",
         "principal": "User:ANONYMOUS",
@@ -35,7 +35,7 @@ def flow(
     topic: str = "team-a:orders",
     **counts: Any,
 ) -> Flow:
-    """A flow of one topic (``""``: none), with these counts."""
+    """A flow of a topic (``""``: of no topic), with these counts."""
     namespace, _, _ = topic.rpartition(":")
     made = Flow(
         client or source(),
@@ -65,7 +65,7 @@ def metric_buckets(**counts: int) -> list[int]:
 
 
 def of_metric(**counts: int) -> list[int]:
-    """A flow's histogram that the metrics show as :func:`metric_buckets` of the same."""
+    """A flow's histogram that the metrics show as :func:`metric_buckets` of the same counts."""
     last = LATENCY_BUCKETS - 1
     numbers = {name: min(LATENCY_STEPS * int(name[1:]), last) for name in counts}
     return _filled(LATENCY_BUCKETS, {f"b{numbers[name]}": n for name, n in counts.items()})
@@ -79,5 +79,5 @@ def _filled(length: int, counts: Mapping[str, int]) -> list[int]:
 
 
 def denial(client: FlowSource | None = None, *, resource: str = "nope:x") -> Denial:
-    """A topic that was rejected."""
+    """The denial of a topic."""
     return Denial(client or source(), 3, 12, "namespace", 3, resource, "it does not exist")

@@ -1,6 +1,6 @@
-"""Outside the slices no module but those below knows which API it handles: it is declared.
+"""Outside the slices only the modules below know which API they handle, because APIs are declared.
 
-A literal counts that is the name of an API, or of its request or response.
+A literal counts if it is the name of an API, or of its request or response.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WRITTEN = {
     # Logins come before any API of a session.
     "auth/login.py": 1,
     "auth/messages.py": 2,
-    # ApiVersions is what versions are agreed by, also with brokers and between gateways.
+    # ApiVersions is how versions are agreed, also with brokers and between gateways.
     "connections/lanes.py": 1,
     "connections/far_lanes.py": 3,
     "rules/api_versions.py": 2,
@@ -30,7 +30,7 @@ WRITTEN = {
     "connections/far_metadata.py": 2,
     "exchanges/descriptions.py": 1,
     "session/own_requests.py": 1,
-    # The envelope in which gateways ask each other.
+    # The envelope in which gateways send each other questions.
     "referrals/envelope.py": 2,
     "referrals/peer_wire.py": 1,
 }
@@ -38,7 +38,7 @@ WRITTEN = {
 
 
 def names() -> set[str]:
-    """Kafka's names of APIs, and those that are served."""
+    """Kafka's names of APIs, and the names of the APIs that are served."""
     return {*API_NAMES.values(), *(api.name for api in APIS.values())}
 
 

@@ -1,4 +1,4 @@
-"""gateway.broker_names: one name for each broker, and which one a client asked for."""
+"""gateway.broker_names: a name for each broker, and which broker's name a client requested."""
 
 from __future__ import annotations
 

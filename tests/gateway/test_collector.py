@@ -21,7 +21,7 @@ def test_it_waits_for_all_that_is_under_way() -> None:
 
 
 def test_it_does_not_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where one large request follows the other without a pause."""
+    """If large requests follow each other without a pause."""
     usual, collector, now = gc.get_threshold(), Collector(), [0.0]
     monkeypatch.setattr(slices, "monotonic", lambda: now[0])
     collector.hold()

@@ -1,4 +1,4 @@
-"""gateway.files: what an operator's file may be, and whom it concerns in the product."""
+"""gateway.files: which files an operator may name, and which modules of the product read them."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ NEITHER: dict[str, Callable[[Path], Path]] = {
     "half of a surrogate pair in the path": lambda directory: directory / "\udbff",
     "long name": lambda directory: directory / ("x" * 5_000),
 }
-"""No file, and no pipe."""
+"""Neither files nor pipes."""
 
 
 @pytest.fixture(params=NEITHER)
@@ -98,7 +98,7 @@ def written(*pieces: bytes, end: bool = True) -> Iterator[Path]:
 
 @contextmanager
 def standard_input(descriptor: int) -> Iterator[None]:
-    """Standard input is this descriptor, and then what it was."""
+    """Make this descriptor standard input, and restore it afterwards."""
     before = os.dup(0)
     os.dup2(descriptor, 0)
     try:
@@ -230,7 +230,7 @@ ONCE: dict[str, tuple[Callable[[Path], object], type[Exception]]] = {
     "export of a catalog": (yaml_values.read_file, ConfigError),
     "properties": (lambda path: ClientSecurity(path).settings, UsageError),
 }
-"""Readers of what a command line names."""
+"""Readers of files that a command line names."""
 
 AGAIN: dict[str, tuple[Callable[[Path], object], type[Exception]]] = {
     "configuration, for its policies": (lambda path: load_config(path, read_file), ConfigError),
@@ -240,7 +240,7 @@ AGAIN: dict[str, tuple[Callable[[Path], object], type[Exception]]] = {
     "passwords of the page": (read_passwords, PasswordsError),
     "certificate": (lambda path: contexts.read_pem("ca", path), contexts.TlsError),
 }
-"""Readers of what workers read, too, or what is read again."""
+"""Readers of files that workers read, too, or that are read again."""
 
 
 @pytest.mark.parametrize("reader", ONCE | AGAIN)
@@ -274,7 +274,7 @@ def test_what_a_tree_keeps_is_left_out_if_it_is_no_file(tmp_path: Path) -> None:
 
 
 def test_no_other_module_reads_files_of_operators() -> None:
-    """The sinks read their own files, the page the package's, the gauges and checks those of
+    """The sinks read their own files, the page the package's, the gauges and checks files of
     /proc."""
     own = {"files.py", "sinks/rolling_files.py", "page/files.py", "processes/worker.py"}
     own.add("checks/running.py")

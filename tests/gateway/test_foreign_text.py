@@ -1,4 +1,4 @@
-"""gateway.foreign_text: whatever other code says is safe to show."""
+"""gateway.foreign_text: any text of other code is safe to show."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ANY_TEXT = st.text(st.characters(codec=None), max_size=50)
 
 
 class Overriding(str):
-    """Text that is not what its methods say."""
+    """Text that differs from the results of its methods."""
 
     def __getitem__(self, _: Any) -> str:
         return "\x1b"
@@ -33,7 +33,7 @@ class Raising:
 
 
 class Unnoted(Exception):
-    """What a traceback is made of raises."""
+    """An error whose parts for a traceback raise errors."""
 
     @property
     def __notes__(self) -> list[str]:  # type: ignore[override]

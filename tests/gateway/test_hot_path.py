@@ -32,7 +32,7 @@ def test_forms(
 
 
 def test_what_is_imported_counts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not what an import would find now: files may have been replaced since."""
+    """Not the file that an import would find now, because files may have been replaced since."""
     monkeypatch.setattr(hot_path, "MODULES", {PURE: ""})
     assert uvloop.loop.__spec__ is not None
     elsewhere = ModuleSpec(PURE, None, origin=uvloop.loop.__spec__.origin)

@@ -1,4 +1,4 @@
-"""gateway.identity: who a client may be, by whatever it proved that."""
+"""gateway.identity: the principals that a client may have, by any proof."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""MirrorMaker's topics and users' by KIP-1074, and before it; Kafka's own classes are the oracle of
-tests/live/oracle/test_replication_oracle.py."""
+"""MirrorMaker's topics and users' topics, by KIP-1074 and before it; Kafka's own classes are the
+oracle of tests/live/oracle/test_replication_oracle.py."""
 
 from __future__ import annotations
 

@@ -21,9 +21,9 @@ USUAL = (700, 10, 10)
 
 @pytest.fixture(autouse=True)
 def pausing_each_time(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Every pause point pauses, however fast the machine is."""
+    """Let every pause point pause, however fast the machine is."""
     pause_everywhere(monkeypatch)
-    # Others may have left work behind, for which passes of the collector are put off.
+    # Other tests may have left work behind, for which passes of the collector are put off.
     monkeypatch.setattr(slices, "COLLECTOR", Collector())
     before = gc.get_threshold()
     gc.set_threshold(*USUAL)
@@ -163,7 +163,7 @@ WHO: ContextVar[str] = ContextVar("WHO", default="nobody")
 
 
 async def test_a_coroutine_in_slices() -> None:
-    """It awaits what it likes, in the task and the context that it is awaited in."""
+    """It may await anything, in the task and the context in which it is awaited."""
     turns = Turns()
     here = asyncio.current_task()
 

@@ -1,4 +1,4 @@
-"""What starting takes: the modules that commands and processes load, and the CPU of commands."""
+"""The cost of starting: the modules that commands and processes load, and the CPU of commands."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ HEAVY = frozenset(
         "yaml",
     }
 )
-"""What takes 5 ms or more to import, up to 150."""
+"""Modules that take 5 ms or more to import, up to 150."""
 
 CPU_SECONDS = 0.6
-"""The bench's bar is 0.4, on an idle machine; a busy one stretches this. With everything imported
-at once each of the commands took 0.8 there."""
+"""The bench's bar is 0.4, on an idle machine; a busy machine stretches this. With everything
+imported at once each of the commands took 0.8 there."""
 
 COMMANDS = {
     "--help": (exit_codes.OK, set[str]()),
     "check": (exit_codes.OK, {"asyncio", "pydantic", "re2", "yaml"}),
     "topics --list": (exit_codes.UNAVAILABLE, {"asyncio", "kio"}),
 }
-"""Each with its exit status and all that it loads of HEAVY; nothing listens where ``topics``
-connects to."""
+"""Each command with its exit status and the modules of HEAVY that it loads; no server listens at
+the address of ``topics``."""
 
 _PROBE = """
 import json, sys
@@ -112,8 +112,8 @@ def test_a_command_loads_what_it_uses(command: str, tmp_path: Path) -> None:
 @pytest.mark.alone
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_command_starts_quickly(command: str, tmp_path: Path, pace: Pace) -> None:
-    """The least of three: the first may compile what was not compiled yet."""
-    # A command that cannot connect ends with a status of its own, which is not the point here.
+    """The least of three, because the first may compile modules."""
+    # A command that cannot connect ends with a status of its own, which does not matter here.
     code = "from gateway import cli; import sys\ntry: cli.main(sys.argv[1:])\nfinally: sys.exit(0)"
     line = [sys.executable, "-c", code, *words(command, tmp_path)]
     assert min(cpu_seconds_of(line, environment()) for _ in range(3)) < pace.stretched(CPU_SECONDS)
@@ -128,8 +128,8 @@ def test_a_supervisor_loads_no_client_of_brokers(tmp_path: Path) -> None:
 
 
 def test_a_worker_loads_messages_when_they_are_requested(tmp_path: Path) -> None:
-    """kio has a module for each version of each message, of a millisecond or more; what it takes
-    for certificates, tokens and HTTP comes when a configuration has any."""
+    """kio has a module for each version of each message, which takes a millisecond or more; modules
+    for certificates, tokens and HTTP are loaded if a configuration needs them."""
     found = loaded(tmp_path, _IMPORT.format("gateway.processes.worker"))
     assert found.heavy == {
         *("aiokafka", "asyncio", "greenlet", "kio", "pydantic", "re2", "uvloop", "yaml")

@@ -280,7 +280,7 @@ def test_a_listing_in_slices_is_one_at_once(
     steps: list[tuple[dict[bytes, bytes], list[tuple[str, bytes, bytes | None]], float]],
     settle: bool,
 ) -> None:
-    """What is learnt and forgotten meanwhile comes after it."""
+    """Names that are learnt and forgotten meanwhile come after it."""
     now = 0.0
     sliced, whole = (TopicIndex(1.0, clock=lambda: now) for _ in range(2))
     with pytest.MonkeyPatch.context() as patched:
@@ -299,7 +299,7 @@ def test_a_listing_in_slices_is_one_at_once(
                     if rest:
                         held = content(sliced)
                         hear(sliced, rest[0])
-                        # A name that is known is no news: the listing decides, as ever.
+                        # A known name is no news: the listing decides, as ever.
                         if rest[0][0] == "forget" or content(sliced) != held:
                             hear(whole, rest[0])
                         del rest[0]
@@ -353,7 +353,7 @@ def longest_turn(index: TopicIndex, listing: tuple[tuple[bytes, bytes], ...]) ->
 
 @pytest.mark.alone
 def test_no_turn_is_long_with_many_topics() -> None:
-    """At once it took 0.2 s, and 0.5 s if all are others."""
+    """In a single slice it took 0.2 s, and 0.5 s if all are others."""
     pairs = tuple((b"team..topic-%d" % n, n.to_bytes(16, "big")) for n in range(1, MANY))
     others = tuple((name, topic_id[::-1]) for name, topic_id in pairs)
     index = TopicIndex(0.0)

@@ -1,4 +1,4 @@
-"""The page in a browser, for tests that look at it: of a made-up gateway, over HTTP."""
+"""The page of a made-up gateway in a browser, over HTTP, for tests that look at it."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ async def opened(
     gateway: SampleGateway | None = None,
     quiet: bool = True,
 ) -> AsyncIterator[Opened]:
-    """The page with its first figures. ``quiet``: it must not have complained of anything, nor
-    asked for anything that is not its gateway's, when it is closed."""
+    """The page with its first figures. If ``quiet``, it must not have reported any problem, nor
+    requested anything but its gateway's, when it is closed."""
     gateway = gateway or SampleGateway(directory)
     server = Server(gateway, every)
     feed = await server.start()

@@ -1,4 +1,4 @@
-"""What workers of a busy gateway tell, made up: for the page's tests, and to look at it."""
+"""Made-up reports of workers of a busy gateway, for the page's tests, and to look at it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SOFTWARE = "apache-kafka-java 4.1.0"
 
 
 def observed(second: int, now: int, *, dice: random.Random, busy: float = 1.0) -> Observed:
-    """One second of a worker."""
+    """A second of a worker."""
     wave = busy * (1 + 0.25 * math.sin(second / 17))
     traffic = []
     for namespace, topic, principal, client, _, into, out, records in CLIENTS:
@@ -69,7 +69,7 @@ def observed(second: int, now: int, *, dice: random.Random, busy: float = 1.0) -
 
 
 def counted(second: int) -> list[Row]:
-    """What a worker reports for the metrics of one second."""
+    """A worker's report for the metrics of one second."""
     rows: list[Row] = [("requests", ("shop:orders", PRODUCE, 9), 500)]
     if second % 5 == 0:
         rows += [
@@ -227,7 +227,7 @@ class SampleGateway:
         self.window.begin()
 
     def ask(self) -> None:
-        """All workers tell of a second."""
+        """Let all workers report a second."""
         self.asked += 1
         self.second += 1
         for worker in range(self._workers):

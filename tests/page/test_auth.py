@@ -1,4 +1,4 @@
-"""gateway.page.auth: who may see the page."""
+"""gateway.page.auth: which clients may see the page."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def test_each_alone(tmp_path: Path) -> None:
 async def test_secrets_are_compared_in_constant_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By hmac.compare_digest, over values whose length does not depend on what was given."""
+    """By hmac.compare_digest, over values whose length does not depend on the client's value."""
     compared: list[tuple[int, int]] = []
     real = hmac.compare_digest
 
@@ -173,7 +173,7 @@ async def test_what_is_remembered_is_bounded(
     ],
 )
 async def test_without_authentication_the_host_is_loopback(host: str, allowed: bool) -> None:
-    """Else a web site whose name resolves to 127.0.0.1 could read the page (DNS rebinding)."""
+    """Otherwise a web site whose name resolves to 127.0.0.1 could read the page (DNS rebinding)."""
     auth = PageAuth(MetricsSettings())
     assert not auth.required
     expected = Verdict.ALLOWED if allowed else Verdict.FOREIGN_HOST
@@ -186,7 +186,7 @@ async def test_without_authentication_the_host_is_loopback(host: str, allowed: b
         ("127.0.0.1", "evil.example", False),
         ("localhost", "localhost:9404", True),
         ("127.0.0.2", "127.0.0.2:9404", True),
-        ("192.0.2.7", "gw.example.org:9404", True),  # what its clients call it
+        ("192.0.2.7", "gw.example.org:9404", True),  # its clients' name for it
     ],
 )
 def test_names_of_a_port_that_needs_no_login(bound: str, host: str, own: bool) -> None:
@@ -194,7 +194,7 @@ def test_names_of_a_port_that_needs_no_login(bound: str, host: str, own: bool) -
 
 
 async def test_bytes_that_are_no_text_are_wrong(tmp_path: Path) -> None:
-    """A server hands a header's bytes that are not UTF-8 over as lone surrogates."""
+    """If a header's bytes are not UTF-8, a server passes them on as lone surrogates."""
     auth = page_auth(tmp_path)
     for scheme in ("Bearer", "Basic"):
         header = scheme.encode() + b" \xff\xfe" + TOKEN.encode()

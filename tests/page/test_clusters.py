@@ -1,4 +1,4 @@
-"""gateway.page.clusters: what a worker tells of a cluster, bounded."""
+"""gateway.page.clusters: a worker's report on a cluster, bounded."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_many_namespaces_and_gateways_are_cut() -> None:
     gateways = [Gateway(f"g{n:03}", 4, "1") for n in range(200)]
     cluster, _ = described(Snapshot.of(paths).apply(gateways, 2))
     item = cluster.item()
-    # The outermost first: those below can be told from them.
+    # The outermost first, because the others follow from them.
     assert item["namespaces"] == [f"a{n:04}" for n in range(MAX_NAMESPACES)]
     assert item["namespaces_in_all"] == 2_000
     assert [one["id"] for one in item["gateways"]] == [f"g{n:03}" for n in range(MAX_GATEWAYS)]

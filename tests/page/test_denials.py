@@ -1,4 +1,4 @@
-"""gateway.page.denials: the latest denials, each once, with how often it came."""
+"""gateway.page.denials: the latest denials, each once, with its count."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_clients_are_told_apart() -> None:
 
 
 def judged(**values: Any) -> Denial:
-    """What a request is told of violations of policies."""
+    """The denial of a request for violations of policies."""
     told = "it would have 96 partitions Its name is not allowed."
     fields = {"rule": "policies", "code": 44, "api_key": 19, "operation": "", "named": ""}
     return denial(**{**fields, "resource": "org:big", "message": told, **values})
@@ -136,7 +136,7 @@ def test_a_violation_is_one_entry_that_names_its_client() -> None:
     assert (found["count"], found["error"]) == (3, "POLICY_VIOLATION")
     assert found["rule"] == "partitions.max, name.pattern"
     assert found["source"] == "policies.namespaces.org, policies"
-    # What another principal was told is not of these violations.
+    # The denial of another principal does not have these violations.
     assert (other["principal"], other["rule"]) == ("User:b", "policies")
     assert "source" not in other
 
@@ -169,7 +169,8 @@ def test_failed_logins_of_a_client_are_one_entry_whatever_its_ports() -> None:
 
 
 def test_a_denial_that_comes_again_and_again_keeps_some_violations_alone() -> None:
-    """A policy class may say the same of every topic, and clients choose topics without end."""
+    """A policy class may reject every topic with the same text, and clients choose topics without
+    end."""
     recent = RecentDenials()
     same = denial(rule=POLICIES, message="it is not allowed.", named="TOPIC t")
     for number in range(4 * KEPT):

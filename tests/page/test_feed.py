@@ -1,4 +1,4 @@
-"""gateway.page.feed: states for whoever looks, and nothing for nobody."""
+"""gateway.page.feed: states for open pages, and no work if no page is open."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.waiting import eventually
 
 
 class Gateway:
-    """Counts what it is asked."""
+    """Counts the requests for reports."""
 
     def __init__(self) -> None:
         self.begun = self.asked = self.states = 0
@@ -38,7 +38,7 @@ class Gateway:
 
 
 class Reader:
-    """One stream. ``block`` makes it a reader that does not read."""
+    """A stream. If ``block``, it is a reader that does not read."""
 
     def __init__(self, feed: Feed) -> None:
         self.events: list[dict[str, Any]] = []
@@ -60,7 +60,7 @@ class Reader:
 
 
 async def quiet(count: Callable[[], int]) -> bool:
-    """Whether a count stays as it is."""
+    """Whether a count stays unchanged."""
     before = count()
     await asyncio.sleep(0.1)
     return count() == before
@@ -110,7 +110,7 @@ async def test_a_slow_reader_gets_the_newest_and_holds_up_nobody() -> None:
     await eventually(lambda: len(quick.events) > seen + 10, "states for the other one")
     slow.block.set()
     await eventually(lambda: slow.events[-1]["number"] >= quick.events[-1]["number"] - 2, "it")
-    # What came meanwhile was not kept for it.
+    # States that came meanwhile were not kept for it.
     assert len(slow.events) < len(quick.events) - 5
     await slow.close()
     await quick.close()

@@ -1,4 +1,4 @@
-"""gateway.page.fleet: what other gateways answer to /summary, and what is no answer."""
+"""gateway.page.fleet: other gateways' responses to /summary, and bad responses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Clock:
 
 @asynccontextmanager
 async def serving(answers: Mapping[str, Any], asked: list[str]) -> AsyncIterator[str]:
-    """A port at which gateways answer by their ids; yields the URL for all of them."""
+    """A port at which gateways respond by their ids; yields the URL for all of them."""
 
     async def answer(request: web.Request) -> web.Response:
         gateway_id = request.match_info["id"]
@@ -118,7 +118,7 @@ async def test_whatever_answers_is_a_problem_of_that_gateway_alone(content: str 
         assert fleet.items()["gw-b"]["connections"] == ANSWER["connections"]
         (problem,) = fleet.items()["gw-c"].values()
         assert problem.isprintable()
-        encode_event(fleet.items())  # what the page is sent
+        encode_event(fleet.items())  # the events of the page
 
 
 def test_an_id_is_no_more_than_a_part_of_the_address() -> None:

@@ -129,7 +129,7 @@ def test_it_is_bounded() -> None:
     errors, recent, seconds = kept.history.errors()
     assert len(errors) <= (HISTORY_SECONDS // SLICE_SECONDS) * (MAX_ERRORS + 1)
     assert seconds == HISTORY_SECONDS
-    # What is beyond the bound is summed up, and no error is lost.
+    # Entries beyond the bound are summed up, and no error is lost.
     assert errors[ErrorKey("(other)", "(other)", PRODUCE, 7)] > 100_000
     assert 200 * (RECENT_SECONDS - SLICE_SECONDS) < sum(recent.values()) <= 200 * RECENT_SECONDS
     assert _size(kept.history.to_json()) < 1_000_000

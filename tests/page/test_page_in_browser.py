@@ -1,4 +1,4 @@
-"""The page in Chromium: desktop and phone, light and dark, by keyboard, and when things go wrong.
+"""The page in Chromium: desktop and phone, light and dark, by keyboard, and when errors occur.
 
 KAFKA_GATEWAY_SCREENSHOTS names a folder for its pictures, to look at.
 """
@@ -65,7 +65,7 @@ def _browser_is_here() -> None:
 
 
 async def keep(page: Opened, name: str) -> bytes:
-    """A picture of the whole page, kept where somebody wants to look at it."""
+    """A picture of the whole page, kept if a folder is named for it."""
     height = await page.tab.run("document.documentElement.scrollHeight")
     width = await page.tab.run("innerWidth")
     await page.tab.resize(width, min(height + 10, 8_000))
@@ -126,7 +126,7 @@ async def test_everything_is_there(tmp_path: Path, size: tuple[int, int], scheme
 async def test_requests_without_a_topic_are_shown_by_their_namespace(
     tmp_path: Path, width: int
 ) -> None:
-    """As CreateTopics, DeleteTopics and CreateAcls are, which the gateway carries out itself."""
+    """Like CreateTopics, DeleteTopics and CreateAcls, which the gateway carries out itself."""
     rows = "[...document.querySelectorAll('#{} tbody tr')].map((r) => r.children[2].innerText)"
     async with opened(tmp_path, size=(width, 900), every=0.02) as page:
         await page.until("LIVE.history.points.length >= 15", "some figures")
@@ -208,7 +208,7 @@ async def test_the_tree_by_keyboard(tmp_path: Path) -> None:
         assert await here() == ("analytics", "1", "true")
         await page.press("Enter")
         assert await here() == ("analytics", "1", "false")
-        # The next figures change neither the focus nor what is open.
+        # The next figures change neither the focus nor the open rows.
         seen = await page.tab.run("LIVE.last.time")
         await page.until(f"LIVE.last.time > {seen} + 400", "more figures")
         assert await here() == ("analytics", "1", "false")
@@ -253,7 +253,7 @@ async def test_all_can_be_reached_by_tab_and_shows_that_it_is(tmp_path: Path) ->
             "CODE " if one.startswith("CODE") else one for one in reached
         }
         assert reached.count("BUTTON copy") == 3
-        # A button that only a mouse can press is none.
+        # Every button can be pressed without a mouse.
         odd = "document.querySelectorAll('main [onclick], main a:not([href])').length"
         assert await page.tab.run(odd) == 0
 
@@ -276,7 +276,7 @@ async def test_a_gateway_that_goes_away_and_comes_back(tmp_path: Path) -> None:
             < 1
         )
         await keep(page, "page-reconnecting")
-        await asyncio.sleep(4)  # what is longer than a late state is a gap in the curves
+        await asyncio.sleep(4)  # if it is longer than a late state, it is a gap in the curves
         await page.server.start()
         await page.until(
             "document.getElementById('status-text').innerText === 'Live'", "the figures"
@@ -352,7 +352,7 @@ async def test_problems_are_said(tmp_path: Path) -> None:
             ["gw", "not ready"],
             ["gw-b", "accepts no connection"],
         ]
-        # It tells, and what it tells is that it does not serve: that is no green "Live".
+        # It reports that it does not serve, so there is no green "Live".
         assert await page.text("#status-text") == "Not ready"
         dot = "getComputedStyle(document.querySelector('#status .dot')).backgroundColor"
         bad = "getComputedStyle(document.querySelector('#fleet .lead.bad')).color"
@@ -410,7 +410,7 @@ async def test_a_page_that_stays_open_does_not_grow(tmp_path: Path) -> None:
 
         async def size(states: int) -> tuple[int, int, float]:
             await page.until(f"(LIVE.seen_states || 0) >= {states}", f"{states} states")
-            # With the stream closed: states that are being read are no growth.
+            # With the stream closed, because states that are being read are no growth.
             await page.tab.run("(LIVE.disconnect('paused', ''), 1)")
             await page.tab.settle()
             for _ in range(2):
@@ -442,7 +442,7 @@ async def test_who_does_not_look_asks_for_nothing(tmp_path: Path) -> None:
         assert await page.text("#status-text") == "Paused"
         await page.tab.run("document.getElementById('pause').click()")
         await page.until("document.getElementById('status-text').innerText === 'Live'", "figures")
-        # A page that is hidden rests after a while, and goes on when it is seen.
+        # A hidden page rests after a while, and goes on when it is seen.
         await page.tab.run(
             "Object.defineProperty(document, 'hidden', { get: () => window.away });"
             "window.away = true; window.setTimeout = (what) => what();"
@@ -501,7 +501,7 @@ async def test_a_tree(tmp_path: Path, width: int) -> None:
         )
         assert "13.5 errors/s" in await page.text("#namespaces")
         assert await page.tab.run(NARROW) == []
-        # A name has its line or two, however much is said of it.
+        # A name has its line or two, however long the texts are.
         lines = (
             "[...document.querySelectorAll('td.name .text')].filter((node) => node.offsetParent)"
             ".map((node) => node.getClientRects().length && Math.round(node.offsetHeight / 20))"
@@ -537,7 +537,7 @@ async def test_two_hundred_namespaces(tmp_path: Path) -> None:
     gateway.change = many
     async with opened(tmp_path, gateway=gateway) as page:
         await page.until(f"{SHOWN}.length > 200", "all")
-        # The busiest come first, the idle ones by name.
+        # The busiest come first, the idle rows by name.
         shown = await page.tab.run(SHOWN)
         first_level = [key for key in shown if ":" not in key]
         assert first_level[:3] == ["analytics", "shop", "a-team-000"]
@@ -556,7 +556,7 @@ async def test_two_hundred_namespaces(tmp_path: Path) -> None:
             return found
 
         assert await wanted("TEAM-17") == [f"a-team-{number:03}" for number in range(170, 180)]
-        # What leads to what was found is there, and open; what is in it, too.
+        # The rows above and inside a match are there, and open.
         assert await wanted("sepa") == ["shop", "shop:payments", "shop:payments:sepa"]
         assert await wanted("orders") == [
             "shop",
@@ -613,7 +613,7 @@ async def test_a_fleet(tmp_path: Path) -> None:
 async def test_a_page_that_is_opened_in_an_incident_shows_it(tmp_path: Path) -> None:
     gateway = SampleGateway(tmp_path)
     history, now = gateway.history, time.monotonic()
-    # Ten minutes that nobody has seen.
+    # Ten minutes that no page has shown.
     for second in range(600):
         history._now = lambda at=now - 600 + second: at  # type: ignore[misc]
         history._wall = lambda at=second: int(1_000 * (time.time() - 600 + at))  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""gateway.page.passwords: the file of hashed passwords. Hashes are OpenSSL's, and RFC 7914's."""
+"""gateway.page.passwords: the file of hashed passwords. Hashes are from OpenSSL and RFC 7914."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_file_with_comments_and_two_users(tmp_path: Path) -> None:
         "cut",
         "no user",
         "control character",
-    ],  # the hash is another one in each process
+    ],  # the hash differs in each process
 )
 def test_what_is_wrong_is_said_with_its_line(tmp_path: Path, text: str, told: str) -> None:
     file = tmp_path / "page-passwords"

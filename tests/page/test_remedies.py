@@ -1,6 +1,5 @@
-"""gateway.page.remedies: commands that allow what was denied. The judge is the authorizer itself:
-each command is read by kafka-gateway's own parser, what it says is done, and the client asks again.
-"""
+"""gateway.page.remedies: commands that allow a denied request. The judge is the authorizer itself:
+kafka-gateway's own parser reads each command, it is carried out, and the client asks again."""
 
 from __future__ import annotations
 
@@ -31,7 +30,7 @@ from tests.examples import examples
 from tests.gateway.flow_samples import source
 
 ROUNDS = 12
-"""Denials one after the other until all gates are open and all that denies is gone."""
+"""The most denials until all gates are open and every DENY is removed."""
 
 SUPPORTED = {
     "TOPIC": ["READ", "WRITE", "CREATE", "DELETE", "ALTER", "DESCRIBE", "ALTER_CONFIGS"],
@@ -59,7 +58,7 @@ def parsed(command: str) -> argparse.Namespace:
 
 
 def item(operation: Operation, named: Resource, made: StandardAuthorizer) -> dict[str, Any] | None:
-    """The denial of User:a, as a worker tells it, or None if it is allowed."""
+    """The denial of User:a, as a worker reports it, or None if it is allowed."""
     verdict = made.authorize("User:a", samples.HOST, operation, named)
     if verdict.allowed:
         return None
@@ -106,7 +105,7 @@ def test_the_commands_allow_what_was_denied(
         advice = remedy(denial, config)
         assert advice.note
         if not advice.commands:
-            # Of a namespace, or denied by an ACL that is about more: see the test below.
+            # For a namespace, or if a wider ACL denied it: see the test below.
             has_records = not str(denial["named"]).endswith(":")
             assert (
                 question[0] not in (Operation.READ, Operation.WRITE)
@@ -213,14 +212,14 @@ PROBES: list[Probe] = [
 
 
 def allowed(made: StandardAuthorizer) -> set[Probe]:
-    """What is allowed of many probes, by the authorizer itself."""
+    """The probes that the authorizer itself allows."""
     return {probe for probe in PROBES if made.authorize(*probe).allowed}
 
 
 @settings(max_examples=examples(40), deadline=None)
 @given(samples.snapshots, st.booleans())
 def test_one_thing_more_and_no_more(config: Config, snapshot: Snapshot, wide: bool) -> None:
-    # Where much is allowed, what an ACL that is removed has denied comes to light.
+    # If much is allowed, it becomes visible what a removed ACL has denied.
     acls = set(samples.authorizer(snapshot).acls(AclFilter()))
     made = of(acls | (set(samples.authorizer(WIDE).acls(AclFilter())) if wide else set()))
     reasons: dict[str, tuple[tuple[Operation, Resource], dict[str, Any]]] = {}
@@ -236,7 +235,7 @@ def test_one_thing_more_and_no_more(config: Config, snapshot: Snapshot, wide: bo
 
 
 def _check_more(question: tuple[Operation, Resource], command: str, more: set[Probe]) -> None:
-    """Only User:a is allowed more: the thing itself, and for a namespace what is in it."""
+    """Only User:a is allowed more: the resource itself, and for a namespace the names in it."""
     operation, named = question
     options = parsed(command)
     operations = {operation, IMPLIED.get(operation, operation)}
@@ -317,7 +316,7 @@ def test_whatever_a_name_is_the_command_is_about_it_alone(config: Config, name: 
 
 
 def test_the_listener_of_the_command(tmp_path: Path) -> None:
-    """One where names are whole, if there is one: the client's may have a home."""
+    """A listener where names are whole, if there is one, because the client's may have a home."""
     listeners = [
         {"name": "team", "port": 9_200, "home": "team-a", "advertised_host": "team.example"},
         {"name": "all", "port": 9_300, "advertised_host": "all.example"},
@@ -360,7 +359,7 @@ def test_in_a_tree_it_is_a_listener_of_the_cluster(tmp_path: Path) -> None:
 
 
 def test_the_right_may_be_on_another_resource_than_the_denial(config: Config) -> None:
-    """A move that ACLs of others forbid is about the topic, and ALTER on the cluster allows it,
+    """A move that ACLs of others forbid concerns the topic, and ALTER on the cluster allows it,
     whatever ACL of the topic's is the reason."""
     for because in ("no ACL allows ALTER", "DENY ALTER for User:a on TOPIC:LITERAL:org:x"):
         what = "ALTER", "TOPIC org:x", because

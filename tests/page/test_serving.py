@@ -81,7 +81,7 @@ async def test_the_page_and_all_that_it_names_are_served(tmp_path: Path) -> None
             status, headers, body = await site.ask(f"/{path}")
             assert status == 200, path
             assert body
-        # All that there is is named, and nothing of another address.
+        # Every file is named, and no other address.
         assert {path.removeprefix("page/") for path in named} == files.NAMES - {files.HTML}
         assert "//" not in re.sub(r"<!--.*?-->", "", html)
 
@@ -235,7 +235,7 @@ async def test_who_may_not_see_it(tmp_path: Path) -> None:
             assert (await site.ask(path, Authorization="Bearer wrong"))[0] == 401
         assert site.gateway.asked == 0
         assert (await site.ask("/", Authorization=f"Bearer {BEARER}"))[0] == 200
-        # Then the name that it was asked for by is whoever's.
+        # Then the requested name may be anybody's.
         assert (await site.ask("/", Authorization=f"Bearer {BEARER}", Host="gw.example"))[0] == 200
 
 
@@ -246,7 +246,7 @@ async def test_other_sites_cannot_read_it(tmp_path: Path) -> None:
         assert b"ask for it as localhost" in body
         foreign = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"}
         assert (await site.ask("/page/events", **foreign))[0] == 403
-        # A link to the page is no harm.
+        # A link to the page is harmless.
         link = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
         assert (await site.ask("/", **link))[0] == 200
         _, headers, _ = await site.ask("/", Origin="http://example.org")

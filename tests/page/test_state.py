@@ -1,4 +1,4 @@
-"""gateway.page.window, gateway.page.state: from what workers tell to what the page shows."""
+"""gateway.page.window, gateway.page.state: from the reports of workers to the state of the page."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_errors_of_the_last_minute_come_first(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("buckets", "share", "low", "high"),
     [
-        # Bucket i holds what took less than 2**(i/4) us, and no less than 2**((i-1)/4).
+        # Bucket i holds times of less than 2**(i/4) us, and no less than 2**((i-1)/4).
         ({41: 100}, 0.5, 2**10, 2**10.25),
         ({41: 99, 81: 1}, 0.5, 2**10, 2**10.25),
         ({41: 99, 81: 1}, 0.999, 2**20, 2**20.25),

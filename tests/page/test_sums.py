@@ -1,4 +1,4 @@
-"""gateway.page.sums, gateway.page.observed: what a worker tells of a second, bounded and whole."""
+"""gateway.page.sums, gateway.page.observed: a worker's report of a second, bounded and whole."""
 
 from __future__ import annotations
 

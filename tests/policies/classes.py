@@ -1,4 +1,4 @@
-"""Policy classes for tests, and blocks that name them. What they do is told by topic names."""
+"""Policy classes for tests, and blocks that name them. Topic names tell them what to do."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TIMEOUT = "create.topic.policy.timeout.ms"
 
 
 class Unspeakable(Exception):
-    """Nothing can be found out about it: also what a traceback is made of raises."""
+    """An error that reveals nothing: even its parts for a traceback raise errors."""
 
     def __str__(self) -> str:
         raise RuntimeError("no text")
@@ -33,7 +33,7 @@ class UnspeakableViolation(PolicyViolation):
 
 
 class Obliging(CreateTopicPolicy):
-    """Does as the topic's name says. ``made`` are all there were; ``let_go`` ends what is stuck."""
+    """Does as the topic's name says. ``made`` are all instances; ``let_go`` ends stuck calls."""
 
     made: ClassVar[list[Obliging]] = []
     let_go: ClassVar[threading.Event] = threading.Event()
@@ -83,7 +83,7 @@ class Unclosable(Obliging):
 
 
 def name(cls: type) -> str:
-    """How the configuration names a class."""
+    """The name of a class in the configuration."""
     return f"{cls.__module__}:{cls.__qualname__}"
 
 
@@ -91,7 +91,7 @@ OBLIGING = name(Obliging)
 
 
 def block(cls: type = Obliging, **more: Any) -> dict[str, Any]:
-    """A block that names a class, which has all the time that it needs."""
+    """A block that names a class, with as much time as it needs."""
     return {KEY: name(cls), TIMEOUT: 30_000, **more}
 
 
@@ -107,7 +107,7 @@ def placed(cls: type = Obliging, **more: Any) -> Placed:
 
 
 def topic(text: str, namespace: str = "org") -> RequestMetadata:
-    """What is asked for."""
+    """The metadata of a request."""
     return RequestMetadata(text, 1, 1, namespace=namespace)
 
 

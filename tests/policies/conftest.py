@@ -1,4 +1,4 @@
-"""What the tests of policy classes share."""
+"""Fixtures that all tests of policy classes share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.policies import classes
 
 @pytest.fixture(autouse=True)
 def no_policies_left() -> Iterator[None]:
-    """Every test makes its own, and leaves none of them stuck."""
+    """Every test makes its own instances, and leaves none of them stuck."""
     classes.forget()
     yield
     classes.forget()

@@ -1,4 +1,4 @@
-"""As much of JSON Schema as the schemas of policies and of the Helm chart's values use."""
+"""The part of JSON Schema that the schemas of policies and of the Helm chart's values use."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ELSEWHERE = {"$schema", "$defs", "title", "description", "default"} | {
 
 
 def mistakes(value: Any, schema: Any, root: dict[str, Any], at: str = "") -> list[str]:
-    """Where a value is not what a schema says; what the schema uses is known here."""
+    """Where a value violates a schema, whose keywords are all known here."""
     return list(_mistakes(value, schema, root, at))
 
 

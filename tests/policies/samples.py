@@ -13,7 +13,7 @@ ORG = "org"
 
 
 def values(written: Any) -> Any:
-    """Values as the configuration's reader gives them: its sequences are tuples."""
+    """Values as the configuration's reader returns them: its sequences are tuples."""
     if isinstance(written, Mapping):
         return {key: values(value) for key, value in written.items()}
     return tuple(map(values, written)) if isinstance(written, list) else written
@@ -27,7 +27,7 @@ def block(**keys: Any) -> PolicyBlock:
 
 
 def placed(namespace: str | None = ORG, **keys: Any) -> Placed:
-    """The block of a namespace; None: of every one."""
+    """The block of a namespace, or of every namespace if it is None."""
     if namespace is None:
         return Placed("policies.everywhere", "set for every namespace", None, block(**keys))
     source, setter = f"policies.namespaces.{namespace}", f"set by namespace '{namespace}'"
@@ -56,7 +56,7 @@ def asked(
     assignments: Mapping[int, Sequence[int]] | None = None,
     defaults: Mapping[str, str | None] | None = None,
 ) -> RequestMetadata:
-    """What a client asks for; ``defaults`` are the cluster's, where it tells them."""
+    """The request of a client; ``defaults`` are the cluster's, if it returns them."""
     own = configs or {}
     return RequestMetadata(
         topic,

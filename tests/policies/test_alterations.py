@@ -1,4 +1,4 @@
-"""What a change has no part in does not stand in its way."""
+"""Rules that an alteration does not concern do not prevent it."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ def test_what_is_changed_has_to_be_right() -> None:
     assert rules(RANGE, {}, {"retention.ms": "40"}) == []
     assert rules(RANGE, {}, {"retention.ms": "99"}) == ["retention.ms.max"]
     assert rules(RANGE, {"retention.ms": "70"}, {"retention.ms": "5"}) == ["retention.ms.min"]
-    # Pinned to what it was anyhow.
+    # Set to the value that it had anyhow.
     assert rules(RANGE, {}, {"retention.ms": "100"}) == ["retention.ms.max"]
-    # And what it falls back to.
+    # And the value that it falls back to.
     assert rules(RANGE, {"retention.ms": "20"}, {}) == ["retention.ms.max"]
     assert rules(RANGE, {"retention.ms": "70"}, {}) == ["retention.ms.max"]
 
@@ -83,7 +83,7 @@ def test_required_configs() -> None:
 
 
 class Class:
-    """Asks a class, which rejects everything, in place of threads."""
+    """Stands for a policy class that rejects everything, in place of threads."""
 
     async def why_not(self, placed: Placed, metadata: RequestMetadata) -> Violation | None:
         return Violation("create.topic.policy", "No.", placed.source, "enforce")

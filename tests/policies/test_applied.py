@@ -122,7 +122,7 @@ def test_nothing_may_be_set() -> None:
 
 
 class Usage:
-    """Everything is full."""
+    """A usage in which everything is full."""
 
     def topics(self, path: str) -> int:
         return 10**9
@@ -134,7 +134,7 @@ class Usage:
 
 
 def test_what_is_violated_is_told_by_the_same_name() -> None:
-    """Of every rule that violations name."""
+    """For every rule that violations name."""
     block = {
         "partitions": {"max": 1},
         "replication_factor": {"min": 9},

@@ -18,7 +18,7 @@ from tests.policies.samples import policies
 
 ORG = "policies.namespaces.org"
 
-# Texts of the characters that the line itself is made of are what could be mistaken.
+# Texts of the line's own special characters could be mistaken.
 TEXTS = st.text(max_size=20) | st.text('ab =;,()"\\ and3more\n\t\x00', max_size=12)
 ROWS = st.builds(AppliedRule, TEXTS, TEXTS, st.sampled_from(["enforce", "warn", None]), TEXTS)
 

@@ -1,4 +1,4 @@
-"""gateway.policies.catalog_limits: how many namespaces, ACLs, links and aliases there may be."""
+"""gateway.policies.catalog_limits: the limits of namespaces, ACLs, links and aliases."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.policies.samples import policies
 
 @dataclass
 class Tallies:
-    """As many of everything as ``held`` has for a tier."""
+    """The same tally of every rule: the number that ``held`` has for a tier."""
 
     held: Mapping[str | None, int] = field(default_factory=dict)
 
@@ -31,13 +31,13 @@ class Tallies:
 
 
 ONE = Tallies({None: 1, "org": 1, "org:a": 1, "": 1})
-"""One more, in ``org:a``, and one in the default namespace."""
+"""Another entry, in ``org:a``, and another in the default namespace."""
 
 
 def found(
     asked: Policies, there: dict[str | None, int], path: str = "org:a", *, defaults: bool = True
 ) -> list[Violation]:
-    """The limits that one more, in a namespace, exceeds."""
+    """The limits that another entry, in a namespace, exceeds."""
     all_ = catalog_violations(asked, Tallies(there), ONE, [path], "link 'x'", defaults=defaults)
     return [one for one in all_ if not one.near]
 

@@ -1,4 +1,4 @@
-"""gateway.policies.declared: ranges of configs; what has to, may and may not be set."""
+"""gateway.policies.declared: ranges of configs; keys that are required, allowed and forbidden."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ LOCAL = "has local.retention.ms=-2, which is "
 def test_a_local_retention_that_is_the_other_one(
     configs: dict[str, str], defaults: dict[str, str | None] | None, expected: list[str]
 ) -> None:
-    """KIP-405: -2 is what retention.ms is."""
+    """KIP-405: -2 has the value of retention.ms."""
     keys = {"configs": {"ranges": {"local.retention.ms": {"min": 1, "max": 6}}}}
     rule = "local.retention.ms"
     found = rules(asked(configs=configs, defaults=defaults), **keys)
@@ -144,7 +144,7 @@ def test_a_shortcut_is_the_same_as_its_range() -> None:
 
 
 def test_what_the_broker_makes_of_it_counts() -> None:
-    """A default of the cluster is no way round a limit."""
+    """A default of the cluster does not evade a limit."""
     keys = {"min__insync__replicas": {"min": 2}}
     assert rules(asked(defaults={"min.insync.replicas": "1"}), **keys) == [
         "min.insync.replicas.min"

@@ -1,4 +1,4 @@
-"""gateway.policies.declared: names, partitions, replicas; which of them a namespace is asked."""
+"""gateway.policies.declared: names, partitions, replicas; which rules apply to a namespace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gateway.policies.instance: one policy class at work, and what it says when it fails."""
+"""gateway.policies.instance: a policy class at work, and its errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ QUICKLY = {TIMEOUT: 50}
 
 
 class Asked:
-    """A policy that has started, and what it counts."""
+    """A policy that has started, and its counts."""
 
     def __init__(self, **more: Any) -> None:
         self.failures = Failures()

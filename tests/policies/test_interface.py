@@ -1,4 +1,4 @@
-"""gateway.policies.interface: what a policy is given, and what it has to do at least."""
+"""gateway.policies.interface: the input of a policy, and the methods that it has to have."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gateway.policies.interface import CreateTopicPolicy, PolicyViolation, Reque
 
 
 class Rejecting(CreateTopicPolicy):
-    """Has only what a policy has to have."""
+    """Has only the methods that a policy has to have."""
 
     def validate(self, request_metadata: RequestMetadata) -> None:
         raise PolicyViolation(f"{request_metadata.topic}: no")

@@ -1,4 +1,4 @@
-"""gateway.policies.judge: all policies of a namespace, asked together."""
+"""gateway.policies.judge: all policies of a namespace, called together."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CLASS = "create.topic.policy.class.name"
 
 
 class Classes:
-    """Classes that reject what their blocks' names say; they note who was asked."""
+    """Classes that reject what their blocks' names say; they note the calls."""
 
     def __init__(self, reject: bool = True) -> None:
         self.reject = reject
@@ -193,7 +193,7 @@ async def test_a_reload_replaces_the_policies() -> None:
     assert await judge.why_not(asked()) is None
 
 
-# -- what the traffic log is told -----------------------------------------------------------------
+# -- records of the traffic log -------------------------------------------------------------------
 
 
 async def test_violations_and_near_misses_are_events() -> None:

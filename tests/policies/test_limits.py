@@ -1,4 +1,4 @@
-"""gateway.policies.limits: how many topics and partitions there may be."""
+"""gateway.policies.limits: the limits of topics and partitions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.policies.samples import policies
 
 @dataclass
 class Counted:
-    """What there is: for each namespace its topics' numbers of partitions."""
+    """The existing topics: for each namespace its topics' numbers of partitions."""
 
     held: dict[str, list[int]] = field(default_factory=dict)
 
@@ -41,7 +41,7 @@ HELD = Counted({"": [1, 1], "org": [2], "org:apache": [3, 3], "other": [9]})
 
 
 def added(namespace: str, topics: int = 1, partitions: int = 1) -> Counts:
-    """So many topics and partitions more in a namespace."""
+    """These numbers of topics and partitions, added to a namespace."""
     more = Counts()
     more.add(namespace, partitions, topics)
     return more
@@ -95,7 +95,7 @@ def test_the_default_namespace_is_a_tree_of_its_own() -> None:
 
 
 def test_what_does_not_become_more_is_not_asked() -> None:
-    """A limit below what there is rejects no other change."""
+    """A limit below the present number rejects no other change."""
     limit = policies(org={"max_topics": 0, "max_partitions": 0, "max_topics_in_tree": 0})
     assert rules(limit, "org", topics=0, partitions=1) == ["max_partitions"]
     assert rules(limit, "org", topics=0, partitions=0) == []

@@ -1,4 +1,4 @@
-"""gateway.policies.instance: names of classes, and what is said of those that cannot be used."""
+"""gateway.policies.instance: names of classes, and errors for classes that cannot be used."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Fits(CreateTopicPolicy):
 
 
 class Unfinished(CreateTopicPolicy):
-    """Says nothing."""
+    """Lacks its method."""
 
 
 class Async(CreateTopicPolicy):
@@ -40,12 +40,12 @@ class Async(CreateTopicPolicy):
 
 
 class Unrelated:
-    """No policy."""
+    """Is not a policy."""
 
 
 @pytest.fixture
 def modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A directory that modules are imported from, and forgotten afterwards."""
+    """A directory from which modules are imported; they are forgotten afterwards."""
     monkeypatch.syspath_prepend(tmp_path)
     for name in ("policy_exits", "policy_breaks"):
         monkeypatch.delitem(sys.modules, name, raising=False)

@@ -1,4 +1,4 @@
-"""gateway.policies.declared: how near a number is to its limits."""
+"""gateway.policies.declared: how close a number is to its limits."""
 
 from __future__ import annotations
 

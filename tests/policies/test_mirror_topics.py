@@ -17,7 +17,7 @@ OWN = (
     "mm2-offset-syncs.us-west.internal",
     "A.checkpoints.internal",
 )
-"""As MirrorMaker of Kafka 4.3.1 makes them, for the aliases A and us-west."""
+"""Names that MirrorMaker of Kafka 4.3.1 makes for the aliases A and us-west."""
 
 OF_USERS = (
     "orders.internal",

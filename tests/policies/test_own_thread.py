@@ -19,7 +19,7 @@ LATE = 20.0
 
 @pytest.fixture
 def stuck() -> Iterator[threading.Event]:
-    """What a stuck call waits for; let go at the end, so that no thread is left behind."""
+    """The event for which a stuck call waits; set at the end, so that no thread is left behind."""
     event = threading.Event()
     yield event
     event.set()

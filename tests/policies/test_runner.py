@@ -32,7 +32,7 @@ async def take(runner: PolicyRunner, new: Policies) -> None:
 
 
 async def messages(runner: PolicyRunner, asked: Policies, text: str) -> list[str]:
-    """What the classes of the namespace ``org`` say, outermost first."""
+    """The messages of the classes of the namespace ``org``, outermost first."""
     found = [await runner.why_not(placed, topic(text)) for placed in asked.of("org")]
     return [one.message for one in found if one is not None]
 
@@ -86,7 +86,7 @@ async def test_a_call_under_way_ends_with_the_policy_it_began_with(runner: Polic
     Obliging.let_go.set()
     assert await judging == []
     await eventually(lambda: all(each.did[-1] == "close" for each in old), "the end of the old")
-    # It met both of its policies, the second one too after the reload.
+    # It met both of its policies, the second even after the reload.
     assert [each.did for each in old] == [["configure", "stick", "close"]] * 2
     assert new.did == ["configure", "violate"]
 
@@ -121,7 +121,7 @@ async def test_what_cannot_be_configured_closes_what_can(runner: PolicyRunner) -
     wrong = {"create.topic.policy.class.name": "no.such:Class"}
     with pytest.raises(PolicyError, match=r"^policies\.namespaces\.org\.create\.topic\."):
         await runner.prepare(policies(everywhere=block(), namespaces={"org": wrong}), NO_CONFIGS)
-    # The other one had its turn before, or has none any more.
+    # The other had its turn before, or has none any more.
     assert [each.did for each in Obliging.made[1:]] in ([], [["configure", "close"]])
     assert await messages(runner, present, "violate still") == ["still"]
 

@@ -1,4 +1,4 @@
-"""gateway.policies.tree: which blocks apply where, and who says what of producers."""
+"""gateway.policies.tree: which blocks apply where, and which set the rules for producers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_blocks_from_the_outermost_on() -> None:
     assert sources(written, "org") == [everywhere, org]
     assert sources(written, "org:apache") == [everywhere, org, apache]
     assert sources(written, "org:apache:kafka") == [everywhere, org, apache]
-    # A path that only begins like another one is not below it.
+    # A path that only begins like another path is not below it.
     assert sources(written, "orga") == [everywhere]
 
 
@@ -152,7 +152,7 @@ def test_what_was_found_is_kept_and_bounded(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def _range(most: int) -> st.SearchStrategy[dict[str, int]]:
-    """From nothing to everything, and never the wrong way round."""
+    """A range from nothing to everything, and never the wrong way round."""
     ends = st.tuples(st.integers(0, most), st.integers(0, most)).map(sorted)
     return ends.flatmap(
         lambda pair: st.sampled_from(

@@ -1,7 +1,7 @@
-"""A worker process for the supervisor's tests: it serves nothing and does as it is told.
+"""A worker process for the supervisor's tests: it serves nothing and behaves as it is told.
 
 ``fake_worker.py BEHAVIOUR DIRECTORY WORKER_ID CHANNEL_FD``; each run leaves a file
-``DIRECTORY/run-WORKER_ID-NUMBER`` with its process id, and counts one request. One that obeys
+``DIRECTORY/run-WORKER_ID-NUMBER`` with its process id, and counts one request. If it obeys, it
 leaves the orders it got in ``DIRECTORY/orders-WORKER_ID-NUMBER``.
 """
 
@@ -47,7 +47,7 @@ def reachable(config: bytes) -> bytes:
 
 
 def leave(path: Path, content: bytes) -> None:
-    """Write a file that another process may read, or write, meanwhile: it is there whole."""
+    """Write a file so that another process that reads or writes it meanwhile sees it whole."""
     unfinished = path.with_name(f"{path.name}.{os.getpid()}")
     unfinished.write_bytes(content)
     unfinished.rename(path)
@@ -126,6 +126,6 @@ def behave(behaviour: str, run: int, channel: socket.socket, config: bytes) -> i
 
 
 if __name__ == "__main__":
-    # As a real worker's, its signals are blocked from the start (worker_process.py).
+    # Like a real worker's, its signals are blocked from the start (worker_process.py).
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGUSR1})
     sys.exit(main())

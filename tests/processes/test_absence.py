@@ -1,4 +1,4 @@
-"""gateway.processes.absence: who is listed, by when each gateway was up last."""
+"""gateway.processes.absence: which gateways are listed, by when each was up last."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Fleet:
         return member.gateway_id not in self.down
 
     async def look(self, seconds: float = 0.0) -> list[list[str]]:
-        """What each volume lists after a look ``seconds`` later."""
+        """The hosts that each volume lists after a look ``seconds`` later."""
         self.now += seconds
         await self.absence.look()
         return [self.listed(each) for each in self.volumes]

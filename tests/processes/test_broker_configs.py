@@ -1,4 +1,4 @@
-"""gateway.processes.worker_policies: what policies are configured with."""
+"""gateway.processes.worker_policies: the broker configs that policies are configured with."""
 
 from __future__ import annotations
 

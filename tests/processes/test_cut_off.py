@@ -16,7 +16,7 @@ from tests.waiting import eventually
 
 
 class Doors:
-    """What is done to the clients of a worker: handover, listeners and connections in one."""
+    """Records calls for a worker's clients: handover, listeners and connections in one."""
 
     def __init__(self, *, has_peers: bool = True) -> None:
         self.has_peers = has_peers
@@ -57,7 +57,7 @@ def watched(doors: Doors, count: int = 1, *, in_tree: bool = False) -> CutOff:
 
 
 async def looks(cut: CutOff, count: int, heard: Callable[[int], bool] = lambda _: False) -> None:
-    """Look so many times; between two looks clusters are ``heard`` of, by their place."""
+    """Look ``count`` times; between two looks clusters are ``heard`` of, by their place."""
     for _ in range(count):
         for place, pulse in enumerate(cut._pulses):
             if heard(place):
@@ -90,7 +90,7 @@ async def test_one_cluster_of_a_tree_is_enough() -> None:
 
 
 async def test_a_gateway_that_is_alone_closes_its_ports_alone() -> None:
-    """Clients that are refused back off; connections that are open have nowhere else to go."""
+    """Clients that are refused back off; clients with open connections have nowhere else to go."""
     doors = Doors(has_peers=False)
     cut = watched(doors)
     await looks(cut, LOOKS)

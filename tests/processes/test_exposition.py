@@ -67,7 +67,7 @@ def _every_pause_point_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Counted(Metrics):
-    """Counts how many texts are made."""
+    """Counts how often the text is made."""
 
     texts = 0
 
@@ -126,7 +126,7 @@ async def test_one_text_for_all_who_wait_for_it() -> None:
     makings = [asyncio.create_task(exposition.text(accept)) for accept in accepted]
     for _ in range(5):
         await asyncio.sleep(0)
-    makings[0].cancel()  # whoever asked first goes away
+    makings[0].cancel()  # the first client goes away
     texts = [await making for making in makings[1:]]
     assert makings[0].cancelled()
     assert metrics.texts == 1

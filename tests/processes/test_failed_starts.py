@@ -1,4 +1,4 @@
-"""``serve`` that cannot start: with ``log.format: json`` all that it says is JSON, to the end."""
+"""``serve`` that cannot start: if ``log.format`` is json, all its output is JSON, to the end."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def objects(text: str) -> list[dict[str, Any]]:
 
 
 def served(path: Path, capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
-    """The exit status of ``serve``, and what it wrote to standard error."""
+    """The exit status of ``serve``, and its output to standard error."""
     status = cli.main(["serve", "--config", str(path), *words])
     out, err = capsys.readouterr()
     assert out == ""
@@ -86,7 +86,7 @@ def test_a_cluster_that_is_not_in_the_file(
 
 
 def test_a_file_that_is_not_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """What it says of the log holds all the same, if that is valid."""
+    """Its log settings apply nevertheless, if these are valid."""
     path = config_samples.write(tmp_path, **JSON, worker=2, namespace=["a"])
     status, err = served(path, capsys)
     assert status == exit_codes.CONFIG

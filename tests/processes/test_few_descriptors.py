@@ -1,4 +1,4 @@
-"""A supervisor whose HTTP port takes all the connections that it can: it goes on with its work."""
+"""A supervisor whose HTTP port takes as many connections as it can: its work goes on."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def half_sent(port: int) -> asyncio.StreamWriter:
 
 
 async def until_live(port: int) -> None:
-    """Wait until ``/livez`` says that every worker runs."""
+    """Wait until ``/livez`` reports that every worker runs."""
     url = f"http://127.0.0.1:{port}/livez"
     async with asyncio.timeout(60), aiohttp.ClientSession() as session:
         while True:

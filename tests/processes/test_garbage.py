@@ -1,4 +1,4 @@
-"""The garbage collector: away for a while, and back whatever happens."""
+"""The garbage collector: off for a while, and on again whatever happens."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from gateway.processes.metrics import Metrics
 
 
 class Site:
-    """A running server, and what it shall say of its health."""
+    """A running server, and the health that it reports."""
 
     def __init__(self, port: int) -> None:
         self.port = port
@@ -107,7 +107,7 @@ async def test_a_part_that_is_down_is_a_warning(site: Site) -> None:
 
 
 async def test_a_name_that_is_not_this_ports_gets_nothing(site: Site) -> None:
-    """Else a web site whose name resolves to 127.0.0.1 could read it (DNS rebinding)."""
+    """Otherwise a web site whose name resolves to 127.0.0.1 could read it (DNS rebinding)."""
     for path in ("/metrics", "/livez", "/readyz"):
         status, _, body = await site.get(path, Host="evil.example:9404")
         assert (status, "evil" in body) == (403, False), path
@@ -141,13 +141,14 @@ async def test_another_machine_is_not_told_of_the_process() -> None:
 )
 async def test_what_a_proxy_of_this_machine_forwards_is_not_told(header: str) -> None:
     assert await told(PROVEN) == 200
-    # Empty ones, too: a proxy that removes a value leaves the name.
+    # Also if it is empty, because a proxy that removes a value leaves the name.
     for value in ("192.0.2.9", ""):
         assert await told({**PROVEN, header: value}) == 404
 
 
 async def test_a_proxy_that_adds_no_header_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """nginx adds none by default. A digest of the path alone can be guessed: paths are known."""
+    """nginx adds none by default. A digest of the path alone could be guessed, because paths are
+    known."""
     for proof in ("", "a-digest", "0" * 64, "a-digest, , 0", *running.proofs(["another"])):
         assert await told({running.PROOF: proof}) == 404, proof
     assert await told({}) == 404
@@ -158,7 +159,7 @@ async def test_a_proxy_that_adds_no_header_is_not_told(monkeypatch: pytest.Monke
 async def test_a_probe_without_a_host_is_answered(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As HTTP/1.0's, which balancers send. No name server is asked what this machine is called."""
+    """As HTTP/1.0's, which balancers send. No name server is queried for this machine's name."""
     monkeypatch.setattr(socket, "getfqdn", None)
     for path in (b"/livez", b"/metrics"):
         reader, writer = await asyncio.open_connection("127.0.0.1", site.port)

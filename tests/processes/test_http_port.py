@@ -1,4 +1,4 @@
-"""gateway.processes.http_port: what whoever reaches the HTTP port can bring about."""
+"""gateway.processes.http_port: the effects of any client that reaches the HTTP port."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def _sweeps_often(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Site:
-    """An application on a port. ``/wait`` responds when ``go_on`` is set, ``/long`` with so much
-    that it cannot be under way at once, ``/fails`` raises."""
+    """An application on a port. ``/wait`` responds when ``go_on`` is set, ``/long`` with more than
+    can be under way at once, ``/fails`` raises."""
 
     def __init__(
         self, most: int, reads: Callable[[web.Request], Awaitable[web.Response]] | None = None
@@ -87,7 +87,7 @@ class Site:
 
 
 async def until_closed(reader: asyncio.StreamReader) -> bytes:
-    """What comes until the server closes."""
+    """The bytes until the server closes."""
     received = b""
     async with asyncio.timeout(120):
         with suppress(ConnectionError):
@@ -151,7 +151,7 @@ async def test_a_client_that_takes_nothing_is_closed(monkeypatch: pytest.MonkeyP
 
 
 async def test_a_full_port_still_responds() -> None:
-    """Silent connections make room; those with a request in work do not."""
+    """Silent connections make room; connections with a request in work do not."""
     async with Site(most=4) as site:
         working = await site.connect(GET.replace(b"/livez", b"/wait"))
         await eventually(lambda: site.waiting, "a request in work")
@@ -189,7 +189,7 @@ async def test_a_request_has_so_many_bytes_at_most() -> None:
 
 
 async def test_a_body_is_not_unpacked() -> None:
-    """60 MB of zeros are 58 KB, and took the loop 0.3 s."""
+    """60 MB of zeros compress to 58 KB, and took the loop 0.3 s."""
     body = gzip.compress(bytes(1_000))
     read: list[bytes] = []
 
@@ -238,7 +238,7 @@ async def endpoints() -> AsyncIterator[int]:
 
 
 async def sent(port: int, data: bytes) -> bytes:
-    """What the port responds to bytes until it closes the connection."""
+    """The response of the port to bytes, until it closes the connection."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(data)
     received = await until_closed(reader)

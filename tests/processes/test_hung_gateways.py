@@ -1,4 +1,4 @@
-"""gateway.processes.hung_gateways: which gateways hang, by what they did with connections."""
+"""gateway.processes.hung_gateways: which gateways hang, by how they treated connections."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Fleet:
 
     @property
     def hosts(self) -> list[str]:
-        """Where the nodes of gateways are to clients."""
+        """The hosts at which clients find the nodes of gateways."""
         return [one.host for one in self.nodes.at(self.snapshot, LISTENER)]
 
 

@@ -1,4 +1,5 @@
-"""gateway.processes.live_page: the page of a supervisor with workers that do as they are told."""
+"""gateway.processes.live_page: the page of a supervisor with workers that behave as they are
+told."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from tests.waiting import eventually
 
 
 def orders(directory: Path, worker: int) -> list[Order]:
-    """What a worker was ordered, in its first run."""
+    """The orders that a worker got, in its first run."""
     file = directory / f"orders-{worker}-1"
     lines = file.read_bytes().splitlines() if file.exists() else []
     found = [decode_message(line) for line in lines]
@@ -44,7 +45,7 @@ class Stream:
         return self
 
     async def state(self) -> dict[str, Any]:
-        """The next one."""
+        """The next state."""
         assert self.answer is not None
         async for line in self.answer.content:
             if line.startswith(b"data: "):
@@ -73,7 +74,7 @@ async def test_workers_are_asked_while_somebody_looks_and_only_then(tmp_path: Pa
             for _ in range(3):
                 await stream.state()
             await eventually(lambda: len(orders(tmp_path, 1)) >= 3, "questions")
-        # The first worker that is ready tells of clusters, too.
+        # The first worker that is ready also reports on clusters.
         assert {one.clusters for one in orders(tmp_path, 0) if isinstance(one, Observe)} == {True}
         assert {one.clusters for one in orders(tmp_path, 1) if isinstance(one, Observe)} == {False}
         page = run.supervisor._page
@@ -160,7 +161,7 @@ async def test_what_was_before_somebody_looked(tmp_path: Path) -> None:
         assert told["id"] == run.config.gateway_id
         assert told["ready"] is True
         assert told["second"]["requests"] >= 0
-        # The worker has counted one request, before anybody looked.
+        # The worker has counted one request before a browser opened the page.
         counted: list[float] = []
         async with asyncio.timeout(60):
             while not counted:

@@ -1,4 +1,4 @@
-"""gateway.processes.logs: one line an event."""
+"""gateway.processes.logs: one line for each event."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a supervisor does for a gateway with 1,000 namespaces: no callback of its loop is long."""
+"""A supervisor's work for a gateway with 1,000 namespaces: no callback of its loop is long."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from tests.session.long_requests import TRIES, Longest
 pytestmark = pytest.mark.alone
 
 WANTED_SECONDS = 0.03
-"""Before, the text took 0.2 s, the lines of one report 0.1 s, a state of the page 0.2 s."""
+"""Before, the text took 0.2 s, the lines of a report 0.1 s, a state of the page 0.2 s."""
 
 ROWS: Sequence[Row] = [
     row
@@ -54,7 +54,7 @@ channel.sendall(open(sys.argv[2], "rb").read())
 def longest_callback(
     monkeypatch: pytest.MonkeyPatch, work: Callable[[], Coroutine[Any, Any, None]]
 ) -> float:
-    """The CPU seconds of the longest callback of an event loop while this is done, at best."""
+    """The CPU seconds of the longest callback of an event loop during some work, at best."""
     run = asyncio.Handle._run
     found = Longest()
 
@@ -68,7 +68,7 @@ def longest_callback(
     for _ in range(TRIES):
         gc.collect()
         found.seconds = 0.0
-        # As the supervisor's own: of asyncio.
+        # As in the supervisor: asyncio's loop.
         with asyncio.Runner(loop_factory=asyncio.new_event_loop) as runner:
             runner.run(work())
         best = min(best, found.seconds)

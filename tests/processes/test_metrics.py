@@ -75,7 +75,7 @@ def test_gauges_of_several_workers() -> None:
     metrics = Metrics("1", 3, now=lambda: 103.0)
     gauges = {"cluster_reachable": 1, "topics": 5, "resident_bytes": 9}
     metrics.set_state(0, State({"a": 1, "b": 2}, gauges, 100.0))
-    # It has waited for two seconds, and is as old as it is.
+    # It has waited for two seconds, so it is that old.
     metrics.set_state(1, State({"a": 3}, {"cluster_reachable": 0, "topics": 6}, 101.0))
     assert value(metrics, "open_connections", listener="a") == 4
     assert value(metrics, "open_connections", listener="b") == 2
@@ -241,7 +241,7 @@ LA, NY = Place("la", "la:tracking"), Place("ny", "ny:tracking")
 
 
 def tree() -> Metrics:
-    """Two clusters in a tree, two workers: one of them does not reach ny."""
+    """Two clusters in a tree, two workers: one of these does not reach ny."""
     metrics = Metrics("1", max_namespaces=9, in_tree=True)
     la = {"cluster_reachable": 1, "catalog_fresh": 1, "topics": 5, "catalog_version": 7}
     ny = {**la, "topics": 6}

@@ -1,4 +1,5 @@
-"""gateway.processes.observing: a worker tells what it does while it is asked to, and no longer."""
+"""gateway.processes.observing: a worker reports its flows as long as the supervisor requests
+that."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ REPORT = WorkerReport([flow(led=2, bytes_in=5)], [denial()])
 
 
 class Bench:
-    """A worker's side, and what it tells."""
+    """A worker's side, and its reports."""
 
     def __init__(self) -> None:
         self.clock, self.cluster = Clock(), FakeCluster()
@@ -44,7 +45,7 @@ class Bench:
         self.observing = Observing(clusters, self.told.append, self.clock)
 
     async def see(self, report: WorkerReport = REPORT, after: float = 1.0) -> list[Observed]:
-        """What it tells of a report that comes so many seconds after the one before."""
+        """The reports after a WorkerReport that comes ``after`` seconds after the last one."""
         self.clock.now += after
         self.observing.see(report)
         await asyncio.sleep(0.02)
@@ -69,7 +70,7 @@ async def test_while_it_is_asked() -> None:
     assert await bench.see() == []
     bench.observing.take(Observe(3.0))
     (observed,) = await bench.see(after=1.5)
-    assert observed.seconds == 1.5  # since the report before, whoever wanted that
+    assert observed.seconds == 1.5  # since the report before, whoever requested that
     assert [counts.requests for _, counts in observed.traffic] == [2]
     assert observed.clusters is None
     assert bench.cluster.asked == 0
@@ -86,7 +87,7 @@ async def test_who_stops_asking_is_told_nothing_more() -> None:
 
 
 async def test_denials_from_before_are_told() -> None:
-    """Who opens the page because something was denied comes after it."""
+    """A user who opens the page because of a denial comes after it."""
     bench = Bench()
     await bench.see(WorkerReport(denials=[denial(resource="early:x")]))
     await bench.see(WorkerReport(), after=1_000)
@@ -96,7 +97,7 @@ async def test_denials_from_before_are_told() -> None:
 
 
 async def test_clients_have_their_turn_between_pieces() -> None:
-    """What has many clients a second would else hold up each of them."""
+    """Otherwise a report of many clients a second would delay each of them."""
     bench = Bench()
     many = WorkerReport([flow(topic=f"n:{number}", led=1) for number in range(10 * PIECE)])
     bench.observing.take(Observe(3.0))
@@ -106,7 +107,7 @@ async def test_clients_have_their_turn_between_pieces() -> None:
         turns += 1
         await asyncio.sleep(0)
     assert turns >= 10
-    # Another report meanwhile is left out: sums do not pile up.
+    # Another report meanwhile is left out, so that sums do not pile up.
     bench.observing.see(many)
     bench.observing.see(REPORT)
     await asyncio.sleep(0.5)

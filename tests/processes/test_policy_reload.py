@@ -1,4 +1,4 @@
-"""gateway.processes.policy_reload: SIGHUP, with workers that do as they are told."""
+"""gateway.processes.policy_reload: SIGHUP, with workers that behave as they are told."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ class Run:
 
     @property
     def max_partitions(self) -> int | None:
-        """Of new workers."""
+        """The limit that new workers get."""
         found = self.supervisor.policies.config.policies.everywhere.partitions
         return None if found is None else found.max
 
     def counted(self) -> dict[str, float]:
-        """How reloads went, as far as there were any."""
+        """The counts of reloads by outcome."""
         return {
             sample.labels["outcome"]: sample.value
             for family in self.supervisor.metrics.collect()
@@ -118,7 +118,7 @@ async def test_all_workers_take_over_the_policies(
 
 
 async def test_a_pipe_is_not_read_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    """The supervisor has read it, to its end; workers are not held up by a wait for more."""
+    """The supervisor has read it to its end; workers are not held up by a wait for more."""
     async with running(tmp_path, "obeys") as run:
         path = tmp_path / "gateway.yaml"
         path.unlink()
@@ -209,12 +209,12 @@ async def test_a_new_worker_begins_with_the_newest_policies(tmp_path: Path) -> N
 async def test_a_worker_that_was_starting_starts_anew(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, policies: dict[str, Any]
 ) -> None:
-    """Else it would listen, and judge by policies that no other worker has any more; also where
-    the same is written, as classes may read something else."""
+    """Otherwise it would listen, and judge by policies that no other worker has any more; even if
+    the file is the same, because classes may read other files."""
     caplog.set_level("INFO", "gateway.processes.policy_reload")
     async with running(tmp_path, "obeys") as run:
         (slot,) = run.supervisor._slots
-        slot.ready = False  # as if it had not said so yet
+        slot.ready = False  # as if it had not reported yet
         run.reload(policies=policies)
         await run.until_counted(done=1)
         await eventually((tmp_path / "run-0-2").exists, "the second run")

@@ -1,4 +1,4 @@
-"""What a worker's server does for its connections: their tasks, and their clients that leave."""
+"""A worker's server: the tasks of its connections, and clients that leave."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.config import config_samples
 
 
 class Owner:
-    """A connection that a task is run for."""
+    """A connection for which a task runs."""
 
     def __init__(self) -> None:
         self.errors: list[Exception] = []
@@ -56,7 +56,7 @@ async def test_a_task_that_fails_ends_its_connection() -> None:
 async def test_the_volumes_of_a_tree_go_out_of_date_together_if_it_was_stopped(
     tmp_path: Path, was_stopped: bool
 ) -> None:
-    """A client asks all of them over one connection, to a node of one of them."""
+    """A client requests all of them over a single connection, to a node of one of them."""
     first, *others = Server(config_samples.tree(tmp_path)).served
     assert others
     ended: list[str] = []
@@ -78,7 +78,7 @@ async def test_the_volumes_of_a_tree_go_out_of_date_together_if_it_was_stopped(
 @pytest.mark.parametrize("turns", range(4))
 @pytest.mark.filterwarnings("error")
 async def test_a_client_that_leaves_early_leaves_nothing_unread(server: Server, turns: int) -> None:
-    """At any turn of the event loop: a reading of the cluster that has not begun is none."""
+    """At any turn of the event loop: a refresh of the cluster that has not begun does not count."""
     owner, read = Owner(), 0
 
     async def refresh() -> None:
@@ -100,7 +100,8 @@ async def test_a_client_that_leaves_early_leaves_nothing_unread(server: Server, 
 
 
 async def test_acls_that_lanes_needed_are_their_clusters(tmp_path: Path) -> None:
-    """What a client of one volume's node does in another one needs that one's ACLs."""
+    """If a client of a volume's node makes a request in another volume, it needs that volume's
+    ACLs."""
     server = Server(config_samples.tree(tmp_path))
     used = AllowedBy()
     used.add(Verdict(True, "ALLOW READ for User:alice on TOPIC:LITERAL:search:clicks"))
@@ -121,8 +122,8 @@ async def test_acls_that_lanes_needed_are_their_clusters(tmp_path: Path) -> None
 async def test_a_volume_whose_catalog_came_late_is_started_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What has begun at the first try is not begun again at the second one."""
-    monkeypatch.setattr(volume_module, "require", lambda _: None)  # of a cluster that is not there
+    """Work that began at the first try is not begun again at the second."""
+    monkeypatch.setattr(volume_module, "require", lambda _: None)  # there is no cluster
     server = Server(config_samples.config(tmp_path))
     volume = server.served[0]
     began: list[str] = []

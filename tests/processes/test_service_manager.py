@@ -1,4 +1,4 @@
-"""gateway.processes.service_manager, told to a socket as sd_notify(3) describes it."""
+"""gateway.processes.service_manager: messages to a socket as sd_notify(3) describes them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Manager:
         self._socket.bind("\0" + name[1:] if name.startswith("@") else name)
 
     def told(self) -> list[str]:
-        """What came since the last call."""
+        """The messages since the last call."""
         states = []
         while True:
             try:
@@ -45,7 +45,7 @@ class Manager:
 
 @pytest.fixture(params=["path", "abstract"])
 def manager(request: pytest.FixtureRequest) -> Iterator[Manager]:
-    """Sockets' paths are short; an abstract one's name may hold another @."""
+    """Sockets' paths are short; an abstract socket's name may hold another @."""
     with tempfile.TemporaryDirectory() as directory:
         path = str(Path(directory) / "@notify")
         made = Manager(path if request.param == "path" else f"@gateway@{path}")
@@ -109,7 +109,7 @@ def test_what_the_environment_says(
     warning: str,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """It is taken out, so that workers do not tell anything."""
+    """The variables are taken out, so that workers do not notify."""
     environment = {**given, "HOME": "/home"}
     found = ServiceManager.of(environment)
     assert (found.address, found.watchdog_seconds) == (address, seconds)

@@ -1,4 +1,4 @@
-"""gateway.processes.supervisor, worker_process, with workers that do as they are told."""
+"""gateway.processes.supervisor, worker_process, with workers that behave as they are told."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ FAST = Timing(first_delay=0.01, last_delay=0.02, settled=1000.0, silent=1000.0, 
 
 
 def command(behaviour: str, directory: Path) -> WorkerCommand:
-    """The command line of a worker that behaves like this."""
+    """The command line of a worker with this behaviour."""
 
     def line(worker_id: int, channel_fd: int) -> Sequence[str]:
         arguments = [behaviour, str(directory), str(worker_id), str(channel_fd)]
@@ -56,12 +56,12 @@ class Run:
         self.task = asyncio.create_task(self.supervisor.run())
 
     def pid(self, worker_id: int = 0, run: int = 1) -> int | None:
-        """The process of the n-th run of a worker; None before it has come."""
+        """The process of the n-th run of a worker, or None before it has started."""
         path = self.directory / f"run-{worker_id}-{run}"
         return int(path.read_text()) if path.exists() else None
 
     def requests(self) -> float:
-        """What the workers have counted."""
+        """The number of requests that the workers have counted."""
         return self.sample("requests") or 0
 
     def sample(self, name: str) -> float | None:
@@ -124,7 +124,7 @@ async def test_serving_and_a_clean_stop(tmp_path: Path, caplog: pytest.LogCaptur
         assert (await run.get("/livez"))[0] == 200
         assert "kafka_gateway_requests_total{" in (await run.get("/metrics"))[1]
         assert await run.stop() == exit_codes.OK
-    assert run.requests() == 4  # what a worker counts while it drains is not lost
+    assert run.requests() == 4  # the counts of a worker that drains are not lost
     assert not any(pid and lives(pid) for pid in pids)
     port = run.config.listeners[0].port
     assert caplog.text.count(f"ready: colon at 127.0.0.1:{port} (brokers on {port + 1}-") == 1
@@ -212,7 +212,7 @@ async def test_a_worker_that_dies_is_started_again(
 
 async def test_what_a_dead_worker_has_counted_stays(tmp_path: Path) -> None:
     async with running(tmp_path, "dies-in-a-line-first") as run:
-        # Two whole lines of the first run, one of the second; the line cut off is left out.
+        # Two whole lines of the first run, another of the second; the line cut off is left out.
         await run.until(lambda: run.requests() == 3, "all that was counted")
 
 

@@ -1,4 +1,4 @@
-"""One worker's part in freezes: it takes part, says when it is done, and leaves."""
+"""A worker's part in freezes: it takes part, reports when it is done, and leaves."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Part:
 
 
 async def until(condition: Callable[[], object]) -> None:
-    """Wait for what other tasks bring about."""
+    """Wait for the effects of other tasks."""
     async with asyncio.timeout(120):
         while not condition():
             await asyncio.sleep(0.001)

@@ -1,4 +1,4 @@
-"""gateway.processes.worker: start, reports, drain, and why a worker ends."""
+"""gateway.processes.worker: start, reports, drain, and the reasons for which a worker ends."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from tests.waiting import eventually
 
 
 class FakeServer:
-    """Counts one request at each collection; starts and drains when it is let."""
+    """Counts one request at each collection; starts and drains only when a test lets it."""
 
     def __init__(self) -> None:
         self.may_start = asyncio.Event()
@@ -85,7 +85,7 @@ class FakeServer:
 
 
 class Bench:
-    """A worker with a fake server, and what it tells its supervisor."""
+    """A worker with a fake server, and its messages to its supervisor."""
 
     def __init__(self, end: socket.socket, channel: WorkerChannel, stopping: asyncio.Event) -> None:
         self.server = FakeServer()
@@ -110,7 +110,7 @@ class Bench:
         return asyncio.create_task(worker.run(7, report_seconds))
 
     async def end_of(self, task: asyncio.Task[int]) -> int:
-        """The exit status, when all it told has been read."""
+        """The exit status, after all its messages have been read."""
         status = await asyncio.wait_for(task, 120)
         await self.channel.close()
         await self._reading
@@ -183,7 +183,7 @@ async def test_clients_are_served_while_many_flows_are_added_up(
     rounds: list[int] = []
 
     def turn() -> None:
-        """Once in each round of the event loop."""
+        """Note each round of the event loop."""
         if bench.server.collected and not bench.requests():
             rounds.append(1)
         asyncio.get_running_loop().call_soon(turn)

@@ -105,7 +105,7 @@ def test_a_supervisor_that_ends_before_the_configuration() -> None:
 
 
 class Supervisor:
-    """The other end: lines, and whether the channel says that it is closed."""
+    """The other end: lines, and whether the channel reports that it is closed."""
 
     def __init__(self, end: socket.socket) -> None:
         self.end = end
@@ -159,7 +159,7 @@ async def test_what_a_worker_tells() -> None:
     assert ("requests", ("team-a", 0, 9), 3) in told[1].rows
     assert ("closes", ("client closed",), 3) in told[1].rows
     assert ("audit_dropped", ("file", "queue full"), 3) in told[1].rows
-    # What a state says has been counted by then; it is as old as what it says.
+    # Everything in a state has been counted by then; it is as old as its content.
     states = [State({"colon": 1}, {"topics": 2}, first.made_at), State({}, {}, second.made_at)]
     assert told[2:] == states
     assert began <= first.made_at <= second.made_at <= time.monotonic()
@@ -181,7 +181,7 @@ async def test_the_end_of_the_supervisor_is_seen() -> None:
     async with channel() as (opened, supervisor):
         supervisor.end.close()
         await asyncio.wait_for(supervisor.closed.wait(), 120)
-        await opened.report(report(1))  # is of no use, and no harm
+        await opened.report(report(1))  # is useless, but harmless
         opened.send(Ready())
 
 
@@ -256,7 +256,7 @@ async def test_what_is_observed_fits_into_a_line_whatever_names_there_are() -> N
 
 
 async def test_what_is_observed_does_not_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For a supervisor that does not read: it would be old news."""
+    """If the supervisor does not read, it would be old news."""
     monkeypatch.setattr(worker_channel, "WRITE_HIGH", 1_000)
     async with channel() as (opened, supervisor):
         while not opened.full:

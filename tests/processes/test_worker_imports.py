@@ -1,4 +1,4 @@
-"""What a worker loads before it needs it: every MiB is there once for each worker."""
+"""Modules that a worker loads before it needs them: every MiB exists once for each worker."""
 
 from __future__ import annotations
 

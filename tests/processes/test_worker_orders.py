@@ -79,7 +79,7 @@ def test_what_is_no_order(line: bytes) -> None:
 
 
 class FakePolicies:
-    """Notes what is done; ``error`` is raised, ``may`` is waited for."""
+    """Notes the calls; ``error`` is raised, ``may`` is waited for."""
 
     def __init__(self) -> None:
         self.did: list[str] = []
@@ -110,7 +110,7 @@ class FakePolicies:
 
 
 class Bench:
-    """A worker's side, and its answers."""
+    """A worker's side, and its responses."""
 
     def __init__(self) -> None:
         self.policies = FakePolicies()

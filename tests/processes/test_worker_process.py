@@ -1,4 +1,5 @@
-"""gateway.processes.worker_process: a process is waited for; what it forks ends with it."""
+"""gateway.processes.worker_process: a process is waited for; processes that it forks end with
+it."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from gateway.processes.worker_process import WorkerProcess
 from tests.waiting import eventually
 
 LEFT_SECONDS = 20
-"""For which what it forked holds its channel open."""
+"""Seconds for which a forked process holds its channel open."""
 
 
 def forking(_worker_id: int, _channel_fd: int) -> Sequence[str]:
@@ -35,13 +36,13 @@ async def test_a_dead_worker_is_seen_dead_while_its_child_lives() -> None:
 
 
 def with_child(told: Path, then: str) -> Callable[[int, int], Sequence[str]]:
-    """A worker that forks, leaves its child's process id in a file, and goes on so."""
+    """A worker that forks, leaves its child's process id in a file, and goes on with ``then``."""
     script = f"sleep 1000 & echo $! > {told}.new; mv {told}.new {told}; {then}"
     return lambda _worker_id, _channel_fd: ["sh", "-c", script]
 
 
 def ended(pid: int) -> bool:
-    """Whether a process has ended, though nobody may have waited for it."""
+    """Whether a process has ended, even if no parent has waited for it."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (FileNotFoundError, ProcessLookupError):
@@ -83,7 +84,7 @@ async def test_a_worker_that_is_killed_takes_its_children_along(tmp_path: Path) 
     process.kill()
     assert await process.run(lambda _: None) == -SIGKILL
     await eventually(lambda: ended(int(told.read_text())), "the end of the child")
-    process.kill()  # whose process id may be another one's by now
+    process.kill()  # whose process id may be another process's by now
 
 
 _WORKER = """

@@ -1,4 +1,4 @@
-"""Worker slots: orders go to the process that is meant, answers come from it."""
+"""Worker slots: orders go to the right process, and responses come from it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ORDER = Prepare(1, PolicySettings.model_validate({"everywhere": {"max_topics": 3
 
 
 class FakeProcess:
-    """Notes what it is sent."""
+    """Notes the orders that it is sent."""
 
     def __init__(self) -> None:
         self.orders: list[Order] = []

@@ -1,4 +1,5 @@
-"""An admin that tells the configs of brokers, for tests of what is configured with them."""
+"""An admin that returns the configs of brokers, for tests of policies that are configured with
+them."""
 
 from __future__ import annotations
 
@@ -13,9 +14,9 @@ BROKER = 4
 
 
 class ToldConfigs:
-    """The cluster and whoever asks it: brokers 1 and 2, of which the second answers.
+    """The cluster and its admin: brokers 1 and 2, of which the second responds.
 
-    ``configs`` maps keys to values, and to whether they are sensitive. ``error`` is its answer
+    ``configs`` maps keys to values, and to whether they are sensitive. ``error`` is its response
     instead, or is raised.
     """
 
@@ -28,7 +29,7 @@ class ToldConfigs:
         self.asked = 0
 
     async def ask(self, request: Request, *, changes: bool = True) -> Any:
-        """Like BrokerAdmin's."""
+        """Respond as BrokerAdmin does."""
         assert (request.name, changes) == ("DescribeConfigsRequest", False)
         self.asked += 1
         if isinstance(self.error, Exception):

@@ -1,8 +1,8 @@
-"""Requests as Kafka's own generated classes read them, which is not quite what their sizes say.
+"""Requests as Kafka's own generated classes read them, which differs from their sizes.
 
-MessageDataGenerator's readers take any negative length for null, look at a tagged field that they
-know by its content and never compare that with its size, and leave alone what stands behind the
-last field. So this is what a broker makes of the very bytes that it gets.
+MessageDataGenerator's readers take any negative length for null, read a known tagged field by its
+content and never compare that with its size, and ignore bytes behind the last field. So this is how
+a broker reads the very bytes that it gets.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ UUID_SIZE: Final = 16
 API_VERSIONS: Final = 18
 
 Found = tuple[Kind, Any]
-"""What a field carries and its value: bytes, a number, or None for null."""
+"""The kind and the value of a field: bytes, a number, or None for null."""
 
 
 class Rejected(Exception):
@@ -37,16 +37,18 @@ class Rejected(Exception):
 
 
 class Reader:
-    """Reads one payload: ``buf`` without the frame's size."""
+    """Reads a payload: ``buf`` without the frame's size."""
 
     def __init__(self, buf: bytes) -> None:
         self._buf = buf
         self._at = 0
 
     def request(self) -> tuple[int, int, bytes | None, list[Found]]:
-        """API key, version, client id, and what the body's fields carry, in the order read.
+        """API key, version, client id, and the kinds and values of the body's fields, in the order
+        read.
 
-        Raises Rejected."""
+        Raises Rejected.
+        """
         api_key, version = self.number(2), self.number(2)
         self.number(4)
         client_id = self._text(self.number(2))
@@ -57,11 +59,12 @@ class Reader:
         return api_key, version, client_id, list(self._struct(name, spec.body))
 
     def message(self, name: str, version: int) -> list[Found]:
-        """What the fields of a message without a header carry, in order. Raises Rejected."""
+        """The kinds and values of the fields of a message without a header, in order. Raises
+        Rejected."""
         return list(self._struct(name, message_spec(name, version).body))
 
     def number(self, size: int) -> int:
-        """A signed integer of so many bytes."""
+        """A signed integer of ``size`` bytes."""
         return int.from_bytes(self._take(size), "big", signed=True)
 
     def _take(self, size: int) -> bytes:
@@ -71,7 +74,7 @@ class Reader:
         return self._buf[self._at - size : self._at]
 
     def _varint(self) -> int:
-        """As ByteUtils.readUnsignedVarint: what does not fit an int is lost."""
+        """As ByteUtils.readUnsignedVarint: bits that do not fit an int are lost."""
         value = 0
         for shift in range(0, 35, 7):
             byte = self._take(1)[0]

@@ -1,5 +1,5 @@
-"""What walkers should find, worked out from kio's entities; and bodies written from them with
-tagged fields that no schema knows."""
+"""The spans that walkers should find, worked out from kio's entities; and bodies written from these
+with tagged fields that no schema knows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ STRINGS = frozenset(
 
 
 def expected(message: str, version: int, entity: Any, kinds: frozenset[Kind]) -> list[Any]:
-    """(kind, value) of every wanted field in the order of the wire; of SIZED only the kind."""
+    """(kind, value) of every wanted field in the order of the wire; only the kind if it is
+    SIZED."""
     return list(_struct(message, message_spec(message, version).body, entity, kinds))
 
 
@@ -111,7 +112,7 @@ def _struct(
 
 
 def _written(spec: StructSpec, entity: Any) -> tuple[FieldSpec, ...]:
-    """The tagged fields that are on the wire, in its order: those that are not their default."""
+    """The tagged fields that are on the wire, in its order, because they are not their default."""
     defaults = {field.name: field for field in fields(entity)}
     return tuple(
         field

@@ -31,7 +31,7 @@ CASES: Final[tuple[Case, ...]] = tuple(
 )
 
 _STRINGS = ("", "a", "orders", "org.apache.kafka..orders", "ü€😀", "x" * 126, "x" * 127, "y" * 300)
-# Compact lengths of one, two and three bytes, and what is next to where they change.
+# Compact lengths of one, two and three bytes, and sizes next to where they change.
 _SIZES = (0, 1, 61, 126, 127, 128, 16382, 16383, 16384)
 
 
@@ -65,13 +65,13 @@ _SCALARS: Final[dict[str, st.SearchStrategy[Any]]] = {
 
 @cache
 def messages_of(case: Case) -> st.SearchStrategy[Any]:
-    """Entities of one message at one version."""
+    """Entities of a message at a version."""
     return entities(message_class(*case))
 
 
 @cache
 def entities(cls: Any) -> st.SearchStrategy[Any]:
-    """Entities of one of kio's classes."""
+    """Entities of a class of kio."""
     hints = get_type_hints(cls)
     return st.builds(
         cls, **{field.name: _values(field, hints[field.name]) for field in fields(cls)}
@@ -95,7 +95,7 @@ def _values(field: Field[Any], annotation: object) -> st.SearchStrategy[Any]:
 def _arrays(
     elements: st.SearchStrategy[Any], of_structs: bool
 ) -> st.SearchStrategy[tuple[Any, ...]]:
-    """Short ones, and some whose compact count takes two bytes."""
+    """Short arrays, and some whose compact count takes two bytes."""
     short = st.lists(elements, max_size=3).map(tuple)
     many = st.lists(elements, min_size=1, max_size=1).map(lambda one: tuple(one) * 130)
     return short if of_structs else short | many

@@ -1,4 +1,5 @@
-"""What generated code does at once: runs of fixed-size fields and arrays of fixed-size elements."""
+"""Fields that generated code reads at once: runs of fixed-size fields and arrays of fixed-size
+elements."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ def test_elements_of_fixed_size_are_passed_at_once(version: int, partitions: int
 
 @pytest.mark.parametrize("first", [0, 1, 2])
 def test_but_one_by_one_if_any_has_tagged_fields(first: int) -> None:
-    """The partition ``first`` alone has a tagged field that nobody knows."""
+    """Only the partition ``first`` has an unknown tagged field."""
     request = fetch_request(12, 3)
     plain = messages.write(request)
     tagged = encode(request.topics[0].partitions[first], [(9, b"new")])

@@ -1,4 +1,4 @@
-"""The table of what fields carry: whole, and without entries for what does not exist."""
+"""The table of the kinds of fields: whole, and without entries for fields that do not exist."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_the_overlay_names_only_fields_that_exist(message: str) -> None:
 
 
 def test_every_endpoint_says_its_node_first() -> None:
-    """Hosts and ports without an ENDPOINT_NODE before them are what clients say of voters."""
+    """Hosts and ports without an ENDPOINT_NODE before them are sent by clients about voters."""
     without_node = set()
     for message in message_names():
         kinds = list(kinds_of(message, message_versions(message)[-1]).items())

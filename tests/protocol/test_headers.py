@@ -22,7 +22,7 @@ from protocol.schema import message_class, message_versions, request_name, respo
 
 APIS = [(key, version) for key in api_key_map for version in message_versions(request_name(key))]
 TAGS = b"\x01\x05\x02ab"
-"""A section of tagged fields: one, number 5, of two bytes."""
+"""A section of tagged fields: a single field, number 5, of two bytes."""
 
 
 def header_class(name: str, version: int) -> Any:
@@ -115,7 +115,7 @@ def test_response_body_begins_after_the_header(header: bytes, version: int) -> N
 
 
 def test_tagged_fields_of_a_header_are_few() -> None:
-    """Millions of empty ones would be skipped in one go, before anything is decided."""
+    """Otherwise millions of empty fields would be skipped in one go, before anything is decided."""
     head = b"\0\3\0\x0c\0\0\0\1\xff\xff"
     some = b"\x02" + b"\x05\x00" + b"\x06\x01a"
     assert read_request_header(head + some + b"body", 0, 30)[4] == len(head + some)

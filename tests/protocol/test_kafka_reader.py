@@ -1,4 +1,4 @@
-"""What the gateway walks of a request is what Kafka reads of it, field by field, on any bytes."""
+"""The gateway walks the same fields of a request as Kafka reads, one by one, on any bytes."""
 
 from __future__ import annotations
 
@@ -25,14 +25,15 @@ CASES = [
 ]
 
 FIRST_WITH_STATE = 15
-"""The first Fetch in which replicas say who they are in a tagged field (KIP-903)."""
+"""The first Fetch in which replicas identify themselves in a tagged field (KIP-903)."""
 
 DERIVED = frozenset({Kind.SIZED, Kind.COUNT})
 """Kinds of spans that are no field."""
 
 
 def walked(message: str, version: int, body: bytes) -> list[Found] | None:
-    """What the gateway sees, be the request short or long, or None if it forwards nothing of it."""
+    """The fields that the gateway sees, be the request short or long, or None if it forwards
+    nothing of it."""
     found = seen(message, version, body, paced=False)
     assert found == seen(message, version, body, paced=True)
     return found
@@ -51,7 +52,7 @@ def seen(message: str, version: int, body: bytes, *, paced: bool) -> list[Found]
 
 
 def read(message: str, version: int, body: bytes) -> list[Found]:
-    """What a broker sees."""
+    """The fields that a broker sees."""
     header = api_key_of(message).to_bytes(2, "big") + version.to_bytes(2, "big") + bytes(4)
     header += b"\xff\xff" + (b"\x00" if message_spec(message, version).flexible else b"")
     found = Reader(header + body).request()[3]
@@ -80,7 +81,7 @@ def test_walked_is_read(case: tuple[str, int], data: st.DataObject) -> None:
 
 @pytest.mark.parametrize("version", range(12, 16))
 def test_a_known_tagged_field_is_as_long_as_its_size_says(version: int) -> None:
-    """Kafka goes on behind the content, so that a size may hide a field from whoever trusts it."""
+    """Kafka goes on behind the content, so a size may hide a field from a reader that trusts it."""
     case = ("FetchRequest", version)
     body = encode(messages.build(messages.message_class(*case)))[:-1]
     replica = b"\x01\x0d" + bytes(4) + bytes(8) + b"\x00"  # replica_state: broker 0

@@ -33,7 +33,7 @@ def test_sizes_are_those_of_the_formats() -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case[0]}-{case[1]}")
 def test_no_message_is_smaller_than_its_least_size(case: Case) -> None:
-    """With empty strings and arrays, and no tagged fields, it is just that."""
+    """If its strings and arrays are empty, and it has no tagged fields, it has just that size."""
     body = messages.write(messages.build(messages.message_class(*case)))
     assert least_struct_size(message_spec(*case).body) <= len(body)
 

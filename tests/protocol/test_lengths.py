@@ -1,4 +1,4 @@
-"""The lengths that generated code reads inline, and where they give way to slower ones."""
+"""The lengths that generated code reads inline, and which it leaves to slower code."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_null_array_has_a_count_of_minus_one() -> None:
 
 
 def test_lengths_may_be_longer_than_need_be() -> None:
-    """Two bytes for what one would hold, as Kafka's own reader allows."""
+    """Two bytes for a length that fits one, as Kafka's own reader allows."""
     body = build(("SyncGroupResponse", 4), assignment=b"abc")
     longer = body.replace(b"\4abc", b"\x84\0abc")
     (span,) = spans_of(("SyncGroupResponse", 4), ALL_KINDS, longer)

@@ -1,4 +1,4 @@
-"""protocol.long_messages: what kio reads and writes, in pieces."""
+"""protocol.long_messages: messages that kio reads and writes, in pieces."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ APIS = sorted({*decided(), *decided(here=True)})
 
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """Everything is long, and may pause; one entry for each pause so far."""
+    """Make everything long, so that it may pause; yields an entry for each pause so far."""
     seen: list[int] = []
     monkeypatch.setattr(long_messages, "SHORT", 40)
     monkeypatch.setattr(long_messages, "FEW", 2)
@@ -33,7 +33,7 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
 
 def repeated(entity: Any, times: int) -> Any:
-    """The entity with each array so many times as long, at every depth."""
+    """The entity with each array ``times`` as long, at every depth."""
     changes: dict[str, Any] = {}
     for field in fields(entity):
         value = getattr(entity, field.name)
@@ -97,7 +97,7 @@ RECORDS = [b"", b"r", b"r" * 39, b"r" * 40, b"r" * 41, b"r" * 300_000]
 @pytest.mark.parametrize("version", [3, 8, 9, 13])
 @pytest.mark.parametrize("content", [*RECORDS, None], ids=lambda one: str(one and len(one)))
 def test_records_as_kio_has_them(version: int, content: bytes | None, pauses: list[int]) -> None:
-    """Long ones are views of the bytes that they were read from: they are not copied."""
+    """Long records are views of the bytes that they were read from, not copies."""
     sample = request("Produce", version, "t", topic_id(1))
     partition = sample.topic_data[0].partition_data[0]
     records = None if content is None else Records(content)

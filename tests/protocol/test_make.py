@@ -1,4 +1,4 @@
-"""One set of values for every version of a message class."""
+"""The same values for every version of a message class."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gateway.rules.node_numbers: every broker node id of every served message, and nothing else."""
+"""gateway.rules.node_numbers: every broker node id of every served message, and no other field."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ WITH_NODES = {
     "CreateTopicsRequest": 0,
     "CreatePartitionsRequest": 0,
 }
-"""The messages that hold them, from which version on."""
+"""The messages that hold them, with the first version."""
 
 
 def served(end: str) -> Iterator[tuple[str, int]]:
@@ -93,7 +93,7 @@ def _moved(number: int) -> Any:
 
 
 def with_ids(entity: Any, ids: st.DataObject) -> Any:
-    """An entity whose node ids are those of brokers: 16 bits, or negative."""
+    """An entity whose node ids are brokers' ids: 16 bits, or negative."""
     one = st.sampled_from([-1, 0, 1, 2, 255, 256, 65_535])
     changes: dict[str, Any] = {}
     hints = get_type_hints(type(entity))

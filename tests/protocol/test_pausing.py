@@ -27,7 +27,7 @@ from protocol.pausing import (
 
 @pytest.fixture
 def pauses() -> Iterator[list[str]]:
-    """One entry for each pause so far."""
+    """Yields an entry for each pause so far."""
     seen: list[str] = []
     pausing.on_pause(lambda: seen.append("pause"))
     yield seen

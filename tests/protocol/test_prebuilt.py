@@ -1,4 +1,4 @@
-"""protocol.prebuilt: walkers compiled ahead of time are those that would be generated."""
+"""protocol.prebuilt: walkers compiled ahead of time equal the generated walkers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ CASES = [
 
 
 def sources_of(case: Case) -> list[str]:
-    """What the plans ask for."""
+    """The sources that the plans need."""
     message, version = case
     is_request = message.endswith("Request")
     api = api_named(message.removesuffix("Request").removesuffix("Response"))
@@ -45,8 +45,8 @@ def sources_of(case: Case) -> list[str]:
 
 @cache
 def prebuilt() -> Mapping[str, Functions]:
-    """The compiled functions; in the source tree, if there are none, those of the module that would
-    be compiled."""
+    """The compiled functions or, if there are none in the source tree, the functions of the module
+    that would be compiled."""
     if PREBUILT:
         return PREBUILT
     namespace: dict[str, Any] = {}
@@ -56,7 +56,7 @@ def prebuilt() -> Mapping[str, Functions]:
 
 
 def outcome(function: Any, body: bytes, pos: int, end: int) -> tuple[object, list[Span]]:
-    """All that a walker lets see: what it returns or raises, and its spans."""
+    """The whole outcome of a walker: its result or error, and its spans."""
     out: list[Span] = []
     try:
         return function(body, pos, end, out), out
@@ -87,7 +87,7 @@ def test_it_walks_as_the_generated_source_does(case: Case, data: st.DataObject) 
 
 
 def test_a_number_of_elements_is_not_confused_with_what_is_inside() -> None:
-    """A compiled range() looks at its end again each time: the elements must not change it."""
+    """A compiled range() looks at its end again each time, so the elements must not change it."""
     (source,) = sources_of(("ProduceResponse", 9))
     partition = bytes(4 + 2 + 8 + 8 + 8) + b"\x01\x00\x00"
     body = b"\x03" + (b"\x02a\x04" + 3 * partition + b"\x00") * 2 + bytes(4) + b"\x00"

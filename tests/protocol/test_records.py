@@ -46,7 +46,7 @@ def test_older_formats_have_their_magic_at_the_same_place(magic: int, older: boo
 
 
 def walked(records: int, size: int = 100, *, attributes: int = 0, magic: int = 2) -> bytes:
-    """A batch of so many bytes, as far as :func:`walk_batches` looks."""
+    """A batch of ``size`` bytes, as far as :func:`walk_batches` reads."""
     header = bytes(8) + (size - 12).to_bytes(4, "big") + bytes(4) + bytes([magic]) + bytes(4)
     header += attributes.to_bytes(2, "big") + bytes(34) + records.to_bytes(4, "big")
     return header + bytes(size - len(header))

@@ -1,4 +1,4 @@
-"""protocol.requests: one description of a request for all of its versions."""
+"""protocol.requests: a single description of a request for all of its versions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_a_broker_reads_the_values_in_every_version(version: int) -> None:
     )
     assert (topic, partition, offset) == ("t", 3, 9)
     assert (read.isolation_level, read.max_wait) == (1, timedelta(seconds=1))
-    # What nobody gave has Kafka's default, where Kafka has one.
+    # A field without a value has Kafka's default, if Kafka has a default.
     assert getattr(read, "session_epoch", -1) == -1
     assert read.replica_id == -1
 

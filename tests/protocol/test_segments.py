@@ -117,7 +117,7 @@ def test_other_messages_have_no_segments() -> None:
 
 
 def walk_units(case: Case, body: bytes, kinds: frozenset[Kind]) -> list[list[Span]]:
-    """The spans of each unit of a body with one topic and one partition."""
+    """The spans of each unit of a body with a topic and a partition."""
     found: list[list[Span]] = []
 
     def step(unit: Walker, pos: int, out: list[Span]) -> int:

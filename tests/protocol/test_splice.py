@@ -17,7 +17,7 @@ def test_edits_are_made_in_place() -> None:
 
 
 def test_the_size_of_a_tagged_field_follows_its_content() -> None:
-    # tag 0, size 5, content "ab" "cde"; then a byte that stands outside.
+    # tag 0, size 5, content "ab" "cde"; then a byte outside.
     buf = b"\x00\x05abcde!"
     sized = [(1, 2, 7)]
     assert splice(buf, 0, 8, [(2, 4, b"AB")], sized) == b"\x00\x05ABcde!"
@@ -28,7 +28,7 @@ def test_the_size_of_a_tagged_field_follows_its_content() -> None:
 
 @pytest.mark.parametrize("length", [120, 125, 126, 127, 128, 16000, 17000])
 def test_a_size_that_grows_makes_those_around_it_grow(length: int) -> None:
-    """Three fields in each other; where the inner size takes another byte, the outer must too."""
+    """Three nested fields: if the inner size takes another byte, the outer must too."""
     inner = b"\x02ab"  # size 2
     middle = bytes([len(inner)]) + inner
     outer = bytes([len(middle)]) + middle

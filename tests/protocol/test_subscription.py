@@ -106,7 +106,7 @@ def test_version_0_has_no_owned_partitions() -> None:
 def test_what_ends_early_is_truncated() -> None:
     owned = b"\0\0\0\1\0\1a" + PARTITIONS
     subscription = b"\0\1" + TOPICS + b"\0\0\0\2xy" + owned
-    # Where the owned partitions would begin is a legal end, see above.
+    # The place where the owned partitions would begin is a legal end, see above.
     for end in set(range(len(subscription))) - {len(subscription) - len(owned)}:
         with pytest.raises(TruncatedError):
             rewrite_subscription(subscription[:end], lambda name: name)

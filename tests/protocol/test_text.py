@@ -20,7 +20,7 @@ from tests.protocol.strategies import CASES, PROFILE, Case, messages_of
 REQUESTS = [case for case in CASES if case[0].endswith("Request")]
 
 GOOD = "ü€😀"
-"""One of the strings that messages are drawn with, and no bytes field holds."""
+"""A string with which messages are drawn, and which no bytes field holds."""
 BAD = b"\x80" + b"\xe2\x82" * 4
 READ = "\ufffd" * 5
 
@@ -44,7 +44,7 @@ R = "\ufffd".encode()
         (b"\xf0\x9f\x98\xe2\x82\xac", R + "€".encode()),
         (b"\xf4\x90\x80\x80", R * 4),
         (b"\xff\xfe", R * 2),
-        # Where Java differs from Python: a surrogate, or the beginning of one, is one part.
+        # Differences of Java from Python: a surrogate, or the beginning of one, is one part.
         (b"\xed\xa0\x80", R),
         (b"\xed\xa0", R),
         (b"\xed\xa0a", R + b"a"),
@@ -55,7 +55,7 @@ R = "\ufffd".encode()
     ],
 )
 def test_is_what_a_broker_reads(text: bytes, read: bytes) -> None:
-    """A broker says so: tests/live/fuzz/test_text_not_utf8.py."""
+    """A real broker reads it like this: tests/live/fuzz/test_text_not_utf8.py."""
     assert as_brokers_read(text) == read
 
 

@@ -1,6 +1,7 @@
-"""Error codes, types, states and sources that kio and the gateway do not know: numbers like others.
+"""Error codes, types, states and sources that kio and the gateway do not know are numbers like
+others.
 
-Of every message all 8-bit and 16-bit integers count: Kafka has no other fields for them.
+Every 8-bit and 16-bit integer of a message counts, because Kafka has no other fields for them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ UNKNOWN: Final = {"error_code": 12345, "int16": 12345, "int8": 113}
 
 
 def is_open(spec: StructSpec) -> bool:
-    """Whether a struct, or one in it, has such a field."""
+    """Whether a struct, or a struct in it, has such a field."""
     return any(
         field.type in UNKNOWN or (field.struct is not None and is_open(field.struct))
         for field in spec.fields + spec.tagged
@@ -28,7 +29,7 @@ def is_open(spec: StructSpec) -> bool:
 
 
 def with_unknown_codes(entity: Any) -> Any:
-    """The entity with an unknown value in every such field; each array has one element."""
+    """The entity with an unknown value in every such field; each array has a single element."""
     cls: Any = type(entity)
     spec = struct_spec(cls)
     changes = {field.name: _unknown(cls, field) for field in spec.fields + spec.tagged}
@@ -36,7 +37,7 @@ def with_unknown_codes(entity: Any) -> Any:
 
 
 def _unknown(cls: Any, field: FieldSpec) -> Any:
-    """The value of a field; None to leave what it has."""
+    """The value of a field, or None to leave it."""
     if field.struct is not None:
         element = messages.element_class(cls, field.name)
         value = with_unknown_codes(messages.build(element))
@@ -79,7 +80,7 @@ def test_they_are_read_and_written_as_they_are(case: Case) -> None:
 
 
 def test_in_a_long_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that is read and written in pieces."""
+    """A message that is read and written in pieces."""
     monkeypatch.setattr(long_messages, "SHORT", 40)
     monkeypatch.setattr(messages, "LONG", 10)
     topics = [{"name": f"topic-{number}", "error_code": 12345} for number in range(100)]

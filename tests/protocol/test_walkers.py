@@ -47,7 +47,7 @@ def sized(spans: list[Span]) -> list[tuple[int, int, int]]:
 
 
 def found(spans: list[Span]) -> list[tuple[int, Any]]:
-    """Kinds and values; where a tagged field ends is not in an entity."""
+    """Kinds and values; the end of a tagged field is not in an entity."""
     return [(kind, None if kind == Kind.SIZED else value) for kind, _, _, value in spans]
 
 
@@ -120,14 +120,14 @@ def test_rejects_what_ends_early(name: str, data: st.DataObject, following: byte
     for end in offsets(len(body)):
         buf = body[:end] + following
         spans: list[Span] = []
-        # What follows may look like a null where none may be.
+        # The bytes behind it may look like a null in a field that has none.
         with pytest.raises(ProtocolError if following else TruncatedError):
             walker(*case, kinds)(buf, 0, end, spans)
         assert all(start <= stop <= end for _, start, stop, _ in spans)
 
 
 def offsets(size: int) -> list[int]:
-    """Where to cut: everywhere near both ends, here and there between."""
+    """The places of cuts: everywhere near both ends, some between."""
     return sorted({*range(min(size, 40)), *range(0, size, 1 + size // 40), size - 1} - {size, -1})
 
 

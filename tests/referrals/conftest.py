@@ -1,4 +1,4 @@
-"""A peer of this process, over TLS, and a link to it."""
+"""A peer of this process, over TLS, and a link to the peer."""
 
 from __future__ import annotations
 

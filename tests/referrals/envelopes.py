@@ -1,4 +1,5 @@
-"""Envelopes between gateways for tests: one of each, and some that are not as they should be."""
+"""Envelopes between gateways for tests: a valid envelope of each kind, and some that are not
+valid."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ QUESTION_BODY = (
     b"\x14a header and a body"
     b"\x10\x00\x00\x05User\x06alice\x00\x00"
     b"\x05\xc0\x00\x02\x07"
-    # One tag, its number, its size; then what is in it.
+    # A single tag, its number, its size; then its content.
     b"\x01\x90\x4e\x2c"
     b"\x00\x00\x0cla:tracking\x03ny\x03\x0bgateway-la\x0cgateway-top\x0e\xdc\x0b"
 )
@@ -92,7 +93,7 @@ def tagged(head: bytes, content: bytes, tag: int = TAG) -> bytes:
 
 
 def with_content(body: bytes, old: bytes, new: bytes) -> bytes:
-    """A body with other bytes once in the content of its tag, whose size is right again."""
+    """A body in which the content of its tag has other bytes at one place, with a right size."""
     head, content = content_of(body)
     assert content.count(old) == 1
     return tagged(head, content.replace(old, new))

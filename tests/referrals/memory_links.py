@@ -30,13 +30,13 @@ Behaviour = Callable[[Question], Answer]
 
 
 def request(correlation_id: int = 1, api_key: int = METADATA) -> bytes:
-    """A Kafka request; nobody here reads more than its head."""
+    """A Kafka request, of which only the head is read here."""
     head = (api_key << 48 | VERSION << 32 | correlation_id).to_bytes(8, "big")
     return head + b"\x00\x01c\x00" + b"body"
 
 
 def metadata(correlation_id: int = 1, number: int = NUMBER) -> bytes:
-    """A Metadata response with one broker."""
+    """A Metadata response with a broker."""
     values = {"brokers": [{"node_id": number << 16 | 1, "host": "h", "port": 1}]}
     body = messages.made("MetadataResponse", VERSION, {**values, "controller_id": -1})
     return response_header(correlation_id, 1) + body
@@ -80,7 +80,7 @@ def lost(asked: Question) -> Answer:
 
 
 class MemoryLink:
-    """A link whose peer does as ``behaviour`` says, or None if it hangs. With ``holds`` set it
+    """A link whose peer behaves by ``behaviour``, or hangs if it is None. If ``holds`` is set, it
     answers after ``release``."""
 
     def __init__(self, name: str, behaviour: Behaviour | None = answer_to) -> None:
@@ -139,7 +139,7 @@ class Gateway:
         return len(self.left.asked), len(self.right.asked)
 
     def counted(self) -> dict[tuple[str | int, ...], int | list[int]]:
-        """What was counted since this was called last, by (peer, outcome)."""
+        """The counts since the last call, by (peer, outcome)."""
         rows = list(self.counts.take())
         assert {family for family, *_ in rows} <= {"tree_lookups"}
         return {labels: count for _, labels, count in rows}

@@ -26,8 +26,8 @@ from tests.referrals.memory_links import answer_to, question
 HOST = "127.0.0.1"
 
 Reply = Callable[[int, Question], bytes | None]
-"""The response frame to a question, given the correlation id, or empty if the connection ends, or
-None if nothing is answered."""
+"""The response frame to a question, given the correlation id; it is empty if the connection ends,
+or None if there is no response."""
 
 
 def answering(make: Callable[[Question], Answer]) -> Reply:
@@ -40,11 +40,11 @@ def answering(make: Callable[[Question], Answer]) -> Reply:
 
 
 class ScriptedPeer:
-    """Answers questions as ``reply`` says, each connection one by one, once ``may_answer`` is set.
-    It keeps its port when it is started again."""
+    """Answers questions by ``reply``, on each connection in order, once ``may_answer`` is set. It
+    keeps its port when it is started again."""
 
     def __init__(self, ca: Authority | None, name: str, reply: Reply) -> None:
-        """Without an authority it has no TLS."""
+        """If there is no authority, it has no TLS."""
         self._context = None if ca is None else _mutual_tls(ca, name)
         self.port = 0
         self.reply = reply
@@ -62,7 +62,7 @@ class ScriptedPeer:
 
     @property
     def open(self) -> int:
-        """Connections that are open."""
+        """The number of open connections."""
         return len(self._writers)
 
     async def start(self) -> Self:
@@ -71,7 +71,7 @@ class ScriptedPeer:
         return self
 
     async def stop(self) -> None:
-        """As if the process was killed."""
+        """Stop as if the process was killed."""
         if self._server is not None:
             self._server.close()
             self._server = None
@@ -136,12 +136,12 @@ def _mutual_tls(ca: Authority, name: str) -> ssl.SSLContext:
 
 
 def peer_at(*addresses: Address, name: str = "root") -> Peer:
-    """The peer as a configuration has it."""
+    """The peer as in a configuration."""
     return Peer.model_validate({"name": name, "addresses": tuple(map(str, addresses))})
 
 
 def peer_of(*peers: ScriptedPeer, name: str = "root") -> Peer:
-    """The peer with the addresses of all of these."""
+    """The peer with the addresses of all ``peers``."""
     return peer_at(*(each.address for each in peers), name=name)
 
 
@@ -153,7 +153,7 @@ ASKED: Final = question(kind=Kind.REQUEST, seconds=LONG)
 
 
 async def unreachable(link: PeerLink, asked: Question = ASKED) -> PeerUnreachable:
-    """What is raised for a question that is not answered."""
+    """The error that is raised for a question without an answer."""
     with pytest.raises(PeerUnreachable) as raised:
         await link.ask(asked)
     return raised.value

@@ -1,4 +1,4 @@
-"""gateway.referrals.believing: what a peer may say, and what it may not."""
+"""gateway.referrals.believing: which answers of a peer are accepted, and which are not."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ REQUEST = question(kind=Kind.REQUEST)
 
 
 def lie(peer: str, asked: Question, answer: Answer, numbers: Numbers | None = None) -> str | None:
-    """What is wrong with an answer."""
+    """The error in an answer, or None if it is accepted."""
     known = Numbers({OWN: 1}) if numbers is None else numbers
     found = lie_of(peer, asked, inner_of(asked), answer, ROUTES, known)
     return None if found is None else found.text

@@ -1,4 +1,4 @@
-"""gateway.referrals.description: what a gateway tells its peers of itself, and is told."""
+"""gateway.referrals.description: a gateway's description of itself for its peers, and theirs."""
 
 from __future__ import annotations
 

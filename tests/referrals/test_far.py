@@ -1,4 +1,4 @@
-"""What is known of a volume behind other gateways: by principal, by host, and bounded."""
+"""The knowledge of a volume behind other gateways: by principal, by host, and bounded."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_topic_is_known_to_the_principal_that_saw_it_alone(volume: FarVolume) 
 
 
 def test_rights_are_those_of_a_host(volume: FarVolume, clock: Clock) -> None:
-    """ACLs have hosts: what is allowed from one says nothing of another."""
+    """ACLs have hosts, so rights at a host do not apply to another."""
     see(volume)
     clock.now += 7
     assert volume.rights(ALICE, HOME, CLICKS) == (READ | DESCRIBE, 7.0)
@@ -204,7 +204,7 @@ def changes() -> list[tuple[Callable[[FarVolume], object], bool]]:
 
 @pytest.mark.parametrize("place", range(len(changes())))
 def test_the_version_grows_with_what_is_kept_on_disk(volume: FarVolume, place: int) -> None:
-    """Rights that an owner has withdrawn are not to come back with a restart."""
+    """Rights that an owner has withdrawn must not come back with a restart."""
     change, grows = changes()[place]
     volume.note_cluster(ALICE, 2, (BROKER,), "id", BROKER.node_id)
     see(volume)
@@ -237,7 +237,7 @@ def test_memory_is_bounded_and_what_was_used_last_stays(
 def test_names_that_are_denied_do_not_push_out_topics(
     volume: FarVolume, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A client that asks for names at random must not make others forget theirs."""
+    """A client that requests names at random must not make others forget theirs."""
     monkeypatch.setattr(far, "MAX_TOPICS", 2)
     see(volume)
     for n in range(9):

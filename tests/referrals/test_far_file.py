@@ -1,4 +1,4 @@
-"""The files of what is known of far volumes: read over a restart, written as a whole."""
+"""The files with the knowledge of far volumes: read over a restart, written as a whole."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def volumes(directory: Path | None, worker: str = "w0") -> FarVolumes:
 
 
 def full(directory: Path, worker: str = "w0") -> FarVolumes:
-    """What a worker knows after some requests."""
+    """A worker's knowledge after some requests."""
     known = volumes(directory, worker)
     known.numbers = {"ny": 2}
     ny = known.of("la", "ny")

@@ -1,4 +1,4 @@
-"""Files of what is known of far volumes that no worker has written, or not to their end."""
+"""Files with the knowledge of far volumes that no worker has written, or not to their end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gateway.referrals.lies: what is counted and logged of answers that are not believed."""
+"""gateway.referrals.lies: counts and log lines about answers that are not believed."""
 
 from __future__ import annotations
 

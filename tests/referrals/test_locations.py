@@ -140,7 +140,7 @@ def test_it_is_bounded_and_finds_nothing_but_what_was_noted_last(
 @pytest.mark.alone
 @pytest.mark.parametrize("kind", ["note", "nobody"])
 def test_a_hit_takes_a_microsecond(kind: str) -> None:
-    """Bounded at three, in CPU time: other processes take caches and turbo away."""
+    """Bounded at three, in CPU time, because other processes take caches and turbo away."""
     locations = Locations(expiry_seconds=3_600, unknown_seconds=3_600)
     paths = [f"la:tracking:team-{number}" for number in range(10_000)]
     for path in paths:

@@ -1,4 +1,4 @@
-"""gateway.referrals.lookups: who is asked, and whose answer counts."""
+"""gateway.referrals.lookups: which peers are asked, and whose answer counts."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def now() -> float:
 
 
 async def turns(count: int = 10) -> None:
-    """Let everything go on that can."""
+    """Let every task go on that can."""
     for _ in range(count):
         await asyncio.sleep(0)
 
@@ -70,7 +70,7 @@ class TestWhoIsAsked:
         assert up.outcome is back.outcome is Outcome.NO_SUCH_MOUNT
         assert gateway.asked == (0, 0)
         assert not gateway.child.asked
-        # It says nothing of what clients here may reach.
+        # These outcomes do not limit the mounts that clients here may reach.
         gateway.child.behaviour = lambda asked: answer_to(asked, number=NUMBER + 1)
         assert (await gateway.lookups.ask(question())).outcome is Outcome.ANSWERED
         assert (await gateway.lookups.ask(question(CHILD))).outcome is Outcome.ANSWERED
@@ -227,7 +227,7 @@ class TestLies:
 
 @skipping
 async def test_a_loop_of_three_gateways_ends() -> None:
-    """Each takes the next one for its parent."""
+    """Each takes the next gateway for its parent."""
     ring = {name: Gateway(parents=["left"], gateway_id=name) for name in ("a", "b", "c")}
     following = {"a": "b", "b": "c", "c": "a"}
     asked: list[str] = []
@@ -247,7 +247,8 @@ async def test_a_loop_of_three_gateways_ends() -> None:
 
 
 class TestWhoseANumberIs:
-    """Of two mounts with one number the first is believed, until it has another; both are named."""
+    """If two mounts have the same number, the first is believed, until it has another; both are
+    named."""
 
     @skipping
     async def test_a_number_that_another_mount_has(self, caplog: pytest.LogCaptureFixture) -> None:

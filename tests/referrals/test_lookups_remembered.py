@@ -1,4 +1,4 @@
-"""gateway.referrals.lookups: who has a path is remembered, and that nobody has it."""
+"""gateway.referrals.lookups: the peer that has a path is remembered, and that no peer has it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def now() -> float:
 
 
 async def turns(count: int = 10) -> None:
-    """Let everything go on that can."""
+    """Let every task go on that can."""
     for _ in range(count):
         await asyncio.sleep(0)
 
@@ -64,7 +64,7 @@ class TestWhatIsRemembered:
 
     @skipping
     async def test_a_mount_that_its_old_peer_still_answers_for_is_found_after_expiry(self) -> None:
-        """The old one is slower, as it asks further on."""
+        """The old peer is slower, as it asks further on."""
         gateway = Gateway()
         gateway.left.behaviour = dead
         await gateway.lookups.ask(question())
@@ -123,7 +123,7 @@ class TestWhatIsRemembered:
 
     @skipping
     async def test_a_path_that_is_no_mount_may_still_be_in_one(self) -> None:
-        """A request needs the mount itself, whose a path is may be asked of any."""
+        """A request needs the mount itself, but the owner of any path may be looked up."""
         gateway = Gateway(parents=["left"])
         path = f"{MOUNT}:search"
         gateway.left.behaviour = fails(Outcome.NO_SUCH_MOUNT, "none")

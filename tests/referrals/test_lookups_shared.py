@@ -1,4 +1,4 @@
-"""gateway.referrals.lookups: many at once, and those that change something."""
+"""gateway.referrals.lookups: many questions at once, and questions that change something."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def now() -> float:
 
 
 async def turns(count: int = 10) -> None:
-    """Let everything go on that can."""
+    """Let every task go on that can."""
     for _ in range(count):
         await asyncio.sleep(0)
 

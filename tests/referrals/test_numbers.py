@@ -57,7 +57,7 @@ def test_what_is_recorded_continues_after_a_restart() -> None:
     assert after.known == kept
     assert not after.believes("ny", 8)
     assert not after.believes("tokyo", 7)
-    # What it was given stays as it is.
+    # The input stays unchanged.
     assert after.believes("tokyo", 8)
     assert kept == {"ny": 7}
     assert before.known == {"ny": 7}
@@ -100,7 +100,7 @@ def test_no_two_mounts_ever_have_one_number(
 
 
 def test_a_contested_number_is_the_first_ones_until_that_one_has_another() -> None:
-    """Which of two is wrong only operators know; once one of them is mended all is well."""
+    """Only operators know which of two is wrong; once it is mended, all is well."""
     numbers = Numbers({"la": 1})
     assert numbers.believes("liar", 7)
     assert not numbers.believes("ny", 7)
@@ -233,7 +233,7 @@ def test_brokers_of_a_cluster(version: int) -> None:
 
 
 def test_an_id_in_a_tagged_field() -> None:
-    """Produce v10 names the new leader there, and its address; an end of a field is no node id."""
+    """Produce v10 names the new leader there, and its address; the end of a field is no node id."""
     partition = {"index": 0, "current_leader": {"leader_id": OURS, "leader_epoch": 1}}
     values: dict[str, Any] = {
         "responses": [{"name": "ny:orders", "partition_responses": [partition]}],

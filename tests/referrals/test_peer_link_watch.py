@@ -122,7 +122,7 @@ class TestWatching:
     async def test_one_that_is_busy_with_a_question_is_not_down(
         self, peer: ScriptedPeer, link: PeerLink, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """Others' questions go on: it responds to all else."""
+        """Others' questions go on, because it responds to all other requests."""
         answers = []
         answer = peer._api_versions
 
@@ -136,7 +136,7 @@ class TestWatching:
             monkeypatch.setattr(peer, "_api_versions", note)
             await unreachable(link, replace(ASKED, seconds=2 * PATIENCE))
             assert link.up
-            # One is of the question's own connection, the other one of a ping.
+            # One is of the question's own connection, the other is of a ping.
             await eventually(lambda: len(answers) == 2, "it is pinged")
             peer.reply = ANSWERS
             assert await link.ask(ASKED) == answer_to(ASKED)

@@ -1,4 +1,4 @@
-"""gateway.referrals.racing: a race by itself; test_lookups has what it is for."""
+"""gateway.referrals.racing: a race by itself; test_lookups has its use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BAD = Answer(Outcome.NO_SUCH_MOUNT, "none")
 
 
 def race(answers: dict[str, tuple[float, Answer]], *, at_once: bool, seconds: float = 3.0) -> Race:
-    """Peers that answer after so many seconds."""
+    """A race of peers that answer after their seconds."""
 
     async def ask(peer: str) -> Answer:
         seconds, answer = answers[peer]

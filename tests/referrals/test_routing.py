@@ -59,7 +59,7 @@ def test_the_longest_mount_has_a_path_and_all_else_goes_up(path: str, way: Here 
         ("la", "other-top", NOBODY),
         ("la:payments:x", "top", Ways(("beside",))),
         ("la:tracking:x", "top", Here("la:tracking")),
-        # From a child it goes up, or down to another one, and never back.
+        # From a child it goes up, or down to another child, and never back.
         ("ny", "beside", UP),
         ("la:payments", "beside", NOBODY),
         ("la:payments", "deep", Ways(("beside",))),

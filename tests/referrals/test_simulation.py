@@ -61,7 +61,7 @@ def test_a_name_of_nobody_goes_to_the_top_once(tree: Tree) -> None:
 
 
 def test_with_two_gateways_a_mount_questions_do_not_multiply() -> None:
-    """Both of the next level are asked by the first gateway alone."""
+    """Only the first gateway asks both gateways of the next level."""
     tree = Tree((1, 3, 9, 27, 81, 243, 729), each=2)
 
     async def look() -> None:

@@ -13,14 +13,14 @@ def api_named(name: str) -> Api:
 
 
 def topics_of(api: Api, version: int) -> TopicShape:
-    """Where the topics stand at a version that has an array of them."""
+    """The place of the topics at a version that has an array of them."""
     shape = api.topic_shape(version)
     assert shape is not None
     return shape
 
 
 def items_of(api: Api, version: int) -> ItemShape:
-    """Where other items stand at a version that has an array of them."""
+    """The place of other items at a version that has an array of them."""
     shape = api.item_shape(version)
     assert shape is not None
     return shape

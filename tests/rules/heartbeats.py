@@ -71,7 +71,8 @@ def on_request(
 def on_response(
     worker: RegexSubscriptions, version: int, sent: Sent | None, body: bytes = b""
 ) -> None:
-    """The broker responds to a heartbeat; what was forwarded unchanged tells the worker nothing."""
+    """Let the broker respond to a heartbeat; a heartbeat forwarded unchanged has no response for
+    the worker."""
     if sent is not None:
         worker.on_response(sent, messages.parse("ConsumerGroupHeartbeatResponse", version, body))
 
@@ -89,7 +90,8 @@ class Client:
     def beat(
         self, epoch: int, names: Names | None = None, regex: str | None = None, code: int = 0
     ) -> Any:
-        """What reaches the broker, or what the gateway answers; the broker answers ``code``."""
+        """The heartbeat that reaches the broker, or the gateway's response; the broker responds
+        ``code``."""
         body = heartbeat(epoch, names, regex, self.member)
         outcome = on_request(self.worker, 1, body, self.listing, self.scope)
         if isinstance(outcome, Denied):

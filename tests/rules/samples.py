@@ -16,7 +16,7 @@ from protocol.schema import struct_spec
 from tests.rules.apis import topics_of
 
 OFFSET = 4711
-"""What every field of a broker's partition holds that is called an offset or a watermark."""
+"""The value of every field of a broker's partition that is called an offset or a watermark."""
 
 SUCCESS = {
     "base_offset": OFFSET,
@@ -43,7 +43,7 @@ class Asked:
 
     @property
     def key(self) -> bytes:
-        """What the topic is denied by."""
+        """The key by which the topic is denied."""
         if self.name is not None:
             return self.name.encode()
         assert self.topic_id is not None
@@ -51,7 +51,7 @@ class Asked:
 
     @property
     def identity(self) -> object:
-        """What an entry of a message is recognised by."""
+        """The name or id by which an entry of a message is recognised."""
         return self.name if self.name is not None else self.topic_id
 
 
@@ -81,7 +81,7 @@ def names_topics_by(api: Api, version: int) -> tuple[bool, bool]:
 
 
 def ask(api: Api, version: int, asked: Sequence[Asked], **values: object) -> bytes:
-    """A request body for the topics; under the groups ``g1`` and ``g2`` where there are groups."""
+    """A request body for the topics; if there are groups, under ``g1`` and ``g2``."""
     message_class = messages.message_class(f"{api.name}Request", version)
     topics = topics_of(api, version).request
     entries = tuple(_request_entry(topics, message_class, topic) for topic in asked)
@@ -95,7 +95,7 @@ def ask(api: Api, version: int, asked: Sequence[Asked], **values: object) -> byt
 
 
 def serve(api: Api, version: int, request_body: bytes) -> bytes:
-    """What a broker answers that has every topic of a request, in the reverse order."""
+    """The response of a broker that has every topic of a request, in the reverse order."""
     request = messages.parse(f"{api.name}Request", version, request_body)
     message_class = messages.message_class(f"{api.name}Response", version)
     shape = topics_of(api, version)
@@ -121,7 +121,7 @@ def serve(api: Api, version: int, request_body: bytes) -> bytes:
 
 
 def holders(topics: Topics, message: Any) -> list[Any]:
-    """What holds topics: the message, or the groups in it."""
+    """The objects that hold topics: the message, or the groups in it."""
     return [message] if topics.groups is None else list(getattr(message, topics.groups))
 
 
@@ -131,14 +131,14 @@ def entries(topics: Topics, holder: Any) -> list[Any]:
 
 
 def identity(topics: Topics, entry: Any) -> object:
-    """The name of an entry, else its id."""
+    """The name of an entry, or else its id."""
     if not topics.name:
         return entry
     return getattr(entry, topics.name, None) or getattr(entry, TOPIC_ID, None)
 
 
 def partition_errors(shape: TopicShape, entry: Any) -> dict[int | None, int]:
-    """The error code of each partition of a response's entry; of None if it has one only."""
+    """The error code of each partition of a response's entry, or of None if it has only one."""
     topics = shape.response
     if topics.partitions is None:
         return {None: int(getattr(entry, shape.error_code))}

@@ -1,4 +1,4 @@
-"""What filters mean in a view: names, patterns of both types, and all that covers a name."""
+"""Filters in a view: names, patterns of both types, and all patterns that cover a name."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ HOME = View(ViewSettings("test", home="team-a"), SNAPSHOT)
 
 
 def found_by(wanted: ResolvedFilter) -> set[str]:
-    """The patterns that are resolve_filter, as they are shown."""
+    """The patterns that a filter resolves to, as they are shown."""
     return {str(one.shown) for one in wanted.in_catalog(SNAPSHOT)}
 
 
@@ -184,6 +184,6 @@ def test_a_home_shows_a_part_of_what_the_root_has(
         assert one.entries == SNAPSHOT.acls[one.pattern].entries
         assert one.pattern.name.startswith("team-a:")
         assert one.shown == wanted.shown(one.pattern)
-    # Each pattern comes once, however many filters mean it.
+    # Each pattern comes once, even if several filters match it.
     patterns = [one.pattern for one in found]
     assert len(patterns) == len(set(patterns))

@@ -266,7 +266,7 @@ def test_what_is_shown_is_read_back_as_the_same(where: View, pattern: ResourcePa
         return
     if home and not where.settings.escape:
         assert inside
-    # Ids have no way to say that they spell no namespace: only these may lead elsewhere.
+    # Ids cannot be spelled as ids of no namespace, so only these may lead elsewhere.
     dead = not home and pattern.type is not TOPIC and ".." in pattern.name
     back = pattern_named(where, shown.type, shown.pattern_type, shown.name)
     wildcard_inside = pattern.name.endswith(":*")

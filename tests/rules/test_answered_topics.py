@@ -1,4 +1,4 @@
-"""Merging a response's topics with what was kept of the request."""
+"""Merging a response's topics with the topics that were kept of the request."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ def test_garbage_is_a_protocol_error() -> None:
 
 
 def asked(version: int, **values: object) -> Any:
-    """What a broker answers that is asked in this version."""
+    """The response of a broker to a request in this version."""
     body = served(version, {0: (0, 13), 1: (4, 18), 99: (0, 0)}, **values)
     return messages.parse("ApiVersionsResponse", version, body)
 

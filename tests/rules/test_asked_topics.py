@@ -1,4 +1,4 @@
-"""Dividing a request's topics: what goes on, and what is remembered of the rest."""
+"""Dividing a request's topics: the topics forwarded, and the record of the others."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_one_rejected_topic_stops_a_transaction() -> None:
 
 
 def test_an_empty_name_beside_an_id_says_nothing() -> None:
-    """Java's client asks Metadata for an id so."""
+    """Java's client sends Metadata requests for an id like this."""
     version = 12
     shape = shape_of("Metadata", version)
     topics = entries_of("Metadata", version, Asked("", TOPIC))

@@ -1,5 +1,5 @@
-"""The operations that a client is told it may do (KIP-430): those of the broker's answer that the
-ACLs allow it, and none where none were asked for."""
+"""The operations that a client gets as authorized (KIP-430): the operations of the broker's
+response that the ACLs allow it, or no operations if none were requested."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ FIELDS = {
     ("DescribeCluster", "include_cluster_authorized_operations"): range(3),
     ("ConsumerGroupDescribe", "include_authorized_operations"): range(2),
 }
-"""Which versions can ask, by KIP-430, KIP-700 (the cluster's go from Metadata to DescribeCluster)
-and KIP-848."""
+"""The versions that can request them, by KIP-430, KIP-700 (the cluster's move from Metadata to
+DescribeCluster) and KIP-848."""
 
 
 def access(*allowed: str, home: str = "") -> AuthorizedAccess:
@@ -161,7 +161,7 @@ def test_what_was_not_asked_for_is_not_told() -> None:
     [(3, True, READ | DESCRIBE), (29, True, NOT_ASKED), (3, False, NOT_ASKED)],
 )
 def test_a_topic_that_was_answered_here_has_them_too(code: int, of_topics: bool, told: int) -> None:
-    """Of every topic that may be described, there or not (KafkaApis)."""
+    """For every topic that may be described, whether or not it exists (KafkaApis)."""
     body = messages.write(
         make(
             messages.message_class("MetadataResponse", 13),

@@ -1,4 +1,4 @@
-"""Config resources: the rejected ones are answered here, the others by the broker."""
+"""Config resources: the gateway answers the rejected resources, the broker the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Declarations say what the message classes say, in every version, and none is left half made."""
+"""Declarations agree with the message classes, in every version, and every one is complete."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ OWN_HANDLERS = {
     "SaslHandshake": "is asked before anything is allowed",
     "SaslAuthenticate": "is asked before anything is allowed",
 }
-"""APIs whose declaration needs nothing, and why."""
+"""APIs whose declaration needs nothing, with the reason."""
 
 
 def test_every_decided_api_needs_something_or_has_its_own_handler() -> None:
@@ -94,7 +94,7 @@ def sides(api: Api, shape: TopicShape) -> Iterator[tuple[str, Topics]]:
 
 
 def answer_class(api: Api, shape: TopicShape, version: int) -> type:
-    """The class of what holds the error of a topic, or of its partition."""
+    """The class that holds the error of a topic, or of its partition."""
     cls = topic_class(shape.response, messages.message_class(f"{api.name}Response", version))
     if shape.response.partitions is not None:
         cls = element_class(cls, shape.response.partitions)
@@ -189,7 +189,7 @@ def test_the_apis_that_list_items() -> None:
     }
 
 
-# -- what stands beside errors --------------------------------------------------------------------
+# -- fields beside errors -------------------------------------------------------------------------
 
 
 def test_what_stands_beside_an_error_exists_in_some_version() -> None:

@@ -1,4 +1,4 @@
-"""A response that rejects everything can be read in every version, and says nothing but that."""
+"""A response that rejects everything can be read in every version, and has no other content."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ VERSIONS = [
     if Do.ANSWER not in (api.named, api.null)
     for version in range(api.first, api.last + 1)
 ]
-"""What the gateway answers altogether makes its own errors."""
+"""APIs that the gateway answers as a whole make their own errors."""
 
 
 NO_ERROR_FIELD = {("DescribeLogDirs", 1), ("DescribeLogDirs", 2)}
-"""Responses that say by holding nothing that nothing may be described (KafkaApis)."""
+"""Responses that are empty if nothing may be described (KafkaApis)."""
 
 
 def request_with_two_items(api: Api, version: int) -> bytes:
-    """A request for two topics, groups or resources, where the API asks for any."""
+    """A request for two topics, groups or resources, if the API has any."""
     request_class = messages.message_class(f"{api.name}Request", version)
     if api.topics:
         by_name, _ = names_topics_by(api, version)

@@ -13,7 +13,7 @@ from gateway.rules.error_text import TextFacts, restored
 from gateway.views.view import View, ViewSettings
 
 # Of Kafka 4.3.1: ReplicationControlManager, Topic.validate, ConfigurationControlManager,
-# ControllerApis; ``{}`` is the topic that is asked for, ``[]`` one that is not.
+# ControllerApis; ``{}`` is the requested topic, ``[]`` a topic that was not requested.
 TEXTS = (
     "Topic '{}' already exists.",
     "Topic '{}' collides with existing topic: []",
@@ -57,7 +57,7 @@ def test_names_change_and_nothing_else(
     view = View(SETTINGS[listener], SNAPSHOT)
     spelled = view.spell(asked.encode())
     if spelled is None:
-        return  # it cannot be asked for here
+        return  # it cannot be requested here
 
     def written(name: str, *more: str) -> str:
         done = text.replace("{}", name)

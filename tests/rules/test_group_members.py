@@ -1,4 +1,5 @@
-"""gateway.rules.group_members: what is kept of members, and what makes room for others."""
+"""gateway.rules.group_members: the members that are kept, and the members that make room for
+others."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ def test_a_member_that_was_replaced_is_not_heard() -> None:
 
 
 def test_names_make_room_but_for_the_last_member(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Counted as they are kept, as they grow, and as they go."""
+    """They count as they are kept, as they grow, and as they are removed."""
     monkeypatch.setattr(group_members, "MAX_NAMES_KEPT", 4)
     members = GroupMembers()
     first = Member(("a",))
@@ -117,7 +118,7 @@ def test_evaluations_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_long_expressions_make_room_as_names_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    """60 members with an expression of 32 KB each would hold 2 MB; so many are not kept."""
+    """60 members with an expression of 32 KB each would hold 2 MB, so not all are kept."""
     members = GroupMembers()
     for number in range(60):
         members.remember(key(str(number)), Member(pattern=f"{number}" + "a" * 32_000))

@@ -1,6 +1,6 @@
-"""Lists of groups and other items: the rejected ones are answered here, the others by the broker.
+"""Lists of groups and other items: the gateway answers the rejected items, the broker the others.
 
-Config resources have more to them: test_config_resources.py.
+test_config_resources.py has config resources, which are more complex.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Metadata of several volumes: what is no topic, and answers that are one error."""
+"""Metadata of several volumes: fields that are not topics, and responses that are a single
+error."""
 
 from __future__ import annotations
 

@@ -31,7 +31,7 @@ EXPRESSIBLE: list[tuple[str, dict[str, object]]] = [
     ("DeleteTopics", {"topics": [TOPIC], "topic_names": ["clicks"]}),
     ("FindCoordinator", {"coordinator_keys": ["workers"], "key": "workers"}),
 ]
-"""What every version of these can say."""
+"""Requests that every version of their API can express."""
 
 INEXPRESSIBLE: list[tuple[str, int, int, dict[str, object]]] = [
     ("Metadata", 13, 9, {"topics": [{"name": None, "topic_id": ID}]}),
@@ -53,7 +53,7 @@ INEXPRESSIBLE: list[tuple[str, int, int, dict[str, object]]] = [
     ("DescribeConfigs", 4, 2, {"resources": [RESOURCE], "include_documentation": True}),
 ]
 """Kafka's schemas have no field, or no null, for it in the second version, and it is not ignorable
-there; of CreateTopics, see its Builder (KIP-464)."""
+there; for CreateTopics, see its Builder (KIP-464)."""
 
 
 @pytest.mark.parametrize(("name", "values"), EXPRESSIBLE, ids=[name for name, _ in EXPRESSIBLE])

@@ -1,4 +1,4 @@
-"""Partial answers: every topic of a request is answered once, with what was decided for it."""
+"""Partial responses: every topic of a request is answered once, by the decision on it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Partial answers: what only one API has to it."""
+"""Partial responses: the parts that only one API has."""
 
 from __future__ import annotations
 

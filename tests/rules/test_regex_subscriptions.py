@@ -179,7 +179,7 @@ def test_what_is_kept_of_members_names_is_bounded() -> None:
 
 @pytest.mark.parametrize("version", [0, 1])
 def test_a_name_that_comes_to_reach_a_topic_is_subscribed_to_then(version: int) -> None:
-    """A consumer may start before its namespace is made."""
+    """A consumer may start before its namespace is created."""
     worker = RegexSubscriptions()
     reach = {"a:here": b"here"}
 

@@ -119,7 +119,7 @@ def test_a_late_response_to_a_forgotten_member_is_ignored() -> None:
 
 
 def test_a_member_that_this_connection_has_not_heard_of_is_asked_for() -> None:
-    """Although this worker knows it: it may have changed its subscription elsewhere."""
+    """Although this worker knows the member, it may have changed its subscription elsewhere."""
     worker, heard = RegexSubscriptions(), set[MemberKey]()
     Client(worker).beat(0, (), "a:.*")
     outcome = on_request(worker, 1, heartbeat(1), known(NAMES, 1), "", heard=heard)

@@ -1,4 +1,5 @@
-"""gateway.rules.api_versions.in_tree: what a node of one cluster serves for all of them."""
+"""gateway.rules.api_versions.in_tree: the versions that a node of a cluster serves for all
+clusters."""
 
 from __future__ import annotations
 
@@ -46,7 +47,7 @@ def test_what_every_node_answers_is_what_all_clusters_serve() -> None:
 
 
 def test_a_cluster_with_which_nothing_is_in_common_takes_no_api_from_all() -> None:
-    """Such as one whose gateway says anything."""
+    """Such as a cluster whose gateway responds with arbitrary versions."""
     only = {"api_key": METADATA, "min_version": 40, "max_version": 41}
     strange = messages.parse(
         "ApiVersionsResponse", 4, made("ApiVersionsResponse", 4, {"api_keys": [only]})

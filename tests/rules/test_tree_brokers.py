@@ -1,4 +1,4 @@
-"""gateway.rules.tree_brokers: one list of brokers in every answer, read by kio."""
+"""gateway.rules.tree_brokers: the same list of brokers in every response, read by kio."""
 
 from __future__ import annotations
 

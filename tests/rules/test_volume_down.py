@@ -1,7 +1,7 @@
-"""Answers in place of a volume that cannot be reached, read by kio.
+"""Responses in place of a volume that cannot be reached, read by kio.
 
-Metadata and coordinators as DESIGN.md has them (The tree); the errors of all else stand where
-Kafka's AbstractRequest.getErrorResponse puts them, but for each item, so that others are answered.
+Metadata and coordinators are as in DESIGN.md (The tree); other errors stand where Kafka's
+AbstractRequest.getErrorResponse puts them, but for each item, so that others are answered.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def test_each_user_whose_password_cannot_be_altered_is_told() -> None:
 
 
 def recall(names: Iterable[str] | None, ids: Iterable[bytes]) -> Mapping[str, Remembered]:
-    """As a volume does: what was requested of it, and no more."""
+    """The seen topics among the requested topics, as a volume recalls them."""
     wanted = {*(REMEMBERED if names is None else names)}
     by_id = {*ids}
     return {name: seen for name, seen in REMEMBERED.items() if name in wanted or seen[0] in by_id}
@@ -185,7 +185,7 @@ def test_an_operators_request_times_out_item_by_item(name: str, version: int) ->
 
 
 def test_each_user_of_an_alteration_times_out_once() -> None:
-    """As AlterUserScramCredentialsRequest.getErrorResponse."""
+    """As AlterUserScramCredentialsRequest.getErrorResponse does."""
     api = api_named("AlterUserScramCredentials")
     deletions = [{"name": "alice", "mechanism": 1}, {"name": "bob", "mechanism": 1}]
     body = asked(api, 0, {"deletions": deletions, "upsertions": [{"name": "alice"}]})
@@ -215,7 +215,7 @@ def test_failed_metadata_leaves_the_error_of_all_to_other_volumes() -> None:
     assert [int(topic.error_code) for topic in response.topics] == [LEADER_NOT_AVAILABLE]
 
 
-# -- what other gateways do not answer -------------------------------------------------------------
+# -- requests that other gateways do not answer ----------------------------------------------------
 
 LOOKUPS = {"Metadata", "DescribeTopicPartitions"}
 OF_TOPICS = LOOKUPS | {
@@ -230,8 +230,8 @@ OF_TOPICS = LOOKUPS | {
 
 @pytest.mark.parametrize("name", SPLIT)
 def test_what_is_for_no_volume_or_not_for_this_client_has_kafkas_error(name: str) -> None:
-    """Without a right on a topic TOPIC_AUTHORIZATION_FAILED (KafkaApis, AclApis), on ACLs and on
-    the cluster CLUSTER_AUTHORIZATION_FAILED."""
+    """If a right on a topic is missing, TOPIC_AUTHORIZATION_FAILED (KafkaApis, AclApis); on ACLs
+    and on the cluster, CLUSTER_AUTHORIZATION_FAILED."""
     api = api_named(name)
     version = api.versions[-1]
     body = asked(api, version, {})
@@ -250,10 +250,10 @@ def test_what_is_for_no_volume_or_not_for_this_client_has_kafkas_error(name: str
 
 @pytest.mark.parametrize("version", COORDINATOR.versions)
 def test_a_coordinator_that_is_denied_has_the_error_of_its_kind(version: int) -> None:
-    """Java's producer knows TRANSACTIONAL_ID_AUTHORIZATION_FAILED alone (TransactionManager)."""
+    """Java's producer knows only TRANSACTIONAL_ID_AUTHORIZATION_FAILED (TransactionManager)."""
     for key_type, code in ((0, GROUP_DENIED), (1, TRANSACTIONAL_ID_DENIED)):
         if key_type and not version:
-            continue  # groups alone
+            continue  # only groups
         values = {"key": "k", "coordinator_keys": ["k"], "key_type": key_type}
         body = asked(COORDINATOR, version, values)
         found = code_when_not_referred(COORDINATOR, version, body, Outcome.DENIED)

@@ -38,7 +38,7 @@ def place(name: str) -> bytes:
 
 
 def broker(body: bytes, counts: Mapping[str, int]) -> bytes:
-    """A broker's answer; ``counts`` are the partitions of topics that exist."""
+    """A broker's response; ``counts`` are the partitions of topics that exist."""
     request = sent(API, 0, body)
     cursor, left = request.cursor, max(1, request.response_partition_limit)
     names = sorted({topic.name for topic in request.topics}, key=place)
@@ -71,8 +71,8 @@ def page(topics: list[dict[str, object]], name: str, index: int) -> bytes:
 
 
 def session(body: bytes, counts: Mapping[str, int]) -> bytes:
-    """The broker's answer with its topics in the order of the request: so it is where the gateway
-    has merged errors or namespaces into it."""
+    """The broker's response with its topics in the order of the request, as after the gateway has
+    merged errors or namespaces into it."""
     order = [topic.name for topic in sent(API, 0, body).topics]
     response = answered(API, 0, broker(body, counts))
     topics = sorted(response.topics, key=lambda topic: order.index(topic.name))
@@ -87,10 +87,10 @@ def request(topics: list[str], limit: int, cursor: Any = None) -> bytes:
 def pages(
     topics: list[str], limit: int, counts: Mapping[str, int], *, forgets: bool = False
 ) -> Iterator[Any]:
-    """All pages, as a client goes through them.
+    """All pages, as a client requests them.
 
-    ``forgets``: as Java's Admin client, which does not ask again for a topic that is complete, and
-    takes a cursor along only within a topic (KafkaAdminClient, KIP-966).
+    If ``forgets``, like Java's Admin client, which does not request a complete topic again, and
+    sends a cursor only within a topic (KafkaAdminClient, KIP-966).
     """
     left, cursor = list(topics), None
     for _ in range(500):
@@ -119,7 +119,7 @@ def seen(responses: Iterator[Any]) -> Seen:
     found: Seen = {}
     for topic in chain.from_iterable(response.topics for response in responses):
         numbers = [int(partition.partition_index) for partition in topic.partitions]
-        # A topic without partitions, one that does not exist, is noted by a number of its own.
+        # A topic without partitions, because it does not exist, is noted by a negative number.
         found.setdefault(topic.name, []).extend(numbers or [-int(topic.error_code)])
     return found
 

@@ -1,4 +1,4 @@
-"""Requests divided by volume, and the answers merged: nothing is lost, and nothing is doubled."""
+"""Requests divided by volume, and the responses merged: no item is lost or doubled."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_any_list_is_answered_item_by_item_in_its_order(
         each for part in parts.bodies.values() for each in named(api, version, part)
     )
     answers = {each: serve(api, version, part) for each, part in parts.bodies.items()}
-    if not name.endswith("Acls"):  # all others are told apart by their names
+    if not name.endswith("Acls"):  # other items are told apart by their names
         _, array = arrays(api, version)
         for volume, each in answers.items():
             read = answered(api, version, each)

@@ -61,7 +61,7 @@ def parse_response(api: Api, version: int, body: bytes) -> Any:
 
 
 def answered(shape: TopicShape, response: Any) -> list[list[tuple[object, dict[int | None, int]]]]:
-    """For each group (or the one message): the topics and the errors of their partitions."""
+    """For each group (or the only message): the topics and the errors of their partitions."""
     return [
         [
             (identity(shape.response, e), partition_errors(shape, e))

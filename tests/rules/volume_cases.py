@@ -1,4 +1,4 @@
-"""Requests that name items of several volumes, and answers that show who gave them."""
+"""Requests that name items of several volumes, and responses that show which volume made them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ARRAYS = {
 
 @dataclass(frozen=True)
 class ByPrefix:
-    """Names whose volume is what stands before their first slash, such as ``oslo/clicks``."""
+    """Names whose volume stands before their first slash, such as ``oslo/clicks``."""
 
     own: str = OWN
     ids: Mapping[UUID, str] = field(default_factory=dict)
@@ -55,7 +55,8 @@ class ByPrefix:
         return self.topic((name or "").encode()) if resource_type in (2, 3) else self.own
 
     def flat(self, name: bytes) -> bytes | None:
-        """What is behind the slash, reversed: the order of names is not that of flat names."""
+        """The part behind the slash, reversed, so that the order of names is not the order of flat
+        names."""
         return None if name.endswith(b"!") else name.rpartition(b"/")[2][::-1]
 
 
@@ -101,7 +102,7 @@ def item(api: Api, version: int, name: str) -> Any:
 
 
 def body_of(api: Api, version: int, items: list[str]) -> bytes:
-    """A request for these items, with all else that is not a default."""
+    """A request for these items, with all other fields that are not defaults."""
     array, _ = arrays(api, version)
     cls = messages.message_class(f"{api.name}Request", version)
     made = [
@@ -124,7 +125,7 @@ def named(api: Api, version: int, body: bytes) -> list[str]:
 
 
 def serve(api: Api, version: int, body: bytes, throttled: int = 0) -> bytes:
-    """What a cluster answers: for each item its own name, where the answer has room for one."""
+    """The response of a cluster: for each item its own name, if the response has a field for it."""
     _, array = arrays(api, version)
     entries = []
     for name in named(api, version, body):

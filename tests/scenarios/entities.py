@@ -22,10 +22,10 @@ _CONSUMER_PROTOCOL_VERSION = 3
 
 
 def entity(cls: type, values: Mapping[str, Any]) -> Any:
-    """An entity of ``cls`` with these values, as far as its version has the fields."""
+    """An entity of ``cls`` with the values for which its version has fields."""
     hints = get_type_hints(cls)
     names = {field.name for field in fields(cls)}
-    # Unless it says otherwise a client asks as a consumer does; kio's zero would be broker 0.
+    # By default a client's request is a consumer's, because kio's zero would be broker 0.
     values = {"replica_id": CONSUMER, **values}
     chosen = {name: _value(hints[name], value) for name, value in values.items() if name in names}
     return messages.build(cls, **chosen)
@@ -63,17 +63,17 @@ def _bytes(value: Any) -> bytes:
 
 
 def consumer_protocol(name: str, values: Mapping[str, Any]) -> bytes:
-    """The embedded bytes of a group member: their version and what it says."""
+    """The embedded bytes of a group member: their version and their content."""
     version = _CONSUMER_PROTOCOL_VERSION
     body = messages.write(entity(messages.message_class(name, version), values))
     return version.to_bytes(2, "big") + body
 
 
 def difference(expected: Any, found: Any, where: str = "") -> str | None:
-    """The first place where ``found`` is not what is expected of it; None if it is.
+    """The first place where ``found`` differs from ``expected``, or None if it does not.
 
-    Of an entity only the fields that are named, and that its version has, are compared; arrays
-    are compared whole, in order.
+    Of an entity only the fields that are named, and that its version has, are compared; arrays are
+    compared whole, in order.
     """
     if is_dataclass(found) and not isinstance(found, type):
         return _entity_difference(expected, found, where)

@@ -1,16 +1,16 @@
-"""Scenarios: one request of one API, for each of its versions, from the client to the client.
+"""Scenarios: a request of an API, for each of its versions, from the client to the client.
 
-Each YAML file in this folder is about one API. A scenario has the request of the ``client``, the
-request that the ``broker`` gets (null: none; by default the client's), its ``reply``, and the
-response that the client ``gets``; only the fields that are written are compared. A request that the
-gateway carries out itself, over connections of its own, goes to a broker in memory: such a scenario
-has ``then`` in place of ``broker`` and ``reply``, the flat topics and their configs afterwards.
-``allowed`` lists the only rights of the client, such as ``READ TOPIC team-a:orders``; or ``acls``
-lists the catalog's ACLs, such as ``ALLOW READ User:alice TOPIC:LITERAL:team-a:orders``, for
-User:alice, and ``acls_then`` those afterwards. ``links`` maps links to the flat names of their
-topics. Without ``allowed`` and ``acls`` there is no authorizer. ``policies``
-are those of a configuration; without them the defaults hold. See entities.py for how messages are
-written.
+Each YAML file in this folder is about a single API. A scenario has the request of the ``client``,
+the request that the ``broker`` gets (null if it gets no request; by default the client's), its
+``reply``, and the response that the client ``gets``; only the fields that are written are compared.
+A request that the gateway carries out itself, over connections of its own, goes to a broker in
+memory: such a scenario has ``then`` in place of ``broker`` and ``reply``, the flat topics and their
+configs afterwards. ``allowed`` lists the only rights of the client, such as ``READ TOPIC
+team-a:orders``; or ``acls`` lists the catalog's ACLs, such as ``ALLOW READ User:alice
+TOPIC:LITERAL:team-a:orders``, for User:alice, and ``acls_then`` the ACLs afterwards. ``links`` maps
+links to the flat names of their topics. If there is neither ``allowed`` nor ``acls``, there is no
+authorizer. ``policies`` are as in a configuration; without them the defaults apply. See entities.py
+for how messages are written.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ KEYS = {
 
 @dataclass(frozen=True)
 class Scenario:
-    """One scenario at one version."""
+    """A scenario at a version."""
 
     api: str
     version: int
@@ -79,8 +79,8 @@ class Scenario:
 
 @cache
 def documents() -> list[tuple[Path, Any]]:
-    """What stands in each file. libyaml reads all of them in the time in which Python reads one of
-    ten, and each process reads them when it imports this."""
+    """The content of each file. libyaml reads all of them in the time in which Python reads a
+    tenth, and each process reads them when it imports this."""
     return [
         (path, yaml.load(path.read_text(), yaml.CSafeLoader))
         for path in sorted(HERE.glob("*.yaml"))
@@ -99,7 +99,7 @@ def scenarios() -> Iterator[Any]:
 
 
 def versions(api: str, text: str | int | None) -> range:
-    """``"1-9"``, ``"7-"`` or ``3``; every version that is served without a text."""
+    """``"1-9"``, ``"7-"`` or ``3``; every version that is served if there is no text."""
     row = next(row for row in APIS.values() if row.name == api)
     if text is None:
         return range(row.first, row.last + 1)
@@ -157,7 +157,7 @@ def beginning(scenario: Scenario) -> tuple[Pair, Any]:
 
 
 def version_sent(scenario: Scenario, pair: Pair) -> int:
-    """The version in which the broker is asked, once it was."""
+    """The version of the request that the broker got."""
     old_metadata = scenario.api == "Metadata" and scenario.version < FORBIDS_AUTO_CREATION
     if "sent_as" not in scenario.steps and old_metadata and pair.asked_as == FORBIDS_AUTO_CREATION:
         return FORBIDS_AUTO_CREATION
@@ -188,7 +188,7 @@ def authorizer_of(steps: dict[str, Any]) -> Authorizer | None:
 def versions_without(
     counts: Callable[[Scenario], bool], apis: Iterable[Api]
 ) -> dict[str, list[int]]:
-    """The versions of each API that no such scenario is about."""
+    """The versions of each API for which there is no such scenario."""
     found: dict[str, set[int]] = {}
     for parameter in scenarios():
         scenario = parameter.values[0]

@@ -1,5 +1,5 @@
-"""Codes that the gateway does not know, in the responses of all scenarios: an item that has one is
-an item with an error, and the response is the one that Kafka's UNKNOWN_SERVER_ERROR leads to.
+"""Codes that the gateway does not know, in the responses of all scenarios: an item with such a code
+is an item with an error, and the response is the same as for Kafka's UNKNOWN_SERVER_ERROR.
 
 Every error code and every 8-bit number (types, sources, states) is replaced, one at a time, in the
 first and last version of each scenario in which a broker responds.
@@ -24,10 +24,10 @@ Path = tuple[str | int, ...]
 
 UNKNOWN: Final = {"error_code": 12345, "int16": 12345, "int8": 113}
 KNOWN: Final = {"error_code": -1, "int16": -1, "int8": 4}
-"""By wire type: a value that nobody knows, and one that is passed on as it is."""
+"""By wire type: an unknown value, and a value that is passed on unchanged."""
 
 WHOSE: Final = frozenset({"resource_type"})
-"""What an item is about. The gateway asked for none of another type, and believes none."""
+"""The type of an item's resource. The gateway requested no other type, and accepts none."""
 
 
 def answered() -> dict[str, list[Scenario]]:
@@ -81,8 +81,8 @@ def test_an_unknown_code_is_an_error_like_others(api: str) -> None:
 
 
 def played(scenario: Scenario, path: Path = (), code: int = 0) -> tuple[Any, Any]:
-    """The broker's response in a scenario, with another code if there is a ``path``, and what the
-    client gets."""
+    """The broker's response in a scenario, with another code if there is a ``path``, and the
+    client's."""
     pair, asked = beginning(scenario)
     assert pair.ask(scenario.api, scenario.version, asked) is not None
     sent_as = version_sent(scenario, pair)

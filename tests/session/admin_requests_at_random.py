@@ -1,5 +1,5 @@
-"""Admin requests at random of names that are there, taken, illegal or somebody else's, in a world
-where some of them are denied."""
+"""Admin requests at random, with names that exist, are taken, are illegal or belong to another
+principal, in a world where some of the requests are denied."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ RIGHTS: Final = (
     ("ALLOW ALL User:alice TOPIC:LITERAL:*", "DENY ALL User:alice TOPIC:PREFIXED:team-b:"),
     ("ALLOW ALL User:alice TOPIC:LITERAL:*", "ALLOW ALL User:alice CLUSTER:LITERAL:kafka-cluster"),
 )
-"""What the asker may do, from nothing to everything."""
+"""The ACLs of the client, from no operation to every operation."""
 
 SETTINGS: Final[tuple[dict[str, Any], ...]] = (
     {},
@@ -76,7 +76,7 @@ SETTINGS: Final[tuple[dict[str, Any], ...]] = (
     {"home": "team-a"},
     {"home": "team-a", "escape": True},
 )
-"""Of the asker's listener."""
+"""Settings of the client's listener."""
 
 POLICIES: Final[tuple[dict[str, Any], ...]] = (
     {},
@@ -87,7 +87,7 @@ POLICIES: Final[tuple[dict[str, Any], ...]] = (
 
 @dataclass(frozen=True)
 class Request:
-    """One request: the API, the version, and its fields as :func:`messages.made` takes them."""
+    """A request: the API, the version, and its fields as :func:`messages.made` takes them."""
 
     api: str
     version: int
@@ -95,13 +95,13 @@ class Request:
 
     @property
     def body(self) -> bytes:
-        """On the wire."""
+        """The request's body on the wire."""
         return messages.made(f"{self.api}Request", self.version, self.values)
 
 
 def world_at_random(random: Random) -> Pair:
-    """A session of User:alice, who may do something or nothing; without an authorizer once in a
-    while."""
+    """A session of User:alice, whose ACLs allow something or nothing; at times there is no
+    authorizer."""
     settings, rights = random.choice(SETTINGS), random.choice(RIGHTS)
     pair = Pair(
         namespaces=("team-a", "team-a:sub", "team-b", "org:apache"),
@@ -118,7 +118,7 @@ def world_at_random(random: Random) -> Pair:
 
 
 def request_at_random(random: Random, pair: Pair) -> Request:
-    """A request for one to four things, which may be the same twice."""
+    """A request for one to four items, which may be the same item twice."""
     api, version, make = random.choice(_REQUESTS)
     return Request(api, version, make(random, pair))
 

@@ -1,4 +1,4 @@
-"""An authorizer for tests: what is listed is allowed, all else is not."""
+"""An authorizer for tests: it allows the listed operations and denies all others."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ class Allowing(Authorizer):
     def authorize(
         self, principal: str, host: str, operation: Operation, resource: Resource
     ) -> Verdict:
-        """Only what is listed."""
+        """Allow an operation if it is listed."""
         asked = (operation.name, resource.type.name, resource.text)
         return Verdict(asked in self._allowed, "the list")
 
     def authorize_any(
         self, principal: str, host: str, operation: Operation, resource_type: ResourceType
     ) -> Verdict:
-        """Whether anything of the type is listed for the operation."""
+        """Allow it if a resource of the type is listed for the operation."""
         wanted = (operation.name, resource_type.name)
         return Verdict(any(one[:2] == wanted for one in self._allowed), "the list")
 
     def acls(self, matching: AclFilter) -> Iterable[AclBinding]:
-        """It has none."""
+        """The authorizer has no ACLs."""
         return ()

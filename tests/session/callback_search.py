@@ -1,8 +1,8 @@
-"""A search for the bytes that take a worker the most of its time in one go.
+"""A search for the bytes that take the most of a worker's time in a single callback.
 
-Clients choose what they send: which array of which request is how long, whether its text is UTF-8,
-and how many requests one read holds. Meanwhile the catalog may change, and the gateway may stop.
-From random choices the search goes on with those that took longest.
+Clients choose the bytes that they send: which array of which request is how long, whether its text
+is UTF-8, and how many requests a read holds. Meanwhile the catalog may change, and the gateway may
+stop. From random choices the search goes on with the choices that took longest.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ READ = 256 * 1024
 
 ITEMS = (1, 3, 10, 30, 100, 300, 1_000, 1_000, 3_000, 3_000, 10_000, 10_000, 30_000, 99_000)
 NAMES = ("x:", "team-a:t", "t", "", "no such:")
-"""What the names begin with: of no namespace, of topics that exist, of none, not valid."""
+"""Starts of the names: of no namespace, of existing topics, of missing topics, not valid."""
 
 MARK = "\x7f"
 """Stands for a byte that is in no UTF-8 text."""
@@ -40,7 +40,7 @@ KEPT = 12
 
 @dataclass(frozen=True)
 class Shape:
-    """A read of ``frames`` requests, whose array at ``way`` has so many ``items``."""
+    """A read of ``frames`` requests, whose array at ``way`` has ``items`` elements."""
 
     api: str
     version: int
@@ -50,9 +50,9 @@ class Shape:
     name: str
     allowed: bool
     malformed: bool = False
-    """Whether the names are no UTF-8."""
+    """Whether the names are malformed UTF-8."""
     leaving: bool = False
-    """Whether the client is sent on to another gateway."""
+    """Whether the client is sent to another gateway."""
     changing: bool = False
     """Whether the catalog changes while the requests are in flight."""
 
@@ -68,7 +68,7 @@ def ways_of_all() -> Sequence[tuple[str, int, str]]:
 
 
 def seconds(shape: Shape) -> float:
-    """CPU of the longest callback that such a read leads to."""
+    """CPU seconds of the longest callback that such a read leads to."""
     key = next(row.key for row in APIS.values() if row.name == shape.api)
     name = shape.name + MARK if shape.malformed else shape.name
     body = longest_request(shape.api, shape.version, shape.way, shape.items, name)
@@ -88,12 +88,12 @@ def seconds(shape: Shape) -> float:
         while pair.session.under_way:
             pair.let_answer()
     except (ProtocolError, Unanswerable):
-        pass  # the connection ends; what it took counts
+        pass  # the connection ends; its time counts
     return pair.longest
 
 
 def _change(pair: TimedPair) -> None:
-    """The catalog changes, in something else than what the requests name."""
+    """Change the catalog, but not the names in the requests."""
     pair.view = pair.view.successor(pair.catalog.snapshot)
     access = pair.access()
     pair.callback(lambda: pair.session.see(access))
@@ -103,19 +103,19 @@ def _change(pair: TimedPair) -> None:
 
 
 def steady(shape: Shape, bound: float) -> float:
-    """The same, of the best of three tries where one takes longer than ``bound``: the first makes
-    walkers, and a pass of Python's collector takes what it takes."""
+    """The best of three tries of :func:`seconds` if one takes longer than ``bound``, because the
+    first try makes walkers, and Python's collector may run in any."""
     took = seconds(shape)
     for _ in range(2):
         if took > bound:
             gc.collect()
-            gc.freeze()  # what the search keeps is looked at by Python's collector, too
+            gc.freeze()  # Python's collector looks at the shapes that the search keeps
             took = min(took, seconds(shape))
     return took
 
 
 class Search:
-    """``worst`` are the shapes that took longest, with the seconds."""
+    """``worst`` are the shapes that took longest, each with its seconds."""
 
     def __init__(self, seed: int, bound: float) -> None:
         self._random = Random(seed)
@@ -125,7 +125,7 @@ class Search:
         self.worst: list[tuple[float, Shape]] = []
 
     def run(self, budget: float) -> None:
-        """Try shapes for so many seconds."""
+        """Try shapes for ``budget`` seconds."""
         until = monotonic() + budget
         while monotonic() < until:
             self._try(self._next())

@@ -1,5 +1,5 @@
-"""Requests for changes of topics and namespaces, asked of a whole session with a broker in
-memory, by who may do what is listed and nothing else."""
+"""Requests that change topics and namespaces, sent to a whole session with a broker in memory, by a
+client that is allowed only the listed operations."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ Answer = tuple[int, str]
 
 
 def pair(*allowed: str, **values: Any) -> Pair:
-    """``allowed`` as for :class:`tests.session.allowing.Allowing`; the rest is the Pair's own."""
+    """``allowed`` as for :class:`tests.session.allowing.Allowing`; the other values are the
+    Pair's."""
     values = {"topics": ["team-a..orders", "team-b..x", "plain"], **values}
     return Pair(authorizer=Allowing(allowed), **values)
 
@@ -30,10 +31,10 @@ def pair(*allowed: str, **values: Any) -> Pair:
 async def asked(
     one: Pair, api: str, version: int, *, meanwhile: Sequence[Change] = (), **values: Any
 ) -> Any:
-    """What a client is answered; the session goes on with the catalog as it is then.
+    """The response that a client gets; the session goes on with the catalog after the request.
 
-    ``meanwhile`` is changed by somebody else after the request was looked at, and before what it
-    asks for is done.
+    Another client makes the changes ``meanwhile`` after the request was checked and before it is
+    carried out.
     """
     cls = messages.message_class(f"{api}Request", version)
     one.session.client_data(request_frame(api, version, messages.build(cls, **values)))
@@ -49,7 +50,7 @@ async def asked(
 async def create(
     one: Pair, *names: str, configs: dict[str, str] | None = None
 ) -> dict[str, Answer]:
-    """CreateTopics: by name, the code and the message."""
+    """CreateTopics: the code and message of each name."""
     cls = element_class(messages.message_class("CreateTopicsRequest", 7), "topics")
     config = element_class(cls, "configs")
     shown = tuple(make(config, {"name": k, "value": v}) for k, v in (configs or {}).items())
@@ -60,7 +61,7 @@ async def create(
 
 
 async def delete(one: Pair, *names: str) -> dict[str, Answer]:
-    """DeleteTopics: the same."""
+    """DeleteTopics: the code and message of each name."""
     cls = element_class(messages.message_class("DeleteTopicsRequest", 6), "topics")
     topics = tuple(make(cls, {"name": name}) for name in names)
     answer = await asked(one, "DeleteTopics", 6, topics=topics)
@@ -75,7 +76,7 @@ async def alter(
     meanwhile: Sequence[Change] = (),
     **configs: Any,
 ) -> Answer:
-    """The code and the message; ``gateway__namespace`` is the config ``gateway.namespace``."""
+    """The code and message; ``gateway__namespace`` is the config ``gateway.namespace``."""
     cls = element_class(messages.message_class(f"{api}Request", 1), "resources")
     config = element_class(cls, "configs")
     shown = tuple(
@@ -92,5 +93,5 @@ async def alter(
 
 
 async def move(one: Pair, name: str, namespace: str, **configs: Any) -> Answer:
-    """IncrementalAlterConfigs of ``gateway.namespace``."""
+    """Move a topic: IncrementalAlterConfigs of ``gateway.namespace``."""
     return await alter(one, name, SET, gateway__namespace=namespace, **configs)

@@ -1,4 +1,4 @@
-"""What the tests of sessions share."""
+"""Fixtures that all tests of sessions share."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ IN_SLICES = (
 
 @pytest.fixture(autouse=True)
 def one_slice(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a machine that is busy the first slice is enough, too, except where slices are tested."""
+    """Make the first slice long enough on a busy machine, except in tests of slices."""
     if not request.module.__name__.endswith(IN_SLICES):
         monkeypatch.setattr(slices, "FIRST_SECONDS", 3600.0)
 
 
 @pytest.fixture
 def quietly() -> Iterator[None]:
-    """Measure without log lines, and without the objects of the tests before: Python's collector
-    looks at none that were there when a worker began to serve (``gc.freeze``)."""
+    """Measure without log lines, and without the objects of earlier tests, because a worker's
+    collector ignores objects from before it began to serve (``gc.freeze``)."""
     logging.disable(logging.CRITICAL)
     gc.collect()
     gc.freeze()

@@ -36,7 +36,7 @@ SPELLED = [FOREIGN, "/ny/search/clicks", "..ny.search..clicks"]
 
 
 class ReachableCluster(FakeCluster):
-    """``reachable`` as its broker is."""
+    """A cluster whose ``reachable`` is its broker's."""
 
     @property
     def reachable(self) -> bool:
@@ -53,7 +53,7 @@ class FakeState:
 
 @dataclass
 class FakeVolume:
-    """One cluster in memory, for clients of a listener whose volume is ``la:tracking``."""
+    """A cluster in memory, for clients of a listener whose volume is ``la:tracking``."""
 
     path: str
     spelling: Spelling = "colon"
@@ -69,7 +69,7 @@ class FakeVolume:
         self.shadows = ShadowTopics(context, self.clock.seconds)
 
     def make(self, *names: str, partitions: int = 1) -> None:
-        """Topics that a listing has."""
+        """Make topics that a listing shows."""
         self.broker.make(*names)
         for name in names:
             self.broker.topics[name].partitions = partitions
@@ -84,7 +84,7 @@ class FakeVolume:
 
 
 class FakeTree:
-    """What handlers of classic groups need of :class:`gateway.exchanges.tree.Tree`."""
+    """The part of :class:`gateway.exchanges.tree.Tree` that handlers of classic groups need."""
 
     own = LA
 
@@ -152,13 +152,13 @@ class FarPair(Pair):
 
     @property
     def made(self) -> dict[str, int]:
-        """The shadows at home, with their partitions."""
+        """The shadows at home, with the numbers of their partitions."""
         topics = self.home.broker.topics.items()
         return {name: topic.partitions for name, topic in topics if "_far." in name}
 
 
 def message(name: str, version: int, **values: object) -> Any:
-    """A request or response entity; what is left out is zero."""
+    """A request or response entity; a field that is left out is zero."""
     return entity(messages.message_class(name, version), values)
 
 

@@ -69,7 +69,7 @@ def response(version: int, topics: Mapping[Any, list[bytes]], **values: object) 
 
 
 def batch(records: int, size: int = 100, *, control: bool = False, magic: int = 2) -> bytes:
-    """A record batch of so many bytes, as far as its header goes."""
+    """A record batch of ``size`` bytes, of which the header is complete."""
     attributes = 0x20 if control else 0
     header = bytes(8) + (size - 12).to_bytes(4, "big") + bytes(4) + bytes([magic]) + bytes(4)
     header += attributes.to_bytes(2, "big") + bytes(34) + records.to_bytes(4, "big")

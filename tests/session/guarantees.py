@@ -39,12 +39,12 @@ def flows(made: Pair) -> dict[str, Flow]:
 
 
 def weak(made: Pair) -> dict[str, dict[str, int]]:
-    """What was counted of weak producers, by flat topic."""
+    """The counts of weak producers, by flat topic."""
     return {flat: flow.weak for flat, flow in flows(made).items() if flow.weak}
 
 
 def sent(made: Pair) -> list[Any]:
-    """The Produce requests that the broker has been sent, of version 9."""
+    """The Produce requests (version 9) that were sent to the broker."""
     payloads = frames(made.to_broker())
     start = len(request_frame("Produce", 9, produce({}))) - 4 - len(messages.write(produce({})))
     return [messages.parse("ProduceRequest", 9, payload[start:]) for payload in payloads]

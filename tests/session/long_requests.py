@@ -1,6 +1,6 @@
-"""The longest request of every API that the gateway takes, and how long its callbacks take.
+"""The longest request of every API that the gateway serves, and how long its callbacks take.
 
-A request is made long in each way that it can be: one of its arrays, at whatever depth, has as many
+A request is made long in each possible way: one of its arrays, at whatever depth, has as many
 elements as fit.
 """
 
@@ -24,12 +24,12 @@ TOPIC = "team-a:t"
 MOST_ITEMS = MAX_SPANS - 10
 MOST_BYTES = 8 * 1024 * 1024 - 1024
 FEW = 10_000
-"""Elements of any kind that fit."""
+"""A number of elements of any kind that fits."""
 
 
 TRIES = 3
-"""Who else uses the processor's caches makes the same work take up to twice as long, but not each
-time; a callback that is too long is so each time."""
+"""If other processes use the processor's caches, the same work takes up to twice as long, but not
+in each try; a callback that is too long is too long in each try."""
 
 
 @dataclass
@@ -40,7 +40,7 @@ class Longest:
 
 
 class TimedPair(Pair):
-    """A session whose callbacks are timed, by the CPU that they take."""
+    """A session whose callbacks are timed by the CPU time that they take."""
 
     longest: float = 0.0
     callbacks: int = 0
@@ -61,10 +61,10 @@ class TimedPair(Pair):
 
 
 def best(measure: Callable[[], TimedPair], seconds: float) -> TimedPair:
-    """The first try whose longest callback took less, or else the last one.
+    """The first try whose longest callback took less than ``seconds``, or else the last try.
 
-    Each begins without the objects of the one before, which Python's collector would look at again
-    while it is measured: 100 ms instead of 40 for 90,000 topics.
+    Each try begins without the objects of the try before, because Python's collector would look at
+    them again during the measurement: 100 ms instead of 40 for 90,000 topics.
     """
     pair = measure()
     for _ in range(TRIES - 1):
@@ -84,8 +84,8 @@ def ways(api: str, version: int) -> Iterator[str]:
 def longest_request(
     api: str, version: int, way: str, most: int = MOST_ITEMS, name: str = "x:"
 ) -> bytes:
-    """The body of a request whose array at ``way`` has as many different elements as may be;
-    ``name`` is what their names begin with."""
+    """The body of a request whose array at ``way`` has ``most`` different elements, or as many as
+    fit; their names begin with ``name``."""
     entity, path = request(api, version, TOPIC, topic_id(1)), way.split(".")
     if most > FEW:
         small = len(messages.write(_long(entity, path, 2, name)))
@@ -114,7 +114,7 @@ def _long(entity: Any, way: list[str], count: int, named: str) -> Any:
 
 
 def _numbered(element: Any, number: int, named: str) -> Any:
-    """An element like another, under a name of its own."""
+    """A copy of an element under a name of its own."""
     if isinstance(element, str):
         return f"{named}{number}"
     if isinstance(element, UUID):
@@ -157,7 +157,7 @@ def values(entity: Any) -> dict[str, Any]:
 
 
 def longest_listing(answer: Any, flats: list[str]) -> Any:
-    """A Metadata response with an entry like its first one for each flat name."""
+    """A Metadata response with a copy of its first entry for each flat name."""
     first = answer.topics[0]
     entries = []
     for number, flat in enumerate(flats, start=1):

@@ -22,7 +22,7 @@ QUICK: Final = settings(
 
 @st.composite
 def mutations(draw: st.DrawFn) -> Mutation:
-    """Something that goes wrong with a frame."""
+    """A mutation of a frame."""
     where = draw(st.floats(0, 1, exclude_max=True))
     kind = draw(st.sampled_from(KINDS))
     value = draw(st.integers(0, 255))
@@ -30,7 +30,7 @@ def mutations(draw: st.DrawFn) -> Mutation:
 
 
 MUTATED: Final = st.lists(mutations(), min_size=1, max_size=3)
-"""What goes wrong with one frame."""
+"""One to three mutations of the same frame."""
 
 
 def pieces(data: bytes, cuts: list[float]) -> list[bytes]:

@@ -1,4 +1,4 @@
-"""What goes wrong with a frame: bits and bytes, lengths, what is left out and what is put in."""
+"""Mutations of a frame: of bits, bytes and lengths, and bytes left out or put in."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ Mutation = Callable[[bytes], bytes]
 KINDS: Final = ("flip", "byte", "cut", "shrink", "grow", "size", "number")
 
 MOST_GROWN: Final = 12
-"""Bytes that are put in."""
+"""The most bytes that a mutation puts in."""
 
 
 def framed(payload: bytes) -> bytes:
-    """The payload with the size that it has."""
+    """The payload behind its size."""
     return len(payload).to_bytes(4, "big") + payload
 
 
 def mutation(kind: str, where: float, value: int, more: bytes) -> Mutation:
-    """One of :data:`KINDS`, at a place from 0 up to 1 of the frame, with a byte for it or more."""
+    """A mutation of the kind ``kind`` (:data:`KINDS`) at the place ``where``, from 0 up to 1, of
+    the frame, with the byte ``value`` or the bytes ``more``."""
 
     def mutate(frame: bytes) -> bytes:
         payload = bytearray(frame[4:])
@@ -45,13 +46,13 @@ def mutation(kind: str, where: float, value: int, more: bytes) -> Mutation:
 
 
 def at_random(random: Random) -> Mutation:
-    """Any of them."""
+    """A mutation of any kind."""
     more = random.randbytes(random.randint(0, MOST_GROWN))
     return mutation(random.choice(KINDS), random.random(), random.randint(0, 255), more)
 
 
 def mutated(frame: bytes, mutate: list[Mutation]) -> bytes:
-    """The frame after all of them, as long as there is something left of it."""
+    """The frame after all mutations, which stop if nothing is left of it."""
     for one in mutate:
         if len(frame) > 4:
             frame = one(frame)

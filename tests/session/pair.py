@@ -1,4 +1,4 @@
-"""A session between a client and a broker that are both the test: no sockets, no waiting."""
+"""A session whose client and broker are both the test: no sockets, no waiting."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def topic_id(number: int) -> UUID:
 
 
 class Facts:
-    """A cluster that knows what the test says."""
+    """A cluster that knows the facts that the test gives."""
 
     def __init__(self, topics: Iterable[str]) -> None:
         self.index = TopicIndex()
@@ -69,23 +69,23 @@ class Facts:
         )
 
     def lately_failed(self, address: tuple[str, int]) -> bool:
-        """None has."""
+        """No broker has failed."""
         return False
 
     def versions_of(self, node_id: int | None) -> dict[int, tuple[int, int]]:
-        """The same of one of ``apart``, else of all."""
+        """The API versions of a node in ``apart``, or else of all nodes."""
         return self.api_versions if node_id is None else self.apart.get(node_id, self.api_versions)
 
     def hear(self, node_id: int, host: str, port: int) -> None:
         self.heard.append((node_id, host, port))
 
     async def refresh(self) -> None:
-        """Nothing newer to list."""
+        """Do nothing, because there is no newer listing."""
 
 
 @dataclass
 class Question:
-    """A request that the gateway makes itself, and that the test answers."""
+    """A request of the gateway's own, which the test answers."""
 
     request: Any
 
@@ -94,14 +94,14 @@ class Question:
 
 
 class ScriptedBroker(FakeBroker):
-    """What the gateway asks over its own connections: the test answers what is ``scripted``, a
-    request's name, at most in ``version``; the rest is answered of what is in memory."""
+    """A broker for the gateway's own connections: the test answers the request that ``scripted``
+    names, at most in ``version``; other requests are answered from memory."""
 
     scripted = ""
     version = 0
 
     async def ask(self, request: Request, *, changes: bool = True) -> Any:
-        """As BrokerAdmin.ask does."""
+        """Respond as BrokerAdmin.ask does."""
         if request.name != self.scripted:
             return await super().ask(request, changes=changes)
         return await Question(request.entity(min(request.at_most, self.version)))
@@ -114,7 +114,7 @@ def request_frame(
     correlation_id: int = 7,
     client_id: bytes | None = CLIENT_ID,
 ) -> bytes:
-    """A whole request frame, size and all. ``name`` is the API's."""
+    """A whole request frame with its size. ``name`` is the API's."""
     return raw_frame(
         api_key_of(f"{name}Request"), version, messages.write(entity), correlation_id, client_id
     )
@@ -136,14 +136,14 @@ def raw_frame(
 
 
 def response_frame(name: str, version: int, entity: Any, correlation_id: int = 7) -> bytes:
-    """A whole response frame, size and all."""
+    """A whole response frame with its size."""
     header_version = response_header_version(api_key_of(f"{name}Request"), version)
     payload = response_header(correlation_id, header_version) + messages.write(entity)
     return len(payload).to_bytes(4, "big") + payload
 
 
 def frames(data: bytes) -> list[bytes]:
-    """The payloads of whole frames, sizes taken off."""
+    """The payloads of whole frames, without sizes."""
     found = []
     while data:
         size = int.from_bytes(data[:4], "big")
@@ -154,7 +154,8 @@ def frames(data: bytes) -> list[bytes]:
 
 
 class Pair:
-    """One session; ``to_broker`` and ``to_client`` take what it has written since the last call."""
+    """A session; ``to_broker`` and ``to_client`` take the bytes it has written since the last
+    call."""
 
     def __init__(
         self,
@@ -184,7 +185,7 @@ class Pair:
         context = Context(self.catalog, self.facts, self.broker, judge=judge)
         changes = NamespaceChanges(context, lambda _: None)
         self.worker = WorkerState(self.catalog, self.facts, changes, 100 * 1024 * 1024, judge=judge)
-        self.worker.turn_seconds = 3600.0  # on a busy machine, too, what comes at once is decided
+        self.worker.turn_seconds = 3600.0  # decided at once, even if the machine is busy
         subtree = not home if list_subtree is None else list_subtree
         settings = ViewSettings("test", spelling, home, escape, subtree, list_namespaces)
         self.view = View(settings, self.catalog.snapshot, policies)
@@ -201,43 +202,43 @@ class Pair:
         return Session(ConnectionState(self.worker, self.access(), addresses, source))
 
     def access(self) -> Access:
-        """What the client may do: everything, without an authorizer."""
+        """The client's access: to everything if there is no authorizer."""
         if self.authorizer is None:
             return Access(self.view, "", "")
         self.authorizer.see(self.catalog.snapshot)
         return AuthorizedAccess(self.view, "User:alice", "127.0.0.1", self.authorizer)
 
     def to_broker(self) -> bytes:
-        """What was written to the broker."""
+        """The bytes that were written to the broker."""
         data = b"".join(map(bytes, self.session.to_broker))
         self.session.to_broker.clear()
         return data
 
     def to_client(self) -> bytes:
-        """What was written to the client."""
+        """The bytes that were written to the client."""
         data = b"".join(map(bytes, self.session.to_client))
         self.session.to_client.clear()
         return data
 
     def send(self, data: bytes) -> None:
-        """Bytes from the client; a refresh that the session waits for happens at once, and work
-        is done up to a question that the test answers."""
+        """Bytes from the client. If the session waits for a refresh, it happens at once; work is
+        done up to a query that the test answers."""
         self.callback(lambda: self.session.client_data(data))
         self._go_on()
 
     def resume(self) -> None:
-        """What the session waits for has happened; it decides on, in as many slices as it takes."""
+        """Tell the session that its wait is over; it decides on, in as many slices as it takes."""
         self.callback(self.session.resume)
         while isinstance(waiting := self.session.waiting, Deciding):
             self._take_turns(waiting.slices)
             self.callback(self.session.resume)
 
     def callback(self, call: Callable[[], object]) -> None:
-        """What an event loop would do in one go."""
+        """Make a call as an event loop would, as a single callback."""
         call()
 
     def see(self, view: View) -> None:
-        """The catalog has changed for this session's listener."""
+        """Change the catalog for this session's listener."""
         self.view = view
         kept = self.session.see(self.access())
         checking = Slices(self.session.check_doubted)
@@ -245,16 +246,16 @@ class Pair:
         self.reset = not kept or not checking.result()
 
     def catalog_changed(self) -> None:
-        """The session goes on with the newest snapshot."""
+        """Let the session go on with the newest snapshot."""
         self.see(self.view.successor(self.catalog.snapshot))
 
     def go_on(self, answer: Any) -> None:
-        """Answer the question that the work under way has asked."""
+        """Answer the query that the work under way has made."""
         self._drive(answer)
         self._go_on()
 
     def close_view(self) -> None:
-        """The catalog is out of date."""
+        """Let the catalog be out of date."""
         self.see(ClosedView(self.view.settings, self.catalog.snapshot))
 
     def _go_on(self) -> None:
@@ -271,11 +272,11 @@ class Pair:
                 return
 
     def _drive(self, answer: Any) -> None:
-        """Go on with the work under way, to its next question or its end."""
+        """Go on with the work under way, to its next query or its end."""
         assert self._work is not None
         self._question = None
         ended, value = False, None
-        while not ended and value is None:  # None is work that lets others go on
+        while not ended and value is None:  # None: the work lets others go on
             slices = Slices(partial(_sent, self._work, answer))
             self._take_turns(slices)
             ended, value = slices.result()
@@ -300,9 +301,9 @@ class Pair:
         self._go_on()
 
     def let_answer(self) -> bytes:
-        """The broker answers all that it has been sent, and what comes behind it, without any
-        topics or errors, up to a request that has not wholly arrived; returns what it was sent
-        meanwhile."""
+        """Let the broker answer every request that it has got, and the requests behind them,
+        without any topics or errors, up to a request that has not wholly arrived; returns the bytes
+        that it was sent meanwhile."""
         sent = self.to_broker()
         while (queue := self.session._in_flight.queue) and not self.session.streaming:
             plan, number = queue[0].plan, queue[0].correlation_id
@@ -312,8 +313,8 @@ class Pair:
         return sent
 
     def ask(self, name: str, version: int, entity: Any, correlation_id: int = 7) -> Any:
-        """Send a request; returns the parsed request that the broker sees, None if it sees none.
-        ``asked_as`` is the version that it has there, None if it is the gateway's own."""
+        """Send a request; returns the parsed request that the broker gets, or None if it gets none.
+        ``asked_as`` is its version there, or None if the request is the gateway's own."""
         self.broker.scripted, self.broker.version = f"{name}Request", version
         self.asked_as = None
         self.send(request_frame(name, version, entity, correlation_id))
@@ -339,8 +340,8 @@ class Pair:
         *,
         sent: int | None = None,
     ) -> Any:
-        """Answer as the broker, at version ``sent`` if that is another; returns what the client
-        sees, parsed at ``version``."""
+        """Answer as the broker, at version ``sent`` if it differs; returns the response that the
+        client gets, parsed at ``version``."""
         if self._question is not None:
             self.go_on(entity)
             return self.answer(name, version, correlation_id)
@@ -349,7 +350,7 @@ class Pair:
         return self.answer(name, version, correlation_id)
 
     def answer(self, name: str, version: int, correlation_id: int = 7) -> Any:
-        """The one response that the client has been written, parsed."""
+        """The only response that was written to the client, parsed."""
         (payload,) = frames(self.to_client())
         assert int.from_bytes(payload[:4], "big") == correlation_id
         api_key = api_key_of(f"{name}Request")
@@ -359,12 +360,12 @@ class Pair:
 
 
 _LOOP = asyncio.new_event_loop()
-"""Of what nothing runs."""
+"""A loop that runs nothing."""
 
 
 def _sent(work: Coroutine[Any, Any, bytes], answer: Any) -> tuple[bool, Any]:
-    """A coroutine's next step: whether it has ended, and what it gave or asked. What is done at
-    once (``asyncio.gather``) belongs to a loop, though none runs here."""
+    """A coroutine's next step: whether it has ended, and its result or its query.
+    ``asyncio.gather`` needs a loop, though none runs here."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

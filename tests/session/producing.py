@@ -11,7 +11,7 @@ from tests.session.pair import request_frame, topic_id
 
 
 def batch(records: int, *, producer_id: int = -1, transactional: bool = False) -> bytes:
-    """A record batch of magic 2, as far as its header goes, and some bytes."""
+    """A record batch of magic 2: a complete header, and some bytes."""
     attributes = 0x10 if transactional else 0
     return (
         bytes(16)
@@ -56,8 +56,8 @@ def produce(
 
 
 def large(version: int, topics: int, partitions: int, size: int) -> bytes:
-    """A request frame of so many bytes, nearly: ``team-a:t0`` and further topics, with one long
-    batch for each partition."""
+    """A request frame of nearly ``size`` bytes: ``team-a:t0`` and further topics, with a long batch
+    for each partition."""
     records = batch(1) + bytes(size // (topics * partitions) - 200)
     wanted: dict[str, list[bytes | None]] = {
         f"team-a:t{number}": [records] * partitions for number in range(topics)

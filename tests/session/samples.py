@@ -1,4 +1,4 @@
-"""Messages of every decided API and version with something in every field."""
+"""Messages of every decided API and version, in which every field has a value."""
 
 from __future__ import annotations
 
@@ -15,14 +15,15 @@ from protocol.schema import FieldSpec, StructSpec, field_type, message_spec
 from tests.scenarios.entities import consumer_protocol
 
 BY_ID_ONLY = {"Produce": 13, "Fetch": 13, "OffsetCommit": 10, "OffsetFetch": 10}
-"""The first version that names topics by id and no more by name."""
+"""The first version that names topics by id and no longer by name."""
 
 BROKER_HOST = "kafka-9.internal"
 
 MADE_HERE = frozenset(
     {"CreateTopics", "DeleteTopics", "DescribeConfigs", "AlterConfigs", "IncrementalAlterConfigs"}
 )
-"""What the gateway does itself if a namespace is concerned; the rest it forwards."""
+"""Requests that the gateway carries out itself if they concern a namespace; it forwards the
+others."""
 
 PLAIN = "plain"
 """A topic of the default namespace."""
@@ -44,18 +45,18 @@ _BY_TYPE: Mapping[str, object] = {
 
 
 def by_type(wire_type: str) -> object:
-    """Something for a field of this wire type, or None if it is left out."""
+    """A value for a field of this wire type, or None if the field is left out."""
     return _BY_TYPE.get(wire_type)
 
 
 def forwarded(api: str, topic: str) -> str:
-    """``topic``, or one that the API's requests are forwarded for."""
+    """``topic``, or a topic for which the API's requests are forwarded."""
     return PLAIN if api in MADE_HERE else topic
 
 
 def decided(*, here: bool = False) -> Iterator[tuple[str, int]]:
-    """(API, version) of everything that brokers are asked; or of what the gateway answers ``here``
-    without them."""
+    """(API, version) of every request that brokers answer; or, if ``here``, that the gateway
+    answers without them."""
     for row in APIS.values():
         if (Do.ANSWER in (row.named, row.null)) is here:
             for version in range(row.first, row.last + 1):
@@ -63,7 +64,7 @@ def decided(*, here: bool = False) -> Iterator[tuple[str, int]]:
 
 
 def request(api: str, version: int, topic: str, topic_id: UUID, acks: int = 1) -> Any:
-    """A request about one topic, named by id if there is no other way."""
+    """A request about one topic, named by id if the version has no name."""
     by_id = version >= BY_ID_ONLY.get(api, 1000) or api == "ConsumerGroupHeartbeat"
     values = {
         **_names(topic, topic_id if by_id else None),
@@ -93,8 +94,8 @@ def response(
 ) -> Any:
     """A response about one topic (a flat name) with addresses in it.
 
-    ``prefix`` stands before ids. Members of groups know ``members_topic``, if given, and the
-    error text is one with the topic and an address, if not given.
+    ``prefix`` stands before ids. Members of groups know ``members_topic``, if given; the error
+    text, if not given, has the topic and an address.
     """
     values = {
         **_names(topic, topic_id),
@@ -111,7 +112,7 @@ def response(
 
 
 def filled(message: str, version: int, values: Mapping[Kind, object]) -> Any:
-    """A message with one element in every array and these values, by what a field carries."""
+    """A message with one element in every array, and with these values by the kinds of fields."""
     cls = messages.message_class(message, version)
     return _struct(message, cls, message_spec(message, version).body, values)
 

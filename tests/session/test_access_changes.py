@@ -1,4 +1,5 @@
-"""What is open when an ACL goes: fetch sessions, what is in flight, members, producers."""
+"""Fetch sessions, requests in flight, members and producers that are open when an ACL is
+removed."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ def pair() -> Pair:
 
 
 def allow(pair: Pair, *allowed: str) -> None:
-    """From now on only this is allowed."""
+    """Allow only these operations from now on."""
     pair.authorizer = Allowing(allowed)
     pair.catalog_changed()
 
@@ -62,7 +63,7 @@ def test_a_fetch_in_flight_brings_nothing(pair: Pair, version: int, pieces: int)
         pair.session.broker_data(data[at : at + pieces])
     got = pair.answer("Fetch", version)
     assert (got.error_code, got.responses) == (NO_SESSION, ())
-    # What the broker answered meanwhile has not opened its session again.
+    # The broker's answer meanwhile has not opened its session again.
     again = fetching.request(version, {}, session_id=5, session_epoch=1)
     assert pair.ask("Fetch", version, again) is None
     assert pair.answer("Fetch", version).error_code == NO_SESSION
@@ -70,7 +71,7 @@ def test_a_fetch_in_flight_brings_nothing(pair: Pair, version: int, pieces: int)
 
 @pytest.mark.parametrize("version", [7, 12, 13, 15])
 def test_several_changes_end_it_once(pair: Pair, version: int) -> None:
-    """The client gets one error, and one is counted."""
+    """The client gets a single error, and it is counted once."""
     pair.ask("Fetch", version, fetching.request(version, {asked(version): [0]}, session_epoch=0))
     allow(pair)
     allow(pair, f"DESCRIBE TOPIC {NAME}")

@@ -1,4 +1,5 @@
-"""What the gateway answers of its catalog: ACLs, SCRAM credentials, quotas. No broker is asked."""
+"""Requests that the gateway answers from its catalog: ACLs, SCRAM credentials, quotas. No broker
+gets them."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ CLUSTER = "CLUSTER:LITERAL:kafka-cluster"
 
 
 def pair(*acls: str) -> Pair:
-    """User:alice asks; she has these ACLs."""
+    """A session of User:alice, who has these ACLs."""
     authorizer = StandardAuthorizer()
     made = Pair(authorizer=authorizer)
     made.log.append(entities(acls))
@@ -48,7 +49,7 @@ def test_the_answer_comes_in_turn() -> None:
     one.send(create + request_frame("DescribeAcls", 3, describe, correlation_id=2))
     first, second = frames(one.to_client())
     assert (first[3], second[3]) == (1, 2)
-    assert b"User:bob" in second  # what was made before is described
+    assert b"User:bob" in second  # entries from before are described
     assert one.to_broker() == b""
     assert READ_X in held(one.catalog.snapshot)
 

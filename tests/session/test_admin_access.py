@@ -1,4 +1,4 @@
-"""Who may make and delete what is in namespaces."""
+"""The rights that creating and deleting in namespaces needs."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ async def test_topics_in_the_way_are_named_to_those_who_may_describe_them() -> N
 
 
 async def test_so_are_names_of_topics_that_are_stored_elsewhere() -> None:
-    """Whose ACLs are those of the main name."""
+    """Their ACLs are the main name's."""
     moved = TopicEntry("t", LogicalName("", "new..foo"))
     aliased = TopicEntry(
         "new..bar",
@@ -176,7 +176,7 @@ async def test_every_namespace_of_a_request_counts_for_itself() -> None:
     one = pair("DELETE TOPIC org:", namespaces=["org:apache"])
     answers = await delete(one, "org:", "org:apache:")
     assert answers["org:apache:"][0] == FORBIDDEN
-    assert answers["org:"][0] == BAD_REQUEST  # it holds another namespace
+    assert answers["org:"][0] == BAD_REQUEST  # another namespace is in it
     assert one.catalog.snapshot.namespaces["org"].deleting is None
 
 

@@ -1,4 +1,5 @@
-"""All topics by Metadata: the broker's listing, cut to what the client may list when it comes."""
+"""All topics by Metadata: the broker's listing, reduced to the topics that the client may list when
+the response comes."""
 
 from __future__ import annotations
 
@@ -74,7 +75,7 @@ def test_a_topic_of_any_cluster_that_is_gone_is_not_an_error() -> None:
 
 
 def test_the_catalog_is_read_and_the_topics_are_not() -> None:
-    """A listing of the topics of its own would cost the broker as much as the answer."""
+    """A listing of the gateway's own would cost the broker as much as the answer."""
     for version, refresh in ((12, Refresh.CATALOG), (9, Refresh.TOPICS)):
         pair = Pair(topics=OWN)
         pair.session.client_data(request_frame("Metadata", version, all_topics(version)))
@@ -120,7 +121,7 @@ def test_a_frozen_topic_is_listed_until_it_changes_hands() -> None:
 
 
 def test_what_was_made_of_the_same_bytes_is_given_again_until_anything_changes() -> None:
-    """Each change of what a response is made of, and then back."""
+    """Change everything that a response is made of, and change it back."""
     names = [f"team-a..t{number}" for number in range(LONG // 20)]
     mine = ["DESCRIBE TOPIC team-a:t7", "DESCRIBE TOPIC team-a:t8"]
     pair = changing.pair(*mine, topics=names)
@@ -171,8 +172,8 @@ def test_addresses_that_changed_meanwhile_are_in_the_response() -> None:
 
 
 def test_a_kept_response_does_not_keep_the_listing_that_it_was_made_for() -> None:
-    """A listing holds what was decided about each topic of the cluster: far more than the bytes
-    that are counted for a response of a client that sees few of them."""
+    """A listing holds the decision about each topic of the cluster: far more than the bytes that
+    count for the response of a client that sees few of them."""
     names = [f"team-a..t{number}" for number in range(LONG // 20)]
     pair = changing.pair("DESCRIBE TOPIC team-a:t7", topics=names)
     ask(pair, 12)

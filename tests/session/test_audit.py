@@ -1,4 +1,5 @@
-"""Denials on their way to the audit log: one event for each rejected item, whatever rejected it."""
+"""Denials on their way to the audit log: an event for each rejected item, by whatever it was
+rejected."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ FLAT, NAME = "team-a..orders", "team-a:orders"
 
 
 def audited(pair: Pair) -> MemorySink:
-    """What a pair's worker tells the audit log from now on."""
+    """The events that a pair's worker writes to the audit log from now on."""
     sink = MemorySink()
     pair.worker.audit = Audit([sink])
     return sink

@@ -1,5 +1,5 @@
-"""Metadata that lets topics be created: what the broker sees, what the gateway creates, and what
-the client is answered."""
+"""Metadata that lets topics be created: the request that the broker gets, the topics that the
+gateway creates, and the response that the client gets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNKNOWN_TOPIC, NOT_ALLOWED = 3, 29
 
 @dataclass
 class Recorded:
-    """Creates nothing, and remembers what it was to create."""
+    """Creates nothing, and records the topics that it was to create."""
 
     allowed: bool = True
     begun: list[dict[str, str]] = field(default_factory=list)
@@ -48,8 +48,8 @@ def asking(version: int, *names: str, allowed: bool = True) -> Any:
 def asked(
     pair: Pair, version: int, *names: str, allowed: bool = True
 ) -> tuple[list[str], bool, dict[str, int]]:
-    """The topics that the broker is asked for, whether it may create them, and the error codes that
-    the client gets: the broker knows all that it is asked for."""
+    """The topics in the broker's request, whether it may create them, and the error codes that the
+    client gets from a broker that knows every topic."""
     seen = pair.ask(METADATA, version, asking(version, *names, allowed=allowed))
     flats = [topic.name for topic in seen.topics]
     assert pair.asked_as is not None
@@ -111,7 +111,7 @@ def test_plain_topics_are_the_broker_s(version: int) -> None:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("name", ["x__y", "x._y", "a..b__c"])
 def test_names_that_a_namespace_may_take_are_the_gateway_s(version: int, name: str) -> None:
-    """The broker would create it while somebody creates the namespace."""
+    """If the broker created it, the namespace might be created meanwhile."""
     pair, recorded = made()
     _, may, codes = asked(pair, version, f":{name}")
     assert (may, codes) == (False, {f":{name}": UNKNOWN_TOPIC})
@@ -120,7 +120,7 @@ def test_names_that_a_namespace_may_take_are_the_gateway_s(version: int, name: s
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_one_that_exists_is_not_created_again_by_the_broker(version: int) -> None:
-    """It may be deleted while the request waits at the broker."""
+    """Its topic may be deleted while the request waits at the broker."""
     entry = TopicEntry("stored", LogicalName("team-a", "moved"))
     for name in ("x__y", "team-a:moved"):
         pair, recorded = made(topics=["x__y", "stored"], entries=[entry])
@@ -166,7 +166,8 @@ def test_where_it_is_off_it_is_said_at_once(version: int) -> None:
 
 @pytest.mark.parametrize("version", range(4, 14))
 def test_a_request_that_forbids_it_creates_nothing(version: int) -> None:
-    """And denies nothing: Kafka Streams looks so for topics that it is about to create."""
+    """It denies nothing either, because Kafka Streams looks for topics like this before it creates
+    them."""
     pair, recorded = made()
     _, _, codes = asked(pair, version, "team-a:new", "new", "x", allowed=False)
     assert (codes["team-a:new"], recorded.begun) == (UNKNOWN_TOPIC, [])
@@ -177,7 +178,7 @@ def test_a_request_that_forbids_it_creates_nothing(version: int) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_who_may_not_create_is_told_so(version: int) -> None:
-    """Kafka: TOPIC_AUTHORIZATION_FAILED without CREATE, if it is a topic that would be created."""
+    """Kafka responds TOPIC_AUTHORIZATION_FAILED without CREATE if the topic would be created."""
     allowing = Allowing(
         ["DESCRIBE TOPIC team-a:new", "DESCRIBE TOPIC team-a:mine", "CREATE TOPIC team-a:mine"]
     )

@@ -1,6 +1,6 @@
-"""Whatever bytes clients send, no callback takes long: a search for those that do.
+"""No bytes that clients send cause a long callback: a search for bytes that do.
 
-``make callbacks SECONDS=3600`` searches for as long as one likes, from another beginning each time.
+``make callbacks SECONDS=3600`` searches for that long, from another beginning each time.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import pytest
 from tests.session.callback_search import Search, Shape, steady
 
 LONGEST_SECONDS = 0.05
-"""CPU of the longest callback. They are made to take 5 ms; what lies between two pause points, and
-what the process does for Python (garbage, first uses), may come on top."""
+"""CPU seconds of the longest callback. Callbacks are made to take 5 ms; the code between two pause
+points, and Python's own work (garbage, first uses), may come on top."""
 
 BUDGET = float(os.environ.get("CALLBACK_SECONDS", "15"))
 SEED = int(os.environ.get("CALLBACK_SEED", "1"))
@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.usefixtures("quietly"), pytest.mark.alone]
 
 
 def bound(shape: Shape) -> float:
-    """To let go of tens of thousands of items takes time as well."""
+    """Freeing tens of thousands of items takes time as well."""
     return LONGEST_SECONDS if shape.items <= 10_000 else 2 * LONGEST_SECONDS
 
 
@@ -32,7 +32,7 @@ def test_a_search_finds_no_long_callback() -> None:
     search.run(BUDGET)
     print(search.tried, *(f"{took:.3f} {shape}" for took, shape in search.worst), sep="\n")
     assert search.tried >= 10
-    # On a busy machine CPU time has outliers: what is long is long again.
+    # On a busy machine CPU time has outliers; a long callback is long again.
     long = [shape for took, shape in search.worst if took > bound(shape)]
     again = [(steady(shape, bound(shape)), shape) for shape in long]
     assert [one for one in again if one[0] > bound(one[1])] == []
@@ -50,7 +50,7 @@ FOUND = [
     Shape("Fetch", 12, "topics", 10_000, 1, "t", True, leaving=True),
     Shape("Produce", 9, "topic_data", 3_000, 100, "t", False, changing=True),
 ]
-"""What it has found."""
+"""Shapes that the search has found."""
 
 
 @pytest.mark.parametrize("shape", FOUND, ids=str)

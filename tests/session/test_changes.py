@@ -1,4 +1,5 @@
-"""Which requests the gateway answers with changes of its own, and how they stand among others."""
+"""Which requests the gateway answers by changing the catalog, and their order among other
+requests."""
 
 from __future__ import annotations
 
@@ -89,7 +90,7 @@ def test_deleting_by_id_what_the_catalog_knows(number: int) -> None:
     pair.send(request_frame("DeleteTopics", 6, delete(ids=(number,))))
     assert pair.to_broker() == b""
     (entry,) = _answer(pair, "DeleteTopics", 6)
-    # A moved topic is not known by the broker's id any more.
+    # The broker's id no longer finds a moved topic.
     assert int(entry.error_code) == (100 if number == 1 else 0)
 
 
@@ -162,7 +163,7 @@ def test_while_the_catalog_is_stale_creating_is_to_be_tried_again() -> None:
 def test_a_client_learns_for_how_long_its_own_request_was_throttled(
     api: str, version: int, entity: Any
 ) -> None:
-    """KIP-599: it waits for as long before it tries again."""
+    """KIP-599: the client waits for as long before it tries again."""
     pair = Pair(topics=["team-a..orders"])
     for throttled in (28_900, 0):
         pair.broker.throttled = {f"{api}Request": throttled}

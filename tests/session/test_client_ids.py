@@ -1,5 +1,5 @@
-"""What a client calls itself: the client id of a request's header, as a broker reads and shows it,
-and the names of its software."""
+"""The names that a client gives itself: the client id of a request's header, as a broker reads and
+shows it, and the name and version of its software."""
 
 from __future__ import annotations
 

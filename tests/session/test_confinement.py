@@ -1,4 +1,5 @@
-"""Confinement: what a tenant of a home might try to reach what is outside it, or stop the rest."""
+"""Confinement: attempts of a home's tenant to reach a resource outside the home, or to stop
+others."""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ def test_no_client_fetches_as_a_replica(version: int, replica: int) -> None:
 
 
 REPLICA_IDS = (0, 1, -2, 2**31 - 1)
-"""kafka-python's, a broker's, the default of the schema, and Kafka's future replica's."""
+"""The replica ids of kafka-python, of a broker, of the schema's default, and of Kafka's future
+replica."""
 
 
 @pytest.mark.parametrize("replica", REPLICA_IDS)
@@ -177,7 +179,7 @@ def test_any_cursor_is_answered(cursor: str) -> None:
     seen = pair.ask(
         "DescribeTopicPartitions", 0, message("DescribeTopicPartitionsRequest", 0, asked)
     )
-    if seen is None:  # nothing of the home stands behind it
+    if seen is None:  # no resource of the home is requested
         assert pair.answer("DescribeTopicPartitions", 0).topics == ()
     else:
         assert all(topic.name.startswith("team-a..") for topic in seen.topics)

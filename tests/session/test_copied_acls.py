@@ -1,4 +1,5 @@
-"""ACLs of namespaces are not copied by MirrorMaker: its admin clients see none, and create none."""
+"""MirrorMaker does not copy ACLs of namespaces, because its admin clients see none, and create
+none."""
 
 from __future__ import annotations
 

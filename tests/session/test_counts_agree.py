@@ -1,5 +1,5 @@
-"""Metrics, traffic log, audit log and page count the same of a mix of requests, each under the
-namespace that it concerns, whoever has answered it."""
+"""Metrics, traffic log, audit log and page have the same counts of a mix of requests, each under
+its namespace, whoever answered it."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ ALLOWED: Final = ("WRITE", "READ", "DESCRIBE", "CREATE", "DELETE")
 WAIT_SECONDS: Final = 0.1
 
 Exchange = tuple[str, int, Any, Any]
-"""API, version, request, and what the broker answers (None if it is not asked)."""
+"""API, version, request, and the broker's response (None if the broker gets no request)."""
 
 TOPIC_DENIED, TOPIC_EXISTS, POLICY_DENIED, NO_SESSION = 29, 36, 44, 70
 """TOPIC_AUTHORIZATION_FAILED, TOPIC_ALREADY_EXISTS, POLICY_VIOLATION, FETCH_SESSION_ID_NOT_FOUND
@@ -169,7 +169,7 @@ def test_all_four_agree() -> None:
     assert of_metrics(flows) == of_log(flows) == (requests, errors, denials)
 
     events = [denial_record(ORIGIN, "1", 0, denial) for denial in pair.worker.denials]
-    # They name what was requested, whether or not it exists; what else failed was not denied.
+    # They name the requested resource, whether or not it exists; other errors are no denials.
     exists, session, acl = map(error_name, (TOPIC_EXISTS, NO_SESSION, TOPIC_DENIED))
     undenied = Counter([("team-a", exists), (NO_TOPIC, session), (NO_TOPIC, acl)])
     denied = Counter((event["namespace"], event["error"]) for event in events)
@@ -197,7 +197,7 @@ def test_what_the_guarantee_denies_has_the_topics_name(version: int) -> None:
     (event,) = (denial_record(ORIGIN, "1", 0, denial) for denial in pair.worker.denials)
     assert (event["operation"], event["named"]) == ("WRITE", f"TOPIC {NAME}")
     assert (event["namespace"], event["because"]) == ("team-a", None)
-    assert pair.worker.take_authorization_denials() == []  # no ACL has denied it
+    assert pair.worker.take_authorization_denials() == []  # no ACL denied it
 
 
 def test_an_answer_that_waits_for_others_has_no_time_for_it() -> None:
@@ -216,7 +216,7 @@ def test_an_answer_that_waits_for_others_has_no_time_for_it() -> None:
         gateway.update({n: count for n, count in enumerate(flow.gateway_us) if count})
         broker.update({n: count for n, count in enumerate(flow.broker_us) if count})
     assert gateway.total() == 2
-    # A bucket begins at the end of the one before it; bucket 0 begins at nothing.
+    # A bucket begins at the end of the bucket before it; bucket 0 begins at 0.
     assert all(2 ** ((n - 1) / LATENCY_STEPS) <= rest_us for n in gateway if n)
     ((of_broker, count),) = broker.items()
     assert (count, 2 ** (of_broker / LATENCY_STEPS) > WAIT_SECONDS * 1e6) == (1, True)

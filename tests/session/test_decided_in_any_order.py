@@ -1,5 +1,5 @@
-"""Whatever a client sends in pieces, a broker answers and the catalog becomes, in any order: what
-reaches the broker is allowed when it does, and what it has not answered yet goes on being so."""
+"""Whatever pieces a client sends, a broker answers, and a catalog change brings, in any order: a
+request is allowed when it reaches the broker, and stays allowed until the broker has answered."""
 
 from __future__ import annotations
 
@@ -42,17 +42,18 @@ TOPICS: Final = ((NAME, 1), (OTHER, 2), ("plain", 3))
 
 
 class Story:
-    """A session, what its broker has not answered yet, and what is allowed now."""
+    """A session, the requests that its broker has not answered yet, and the operations allowed
+    now."""
 
     def __init__(self) -> None:
         self.pair = a_pair()
         self.allowed = set(ALL)
-        self.written = b""  # to the broker, of what it has not answered
+        self.written = b""  # bytes to the broker that it has not answered
         self.ended = False
 
     def in_flight(self) -> Iterator[tuple[str, set[str]]]:
         """The API, and the logical names that the broker reads, of each request whose first bytes
-        it has been sent; what has not wholly arrived is read as if it had."""
+        it has got; a request that has not wholly arrived is read as if it had."""
         data = self.written
         while len(data) > 8:
             size = 4 + int.from_bytes(data[:4], "big")
@@ -73,16 +74,16 @@ class Story:
         return str(self.pair.catalog.snapshot.owner(value.decode()))
 
     def check(self, *, fetches: bool) -> None:
-        """All that the broker may still do is allowed now."""
+        """Assert that every operation that the broker may still carry out is allowed now."""
         for api, names in self.in_flight():
             if api == "Fetch" and not fetches:
-                continue  # it may read, but its client gets nothing of it: see test_access_changes
+                continue  # its client gets none of the records: see test_access_changes
             needed = NEEDED.get(api, "READ")
             for name in names - {""}:
                 assert f"{needed} TOPIC {name}" in self.allowed, (api, name)
 
     def send(self, data: bytes) -> None:
-        """From the client; what reaches the broker is allowed when it does."""
+        """Send bytes from the client; a request is allowed when it reaches the broker."""
         with suppress(ProtocolError):
             self.pair.send(data)
             self.written += self.pair.to_broker()
@@ -91,7 +92,8 @@ class Story:
         self.ended = True
 
     def answer(self) -> None:
-        """The broker answers everything that it has wholly, and what comes behind it."""
+        """Let the broker answer every request that has wholly arrived, and the requests behind
+        them."""
         if self.pair.session.streaming:
             return
         try:
@@ -106,7 +108,7 @@ class Story:
         self.pair.to_client()
 
     def change(self, allowed: list[str], changes: list[Change]) -> None:
-        """The catalog changes, and says so; from here on what is not allowed is not done."""
+        """Change the catalog; from here on only ``allowed`` operations may be carried out."""
         self.allowed = set(allowed)
         self.pair.authorizer = Allowing(allowed)
         self.pair.log.append(changes)

@@ -1,5 +1,5 @@
-"""A decision is never older than what the broker does with it: a request waits undecided behind
-others, and what is in flight, or still arriving, is checked again when the catalog changes."""
+"""A decision is never older than the broker's work on it: a request waits undecided behind others,
+and if the catalog changes, requests in flight or still arriving are checked again."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ IDS: Final = [
 
 
 def on(*names: str) -> list[str]:
-    """Everything is allowed on these topics."""
+    """Texts that allow every operation on these topics."""
     return [f"{operation} TOPIC {name}" for name in names for operation in OPERATIONS]
 
 
@@ -54,7 +54,7 @@ ALL: Final = [*on(NAME, OTHER, "plain"), *IDS, "DESCRIBE CLUSTER kafka-cluster"]
 AS_SENT: Final = Policies(
     PolicySettings.model_validate({"everywhere": {"producer": {"acks": "observe"}}})
 )
-"""acks=0 is forwarded as it is, so that brokers do not respond."""
+"""Policies that forward acks=0 unchanged, so that brokers do not respond."""
 
 
 def a_pair() -> Pair:
@@ -63,7 +63,7 @@ def a_pair() -> Pair:
 
 
 def allow(pair: Pair, allowed: list[str]) -> None:
-    """From now on only this is allowed."""
+    """Allow only these operations from now on."""
     pair.authorizer = Allowing(allowed)
     pair.catalog_changed()
 
@@ -88,7 +88,7 @@ EFFECTS: Final = [case for case in samples.decided() if case[0] != "Fetch"]
 
 
 def named(payload: bytes) -> set[Any]:
-    """What a broker reads of names in one request."""
+    """The names that a broker reads in a request."""
     return {value for kind, value in Reader(payload).request()[3] if kind in NAMING and value}
 
 
@@ -194,7 +194,7 @@ def test_a_transaction_whose_id_is_not_allowed_any_more() -> None:
 
 @pytest.mark.parametrize(("acks", "partly"), [(0, False), (-1, False), (-1, True)])
 def test_a_transactional_id_that_needs_no_right_ends_nothing(acks: int, partly: bool) -> None:
-    """Its batches are not transactional: KafkaApis does not ask."""
+    """Its batches are not transactional, so KafkaApis does not authorize the id."""
     pair = Pair(topics=[FLAT, OTHER_FLAT], authorizer=Allowing(on(NAME)), policies=AS_SENT)
     names = [NAME, OTHER] if partly else [NAME]
     entity = produce({name: [batch(1)] for name in names}, transactional_id="tx", acks=acks)
@@ -205,7 +205,7 @@ def test_a_transactional_id_that_needs_no_right_ends_nothing(acks: int, partly: 
 
 
 def test_what_was_rejected_already_ends_nothing() -> None:
-    """A part of a request that was denied from the start is not what is in flight."""
+    """The part of a request that was denied from the start is not in flight."""
     pair = Pair(topics=[FLAT, OTHER_FLAT], authorizer=Allowing(on(NAME)))
     pair.send(request_frame("Produce", 9, produce({NAME: [batch(1)], OTHER: [batch(1)]})))
     assert [OTHER_FLAT.encode() in payload for payload in frames(pair.to_broker())] == [False]
@@ -229,7 +229,8 @@ def test_a_stale_catalog_ends_what_has_not_wholly_arrived_alone() -> None:
 
 @pytest.mark.parametrize("version", [0, 1, 9, 12])
 def test_a_listing_tells_of_what_may_be_seen_when_it_is_answered(version: int) -> None:
-    """It is not the client that has named what it may not see any more: no reason to end it."""
+    """The client did not name the topic that it may no longer see, so its connection does not
+    end."""
     pair = a_pair()
     cls = messages.message_class("MetadataRequest", version)
     topics = () if version == 0 else None
@@ -264,7 +265,7 @@ FREEZE: Final = Freeze("f", "run", 9, (NAME,))
 
 @pytest.mark.parametrize("version", [0, 1, 9, 12])
 def test_a_listing_shows_what_is_frozen(version: int) -> None:
-    """Its topic is still theirs who see it."""
+    """Clients that may see the topic still see it."""
     pair = a_pair()
     cls = messages.message_class("MetadataRequest", version)
     topics = () if version == 0 else None

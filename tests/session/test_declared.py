@@ -1,4 +1,4 @@
-"""One declaration is all there is to an API: what the gateway does with it follows from that."""
+"""An API needs only its declaration: how the gateway handles it follows from that."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def names_of(message: Any) -> list[str]:
 
 
 def codes_of(answer: Any) -> dict[str, list[tuple[int, int]]]:
-    """For each topic: its partitions and their errors."""
+    """The partitions of each topic, and their errors."""
     return {
         topic.topic: [(p.partition_id, int(p.error_code)) for p in topic.partition_result]
         for topic in answer.replica_election_results
@@ -78,7 +78,7 @@ def codes_of(answer: Any) -> dict[str, list[tuple[int, int]]]:
 
 
 def advertised(ranges: dict[int, tuple[int, int]]) -> dict[int, tuple[int, int]]:
-    """What ApiVersions says to a client of a broker that serves these."""
+    """The ranges that ApiVersions returns to a client if the broker serves ``ranges``."""
     cls = messages.message_class("ApiVersionsResponse", 4)
     entry = element_class(cls, "api_keys")
     entries = tuple(

@@ -1,6 +1,6 @@
 """Every denial of every change leaves an event in the audit log: as many events as responses have
-items with errors that the gateway itself decided, code by code. AUDIT_SECONDS=N goes on for so
-long, AUDIT_SEED=N as it did before."""
+items with errors that the gateway itself decided, code by code. AUDIT_SECONDS=N runs it that long,
+AUDIT_SEED=N repeats a run."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ SECONDS: Final = float(os.environ.get("AUDIT_SECONDS", "0"))
 SEED: Final = int(os.environ.get("AUDIT_SEED", "1"))
 WORLDS: Final = 120
 REQUESTS: Final = 12
-"""Requests in one world, on one connection."""
+"""Requests in one world, on the same connection."""
 
 UNDECIDED: Final = (REQUEST_TIMED_OUT, SECURITY_DISABLED)
-"""To be tried again, or asked of ACLs if there are none."""
+"""Errors of requests to be tried again, or about ACLs if there are none."""
 BY_ACLS: Final = frozenset(
     {
         TOPIC_AUTHORIZATION_FAILED,
@@ -60,7 +60,7 @@ BY_ACLS: Final = frozenset(
     }
 )
 COUNTED: Final = frozenset({"DeleteRecords", "DeleteGroups"})
-"""Changes that are forwarded, of which each item has an error of its own."""
+"""Changes that are forwarded, where each item has an error of its own."""
 BROKERS: Final = "(a broker says:)"
 ITEMS: Final = {
     "CreateTopics": "topics",
@@ -73,16 +73,16 @@ ITEMS: Final = {
     "DeleteAcls": "filter_results",
     "AlterUserScramCredentials": "results",
 }
-"""The array of a response that has an entry for each item; the others have one error for all."""
+"""The array of a response that has an entry for each item; other responses have a single error."""
 
 TOPICS: Final = frozenset({"CreateTopics", "DeleteTopics", "CreatePartitions"})
 
 
 class FrankBroker(ScriptedBroker):
-    """A broker that says of each of its errors that it is its own."""
+    """A broker that marks each of its errors as its own."""
 
     async def ask(self, request: messages.Request, *, changes: bool = True) -> Any:
-        """As BrokerAdmin.ask does."""
+        """Respond as BrokerAdmin.ask does."""
         return _signed(await super().ask(request, changes=changes))
 
 
@@ -98,25 +98,25 @@ def _signed(entity: Any) -> Any:
 
 
 def denied(request: Request, response: Any) -> Iterator[int]:
-    """The code of each item that the gateway itself has denied. A topic is one item, however often
-    a request names it."""
+    """The code of each item that the gateway itself has denied. A topic is a single item, however
+    often a request names it."""
     array = ITEMS.get(request.api)
     items = [response] if array is None else getattr(response, array)
     if request.api == "DescribeUserScramCredentials" and not response.error_code:
-        # Under a home those that are named get the error of the request.
+        # Under a home the named users get the error of the request.
         items = [one for one in response.results if one.error_code == FORBIDDEN_CLUSTER]
     if request.api in TOPICS:
         items = {(item.name, getattr(item, "topic_id", None)): item for item in items}.values()
     for item in items:
-        # What a broker answers to a request that is forwarded has no text here.
+        # A broker's error in response to a forwarded request has no text here.
         brokers = not item.error_message or BROKERS in item.error_message
         if item.error_code and item.error_code not in UNDECIDED and not brokers:
             yield int(item.error_code)
 
 
 async def answer(pair: Pair, request: Request) -> Any:
-    """The response; a request that is forwarded is answered without errors, but for topics that
-    there are not."""
+    """The response; a forwarded request is answered without errors, except for topics that do not
+    exist."""
     asked = Asked(request.api, request.version)
     session = pair.session
     session.client_data(
@@ -149,15 +149,15 @@ async def test_every_denial_of_every_change_is_an_event() -> None:
             assert all(data["api"] == request.api for data in sink.data)
             seen.update((request.api, code) for code in expected)
             pair.catalog_changed()
-    # Each of them was denied something.
+    # Each API was denied something.
     assert {api for api, _ in seen} == CHANGES
 
 
-# -- requests that are forwarded without what is denied --------------------------------------------
+# -- requests that are forwarded without their denied items ----------------------------------------
 
 
 def denied_by_acls(entity: Any) -> Iterator[int]:
-    """The codes of ACLs anywhere in a response."""
+    """The codes of ACL denials anywhere in a response."""
     code = int(getattr(entity, "error_code", 0))
     if code in BY_ACLS:
         yield code
@@ -200,8 +200,8 @@ MANY = 300
 def test_what_a_long_request_is_denied_is_an_event_once(
     monkeypatch: pytest.MonkeyPatch, api: str, every: int
 ) -> None:
-    """However often the catalog changes while it is decided, so that it is decided again: at each
-    pause, at every third, never."""
+    """However often the catalog changes while the request is decided, so that it is decided again:
+    at each pause, at every third, never."""
     pause_everywhere(monkeypatch)
     pair = Pair(topics=[], authorizer=Allowing([]))
     sink = audited(pair)
@@ -227,8 +227,8 @@ def test_what_a_long_request_is_denied_is_an_event_once(
 def test_what_is_denied_only_when_a_request_is_decided_again_is_an_event_too(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Rights that go while the first denials are being reported; and the request counts on a flow
-    (``gateway.exchanges.meter``) though these are not reported twice."""
+    """Rights are removed while the first denials are being reported; and the request counts on a
+    flow (``gateway.exchanges.meter``) though these denials are not reported twice."""
     pause_everywhere(monkeypatch)
     names = [f"team-a:t{number}" for number in range(MANY)]
     allowed = [f"DESCRIBE TOPIC {name}" for name in names[::2]]

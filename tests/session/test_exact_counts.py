@@ -1,4 +1,4 @@
-"""What is counted is what passed: each byte and record once, whenever flows are collected."""
+"""Counts are exact: each byte and record that passed counts once, whenever flows are collected."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class Totals(Counter[str]):
     """The counts of all flows that were collected."""
 
     def take(self, pair: Pair) -> None:
-        """Collect, as the worker does once a second."""
+        """Collect flows, as the worker does once a second."""
         for flow in pair.session.take_flows():
             self.add(flow)
 
     def add(self, flow: Flow) -> None:
-        """Add one flow's."""
+        """Add the counts of a flow."""
         for name in (*COUNTS, "records_out", "batches_out"):
             self[name] += getattr(flow, name)
         self["latencies"] += sum(flow.gateway_us) + sum(flow.broker_us)
@@ -117,7 +117,7 @@ def test_all_bytes_of_every_api_are_counted(here: bool) -> None:
                 try:
                     sent, got = exchange(pair, api, version, topic, here)
                 except ProtocolError:
-                    continue  # there is no way to say no, or the sample is no answer to this
+                    continue  # a response cannot reject, or the sample is no response to this
                 totals.take(pair)
                 counted = totals["bytes_in"], totals["bytes_out"], totals["led"]
                 assert counted == (sent, got, 1), (api, version, topic)
@@ -126,7 +126,7 @@ def test_all_bytes_of_every_api_are_counted(here: bool) -> None:
 
 
 def exchange(pair: Pair, api: str, version: int, topic: str, here: bool) -> tuple[int, int]:
-    """One request and its response; how many bytes the client sent and got."""
+    """Make one request and its response; returns how many bytes the client sent and got."""
     topic = samples.forwarded(api, topic)
     request = request_frame(api, version, samples.request(api, version, topic, topic_id(1)))
     pair.send(request)
@@ -177,7 +177,7 @@ def test_what_the_broker_did_not_take_is_not_counted(version: int, first: str, s
     frame = request_frame("Produce", version, entity)
     pair.send(frame)
     own = OWN if version < 13 else first
-    # In another order than they were asked in.
+    # In another order than in the request.
     answer = produced({second: [6], own: [0, 6, 0]}, version)
     pair.session.broker_data(response_frame("Produce", version, answer))
     totals.take(pair)

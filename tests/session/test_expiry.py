@@ -1,5 +1,5 @@
-"""The end of a login: the next request is looked at, as a broker does
-(SocketServer.processCompletedReceives), and what came before it is answered."""
+"""The end of a login: the next request is checked, as by a broker
+(SocketServer.processCompletedReceives), and earlier requests are answered."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def pair() -> Pair:
 
 
 def expire(pair: Pair) -> None:
-    """Its login is over from here on."""
+    """End the client's login now."""
     pair.session.ends = monotonic()
 
 
 def empty(name: str, version: int, correlation_id: int, **values: object) -> bytes:
-    """A request that says no more than this."""
+    """A request with only these values."""
     entity = messages.build(messages.message_class(f"{name}Request", version), **values)
     return request_frame(name, version, entity, correlation_id)
 
@@ -91,7 +91,7 @@ def test_a_join_that_is_held_is_answered_and_the_next_request_is_the_end(pair: P
 
 
 def test_whoever_proves_it_again_goes_on(pair: Pair) -> None:
-    """As Java's client: what it wants to send next comes behind that."""
+    """As Java's client does: its next request follows the authentication."""
     pair.send(join(1))
     expire(pair)
     pair.send(handshake(2))
@@ -125,7 +125,7 @@ def test_what_is_held_behind_a_token_counts_by_the_new_end(pair: Pair) -> None:
         empty("ApiVersions", 3, 1),
         empty("DeleteTopics", 6, 1),
         token(b"alice"),  # without a handshake
-        b"\x00\x00\x00\x0c\x27\x0f" + bytes(10),  # an API that there is not
+        b"\x00\x00\x00\x0c\x27\x0f" + bytes(10),  # an API that does not exist
         b"\x00\x00\x00\x0c\x00\x00\x00\x63" + bytes(8),  # Produce v99
     ],
 )
@@ -151,7 +151,7 @@ def test_the_header_is_enough(pair: Pair, arrived: int) -> None:
 
 @pytest.mark.parametrize("version", [0, 1])
 def test_to_begin_is_no_proof(pair: Pair, version: int) -> None:
-    """Else whoever begins again and again would be served for ever."""
+    """Otherwise a client that begins again and again would be served for ever."""
     expire(pair)
     with pytest.raises(SessionExpired):
         pair.send(empty("SaslHandshake", version, 1, mechanism="ONE") + heartbeat(2))
@@ -161,7 +161,8 @@ def test_to_begin_is_no_proof(pair: Pair, version: int) -> None:
 
 
 def test_what_comes_behind_others_waits_for_all_of_them(pair: Pair) -> None:
-    """Also what could be sent ahead at other times: brokers read one request after the other."""
+    """Requests that could be forwarded ahead at other times wait, too, because brokers read one
+    request after the other."""
     pair.send(produced(1) + produced(2))
     assert len(frames(pair.to_broker())) == 2
     expire(pair)
@@ -210,7 +211,7 @@ STREAMED = request_frame("Produce", 9, produce({"team-a:orders": [batch(3)]}), 2
 
 
 def test_the_rest_of_a_request_reaches_no_broker(pair: Pair) -> None:
-    """A broker that has not got all of it carries nothing of it out."""
+    """A broker carries out nothing of a request that has not wholly arrived."""
     pair.send(STREAMED[:-10])
     begun = pair.to_broker()
     assert begun
@@ -249,7 +250,7 @@ def test_one_that_has_wholly_come_is_answered(pair: Pair) -> None:
     assert correlation_ids(pair.to_client()) == [2]
 
 
-# -- what a sweep looks at --------------------------------------------------------------------
+# -- the connections that a sweep checks ------------------------------------------------------
 
 
 def test_what_a_broker_is_at(pair: Pair) -> None:
@@ -266,7 +267,8 @@ def test_what_a_broker_is_at(pair: Pair) -> None:
 
 
 def test_one_that_is_sent_on_leaves_nothing_to_the_request_behind_it(pair: Pair) -> None:
-    """It was to be decided again, and was answered without: the next one had not come before."""
+    """The request was to be decided again, but was answered without that; the next request had not
+    come before."""
     topic = {"topic_id": UUID(int=99), "partition_data": [{"index": 0, "records": batch(1)}]}
     pair.session.client_data(
         raw_frame(0, 13, messages.made("ProduceRequest", 13, {"acks": 1, "topic_data": [topic]}), 1)

@@ -1,5 +1,5 @@
-"""The expression of a KIP-848 member is a client's choice, and what RE2 does cannot be interrupted:
-no expression of 32 KB takes the event loop for long, to compile it or to match one name."""
+"""A KIP-848 member's client chooses its expression, and RE2 cannot be interrupted: no expression of
+32 KB takes the event loop for long, to compile it or to match a name."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.session.test_heartbeat import ask
 pytestmark = pytest.mark.usefixtures("quietly")
 
 LONGEST_SECONDS: Final = 0.05
-"""CPU of the longest callback, as in test_callback_search."""
+"""CPU seconds of the longest callback, as in test_callback_search."""
 
 NAMES: Final = [f"{'a' * 245}{number:04}" for number in range(64)]
 INVALID_REGULAR_EXPRESSION = 128

@@ -1,4 +1,4 @@
-"""Fetch over several requests: sessions belong to the connection that was given them (KIP-227)."""
+"""Fetch over several requests: a session belongs to the connection that got it (KIP-227)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.session.pair import Pair, response_frame
 OWN = "team-a..orders"
 SESSION_NOT_FOUND = 70
 V = 12
-"""The last version with names."""
+"""The last version with topic names."""
 
 BIG = 50 * 1024 * 1024
 
@@ -33,7 +33,7 @@ def names(answer: Any) -> list[str]:
 
 
 def open_session(pair: Pair, version: int = V, session_id: int = 5, topic: Any = None) -> None:
-    """A full fetch of one topic that the broker gives a session."""
+    """A full fetch of one topic, for which the broker opens a session."""
     by_id = version > V
     asked = topic or (1 if by_id else "team-a:orders")
     sent = ask(pair, version, {asked: [0]}, session_epoch=0)
@@ -66,11 +66,11 @@ def test_an_incremental_answer_is_in_the_spelling_that_was_added() -> None:
 
 
 FOREIGN = 5
-"""A session that the broker gave another connection."""
+"""A session that the broker gave to another connection."""
 
 
 def without_a_session(version: int) -> Pair:
-    """A connection of its own, beside one that was given FOREIGN."""
+    """A connection without a session, beside a connection that has FOREIGN."""
     pair = Pair(topics=[OWN])
     open_session(pair, version, FOREIGN)
     pair.session = pair.another_session(pair.session.state.addresses)
@@ -97,7 +97,8 @@ def test_an_incremental_fetch_of_a_session_not_given_here_is_answered(
 def test_a_full_fetch_goes_on_without_a_session_not_given_here(
     version: int, epoch: int, session_id: int
 ) -> None:
-    """KIP-227: it only ends the session that it names, and a broker that has none serves it."""
+    """KIP-227: it only ends the session that it names, and a broker that does not know the session
+    serves the fetch."""
     pair = without_a_session(version)
     asked: Any = 1 if version > V else "team-a:orders"
     sent = ask(pair, version, {asked: [0]}, session_id=session_id, session_epoch=epoch)
@@ -232,7 +233,7 @@ def test_forgotten_topic_ids_pass() -> None:
 
 @pytest.mark.parametrize("epoch", [0, -1])
 def test_a_session_that_the_client_ends_is_gone(epoch: int) -> None:
-    """A full fetch ends the session that it names; the broker has to know of it."""
+    """A full fetch ends the session that it names, so the broker has to get it."""
     pair = Pair(topics=[OWN])
     open_session(pair)
     sent = ask(pair, V, {"team-a:orders": [0]}, session_id=5, session_epoch=epoch)

@@ -1,4 +1,4 @@
-"""Fetch responses in pieces: the same bytes as whole ones, and nothing is held back."""
+"""Fetch responses in pieces have the same bytes as whole responses, and no piece is held back."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CASES: dict[str, tuple[int, dict[Any, list[int]], dict[Any, list[bytes]]]] = {
 
 
 def asked(version: int, topics: Any, count: int = 1) -> Pair:
-    """A session whose broker has been asked ``count`` times."""
+    """A session whose broker has got ``count`` requests."""
     pair = Pair(topics=[OWN, "team-b..x"])
     entity = fetching.request(version, topics)
     for correlation_id in range(7, 7 + count):

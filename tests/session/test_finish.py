@@ -1,4 +1,4 @@
-"""A drain: what is under way is done and answered, and nothing more is begun."""
+"""A drain: requests under way are carried out and answered, and no request is begun."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_request_that_has_half_arrived_reaches_no_broker(pair: Pair, arrived: 
 
 
 def test_a_request_that_streams_is_sent_on_to_its_end(pair: Pair) -> None:
-    """A broker would wait for the rest of it."""
+    """The broker would wait for the rest of the request."""
     pair.send(PRODUCED[:-10])
     pair.session.finish()
     assert pair.session.streaming

@@ -1,5 +1,5 @@
-"""A freeze is no change yet (it may fail, or last a minute): a KIP-848 member keeps its topic
-through it, as one of a classic group does (``View.subscribed``)."""
+"""A freeze is no change yet, because it may fail, or last a minute: a KIP-848 member keeps its
+topic through it, as a member of a classic group does (``View.subscribed``)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Frames that are almost right, for every decided API and version, in both directions.
 
-Whatever arrives, a session raises ProtocolError or goes on; nothing else, and what it writes to
-the client holds nothing of another namespace and no address.
+Whatever arrives, a session raises ProtocolError or goes on, and the bytes it writes to the client
+have nothing of another namespace and no address.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ ANSWERED_HERE = [
 
 
 def checked(pair: Pair) -> None:
-    """What the client has got so far holds nothing that it must not see."""
+    """Assert that the bytes to the client so far have nothing that it must not see."""
     seen = pair.to_client()
     assert FOREIGN.encode() not in seen
     assert samples.BROKER_HOST.encode() not in seen
 
 
 def opaque(api: str, version: int, flat: str, number: int, prefix: str) -> Any:
-    """A response whose texts and embedded bytes hold nothing foreign: a mutation of what these
-    say is what another client, or a broker, might as well have said (see test_leaks.py)."""
+    """A response whose texts and embedded bytes have nothing foreign, because a mutation of these
+    could as well come from another client or a broker (see test_leaks.py)."""
     return samples.response(
         api, version, flat, topic_id(number), prefix, members_topic=OWN, text="an error text"
     )
@@ -101,7 +101,7 @@ def test_responses(
 @QUICK
 @given(mutate=MUTATED)
 def test_partial_answers(api: str, version: int, mutate: list[Mutation]) -> None:
-    """The same on a legal listener, with a name that is denied."""
+    """The same as above on a legal listener, with a name that is denied."""
     pair = Pair(spelling="legal", topics=[OWN, FOREIGN])
     asked = samples.request(api, version, "nowhere:x", topic_id(9), acks=-1)
     with suppress(ProtocolError):

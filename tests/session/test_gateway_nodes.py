@@ -1,4 +1,4 @@
-"""Gateways among the brokers, and requests to the node of one."""
+"""Gateways among the brokers of a response, and requests to the node of a gateway."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MEMBERS = [
     Member("gw-b", 2, {"test": "b.example:9202"}),
 ]
 GATEWAYS = [(2**30 + 1, "b.example", 9202, None), (2**30 + 2, "b.example", 9202, None)]
-"""What gw-a lists: itself at the other one's address."""
+"""The gateways that gw-a lists: itself at the other gateway's address."""
 
 
 def fleet(members: int = 2, *, on_gateway_node: bool = False) -> Pair:
@@ -39,7 +39,7 @@ def versions(api: str) -> list[int]:
 
 
 def answered(pair: Pair, api: str, version: int) -> Any:
-    """The response to a request for topic t, of a broker with something in every field."""
+    """The response to a request for topic t, from a broker that fills every field."""
     pair.ask(api, version, request(api, version, "team-a:t", topic_id(1)))
     sent = 4 if pair.asked_as is None else pair.asked_as
     entity = response(api, sent, "team-a..t", topic_id(1), "team-a..t")
@@ -47,7 +47,7 @@ def answered(pair: Pair, api: str, version: int) -> Any:
 
 
 def answered_here(api: str, version: int) -> Any:
-    """The response to a request at the node of a gateway, which no broker sees."""
+    """The response to a request at the node of a gateway, which reaches no broker."""
     pair = fleet(on_gateway_node=True)
     assert pair.ask(api, version, request(api, version, "team-a:t", topic_id(1))) is None
     return pair.answer(api, version)
@@ -101,7 +101,7 @@ def test_a_gateways_node_has_no_groups(version: int) -> None:
 @pytest.mark.parametrize("version", versions("DescribeLogDirs"))
 def test_a_gateways_node_has_nothing_on_its_disks(version: int) -> None:
     told = answered_here("DescribeLogDirs", version)
-    # Without any, Java's admin client reports CLUSTER_AUTHORIZATION_FAILED.
+    # If there are none, Java's admin client reports CLUSTER_AUTHORIZATION_FAILED.
     assert [(one.error_code, one.log_dir, one.topics) for one in told.results] == [
         (0, "gateway", ())
     ]

@@ -1,4 +1,4 @@
-"""Classic groups over several requests: what a client subscribed to is what it is assigned."""
+"""Classic groups over several requests: a client is assigned the topics that it subscribed to."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ def _embedded(values: dict[str, Any], version: int) -> bytes:
 def test_the_subscriptions_of_others_are_shown_to_those_who_describe_a_group(
     allowed: list[str] | None, shown: list[str]
 ) -> None:
-    """As far as they may describe the topics as well."""
+    """Only topics that the client may also describe are shown."""
     authorizer = None if allowed is None else Allowing(["DESCRIBE GROUP app", *allowed])
     pair = Pair(spelling="legal", topics=["team-a..orders", "plain"], authorizer=authorizer)
     cls = messages.message_class("DescribeGroupsRequest", 5)

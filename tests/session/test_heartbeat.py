@@ -48,7 +48,7 @@ def ask(pair: Pair, epoch: int, regex: str | None = None, **values: object) -> A
 
 @pytest.fixture
 def joined() -> Pair:
-    """A member that joined with an expression over team-a, where one topic matches."""
+    """A member that joined with an expression over team-a, where a single topic matches."""
     pair = Pair(topics=["team-a..orders", "team-b..orders"])
     sent = ask(pair, 0, "team-a:.*")
     assert sent.subscribed_topic_names == ("team-a..orders",)
@@ -143,7 +143,8 @@ def test_partitions_of_a_topic_that_went_are_not_owned(joined: Pair) -> None:
 
 
 def test_an_expression_stays_in_a_heartbeat_that_knows_of_none(joined: Pair) -> None:
-    """Version 0 has no expressions, so it says nothing of one (KIP-848)."""
+    """Version 0 has no expression field, so the heartbeat does not change the expression
+    (KIP-848)."""
     cls = messages.message_class("ConsumerGroupHeartbeatRequest", 0)
     asked = messages.build(
         cls, group_id="app", member_id="m", member_epoch=1, subscribed_topic_names=("plain",)

@@ -1,4 +1,5 @@
-"""Interludes: what the gateway says to the broker itself, between two of the client's requests."""
+"""Interludes: requests that the gateway itself sends to the broker between two requests of the
+client."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ from tests.session.test_session import (
 
 
 class Renewal:
-    """A login on a connection, of one question."""
+    """A login on a connection that needs a single request."""
 
     def __init__(self, pair: Pair) -> None:
         self.session = pair.session
@@ -32,7 +33,7 @@ class Renewal:
         self.answers: list[bytes] = []
 
     def start(self) -> None:
-        """Do what the session waits for."""
+        """Send the request that the session waits for."""
         assert self.session.waiting is self.interlude
         message = messages.message_class("SaslAuthenticateRequest", 2)
         entity = messages.build(message, auth_bytes=b"token")
@@ -41,7 +42,7 @@ class Renewal:
         self.session.ask(exchange, request)
 
     def finish(self) -> None:
-        """The answer is there; the session goes on."""
+        """Take the response; the session goes on."""
         assert len(self.answers) == 1
         self.session.resume()
 
@@ -66,7 +67,7 @@ def own_answer() -> bytes:
 
 
 def sent_ids(pair: Pair) -> list[int]:
-    """The correlation ids of what was written to the broker."""
+    """The correlation ids of the requests that were written to the broker."""
     return [int.from_bytes(payload[4:8], "big") for payload in frames(pair.to_broker())]
 
 
@@ -122,7 +123,7 @@ def test_at_every_byte_of_what_a_client_sends() -> None:
         pair.session.interject(renewal.interlude)
         pair.session.client_data(whole[at:])
         before = b""
-        while waiting(pair) is None:  # it waits for the end of the Produce, which has its turn
+        while waiting(pair) is None:  # it waits for the end of the Produce, whose turn it is
             before += pair.to_broker()
             answer_first(pair)
         renewal.start()
@@ -137,7 +138,7 @@ def test_at_every_byte_of_what_a_client_sends() -> None:
 
 
 def answer_first(pair: Pair) -> None:
-    """The broker answers the first request that it has not answered yet."""
+    """Let the broker answer the first request that it has not answered yet."""
     assert pair.session._in_flight.queue
     number = pair.session._in_flight.queue[0].correlation_id
     if number == CORRELATION_ID:

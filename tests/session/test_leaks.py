@@ -1,4 +1,4 @@
-"""Nothing flat, foreign or of the brokers' network reaches a client, from any field of any API."""
+"""No flat name, foreign name or broker's address reaches a client, from any field of any API."""
 
 from __future__ import annotations
 
@@ -15,11 +15,12 @@ OWN = "team-a..orders"
 CASES = [pytest.param(*case, id=f"{case[0]}-v{case[1]}") for case in samples.decided()]
 
 ANSWERS_WHAT_WAS_ASKED = {"Fetch", "DescribeConfigs", "AlterConfigs", "IncrementalAlterConfigs"}
-"""Nothing is left out of these: a topic that was not asked for ends the connection."""
+"""Their responses drop no topic: a topic that was not requested ends the connection."""
 
 
 def exchanged(pair: Pair, api: str, version: int, topic: str, flat: str, number: int) -> bytes:
-    """What the client gets when it asks for ``topic`` and the broker tells of ``flat``."""
+    """The bytes that the client gets if it requests ``topic`` and the broker's response has
+    ``flat``."""
     pair.send(request_frame(api, version, samples.request(api, version, topic, topic_id(1))))
     sent = pair.to_broker()
     if api in samples.MADE_HERE:
@@ -74,7 +75,7 @@ def test_requests_carry_flat_names_alone(api: str, version: int) -> None:
 def test_configs_of_what_is_no_topic_end_the_connection(
     api: str, version: int, resource_type: int
 ) -> None:
-    """None of these was forwarded, so the broker's name for it is nobody's to see."""
+    """No such resource was forwarded, so no client may see the broker's name for it."""
     pair = Pair(topics=[samples.PLAIN, FOREIGN])
     asked = samples.request(api, version, samples.forwarded(api, "orders"), topic_id(1))
     pair.send(request_frame(api, version, asked))

@@ -1,4 +1,5 @@
-"""Clients that are sent on: the gateway drains, and another one leads to the same brokers."""
+"""Clients that are sent to another gateway, which leads to the same brokers, while this one
+drains."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ def pair() -> Pair:
 
 
 def answered(pair: Pair, api: str, version: int, asked: Any) -> Any:
-    """The response to a request that no broker sees."""
+    """The response to a request that reaches no broker."""
     assert pair.ask(api, version, asked) is None
     assert pair.session.left is not None
     return pair.answer(api, version)
@@ -46,7 +47,7 @@ def test_nothing_is_written_here_any_more(pair: Pair, version: int) -> None:
         (one.index, one.error_code, one.base_offset, getattr(one, "log_start_offset", -1))
         for one in topic.partition_responses
     ]
-    # As of a broker that does not lead (ReplicaManager.appendRecords).
+    # As from a broker that is not the leader (ReplicaManager.appendRecords).
     assert found == [(one.index, NOT_LEADER_OR_FOLLOWER, -1, -1) for one in wanted.partition_data]
     named = "topic_id" if version >= 13 else "name"
     assert getattr(topic, named) == getattr(wanted, named)

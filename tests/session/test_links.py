@@ -1,4 +1,4 @@
-"""Links in whole sessions: requests by name and by id, groups, and the rights that count."""
+"""Links in whole sessions: requests by name and by id, groups, and the rights that apply."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TOPIC_DENIED = 29
 
 
 def linked(*allowed: str, **settings: Any) -> Pair:
-    """A session; with ``allowed`` nothing else is."""
+    """A session; if ``allowed`` is given, every other operation is denied."""
     made = (
         changing.pair(*allowed, topics=[FLAT, "plain"], **settings)
         if allowed
@@ -37,14 +37,14 @@ def linked(*allowed: str, **settings: Any) -> Pair:
 
 
 def rejected(pair: Pair, api: str, version: int, asked: Any) -> Any:
-    """The gateway's own answer to a request that the broker does not get."""
+    """The gateway's own response to a request that the broker does not get."""
     pair.send(request_frame(api, version, asked))
     assert pair.to_broker() == b""
     return pair.answer(api, version)
 
 
 def metadata(pair: Pair, *names: str | None) -> dict[str, tuple[int, UUID | None]]:
-    """Name to error and topic id, as the client is answered; None: all topics."""
+    """Error and topic id by name, as the client gets them; None requests all topics."""
     cls = messages.message_class("MetadataRequest", 12)
     topic = element_class(cls, "topics")
     asked = None if names == (None,) else tuple(make(topic, {"name": name}) for name in names)
@@ -106,7 +106,8 @@ def test_two_spellings_of_a_link_are_one_name() -> None:
 
 
 def test_a_leader_in_a_home_sees_other_members_by_the_link() -> None:
-    """It assigns them what they subscribed to, though it did not do so itself."""
+    """It assigns them the topics that they subscribed to, even if it did not subscribe to these
+    itself."""
     one = linked(home="team-b")
     one.ask("JoinGroup", 5, join(5, "consumer", {"subscription": ["other"]}))
     members = [{"member_id": "m", "metadata": {"subscription": [FLAT]}}]
@@ -194,7 +195,7 @@ def test_a_link_that_is_removed_ends_what_it_was_used_for() -> None:
     assert metadata(one, "team-b:shared", "plain")["team-b:shared"][0] == UNKNOWN_TOPIC
 
 
-# -- who may ---------------------------------------------------------------------------------------
+# -- rights ----------------------------------------------------------------------------------------
 
 BOTH = "ALTER TOPIC team-a:", "CREATE TOPIC team-b:new"
 

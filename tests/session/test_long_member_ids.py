@@ -1,4 +1,4 @@
-"""Ids that a client invents are not what a connection's memory is made of."""
+"""Ids that a client invents do not fill a connection's memory."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_members_that_were_rejected_take_little_memory() -> None:
 
 
 def test_members_that_were_fenced_take_little_memory() -> None:
-    """Where no broker is asked, an unknown member is fenced at once."""
+    """If no broker is involved, an unknown member is fenced at once."""
     pair = Pair(topics=["team-a..orders"])
     for number in range(200):
         ask(pair, 5, None, group_id="g" * 32_000, member_id="m" * 32_000 + str(number))

@@ -1,5 +1,5 @@
-"""No request, however long, holds up the others of its worker: each API at its oldest and newest
-version, long in each way that it can be."""
+"""No request, however long, delays the others of its worker: each API at its oldest and newest
+version, long in each possible way."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from tests.session.pair import NAMESPACES, raw_frame, request_frame, response_fr
 from tests.session.samples import request, response
 
 LONGEST_SECONDS = 0.05
-"""CPU of the longest callback. They are made to take 5 ms, and what lies between two pause points
-may come on top."""
+"""CPU seconds of the longest callback. Callbacks are made to take 5 ms, and the code between two
+pause points may come on top."""
 
 PAGE_SECONDS = 0.02
-"""The same for one page of a list, which is made of few of its items."""
+"""CPU seconds for one page of a list, which is made of few of its items."""
 
 FEW, MANY = 1_000, 4_000
 
@@ -55,7 +55,7 @@ pytestmark = pytest.mark.usefixtures("quietly")
 
 
 def timed(api: str, version: int, way: str, items: int) -> TimedPair:
-    """A session that has got such a request; walkers and the like were made before."""
+    """A session that has got such a request; walkers were made before."""
     key = next(row.key for row in APIS.values() if row.name == api)
     body = longest_request(api, version, way, items)
     pair = TimedPair()
@@ -111,7 +111,7 @@ def test_the_longest_requests(api: str, version: int, way: str, items: int) -> N
 
 @pytest.mark.alone
 def test_many_topics_that_the_broker_rejects() -> None:
-    """Each with a text in which names are restored."""
+    """Each error has a text in which names are restored."""
     names = [f"team-a:t{number}" for number in range(4_000)]
     for some in (names[:100], names):
         pair = TimedPair(topics=[name.replace(":", "..") for name in some])
@@ -127,7 +127,7 @@ def test_many_topics_that_the_broker_rejects() -> None:
 
 @pytest.mark.alone
 def test_many_listed_namespaces() -> None:
-    """However few topics there are: those that may be described are found out in slices."""
+    """Even if there are few topics, the namespaces that may be described are found in slices."""
 
     def listed() -> TimedPair:
         namespaces = [f"n{number}" for number in range(40_000)]
@@ -145,8 +145,8 @@ def test_many_listed_namespaces() -> None:
 @pytest.mark.alone
 @pytest.mark.parametrize("cursor", [None, "n20:"])
 def test_one_page_of_many_listed_namespaces(cursor: str | None) -> None:
-    """Where each stands is found out in slices, and no more than a page is made of them: it was a
-    callback of 45 ms, which grew with the namespaces."""
+    """Each namespace's place is found in slices, and only a page is made of them: it was a callback
+    of 45 ms, which grew with the number of namespaces."""
     asked = messages.message_class("DescribeTopicPartitionsRequest", 0)
     fields: dict[str, object] = {"topics": (), "response_partition_limit": 2_000}
     if cursor is not None:
@@ -156,7 +156,7 @@ def test_one_page_of_many_listed_namespaces(cursor: str | None) -> None:
     last = make(element_class(answered, "topics"), {"name": "zz"})
     answer = make(answered, {"topics": (last,)})
     names = [f"n{number}" for number in range(40_000)]
-    # In the broker's order, which is that of flat names.
+    # In the broker's order, which is the order of flat names.
     flats = sorted(f"{name}.." for name in names)
     first = 0 if cursor is None else flats.index("n20..")
     page = [f"{flat.removesuffix('..')}:" for flat in flats[first : first + 2_001]]
@@ -173,13 +173,13 @@ def test_one_page_of_many_listed_namespaces(cursor: str | None) -> None:
 
 
 LONG_PRODUCE = [(1, 1), (1, 4), (4, 1), (200, 1)]
-"""Topics, and partitions of each."""
+"""Numbers of topics, and of partitions of each."""
 
 
 @pytest.mark.alone
 @pytest.mark.parametrize(("topics", "partitions"), LONG_PRODUCE)
 def test_the_largest_produce(topics: int, partitions: int) -> None:
-    """100 MiB that arrive in pieces: records are not copied once they are there."""
+    """100 MiB that arrive in pieces: records are not copied again once they have arrived."""
     frame = producing.large(9, topics, partitions, 99 * 1024 * 1024)
     pair = TimedPair(topics=[f"team-a..t{number}" for number in range(topics)])
     sent = 0
@@ -194,7 +194,7 @@ def test_the_largest_produce(topics: int, partitions: int) -> None:
 @pytest.mark.alone
 @pytest.mark.parametrize("version", [0, 9, 13])
 def test_a_short_response_to_a_long_request(version: int) -> None:
-    """All that is merged into it has to be written."""
+    """All denied topics, which are merged into the response, have to be written."""
     pair = timed("Metadata", version, "topics", 100)
     for items in (100, 20_000):
         pair = timed("Metadata", version, "topics", items)
@@ -212,7 +212,7 @@ LISTED = 20_000
 @pytest.mark.alone
 @pytest.mark.parametrize(("version", "gateways"), [(1, 0), (12, 0), (12, 2)])
 def test_a_listing_of_many_topics(version: int, gateways: int) -> None:
-    """Asked for by name, and restored; the second time all names are known."""
+    """Requested by name, and restored; the second time all names are known."""
     flats = [f"team-a..t{number}" for number in range(LISTED)]
     pair = TimedPair(home="team-a", topics=flats)
     pair.log.append(
@@ -309,7 +309,7 @@ def test_a_drain_waits_for_a_long_request_and_no_longer() -> None:
 
 
 def test_a_catalog_that_changes_meanwhile_is_what_counts() -> None:
-    """A namespace that goes while a long request is decided: its topics are as unknown."""
+    """If a namespace is removed while a long request is decided, its topics are unknown."""
     pair = TimedPair()
     names = [f"team-a:t{number}" for number in range(MANY)]
     cls = messages.message_class("MetadataRequest", 4)
@@ -325,7 +325,8 @@ def test_a_catalog_that_changes_meanwhile_is_what_counts() -> None:
 
 
 def changing(pair: TimedPair) -> int:
-    """Send a long request while the catalog changes all the time; how many changes it took."""
+    """Send a long request while the catalog changes all the time; returns how many changes it
+    took."""
     names = tuple({"name": f"team-a:t{number}"} for number in range(MANY))
     entity = request("Metadata", 4, "team-a:t", topic_id(1))
     many = tuple(type(entity.topics[0])(**name) for name in names)
@@ -349,7 +350,7 @@ def test_a_catalog_that_changes_all_the_time_is_no_reason_not_to_answer() -> Non
 def test_a_fetch_of_what_moves_while_it_is_decided_brings_no_records(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """At the last pause of the last try, when its first topic has long been let pass."""
+    """The topic moves at the last pause of the last try, when it has long been let pass."""
     pause_everywhere(monkeypatch)
     names = [f"team-a:t{number}" for number in range(FEW)]
     pair = TimedPair(topics=[name.replace(":", "..") for name in names])
@@ -374,7 +375,7 @@ def test_a_fetch_of_what_moves_while_it_is_decided_brings_no_records(
 
 
 LARGE = 45 * 1024 * 1024
-"""Bytes of records of one partition."""
+"""Bytes of the records of a partition."""
 
 
 @pytest.mark.alone
@@ -387,7 +388,7 @@ LARGE = 45 * 1024 * 1024
 def test_records_are_not_copied_in_one_go(
     version: int, second: str | None, forwarded: bool
 ) -> None:
-    """Whatever is decided of the topics of a large request, and also if its names are not UTF-8."""
+    """Whatever is decided of the topics of a large request, and even if its names are not UTF-8."""
     records = producing.batch(3) + bytes(LARGE - 100)
     names = ["team-a:t0", second] if second else ["missing:t", "missing:u"]
     entity = producing.produce({name: [records] for name in names}, version)

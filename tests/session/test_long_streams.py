@@ -1,4 +1,4 @@
-"""Fetch responses of many topics or partitions, which pass in pieces, and each piece in turns."""
+"""Fetch responses of many topics or partitions, which are forwarded in pieces, each in turns."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LONGEST_READ = 256 * 1024
 pytestmark = pytest.mark.usefixtures("quietly")
 
 MANY = AT_ONCE
-"""Topics with so many units that they are not walked in one go."""
+"""Topics with so many units that they are not walked in a single callback."""
 
 BY_NAME, BY_ID = 12, 15
 
@@ -39,8 +39,8 @@ def topics_of(version: int, count: int, *, flat: bool) -> list[Any]:
 
 
 def fetching_pair(version: int, count: int, partitions: int = 1, number: int = 0) -> TimedPair:
-    """A client that has asked for these partitions of so many topics, at a cluster with a number if
-    it is in a tree."""
+    """A client that has requested these partitions of ``count`` topics, at a cluster with a number
+    if it is in a tree."""
     pair = TimedPair(topics=topics_of(BY_NAME, count, flat=True))
     pair.worker.number = number
     wanted = {key: list(range(partitions)) for key in topics_of(version, count, flat=False)}
@@ -58,7 +58,7 @@ def answer(
     flat: bool = True,
     correlation_id: int = 7,
 ) -> bytes:
-    """The response, as the broker gives it, or as its client gets it (not ``flat``)."""
+    """The response as the broker sends it or, if not ``flat``, as its client gets it."""
     names = topics_of(version, count, flat=flat)
     entity = fetching.response(version, {key: [*records] for key in names})
     return response_frame("Fetch", version, entity, correlation_id)
@@ -93,12 +93,12 @@ def test_it_is_the_same_in_whatever_pieces_it_arrives(
 
 @pytest.fixture
 def pausing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Work pauses wherever it may."""
+    """Let work pause wherever it may."""
     pause_everywhere(monkeypatch)
 
 
 def in_the_middle(version: int) -> tuple[TimedPair, bytes]:
-    """A response of which most has arrived, and is walked; and the rest of it."""
+    """A response of which most has arrived, and is walked; and the rest of its bytes."""
     pair = fetching_pair(version, MANY)
     whole = answer(version, MANY)
     most = len(whole) * 9 // 10
@@ -154,7 +154,7 @@ def test_its_counts_are_collected_once_it_has_passed() -> None:
 
 @pytest.mark.usefixtures("pausing")
 def test_a_change_of_the_catalog_meanwhile() -> None:
-    """What has begun to arrive was read before the change, and goes on."""
+    """The response began to arrive before the change, and goes on."""
     pair, rest = in_the_middle(BY_NAME)
     begun = pair.to_client()
     pair.catalog_changed()
@@ -175,7 +175,7 @@ def test_few_topics_take_no_slices(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.alone
 def test_a_whole_response_of_many_short_topics() -> None:
-    """Neither its size nor the size of its request says that it is long."""
+    """Neither its size nor the size of its request shows that it is long."""
     cls = messages.message_class("FetchResponse", 5)
     (topic,) = fetching.response(5, {"t": []}).responses
     whole = response_frame("Fetch", 5, messages.build(cls, responses=(topic,) * 37_000))

@@ -1,5 +1,5 @@
-"""A string has at most 32,767 bytes, as at Kafka: MessageDataGenerator rejects longer ones, and a
-broker closes the connection."""
+"""A string has at most 32,767 bytes, as at Kafka: MessageDataGenerator rejects longer strings, and
+a broker closes the connection."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from tests.session.samples import request
 
 LONGEST = 32_767
 ROOM = 200
-"""For what errors say of it: as at Kafka, there is no answer with a longer message."""
+"""Room for the text of errors about it, because a response with a longer message cannot be sent, as
+at Kafka."""
 
 
 def flexible(api: str, version: int) -> bool:
@@ -25,7 +26,7 @@ def flexible(api: str, version: int) -> bool:
 
 
 def places(entity: Any) -> Iterator[tuple[str, ...]]:
-    """The paths of attributes to strings."""
+    """The paths of attributes that lead to strings."""
     for field in fields(entity):
         value = getattr(entity, field.name)
         first = value[0] if isinstance(value, tuple) and value else value

@@ -1,5 +1,5 @@
-"""Names that members embed count like all others: ``generic.MAX_SPANS`` of a request, and
-``classic_members.SPELLED_LIMIT`` that a connection remembers."""
+"""Names that members embed count like all others: for ``generic.MAX_SPANS`` of a request, and for
+the ``classic_members.SPELLED_LIMIT`` of a connection."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Bytes that can hold a name are read on every path: expressions and what members embed, also where
-the client says that they are something else, or the gateway knows nothing of the member."""
+"""Bytes that can hold a name are read on every path: expressions and the bytes that members embed,
+even if the client claims another protocol, or the gateway does not know the member."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def sync(version: int, member: str = MEMBER, protocol_type: str | None = None) -
 
 
 def embedded(seen: Any) -> set[bytes]:
-    """The topics that the broker is told of by a SyncGroup."""
+    """The topics that a SyncGroup gives to the broker."""
     return embedded_names(Kind.ASSIGNMENT, seen.assignments[0].assignment)
 
 
@@ -84,8 +84,8 @@ def test_a_protocol_type_is_that_of_one_member(version: int) -> None:
 
 @pytest.mark.parametrize("version", range(5))
 def test_a_member_that_joins_again_as_one_of_consumers(version: int) -> None:
-    """Kafka 4.3.1 lets one member id join as "connect", leave, come back by a
-    ConsumerGroupHeartbeat, which may name itself, and join as "consumer"."""
+    """In Kafka 4.3.1 a member can join as "connect", leave, come back by a ConsumerGroupHeartbeat,
+    in which it may choose its id, and join as "consumer"."""
     pair = a_pair()
     for protocol_type in ("connect", "consumer"):
         pair.ask("JoinGroup", 5, join(5, protocol_type, MEMBER))
@@ -95,7 +95,7 @@ def test_a_member_that_joins_again_as_one_of_consumers(version: int) -> None:
 
 @pytest.mark.parametrize("version", range(5))
 def test_the_broker_is_told_which_protocol_the_bytes_are_of(version: int) -> None:
-    """The member may have joined again as one of consumers on another connection."""
+    """The member may have joined again as "consumer" on another connection."""
     pair = a_pair()
     pair.ask("JoinGroup", 5, join(5, "connect"))
     pair.reply("JoinGroup", 5, replace(joined(5), protocol_name="range"))
@@ -176,7 +176,7 @@ def test_an_empty_expression_is_none() -> None:
 
 @st.composite
 def steps(draw: st.DrawFn) -> tuple[str, int, Any]:
-    """A member's request about names that are not its client's."""
+    """A member's request with names that its client may not use."""
     member = draw(st.sampled_from(["", MEMBER, "another"]))
     kind = draw(st.sampled_from(["JoinGroup", "SyncGroup", "ConsumerGroupHeartbeat"]))
     if kind == "JoinGroup":
@@ -211,8 +211,9 @@ def answer(api: str, version: int, code: int, member: str) -> Any:
 def test_no_name_reaches_the_broker_unread(
     story: list[tuple[tuple[str, int, Any], bool, bool]], lost: set[Unknown]
 ) -> None:
-    """Two connections of one client. What is said to be of another protocol than "consumer" passes,
-    because the broker compares that with the group's: only where it is said, from v5 on."""
+    """Two connections of the same client. Bytes said to be of a protocol other than "consumer"
+    pass, because the broker compares that with the group's protocol: only if the request says it,
+    from v5 on."""
     pair = a_pair()
     connections = [pair.session, pair.another_session(pair.session.state.addresses)]
     for (api, version, asked), second, accepted in story:

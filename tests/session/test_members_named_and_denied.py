@@ -1,6 +1,6 @@
-"""A member of a KIP-848 group that may not describe one of its topics any more, when the names that
-its expression matches change: the heartbeat names none (KafkaApis authorizes the names of a request
-alone), so it goes on, without the topic."""
+"""If a member of a KIP-848 group may no longer describe one of its topics, and the names that its
+expression matches change, the heartbeat names no topic, because KafkaApis authorizes only the names
+of a request; so the member goes on, without the topic."""
 
 from __future__ import annotations
 

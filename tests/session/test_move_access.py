@@ -1,4 +1,4 @@
-"""Who may move and configure topics, configure namespaces and say whose home they are."""
+"""The rights to move and configure topics, to configure namespaces and to set their homes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ async def test_from_the_default_namespace_the_topics_own_acls_count() -> None:
     assert owner(one, "plain") == "team-a:renamed"
     one = pair(f"ALTER {CLUSTER}", *there)
     assert (await move(one, "plain", "team-a", gateway__topic="renamed"))[0] == FORBIDDEN
-    # ALTER on a topic is no right to grant rights to it.
+    # ALTER on a topic does not allow granting rights to it.
     one = pair("ALTER TOPIC plain", *there)
     assert (await move(one, "plain", "team-a", gateway__topic="renamed"))[0] == FORBIDDEN
     assert owner(one, "plain") == "plain"
@@ -104,7 +104,7 @@ async def test_by_an_alias_the_namespace_that_the_topic_is_in_counts() -> None:
 
 
 def moved_on() -> TopicEntry:
-    """team-a:orders, which somebody has moved to team-b, with an alias."""
+    """team-a:orders, which another client has moved to team-b, with an alias."""
     alias = Alias(LogicalName("team-a", "orders"), 1 << 60)
     return TopicEntry("team-a..orders", LogicalName("team-b", "orders"), aliases=(alias,))
 

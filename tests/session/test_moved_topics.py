@@ -1,4 +1,5 @@
-"""Topics that were moved: a new name, a new virtual topic id, and nothing new for the broker."""
+"""Topics that were moved: they have a new name and a new virtual topic id, and are unchanged for
+the broker."""
 
 from __future__ import annotations
 
@@ -44,7 +45,7 @@ def aliased() -> Pair:
 
 
 def metadata(pair: Pair, *names: str) -> dict[str, UUID | None]:
-    """Name to topic id, as the client is answered."""
+    """Topic id by name, as the client gets them."""
     cls = messages.message_class("MetadataRequest", 12)
     topic = element_class(cls, "topics")
     asked = tuple(make(topic, {"name": name}) for name in names)
@@ -77,7 +78,7 @@ def test_an_alias_has_its_own_id_also_beside_the_new_name(aliased: Pair) -> None
 
 
 def by_id(pair: Pair, *ids: UUID) -> list[tuple[str, UUID]]:
-    """Names and ids that Metadata answers for these ids."""
+    """Names and ids that Metadata returns for these ids."""
     cls = messages.message_class("MetadataRequest", 12)
     topic = element_class(cls, "topics")
     asked = tuple(make(topic, {"name": None, "topic_id": each}) for each in ids)
@@ -110,7 +111,7 @@ def test_offsets_by_the_id_of_an_alias_from_the_home_it_is_in() -> None:
 
 
 def fetch(pair: Pair, topic: Any, version: int = 15, others: int = 0, **values: Any) -> Any:
-    """Fetch a topic and so many others, those of :func:`beside`."""
+    """Fetch a topic and ``others`` more, the topics of :func:`beside`."""
     numbers = range(100, others + 100)  # 77 is the moved topic's new id
     more: list[Any] = [*numbers] if isinstance(topic, int) else [f"t{n}" for n in numbers]
     asked = {key: [0] for key in [topic, *more]}
@@ -118,7 +119,7 @@ def fetch(pair: Pair, topic: Any, version: int = 15, others: int = 0, **values: 
 
 
 def beside(others: int) -> Pair:
-    """A topic, and others that do not move."""
+    """A session with a topic, and others that do not move."""
     numbers = range(2, others + 100) if others else ()
     return Pair(topics=[FLAT, *(f"t{number}" for number in numbers)])
 
@@ -260,7 +261,7 @@ def heartbeat(pair: Pair, epoch: int, *names: str) -> Any:
 
 
 def assign(pair: Pair, number: int) -> UUID | None:
-    """The broker assigns a topic by its own id; the id that the client is told."""
+    """Let the broker assign a topic by its own id; returns the id that the client gets."""
     cls = messages.message_class("ConsumerGroupHeartbeatResponse", 1)
     assignment = element_class(cls, "assignment")
     topic = element_class(assignment, "topic_partitions")
@@ -354,7 +355,7 @@ def test_an_alias_ends_with_the_namespace_of_its_topic(aliased: Pair) -> None:
 
 
 def batch(producer_id: int) -> bytes:
-    """A batch header of magic 2, as far as it is looked at."""
+    """A batch header of magic 2; only the fields that are read are set."""
     header = bytearray(61)
     header[16] = 2
     header[43:51] = producer_id.to_bytes(8, "big", signed=True)
@@ -379,7 +380,8 @@ def produce(pair: Pair, version: int, key: Any, producer_id: int) -> Any:
 def test_a_producer_with_sequence_numbers_keeps_to_one_name(
     version: int, first: Any, second: Any
 ) -> None:
-    """The broker would take the second name's batches for repetitions of the first one's."""
+    """Otherwise the broker would take the second name's batches for repetitions of the first
+    name's."""
     pair = Pair(topics=[FLAT, "plain"], entries=[entry(alias=True)])
     assert produce(pair, version, first, 7) is not None
     assert produce(pair, version, second, 7) is None
@@ -391,7 +393,7 @@ def test_a_producer_with_sequence_numbers_keeps_to_one_name(
 
 
 def test_a_topic_that_is_made_again_is_another_one() -> None:
-    """A producer that goes on by the new id numbers its batches anew, and so does the broker."""
+    """A producer that goes on by the new id numbers its batches from 0, and so does the broker."""
     pair = Pair(topics=["plain"])
     assert produce(pair, 13, topic_id(1), 7) is not None
     pair.facts.index.forget(b"plain", topic_id(1).bytes)

@@ -1,4 +1,5 @@
-"""The cluster hears of the brokers that answers to clients name: one may be new, or have moved."""
+"""The cluster learns the brokers that responses to clients name, because one may be new, or have
+moved."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from tests.session.pair import Pair
 OWN = "team-a..orders"
 KAFKA = [(2, "kafka-2", 9092), (3, "kafka-3", 9093), (9, "kafka-9", 9094)]
 ADDRESSED = set(KAFKA[:2])
-"""Those that the listener has an address for, so that a client may connect to them."""
+"""The brokers that the listener has an address for, so that clients may connect to them."""
 
 
 def response(api: str, version: int, values: dict[str, object], **arrays: Any) -> Any:
@@ -49,7 +50,7 @@ def test_in_metadata_of_named_topics(version: int) -> None:
 
 @pytest.mark.parametrize("rack", ["", "r" * 30_000])
 def test_in_metadata_of_all_topics_each_time(rack: str) -> None:
-    """Also where the response is one that is kept."""
+    """Even if the response is a kept response."""
     pair = Pair()
     asked = make(messages.message_class("MetadataRequest", 12), {"topics": None})
     named = [{**each, "rack": rack} for each in brokers()]
@@ -69,7 +70,7 @@ def test_of_a_coordinator(version: int) -> None:
 
 
 def test_of_no_coordinator() -> None:
-    """Kafka's Node.noNode."""
+    """The node is Kafka's Node.noNode."""
     asked = make(messages.message_class("FindCoordinatorRequest", 3), {"key": "app"})
     values: dict[str, object] = {"error_code": 15, "node_id": -1, "host": "", "port": -1}
     assert heard(Pair(), "FindCoordinator", 3, asked, response("FindCoordinator", 3, values)) == []

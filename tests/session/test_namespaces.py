@@ -1,4 +1,4 @@
-"""Namespaces where topics are asked for: what is looked up first, and page after page."""
+"""Namespaces in requests for topics: the refresh before the decision, and page after page."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMESPACES = ("team-a:sub", "team-b", "org:apache:kafka")
 
 
 def asking(api: str, version: int, names: list[str] | None, **values: Any) -> Any:
-    """A request for these topics, None: for all."""
+    """A request for these topics, or for all if ``names`` is None."""
     cls = messages.message_class(f"{api}Request", version)
     topic = element_class(cls, "topics")
     if names is None:
@@ -33,7 +33,7 @@ def asking(api: str, version: int, names: list[str] | None, **values: Any) -> An
 
 
 def awaited(pair: Pair, api: str, version: int, *names: str) -> Refresh | None:
-    """What the session reads anew before it decides the request."""
+    """The refresh that the session waits for before it decides the request."""
     pair.session.client_data(request_frame(api, version, asking(api, version, list(names))))
     waiting = pair.session.waiting
     assert waiting is None or isinstance(waiting, Refresh)
@@ -124,7 +124,7 @@ def test_the_denial_of_a_missing_namespace_is_an_event() -> None:
 
 
 def broker_page(seen: Any, most: int) -> Any:
-    """What Kafka answers: topics by flat name, from the cursor on, up to the limit."""
+    """Kafka's response: topics by flat name, from the cursor on, up to the limit."""
     cls = messages.message_class(f"{DESCRIBE}Response", 0)
     topic_class = element_class(cls, "topics")
     partition_class = element_class(topic_class, "partitions")
@@ -154,7 +154,7 @@ def broker_page(seen: Any, most: int) -> Any:
 
 
 def described(pair: Pair, names: list[str] | None, limit: int, most: int = 2_000) -> list[Any]:
-    """Page after page, as the cursor says: the topics of each."""
+    """Request page after page, as the cursor says; returns the topics of each."""
     pages: list[Any] = []
     cursor = None
     while not pages or cursor is not None:
@@ -228,7 +228,8 @@ def test_pages_of_named_topics_and_namespaces(limit: int) -> None:
 
 @pytest.mark.parametrize("limit", [1, 2, 3, 2_000])
 def test_java_s_admin_client_asks_for_what_is_left(limit: int) -> None:
-    """It sends a cursor only within a topic, else the names that have not been answered yet."""
+    """It sends a cursor only within a topic; otherwise it sends the names that have no response
+    yet."""
     pair = Pair(namespaces=NAMESPACES, topics=TOPICS)
     left = sorted(["zebra", "team-a:", "team-a:x", "org:", "org:x", "team-b:"])
     found: list[tuple[str, int]] = []

@@ -1,4 +1,4 @@
-"""What is under way in a session, and which topics it may name."""
+"""The requests under way in a session, and which topics they may name."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ORDERS, OTHER = b"team-a..orders", b"team-b..x"
 
 
 PLAIN = b"plain"
-"""A topic of no namespace: acks=0 is left as it is."""
+"""A topic of no namespace, whose acks=0 is left unchanged."""
 
 
 def pair() -> Pair:
@@ -59,7 +59,7 @@ def test_one_by_id_is_known_by_the_broker_s_id() -> None:
 
 
 def test_a_produce_that_streams_is_under_way_and_leaves_nothing_behind() -> None:
-    """Until its last byte has come: a broker does nothing with the others."""
+    """Until its last byte has come, because a broker does nothing with the rest of the request."""
     one = pair()
     request = request_frame("Produce", 9, produce({"team-a:orders": [batch(1) + bytes(1_000)]}))
     one.session.client_data(request[:-1])
@@ -95,7 +95,7 @@ def test_a_request_whose_topics_are_not_known_may_name_any() -> None:
 
 @pytest.mark.parametrize("api", sorted(api.name for api in APIS.values()))
 def test_whether_an_api_can_name_topics_at_all(api: str) -> None:
-    """By Kafka's message definitions: what is declared to have topics has them there."""
+    """By Kafka's message definitions: an API that is declared to have topics has them there."""
     declared = next(one for one in APIS.values() if one.name == api)
     for version in declared.versions:
         if declared.topic_shape(version) is not None:

@@ -1,4 +1,5 @@
-"""Virtual node ids in a session: handlers see the cluster's own, clients those with the number."""
+"""Virtual node ids in a session: handlers see the cluster's own ids, clients the ids with its
+number."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ def pair(number: int = NUMBER) -> Pair:
 
 
 def answered(made: Pair, api: str, version: int, asked: Any, answer: Any) -> Any:
-    """The client's response to a request that the broker answers so."""
+    """The response that the client gets if the broker responds with ``answer``."""
     assert made.ask(api, version, asked) is not None
     return made.reply(api, version, answer)
 

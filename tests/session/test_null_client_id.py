@@ -1,4 +1,4 @@
-"""A connection's first request that has no client id (null) is read from its first byte.
+"""If a connection's first request has no client id (null), its body is read from its first byte.
 
 A header with a null client id ends in FF FF. Read one byte early, its body may look like one topic
 whose records go to the end of the frame, where the broker sees another tenant's topic.
@@ -18,9 +18,10 @@ from tests.session.producing import batch
 VICTIM = b"team-b..fz"
 CATALOG = b"__kafka_gateway_catalog"
 TOPICS = 256
-"""Read one byte early, this count and the zero before it are a count of one."""
+"""If it is read one byte early, this count and the zero before it are a count of 1."""
 RECORDS = 0x4040
-"""Bytes of records, read one byte early: a number that may stand inside a name, in UTF-8."""
+"""Bytes of records. If it is read one byte early, it is a number that may stand inside a name, in
+UTF-8."""
 
 
 def legacy(name: bytes) -> bytes:
@@ -32,12 +33,13 @@ def int32(value: int) -> bytes:
 
 
 def shifted_produce(own: bytes, victim: bytes) -> bytes:
-    """A Produce v7 of 256 topics, ``victim`` among them. From one byte before its body it reads as
-    one partition of ``own``, with records that take the rest of the frame."""
+    """A Produce v7 of 256 topics, with ``victim`` among them. If it is read from the byte before
+    its body, it has a single partition of ``own``, with records that take the rest of the frame."""
     records = batch(1)
     to_victim = legacy(victim) + int32(1) + int32(0) + int32(len(records)) + records
     nothing = (legacy(b"x") + int32(0)) * (TOPICS - 3)
-    # Its length's two bytes are, one byte early, the length of ``own`` and its first byte.
+    # If they are read one byte early, the two bytes of its length are the length of ``own`` and its
+    # first byte.
     long_name = len(own) << 8 | own[0]
     seen_early = own[1:] + int32(1) + int32(0)
     filler = long_name - len(seen_early) - 4
@@ -64,7 +66,7 @@ def test_a_frame_that_reads_otherwise_one_byte_early(
     frame = shifted_produce(own, victim)
     body = frame[4 + 10 :]
     seen = messages.parse("ProduceRequest", 7, body)
-    assert [topic.name for topic in seen.topic_data][1] == victim.decode()  # what a broker sees
+    assert [topic.name for topic in seen.topic_data][1] == victim.decode()  # as a broker reads it
     early = messages.parse("ProduceRequest", 7, frame[4 + 9 :])
     assert [topic.name for topic in early.topic_data] == [own.decode()]
 

@@ -1,5 +1,6 @@
 """A catalog that is out of date, and a process that was stopped and has not noticed that yet: names
-may change hands without it, and what brokers answer, or begin with, is another owner's then."""
+may have got other owners without it, so brokers would answer, or begin, requests for these owners'
+topics."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ SESSION_GONE = 70
 
 
 def stopped(pair: Pair) -> None:
-    """The process was stopped until the catalog was out of date, and goes on without its timers."""
+    """Stop the process until the catalog is out of date, and let it go on without its timers."""
 
     def end() -> None:
         pair.worker.validity.until = math.inf

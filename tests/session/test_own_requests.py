@@ -1,4 +1,5 @@
-"""gateway.session.own_requests: asking a client's broker among the client's own requests."""
+"""gateway.session.own_requests: the gateway's requests to a client's broker among the client's
+own."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ QUESTION = ("SaslHandshakeRequest", 1, handshake())
 
 
 def asked_of(body: bytes) -> Any:
-    """The answer to SaslHandshake, whose response has this body."""
+    """The result of a SaslHandshake whose response has this body."""
 
     def send(exchange: Exchange, request: bytes) -> None:
         assert exchange.plan.api_key == 17

@@ -1,4 +1,4 @@
-"""Which requests meet policies, and which take the way that they took without any."""
+"""Which requests policies apply to; all other requests are handled as without policies."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pair(*, entries: list[TopicEntry] | None = None, **blocks: Any) -> Pair:
 
 
 def strict(namespace: str) -> dict[str, Any]:
-    """Policies for one namespace alone."""
+    """Policies that apply to this namespace only."""
     block = {"partitions": {"max": 3}, "retention.ms": {"max": 50}}
     return {"namespaces": {namespace: block}} if namespace else {"default_namespace": block}
 
@@ -118,7 +118,8 @@ def test_without_policies_the_broker_is_asked_as_ever(api: str, blocks: Any) -> 
 
 @pytest.mark.parametrize("api", [CREATE_PARTITIONS, ALTER, INCREMENTAL])
 def test_no_change_waits_at_the_broker_where_there_are_policies(api: str) -> None:
-    """Behind a request that is answered late it would: until the topic is moved to team-b."""
+    """Otherwise it would wait behind a request that is answered late, until the topic is moved to
+    team-b."""
     one = pair(**strict("team-b"))
     one.send(request_frame("Produce", 9, produce({"plain": [batch(1)]}, acks=-1), 1))
     assert len(frames(one.to_broker())) == 1
@@ -137,7 +138,7 @@ def test_describing_configs_is_the_brokers_business() -> None:
 
 @pytest.mark.parametrize("version", range(4, 14))
 def test_a_topic_that_is_gone_since_the_last_listing_is_not_created_again(version: int) -> None:
-    """The index has it, so it is asked for; the request says that nothing is to be created."""
+    """The index has the topic, so the broker gets a request for it, which forbids creating any."""
     one = pair(**strict(""))
     cls = messages.message_class("MetadataRequest", version)
     topics = (make(element_class(cls, "topics"), {"name": "plain"}),)
@@ -148,8 +149,9 @@ def test_a_topic_that_is_gone_since_the_last_listing_is_not_created_again(versio
 
 
 def test_no_topic_is_made_or_changed_by_an_api_without_a_decision() -> None:
-    """Whoever decides one of these has to say how policies hold for it: topics that Streams groups
-    make (StreamsGroupHeartbeat), and replication factors (AlterPartitionReassignments)."""
+    """If such an API gets a decision, it has to say how policies apply to it: to topics that
+    Streams groups create (StreamsGroupHeartbeat), and to replication factors
+    (AlterPartitionReassignments)."""
     assert {45, 88}.isdisjoint(APIS)
     makes_or_changes = {
         "CreateTopics",
@@ -205,7 +207,7 @@ def test_what_may_be_created_by_being_asked_for(
 @pytest.mark.parametrize("version", range(4))
 @pytest.mark.parametrize("namespace", ["", "team-b"])
 def test_an_old_client_creates_nothing_by_asking(version: int, namespace: str) -> None:
-    """A topic that is deleted while the request waits at the broker is not made again by it."""
+    """A topic that is deleted while the request waits at the broker is not created again by it."""
     one = pair(**strict(namespace))
     one.send(request_frame("Metadata", version, asking(version, "plain", "team-b:x")))
     (sent,) = frames(one.to_broker())

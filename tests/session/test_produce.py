@@ -1,4 +1,5 @@
-"""Produce: what goes on before its records have come, what is collected, what is counted."""
+"""Produce: the bytes forwarded before its records have come, the bytes collected, and the
+counts."""
 
 from __future__ import annotations
 
@@ -197,7 +198,7 @@ def test_a_rejected_request_is_counted_once_however_often_it_is_decided() -> Non
 @pytest.mark.parametrize("tail", [b"\x01\x00\x00", b"\x00\x01\x00", b"\x00\x00\x01"])
 @pytest.mark.parametrize("last", [1, 2, 3, 5])
 def test_a_streamed_request_that_does_not_add_up_is_never_whole(tail: bytes, last: int) -> None:
-    """A broker would read on behind the records for the tagged fields that are counted there."""
+    """A broker would read on behind the records, up to the number of tagged fields given there."""
     pair = Pair()
     whole = request_frame("Produce", 9, produce({"team-a:orders": [RECORDS]}))
     frame = whole[:-3] + tail

@@ -31,7 +31,7 @@ from tests.session.guarantees import (
 from tests.session.pair import Pair, frames, request_frame, response_frame
 from tests.session.producing import old_batch, produce, produced
 
-# -- raised to all --------------------------------------------------------------------------------
+# -- raised to acks=all ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("version", [3, 8, 9, 12])
@@ -82,7 +82,8 @@ def test_by_topic_id() -> None:
 def test_the_timeout_that_acks_of_0_and_1_do_not_need_is_raised_too(
     version: int, topics: list[str], acks: int, asked: timedelta, expected: timedelta
 ) -> None:
-    """With acks=all and none, a broker answers REQUEST_TIMED_OUT wherever there is a follower."""
+    """If acks is all and the timeout is 0, a broker responds REQUEST_TIMED_OUT if there is a
+    follower."""
     made = pair()
     request = produce({topic: [GOOD] for topic in topics}, version, acks=acks, timeout=asked)
     assert made.ask("Produce", version, request).timeout == expected
@@ -212,7 +213,7 @@ def test_an_empty_name_with_acks_0_is_swallowed_where_the_rest_is_raised() -> No
 
 
 def test_what_is_rejected_does_not_name_the_topic_for_what_comes() -> None:
-    """A producer is held to one name of a topic once it has written under it."""
+    """A producer is bound to a topic's name once it has written under that name."""
     made = pair(**NUMBERED)
     assert made.ask("Produce", 9, produce({"team-a:orders": [PLAIN]})) is None
     made.to_client()
@@ -277,7 +278,7 @@ def test_magic_below_2_is_observed_otherwise_and_the_broker_has_its_say(magic: i
 
 
 def test_a_topic_of_an_old_format_takes_no_idempotent_producer() -> None:
-    """UNSUPPORTED_FOR_MESSAGE_FORMAT, of brokers before 3.0 (message.format.version)."""
+    """UNSUPPORTED_FOR_MESSAGE_FORMAT, from brokers before 3.0 (message.format.version)."""
     made = pair()
     assert made.ask("Produce", 9, produce({"team-a:orders": [GOOD]})) is not None
     got = made.reply("Produce", 9, produced({OWN: [43]}))

@@ -1,4 +1,5 @@
-"""A request in flight is decided again as if it came now: it is told, and counted, once."""
+"""A request in flight is decided again as if it came now: its denials are reported, and counted,
+once."""
 
 from __future__ import annotations
 
@@ -74,7 +75,7 @@ def test_a_right_more_ends_nothing() -> None:
 
 
 def test_what_is_noted_of_the_client_is_its_own() -> None:
-    """A check leaves the connection as it was."""
+    """A check leaves the connection unchanged."""
     pair = Pair(topics=[FLAT], authorizer=Allowing(on(NAME)))
     pair.send(deleting(NAME, OTHER))
     state = pair.session.state

@@ -1,5 +1,5 @@
-"""What a connection remembers of its subscriptions (``ConnectionState.spelled``) outlives the right
-to describe a topic, its move, and the end of a link."""
+"""The spellings that a connection remembers of its subscriptions (``ConnectionState.spelled``)
+outlive the right to describe a topic, its move, and the end of a link."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def join(*names: str) -> Any:
 
 
 def joined() -> Any:
-    """The leader is told that another member subscribes to the flat name."""
+    """The JoinGroup response in which another member subscribes to the flat name."""
     members = [{"member_id": "other", "metadata": {"subscription": [ORDERS]}}]
     cls = messages.message_class("JoinGroupResponse", 5)
     return entity(cls, {"protocol_type": "consumer", "members": members, "leader": "m"})

@@ -1,8 +1,8 @@
-"""The gateway and the broker read one frame alike.
+"""The gateway and the broker read a frame alike.
 
-Honest requests reach the broker as they would through a parser without shortcuts: the same header,
-and the body with its names changed. Of anything else that reaches it, a broker reads only what the
-client may reach: the bytes are read again at the broker's side, as Kafka reads them.
+Honest requests reach the broker as they would through a parser without shortcuts: with the same
+header, and with the body's names changed. If other bytes reach it, a broker reads only names that
+the client may reach: the bytes are read again at the broker's side, as Kafka reads them.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ OWN: Final = "team-a..orders"
 FOREIGN: Final = "team-b..secret"
 HOME: Final = b"team-a.."
 NO_NAME: Final = PLACEHOLDER.encode()
-"""What Metadata v0, whose empty list means all topics, asks for instead of nothing."""
+"""The topic that Metadata v0 requests instead of none, because its empty list means all topics."""
 NO_ID: Final = bytes(16)
 
 CASES = [pytest.param(*case, id=f"{case[0]}-v{case[1]}") for case in samples.decided()]
 
 CLIENT_IDS: Final = (None, b"", b"a", b"ab", b"\xff\xff", b"\x00", b"c" * MAX_INT16)
 HEADER_TAGS: Final = (b"\x00", b"\x01\x05\x02ab", b"\x02\x00\x00\x01\x01x")
-"""Tagged fields of a flexible header: none, and some that no header has."""
+"""Tagged fields of a flexible header: an empty list, and some that no header has."""
 
 TOPIC: Final = 2
 KEY_TYPES: Final = (0, 1)
-"""Groups and transactional ids; a share partition's key (2) has a topic's id in its text."""
+"""Groups and transactional ids; the key (2) of a share partition has a topic's id in its text."""
 
 EMBEDDED: Final = {
     Kind.SUBSCRIPTION: "ConsumerProtocolSubscription",
@@ -61,8 +61,9 @@ NAMELESS: Final = frozenset(
         *(Kind.SESSION_ID, Kind.SESSION_EPOCH, Kind.NODE_ID, Kind.PROTOCOL_TYPE),
     }
 )
-"""What no name, expression or message can be in. A field of any other kind is asserted to hold what
-the client may reach, so a kind that a new version of Kafka brings fails until it is."""
+"""Kinds that can have no name, expression or message in them. A field of any other kind is asserted
+to have only names that the client may reach, so if a new version of Kafka brings a kind, the test
+fails until it is handled."""
 
 RENAMED: Final = frozenset(
     {Kind.TOPIC_NAME, Kind.GROUP_ID, Kind.TRANSACTIONAL_ID, Kind.COORDINATOR_KEY}
@@ -72,7 +73,7 @@ RENAMED: Final = frozenset(
 def frame(
     api: str, version: int, body: bytes, client_id: bytes | None, tags: bytes, number: int = 7
 ) -> bytes:
-    """A request frame with any header that there can be."""
+    """A request frame with any possible header."""
     api_key = api_key_of(f"{api}Request")
     header = api_key.to_bytes(2, "big") + version.to_bytes(2, "big") + number.to_bytes(4, "big")
     header += legacy_string(client_id)
@@ -82,7 +83,7 @@ def frame(
 
 
 class Step:
-    """One request of a client, and what a broker is to get for it."""
+    """A client's request, and the request that a broker is to get for it."""
 
     def __init__(self, asked: bytes, forwarded: bytes) -> None:
         self.asked = asked
@@ -107,7 +108,7 @@ BATCHES = st.sampled_from([b"", b"x", batch(1), batch(3) + bytes(20_000)])
 
 @st.composite
 def produces(draw: st.DrawFn) -> Step:
-    """A Produce of one topic and partition, mostly, which streams."""
+    """A Produce, mostly of a single topic and partition, which streams."""
     version = draw(st.integers(3, 12))
     topics = draw(st.sampled_from([["orders"], ["orders"], ["orders", "x"], ["y", "orders"]]))
     records: list[bytes | None] = [draw(BATCHES)]
@@ -126,7 +127,7 @@ PLAIN: Final = (
 
 @st.composite
 def others(draw: st.DrawFn) -> Step:
-    """A request of another API, whose names are each in a field of its own."""
+    """A request of another API, in which each name is in a field of its own."""
     api, version = draw(st.sampled_from(PLAIN))
     entity = samples.request(api, version, "orders", topic_id(1))
     return step(api, version, entity, draw(HEADERS))
@@ -146,14 +147,14 @@ def test_honest_requests(steps: list[Step], cuts: list[float], bytewise: bool) -
     sent = b""
     for piece in pieces(asked, cuts):
         pair.send(piece)
-        if not pair.session.streaming:  # a broker answers what it has wholly read
+        if not pair.session.streaming:  # a broker answers only requests that it has wholly read
             sent += pair.let_answer()
     assert sent + pair.let_answer() == b"".join(one.forwarded for one in steps)
 
 
 def forwarded(pair: Pair) -> Iterator[list[Found]]:
-    """What a broker reads of each whole frame that it was sent; it drops a connection at one that
-    it cannot read."""
+    """What a broker reads in each whole frame that it was sent; it drops a connection if it cannot
+    read a frame."""
     data = pair.to_broker()
     while len(data) >= 4 and len(data) >= 4 + int.from_bytes(data[:4], "big"):
         size = int.from_bytes(data[:4], "big")
@@ -165,7 +166,8 @@ def forwarded(pair: Pair) -> Iterator[list[Found]]:
 
 
 def assert_own(found: list[Found], topics: set[bytes], groups: set[bytes], ids: set[bytes]) -> None:
-    """Nothing but these is named; ``groups`` and ``topics`` that end in a dot are prefixes."""
+    """Assert that no other names are in a frame; ``groups`` and ``topics`` that end in a dot are
+    prefixes."""
 
     def within(value: bytes, allowed: set[bytes]) -> bool:
         return value in allowed or any(
@@ -173,7 +175,8 @@ def assert_own(found: list[Found], topics: set[bytes], groups: set[bytes], ids: 
         )
 
     resource_type = TOPIC
-    # A Produce has acks; brokers ask for its transactional id only if its batches are in one.
+    # A Produce has acks; brokers authorize its transactional id only if its batches are
+    # transactional.
     plain = any(kind is Kind.ACKS for kind, _ in found) and not any(
         kind is Kind.RECORDS and is_transactional(value) for kind, value in found
     )
@@ -183,11 +186,11 @@ def assert_own(found: list[Found], topics: set[bytes], groups: set[bytes], ids: 
         elif kind is Kind.REPLICA_ID:
             assert value < 0, found
         elif not value:
-            continue  # no name is nobody's
+            continue  # an empty name belongs to no client
         elif kind is Kind.TOPIC_NAME:
             assert within(value, topics), (value, found)
         elif kind is Kind.RESOURCE_NAME:
-            assert resource_type == TOPIC, found  # names of all else are the broker's own
+            assert resource_type == TOPIC, found  # names of other resources are the broker's own
             assert within(value, topics), (value, found)
         elif kind is Kind.KEY_TYPE:
             assert value in KEY_TYPES, found
@@ -202,7 +205,8 @@ def assert_own(found: list[Found], topics: set[bytes], groups: set[bytes], ids: 
 
 
 def assert_embedded_own(found: list[Found], prefix: bytes) -> None:
-    """What members embed names a home's topics alone. (Kafka applies no ACLs to it.)"""
+    """Assert that the bytes of members name only a home's topics. (Kafka applies no ACLs to
+    them.)"""
     protocol_type = b"consumer"
     for kind, value in found:
         if kind is Kind.PROTOCOL_TYPE:
@@ -213,8 +217,8 @@ def assert_embedded_own(found: list[Found], prefix: bytes) -> None:
 
 
 def embedded_names(kind: Kind, value: bytes) -> set[bytes]:
-    """The topics that a member's bytes name, as Kafka's ConsumerProtocol reads them: by the newest
-    version that it knows; nothing if it cannot."""
+    """The topics that a member's bytes name, as Kafka's ConsumerProtocol reads them by the newest
+    version that it knows; empty if it cannot."""
     name, version = EMBEDDED[kind], int.from_bytes(value[:2], "big", signed=True)
     known = min(max(version, 0), max(message_versions(name)))
     try:
@@ -225,13 +229,13 @@ def embedded_names(kind: Kind, value: bytes) -> set[bytes]:
 
 
 def is_transactional(records: bytes | None) -> bool:
-    """Whether a broker takes the first batch for one of a transaction."""
+    """Whether a broker takes the first batch as transactional."""
     facts = batch_facts(records or b"", 0, len(records or b""))
     return facts is not None and facts[2]
 
 
 def tried(pair: Pair, data: bytes, cuts: list[float]) -> None:
-    """Send what may be no request at all."""
+    """Send bytes that may not be a request at all."""
     with suppress(ProtocolError, Unanswerable):
         for piece in pieces(data, cuts):
             pair.send(piece)
@@ -239,7 +243,7 @@ def tried(pair: Pair, data: bytes, cuts: list[float]) -> None:
 
 CUTS = st.lists(st.floats(0, 1), max_size=3)
 FIRST = st.sampled_from([None, b"", b"test-client"])
-"""The client id of a request before, or None if there is none, the connection begins here."""
+"""The client id of an earlier request; if it is None, the connection begins here."""
 
 
 @pytest.mark.parametrize(("api", "version"), CASES)

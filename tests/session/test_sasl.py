@@ -20,7 +20,7 @@ ALICE = Identity("User:alice", "ONE", user="alice")
 
 
 def authenticated(identity: Identity = ALICE) -> Pair:
-    """A session of a client that has logged in on a listener with the mechanisms ONE and TWO."""
+    """A session of a client that has logged in, on a listener with the mechanisms ONE and TWO."""
     pair = Pair()
     pair.worker.sasl = {"test": Accepts(5_000)}
     pair.session.state.identity = identity
@@ -69,7 +69,7 @@ def test_rejected(value: bytes, reason: str) -> None:
     reauth = pair.session.state.reauth
     assert reauth is not None
     assert (reauth.identity, reauth.failed) == (None, reason)
-    assert int(step(pair, b"alice").error_code) == ILLEGAL_SASL_STATE  # there is no second try
+    assert int(step(pair, b"alice").error_code) == ILLEGAL_SASL_STATE  # a second try is rejected
 
 
 def test_the_slow_part_is_done_in_a_thread() -> None:
@@ -119,7 +119,7 @@ def test_bare_tokens_have_no_place_among_requests() -> None:
 
 
 def test_a_second_handshake_begins_nothing_anew() -> None:
-    """Else an exchange could be begun again and again without ever being finished."""
+    """Otherwise an exchange could be begun again and again without ever being finished."""
     pair = authenticated()
     handshake(pair)
     began = pair.session.state.reauth
@@ -157,7 +157,7 @@ def test_requests_behind_a_token_that_is_rejected_go_nowhere() -> None:
 
 
 def test_answers_keep_their_order() -> None:
-    """What the broker still has to answer comes first."""
+    """Responses that the broker still owes come first."""
     pair = authenticated()
     heartbeat = messages.build(messages.message_class("HeartbeatRequest", 4), group_id="app")
     pair.send(request_frame("Heartbeat", 4, heartbeat, 6))

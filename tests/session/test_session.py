@@ -1,4 +1,5 @@
-"""The session itself: frames, their order, what waits and what ends a connection."""
+"""The session itself: frames, their order, the requests that wait, and the errors that end a
+connection."""
 
 from __future__ import annotations
 
@@ -124,7 +125,8 @@ CUT_APIS = [
 
 
 def conversation(cuts: tuple[int, int]) -> list[tuple[bytes, bytes]]:
-    """What broker and client get of each API when both directions are cut at these places."""
+    """The bytes that broker and client get of each API if both directions are cut at these
+    places."""
     seen = []
     for api, version in CUT_APIS:
         pair = Pair(topics=[samples.forwarded(api, OWN)])
@@ -137,7 +139,7 @@ def conversation(cuts: tuple[int, int]) -> list[tuple[bytes, bytes]]:
         sent_as = int.from_bytes(to_broker[6:8], "big")
         reply = samples.response(api, sent_as, samples.forwarded(api, OWN), topic_id(1), "")
         both = [response_frame(api, sent_as, reply), response_frame(api, sent_as, reply, 8)]
-        # A broker has the second request before the first one's response only where it may.
+        # A broker has the second request before the first response only if the API allows that.
         for response in [b"".join(both)] if api in ("Produce", "Fetch") else both:
             for begin, end in pairwise((0, min(cuts[1], len(response)), len(response))):
                 pair.answered(response[begin:end])
@@ -205,7 +207,7 @@ def test_response_sizes_that_cannot_be(size: int) -> None:
 
 
 NOT_STREAMED = [case for case in samples.decided() if case[0] != "Produce"]
-"""What follows the records of a Produce request is left to the broker."""
+"""The bytes that follow the records of a Produce request are left to the broker."""
 
 
 @pytest.mark.parametrize(("api", "version"), NOT_STREAMED)

@@ -42,7 +42,8 @@ def _assign(pair: FarPair, version: int, spelled: str) -> None:
 
 
 def test_a_subscription_to_what_does_not_exist_yet() -> None:
-    """Members see each other's, so that the group is balanced anew when it does."""
+    """Members see each other's subscriptions, so that the group rebalances when the topic
+    exists."""
     pair = FarPair()
     subscribed = {"subscription": [":ny:search:later"]}
     protocols = [{"name": "range", "metadata": subscribed}]

@@ -1,4 +1,4 @@
-"""Offsets of another cluster's topics: fetched, and deleted."""
+"""Offsets of another cluster's topics are fetched and deleted."""
 
 from __future__ import annotations
 

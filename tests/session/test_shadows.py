@@ -79,7 +79,7 @@ def test_a_shadow_is_made_once_and_grows() -> None:
 
 def test_another_gateway_has_made_it() -> None:
     pair = FarPair()
-    pair.home.broker.make(CLICKS)  # no listing has it yet
+    pair.home.broker.make(CLICKS)  # it is in no listing yet
     sent = pair.ask("OffsetCommit", 9, commit(9, FOREIGN))
     assert [topic.name for topic in sent.topics] == [CLICKS]
     assert pair.made == {CLICKS: 3}
@@ -149,7 +149,7 @@ def test_a_commit_needs_read_in_the_topics_own_volume(
 
 
 def test_a_partition_that_the_coordinator_does_not_know_yet() -> None:
-    """Right after the shadow was made, or the topic has got partitions."""
+    """The shadow was created just now, or the topic has got more partitions."""
     pair = FarPair()
     pair.ask("OffsetCommit", 9, commit(9, FOREIGN, partition=4))
     answered = [

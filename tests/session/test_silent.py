@@ -1,4 +1,5 @@
-"""Requests without a response: what follows them waits, and a change checks all that they reach."""
+"""Requests without a response: requests behind them wait, and a change checks every topic they
+reach."""
 
 from __future__ import annotations
 
@@ -37,7 +38,7 @@ def unanswered(*names: str, transactional_id: str | None = None) -> bytes:
 
 
 def reached(pair: Pair) -> list[int]:
-    """The API keys of what has reached the broker since the last call."""
+    """The API keys of the requests that have reached the broker since the last call."""
     return [read_request_header(one, 0, len(one))[0] for one in frames(pair.to_broker())]
 
 
@@ -143,7 +144,7 @@ def test_a_response_to_an_earlier_request_does_not() -> None:
 
 
 def test_one_that_is_sent_behind_the_question_is_asked_about_again() -> None:
-    """As where it was being decided meanwhile."""
+    """As if it were being decided meanwhile."""
     pair = a_pair()
     pair.send(unanswered(NAME))
     held = pair.session.silent
@@ -160,7 +161,7 @@ def test_one_that_is_sent_behind_the_question_is_asked_about_again() -> None:
 
 
 def test_nothing_comes_between_the_requests_of_a_login() -> None:
-    """After SaslHandshake a broker takes SaslAuthenticate alone (SaslServerAuthenticator)."""
+    """After SaslHandshake a broker accepts only SaslAuthenticate (SaslServerAuthenticator)."""
     pair = a_pair()
     pair.send(unanswered(NAME))
 

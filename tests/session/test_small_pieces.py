@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("quietly")
 
 
 def tagged(count: int) -> bytes:
-    """A Produce whose header has so many tagged fields."""
+    """A Produce whose header has ``count`` tagged fields."""
     plain = producing.large(9, 1, 1, 100_000)
     assert not plain[HEAD]
     body = plain[4:HEAD] + write_uvarint(count) + TAG * count + plain[HEAD + 1 :]

@@ -1,4 +1,4 @@
-"""FindCoordinator of a client that does not reach the coordinator that it was told of."""
+"""FindCoordinator of a client that does not reach the coordinator that it was given."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WITH_TYPES = SINGLE[-1]
 
 
 class Clock:
-    """Seconds that pass as the test says."""
+    """Seconds that pass as the test sets."""
 
     def __init__(self) -> None:
         self.now = 1_000.0
@@ -37,7 +37,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def is_told(pair: Pair, version: int = WITH_TYPES, key: str = "app", key_type: int = 0) -> bool:
-    """Whether a request reaches the broker, which tells of a coordinator."""
+    """Whether a request reaches the broker, which returns a coordinator."""
     cls = messages.message_class("FindCoordinatorRequest", version)
     values: dict[str, object] = {"key": key}
     if has_field(cls, "key_type"):

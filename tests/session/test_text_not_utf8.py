@@ -1,5 +1,5 @@
-"""Text that is not UTF-8 in a request is the text that a broker reads (``protocol.text``): the
-request is decided, forwarded and answered as one with that text."""
+"""If text in a request is not UTF-8, the gateway reads it as a broker does (``protocol.text``): the
+request is decided, forwarded and answered like a request with the text that was read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.session.test_long_strings import places, put
 MARK = "qzx~~"
 BAD = b"qzx\xe2\x82"
 READ = "qzx\ufffd"
-"""What a broker reads of it: tests/live/fuzz/test_text_not_utf8.py compares that with one."""
+"""How a broker reads it: tests/live/fuzz/test_text_not_utf8.py compares that with a real broker."""
 
 CASES = [
     (api.name, version, path)
@@ -27,7 +27,8 @@ CASES = [
 
 
 def bodies(api: str, version: int, path: tuple[str, ...]) -> tuple[bytes, bytes]:
-    """A request with text that is not UTF-8 at ``path``, and one with what is read of it."""
+    """A request with text that is not UTF-8 at ``path``, and a request with the text as it is
+    read."""
     sample = request(api, version, "team-a:t", topic_id(1))
     marked = messages.write(put(sample, path, MARK))
     assert marked.count(MARK.encode()) == 1
@@ -70,7 +71,8 @@ def test_so_is_a_long_one() -> None:
 
 
 def test_what_follows_is_read_on() -> None:
-    """The text that is read is as long as it likes; what the client sent behind it stays."""
+    """The text that is read may have another length; the bytes that the client sent behind it
+    stay."""
     bad = messages.made("HeartbeatRequest", 4, {"group_id": MARK}).replace(MARK.encode(), BAD)
     behind = messages.made("HeartbeatRequest", 4, {"group_id": "behind"})
     key = api_key_of("HeartbeatRequest")
@@ -98,7 +100,7 @@ def test_a_produce_request_that_streams_is_collected() -> None:
 
 
 def test_a_text_that_no_message_could_carry_ends_the_connection() -> None:
-    """U+FFFD takes three bytes, of 32,767; a broker could not answer it either."""
+    """U+FFFD takes three bytes, of 32,767; a broker could not respond to it either."""
     body = messages.made("HeartbeatRequest", 3, {"group_id": "~" * 20_000})
     with pytest.raises(ProtocolError, match="too long to be read"):
         Pair().send(raw_frame(12, 3, body.replace(b"~", b"\x80")))

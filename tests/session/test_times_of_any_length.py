@@ -24,7 +24,8 @@ def commit(retention_ms: int, *topics: bytes) -> bytes:
 
 @pytest.mark.parametrize("retention_ms", [-1, 86_400_000, 2**63 - 1, -(2**63)])
 def test_offsets_that_are_kept_for_any_time(retention_ms: int) -> None:
-    """A broker adds it to now (GroupCoordinator) and answers each partition on its own."""
+    """A broker adds it to the current time (GroupCoordinator) and answers each partition
+    separately."""
     pair = Pair(topics=["t"])
     pair.send(commit(retention_ms, b"t", b"no/topic"))
     assert len(frames(pair.to_broker())) == 1

@@ -1,4 +1,4 @@
-"""Transactions and producers of one volume at nodes of a tree of two."""
+"""Transactions and producers of one volume at nodes of a tree of two volumes."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Absolute names and ids in the requests of a session: answers repeat what was asked for, as Java's
-client looks an answer up by the id that it wrote."""
+"""Absolute names and ids in the requests of a session: responses repeat the requested name or id,
+because Java's client looks a response up by the id that it wrote."""
 
 from __future__ import annotations
 
@@ -168,7 +168,8 @@ def test_such_names_are_created_where_there_is_no_tree() -> None:
 
 @pytest.mark.parametrize("path", ["ny", "ny:deep"])
 def test_a_namespace_that_a_mount_hides_is_not_made(path: str) -> None:
-    # DESIGN: a mount hides what the volume above has there, and making a namespace is refused.
+    # DESIGN: a mount hides the namespace of that name in the volume above, and creating it is
+    # rejected.
     tree = mounts("", "ny")
     with pytest.raises(Rejected) as error:
         check_tiers(tree_view(tree, "", ""), path)

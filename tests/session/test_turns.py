@@ -1,4 +1,5 @@
-"""What a connection sends at once is decided in turns: others have theirs every few ms."""
+"""Requests that a connection sends at once are decided in turns: other connections have turns every
+few ms."""
 
 from __future__ import annotations
 
@@ -79,7 +80,7 @@ def test_many_small_requests_in_one_read() -> None:
 @pytest.mark.alone
 @pytest.mark.parametrize("version", [3, 9])
 def test_one_produce_of_many_names(version: int) -> None:
-    """Of 65 KB, so that it was decided in one go."""
+    """The request has 65 KB, so it was decided in a single slice."""
     asked = messages.message_class("ProduceRequest", version)
     bare = make(element_class(asked, "topic_data"), {"name": ":"})
     frame = request_frame(
@@ -143,7 +144,7 @@ def test_one_request_of_many_names_of_a_client_that_is_sent_on(
 @pytest.mark.parametrize("revoked", [False, True])
 def test_a_right_is_revoked_while_a_client_reads_no_responses(*, revoked: bool) -> None:
     """As many Produce requests as the buffers of sockets hold, each with as many names as fit; the
-    right is that of the last name."""
+    right is for the last name."""
     asked = messages.message_class("ProduceRequest", 9)
     names = [f"t{number}" for number in range(6_000)]
 
@@ -175,7 +176,7 @@ def test_a_right_is_revoked_while_a_client_reads_no_responses(*, revoked: bool) 
 def test_a_change_of_the_catalog_while_a_client_has_a_long_fetch_session(
     *, in_flight: bool
 ) -> None:
-    """As MirrorMaker has, which replicates all topics of a cluster."""
+    """MirrorMaker has such a session if it replicates all topics of a cluster."""
     asked = messages.message_class("FetchRequest", 12)
     names = [f"t{number}" for number in range(10_000)]
     topic = element_class(asked, "topics")

@@ -1,6 +1,6 @@
-"""Two worlds that differ in nothing that the asker may see give equal bytes, whatever it asks:
-each API and version, with names that somebody would try. TWINS_SECONDS=N goes on at random for so
-long (``make twins``), TWINS_SEED=N as it did before."""
+"""Two worlds that differ only in resources that the client may not see give equal bytes for any
+request: each API and version, with names that an attacker would try. TWINS_SECONDS=N runs it at
+random that long (``make twins``), TWINS_SEED=N repeats a run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OWN: Final = ("team-a:orders", "team-a..orders", "plain", "team-a:new", "orders"
 
 
 def differing(twins: Twins, settings: dict[str, Any], asked: list[Asked]) -> str:
-    """The first request whose answers differ, and how; "": none."""
+    """The first request whose responses differ, and how; "" if none differs."""
     one, other = (world.pair(**settings) for world in twins.worlds)
     for each in asked:
         here = exchange(twins.one, one, each)
@@ -36,8 +36,8 @@ def differing(twins: Twins, settings: dict[str, Any], asked: list[Asked]) -> str
 def every_api(
     number: int, topics: tuple[str, ...], groups: tuple[str, ...], quoted: str
 ) -> Iterator[Asked]:
-    """Each API with all the names at once, in one of its versions, and a text that quotes a name
-    or none: all versions are somewhere among the twins."""
+    """Each API with all the names at once, in one of its versions, with or without a text that
+    quotes a name: every version is somewhere among the twins."""
     versions: dict[str, list[int]] = {}
     for api, version in CASES:
         versions.setdefault(api, []).append(version)
@@ -59,7 +59,7 @@ def test_worlds_that_the_asker_cannot_tell_apart(number: int) -> None:
 
 
 def test_requests_at_random() -> None:
-    """Several on one connection, in any version, with any of the names."""
+    """Several requests on the same connection, in any version, with any of the names."""
     random, until = Random(SEED), monotonic() + SECONDS
     tried = 0
     while tried < 150 or monotonic() < until:

@@ -1,5 +1,5 @@
-"""Two trees that differ in nothing that the asker may see give equal bytes, whatever it asks at
-whichever node: see ``test_twins``, whose TWINS_SECONDS and TWINS_SEED hold here, too."""
+"""Two trees that differ only in resources that the client may not see give equal bytes for any
+request at any node: see ``test_twins``, whose TWINS_SECONDS and TWINS_SEED apply here, too."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ NODES: Final = (LA, NY)
 async def differing(
     twins: TreeTwins, node: str, settings: Mapping[str, Any], asked: Iterable[Asked]
 ) -> str:
-    """The first request whose answers differ, and how, of several on one connection to a node of
-    this volume; "": none."""
+    """The first request whose responses differ, and how, of several on the same connection to a
+    node of this volume; "" if none differs."""
     one, other = (world.tree(node, **settings) for world in twins.worlds)
     for tree in (one, other):
         if twins.seen:
@@ -47,7 +47,7 @@ async def test_trees_that_the_asker_cannot_tell_apart(number: int) -> None:
 
 
 async def test_requests_to_trees_at_random() -> None:
-    """Several on one connection, in any version, with any of the names."""
+    """Several requests on the same connection, in any version, with any of the names."""
     random, until = Random(SEED), monotonic() + SECONDS
     tried = 0
     while tried < 40 or monotonic() < until:

@@ -1,5 +1,6 @@
-"""Two trees that differ only in what the other cluster has, which the asker may not see, give equal
-bytes to the members of a group; and disks that a home shares say nothing at any cluster's node."""
+"""Two trees that differ only in topics of the other cluster, which the client may not see, give
+equal bytes to the members of a group; and disks that homes share reveal nothing at any cluster's
+node."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ NAMES = (FOREIGN, "..ny.search..clicks", "/ny/search/clicks", ":ny:search:later"
 
 
 def trees(allowed: Allowing) -> tuple[FarPair, FarPair]:
-    """A tree in which the topic exists, and one in which it does not."""
+    """A tree in which the topic exists, and a tree in which it does not."""
     one, other = FarPair(authorizer=allowed), FarPair(authorizer=allowed)
     del other.other.broker.topics["search..clicks"]
     other.other.cluster.list()
@@ -25,7 +26,7 @@ def trees(allowed: Allowing) -> tuple[FarPair, FarPair]:
 
 
 def joined(pair: FarPair, version: int, names: tuple[str, ...]) -> bytes:
-    """The answer of a broker that repeats what the member subscribes to, and knows another."""
+    """The response of a broker that repeats the member's subscription, and knows another member."""
     values = {"group_id": "app", "protocol_type": "consumer"}
     protocols = [{"name": "range", "metadata": {"subscription": list(names)}}]
     asked = message("JoinGroupRequest", version, protocols=protocols, **values)

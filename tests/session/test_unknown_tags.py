@@ -1,4 +1,4 @@
-"""Tagged fields that the gateway does not know reach brokers and clients as they came."""
+"""Tagged fields that the gateway does not know reach brokers and clients unchanged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OWN = "team-a..orders"
 
 
 TAG = b"\x01\x63\x05hello"
-"""Tagged fields: one, number 99, five bytes."""
+"""Tagged fields: a single field, number 99, five bytes."""
 
 FLEXIBLE = [
     (api, version)
@@ -32,7 +32,7 @@ FLEXIBLE = [
 
 
 def with_tag(entity: Any) -> bytes:
-    """The message with an unknown tagged field at its end and no known one."""
+    """The message with only an unknown tagged field at its end."""
     defaults = {f.name: f.default for f in fields(entity) if "tag" in f.metadata}
     body = messages.write(replace(entity, **defaults))
     assert body.endswith(b"\x00")

@@ -1,5 +1,5 @@
-"""Produce and Fetch decide topics in a loop of their own: what it lets pass, and how it renames
-that, is what the renamer of every other API decides."""
+"""Produce and Fetch decide topics in a loop of their own: it lets the same topics pass, and renames
+them the same way, as the renamer of every other API."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ def request(api: str, version: int, topics: list[str], partitions: int) -> Any:
 
 
 def plain(pair: Pair, plan: Plan, body: bytes) -> RequestRenamer:
-    """What the renamer decides of it."""
+    """The renamer's decision on the request."""
     renamer = generic.renamer_for(pair.session.state, Exchange(plan, 7, 0.0, len(body)))
     renamer.add(generic.request_spans(plan, body, 0, len(body)))
     return renamer
 
 
 def named(plan: Plan, spans: bytes) -> list[Any]:
-    """The names and ids of topics in a payload, as Kafka reads it."""
+    """The names and ids of topics in a payload, as Kafka reads them."""
     return [value for kind, value in Reader(spans).request()[3] if kind in (0, 1) and any(value)]
 
 
@@ -96,7 +96,8 @@ def test_as_the_renamer_decides(
 
 
 def test_the_cases_are_of_both_kinds() -> None:
-    """Some of what is drawn is let pass, some rejected; else the test above shows nothing."""
+    """Some of the drawn topics are let pass, some rejected; otherwise the test above shows
+    nothing."""
     plan = plan_of(0, 9)
     assert plan is not None
     found = {

@@ -68,7 +68,7 @@ def pair_of(world: dict[str, Any]) -> Pair:
 
 
 def request(api: str, version: int, topics: dict[str, int]) -> bytes:
-    """A request for so many partitions of each topic."""
+    """A request for these numbers of partitions, by topic."""
     if api == "Produce":
         data: dict[str, list[bytes | None]] = {
             topic: [batch(2)] * count for topic, count in topics.items()
@@ -82,7 +82,7 @@ def request(api: str, version: int, topics: dict[str, int]) -> bytes:
 
 
 def broker_response(api: str, version: int, body: bytes, codes: list[int]) -> bytes:
-    """What a broker answers to the forwarded body: error codes in turn, and records if fetched."""
+    """A broker's response to the forwarded body: error codes in turn, and records if fetched."""
     seen = messages.parse(f"{api}Request", version, body)
     turn = iter(codes * 100)
     if api == "Produce":
@@ -117,7 +117,7 @@ def broker_response(api: str, version: int, body: bytes, codes: list[int]) -> by
 
 
 class Seen:
-    """What one way of handling made of a request and its response: bodies, and what it counted."""
+    """The bodies of a request and its response after one way of handling, and its counts."""
 
     def __init__(self, pair: Pair) -> None:
         self.pair = pair
@@ -141,7 +141,7 @@ class Seen:
 
 
 def unrolled(pair: Pair, plan: Plan, body: bytes, codes: list[int], cuts: list[float]) -> Seen:
-    """Through the session, which arrives in pieces, as does the response."""
+    """Handle the request through the session; request and response arrive in pieces."""
     seen = Seen(pair)
     for piece in pieces(raw_frame(plan.api_key, plan.version, body), cuts):
         pair.send(piece)
@@ -163,11 +163,11 @@ def unrolled(pair: Pair, plan: Plan, body: bytes, codes: list[int], cuts: list[f
 
 
 def general(pair: Pair, plan: Plan, body: bytes, codes: list[int]) -> Seen:
-    """Through the handlers of APIs that have none of their own."""
+    """Handle the request through the general handlers."""
     seen, state = Seen(pair), pair.session.state
     state.note_client_id(b"test-client")
     exchange = Exchange(plan, CORRELATION_ID, 0.0, len(body))
-    exchange.refreshed = True  # nothing is newer than what the session knows
+    exchange.refreshed = True  # nothing is newer than the session's view
     outcome = generic.request(state, exchange, body, 0, len(body))
     if isinstance(outcome, Answer):
         seen.answer = exchange.finish(outcome.body)
@@ -184,8 +184,8 @@ def general(pair: Pair, plan: Plan, body: bytes, codes: list[int]) -> Seen:
 
 
 def by_topic(api: str, version: int, body: bytes) -> tuple[Any, list[str]]:
-    """A response without its topics, and the topics in an order of their own: errors of denied
-    topics stand before the broker's where a Fetch response passes in pieces."""
+    """A response without its topics, and the topics in sorted order, because errors of denied
+    topics stand before the broker's if a Fetch response passes in pieces."""
     response = messages.parse(f"{api}Response", version, body)
     return messages.changed(response, {"responses": ()}), sorted(map(repr, response.responses))
 
@@ -193,7 +193,7 @@ def by_topic(api: str, version: int, body: bytes) -> tuple[Any, list[str]]:
 def compare(
     plan: Plan, world: dict[str, Any], body: bytes, codes: list[int], cuts: list[float]
 ) -> None:
-    """Handle a request and its response both ways, and compare all that can be seen."""
+    """Handle a request and its response both ways, and compare everything that can be seen."""
     expected = general(pair_of(world), plan, body, codes)
     found = unrolled(pair_of(world), plan, body, codes, cuts)
 
@@ -201,7 +201,7 @@ def compare(
     assert found.denials() == expected.denials()
     assert found.answer is not None and expected.answer is not None
     if plan.name == "Fetch" and found.sent != body:
-        # Errors of rejected topics stand before the broker's where the response is divided.
+        # Errors of rejected topics stand before the broker's if the response is divided.
         assert by_topic(plan.name, plan.version, found.answer) == by_topic(
             plan.name, plan.version, expected.answer
         )
@@ -232,7 +232,7 @@ def test_as_the_general_handler(
 @pytest.mark.parametrize("version", [13, 14, 15])
 @pytest.mark.parametrize("cuts", [[], [0.5]])
 def test_a_moved_topic_by_id(version: int, cuts: list[float]) -> None:
-    """The id is restored in a response that is here as a whole, and in one that is not."""
+    """The id is restored in a response that has wholly arrived, and in a response that has not."""
     plan = plan_of(1, version)
     assert plan is not None
     moved = TopicEntry("team-a..moved", NEW, UUID(int=VIRTUAL).bytes, ())
@@ -242,7 +242,8 @@ def test_a_moved_topic_by_id(version: int, cuts: list[float]) -> None:
 
 
 def test_the_cases_are_of_every_kind() -> None:
-    """Some topics are forwarded, some rejected, moved ones change id: the test above shows it."""
+    """Some topics are forwarded, some rejected, and moved topics change ids, as the test above
+    shows."""
     moved = TopicEntry("team-a..moved", NEW, UUID(int=VIRTUAL).bytes, ())
     world = {"home": "", "spelling": "colon", "entries": (moved,), "allowed": None}
     plan = plan_of(1, 15)

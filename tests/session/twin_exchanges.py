@@ -1,5 +1,5 @@
-"""Requests of every API and version that name anything, and a broker that answers them truly of
-the world that it is in: what exists, what it was sent, what others have in it."""
+"""Requests of every API and version that name anything, and a broker that answers them truly from
+its world: the topics that exist, the request that it got, the members that others have in it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from tests.session.twin_worlds import OWN, World
 
 UNKNOWN_TOPIC_OR_PARTITION, INVALID_CONFIG = 3, 40
 NOWHERE: Final = UUID(int=0x99)
-"""An id that nobody has."""
+"""An id that no topic has."""
 
 WITHOUT_NAMES: Final = frozenset({"ApiVersions", "SaslHandshake", "SaslAuthenticate"})
 LISTING: Final = frozenset({api.name for api in APIS.values() if api.null is not Do.ABSENT})
-"""The APIs of which a request that names nothing is one for everything."""
+"""The APIs in which a request that names nothing is for everything."""
 
 CASES: Final = tuple(
     (row.name, version)
@@ -35,7 +35,7 @@ CASES: Final = tuple(
     if row.name not in WITHOUT_NAMES
     for version in range(row.first, row.last + 1)
 )
-"""(API, version) of all that a client can name anything in, or is listed anything by."""
+"""(API, version) of every API in which a client can name anything, or get a list of anything."""
 
 _TOPIC: Final = frozenset({Kind.TOPIC_NAME, Kind.TOPIC_ID, Kind.RESOURCE_NAME})
 _GROUP: Final = frozenset({Kind.GROUP_ID, Kind.TRANSACTIONAL_ID, Kind.COORDINATOR_KEY})
@@ -63,9 +63,9 @@ _BY_NAME: Final[Mapping[str, object]] = {
 
 @dataclass(frozen=True)
 class Asked:
-    """One request: ``topics`` and ``groups`` that it names (none: all, where that can be asked),
-    the resource type of what it names as a resource, and the text that a broker quotes in an
-    error: "" if there is none."""
+    """A request: the ``topics`` and ``groups`` that it names (empty: all, if the API allows that),
+    the resource type of its names if it names resources, and the text that a broker quotes in an
+    error, or ""."""
 
     api: str
     version: int
@@ -77,15 +77,15 @@ class Asked:
 
 @dataclass(frozen=True)
 class _Item:
-    """A topic or group of a message, with what fields say of it."""
+    """A topic or group of a message, with the values of its fields."""
 
     values: Mapping[Kind, object]
 
 
 @dataclass(frozen=True)
 class _Content:
-    """What a message is about: it has an element for each ``topic`` and each ``group``, and a
-    member for each of ``members``; ``values`` are those of all other fields."""
+    """The content of a message: an element for each ``topic`` and each ``group``, and a member for
+    each of ``members``; ``values`` are the values of all other fields."""
 
     topics: Sequence[_Item]
     groups: Sequence[_Item]
@@ -95,7 +95,7 @@ class _Content:
 
 
 def frame(asked: Asked, ids: Mapping[str, UUID]) -> bytes:
-    """The request's bytes. ``ids`` are those of the topics that the asker knows."""
+    """The request's bytes. ``ids`` are the ids of the topics that the client knows."""
     message = f"{asked.api}Request"
     by_id = asked.version >= samples.BY_ID_ONLY.get(asked.api, 1000)
     resources = asked.groups if asked.resource_type == 3 else asked.topics
@@ -127,7 +127,7 @@ def frame(asked: Asked, ids: Mapping[str, UUID]) -> bytes:
 
 
 def exchange(world: World, pair: Pair, asked: Asked) -> bytes:
-    """All that the client gets for a request, and what ends its connection."""
+    """The bytes that the client gets for a request, and the error that ends its connection."""
     ids = {name: UUID(bytes=topic_id) for name, topic_id in _known(pair)}
     told = b""
     index = pair.facts.index
@@ -142,7 +142,7 @@ def exchange(world: World, pair: Pair, asked: Asked) -> bytes:
 
 
 def _known(pair: Pair) -> Iterator[tuple[str, bytes]]:
-    """The id of the asker's own topic, if it has not deleted it, by how any listener spells it."""
+    """The id of the client's own topic, unless it has deleted it, by every listener's spelling."""
     found = pair.facts.index.id_of(OWN.encode())
     for spelled in ("team-a:orders", OWN, "orders") if found is not None else ():
         yield spelled, found or b""
@@ -156,8 +156,8 @@ def reply(
     payload: bytes,
     others: Iterable[str] = (),
 ) -> bytes:
-    """The response of a broker that has the world's topics, ``own`` among those that the asker may
-    describe, as ``index`` has them. Members of groups have these topics, and the ``others``."""
+    """The response of a broker that has the world's topics, of which the client may describe
+    ``own``, as ``index`` has them. Members of groups have these topics, and the ``others``."""
     key, version, number, _, body = read_request_header(payload, 0, len(payload))
     api = api_name(key)
     request = messages.parse(f"{api}Request", version, payload[body:])
@@ -165,7 +165,7 @@ def reply(
     flats: list[str] = [str(v) for kind, v in named if kind in _TOPIC and isinstance(v, str) and v]
     by_id = [v.bytes for kind, v in named if kind is Kind.TOPIC_ID and isinstance(v, UUID)]
     flats += [found.decode() for each in by_id if (found := index.name_of(each)) is not None]
-    # Metadata has null for all topics, but in v0.
+    # Metadata requests all topics by null, except in v0.
     for_none = api == "Metadata" and version and request.topics is not None
     if not flats and not by_id and api in LISTING and not for_none:
         flats = [flat.decode() for flat in index.names()]
@@ -173,8 +173,8 @@ def reply(
     given = [v for kind, v in named if kind is Kind.ASSIGNMENT][:1]
     in_groups = (own, *world.topics, *others)
     if api == "ConsumerGroupDescribe":
-        # A group whose topics its reader may not describe is not described, as in Kafka: what
-        # groups have is no secret, so it is the same in both worlds.
+        # A group whose topics its reader may not describe is not described, as in Kafka: the topics
+        # of groups are no secret, so the response is the same in both worlds.
         in_groups, flats = (own,), [own]
     hidden = _subscribed(in_groups)
     members = [_Item(hidden)]
@@ -231,7 +231,7 @@ def _subscribed(topics: Iterable[str]) -> dict[Kind, object]:
 
 
 def _values(message: str, version: int, entity: Any) -> Iterator[tuple[Kind | None, object]]:
-    """Every field's kind and value, arrays' elements one by one."""
+    """Every field's kind and value, with arrays' elements one by one."""
     yield from _of_struct(message, message_spec(message, version).body, entity)
 
 
@@ -267,7 +267,7 @@ def _struct(message: str, cls: type, spec: StructSpec, content: _Content) -> Any
 
 
 def _elements(message: str, field: FieldSpec, inner: type, content: _Content) -> Iterator[object]:
-    """The values of a field: one, or as many as an array is about."""
+    """The values of a field: a single value, or an array's elements."""
     if field.struct is not None:
         for item in _items(message, field, content):
             changed = replace(content, values={**content.values, **item.values})

@@ -1,5 +1,6 @@
-"""Pairs of trees that differ only in what the asker, User:alice, may not see: she is allowed all in
-namespace ``team-a`` of the listener's volume, and what is ``shared`` in some of the others."""
+"""Pairs of trees that differ only in resources that the client, User:alice, may not see: she is
+allowed everything in namespace ``team-a`` of the listener's volume, and in some other volumes the
+``shared`` topics."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ SHARES_AND_HAS: Final = replace(HAS, acls=SHARES)
 
 @dataclass(frozen=True)
 class TreeTwins:
-    """Two trees, and the names that somebody would try who wants to tell them apart."""
+    """Two trees, and the names that an attacker would try to tell them apart."""
 
     title: str
     one: TreeWorld
@@ -33,11 +34,11 @@ class TreeTwins:
     topics: tuple[str, ...]
     groups: tuple[str, ...]
     seen: tuple[str, ...] = ()
-    """Topics that User:bob, who is allowed everything there, has asked for at the same worker."""
+    """Topics that User:bob, who is allowed everything there, has requested at the same worker."""
 
     @property
     def worlds(self) -> tuple[TreeWorld, TreeWorld]:
-        """Both."""
+        """Both trees."""
         return self.one, self.other
 
 
@@ -68,7 +69,7 @@ def _twins(title: str, path: str, one: World, other: World, **of_tree: Any) -> T
 
 
 def _of_a_volume(path: str, where: str) -> Iterator[TreeTwins]:
-    """What one volume beside the listener's may have."""
+    """Pairs of what a volume beside the listener's may have."""
     yield _twins(f"{where}, without rights", path, EMPTY, HAS)
     yield _twins(f"{where}, with some rights", path, SHARED_ONLY, SHARES_AND_HAS)
     silent: Mapping[str, Any] = {"silent": frozenset({path})}
@@ -88,7 +89,7 @@ def _all() -> Iterator[TreeTwins]:
     distrust = frozenset({NY})
     yield _twins("another cluster that does not trust", NY, EMPTY, trusted, distrust=distrust)
     yield _twins("the volume of a mount that hides", DEEP, EMPTY, HAS)
-    # What a mount hides is reached from a listener of the volume above alone.
+    # Names that a mount hides are reached only from a listener of the volume above.
     hidden = World(namespaces=("deep", "deep:hid"), topics=("deep..x", "deep.hid..x"))
     hidden = replace(hidden, acls=SHARES)
     tried = (*names(DEEP), *names(NY))
@@ -134,4 +135,4 @@ TREE_SETTINGS: Final[tuple[Mapping[str, Any], ...]] = (
     {"home": "team-a"},
     {"home": "team-a", "escape": True},
 )
-"""Of the asker's listener."""
+"""Settings of the client's listener."""

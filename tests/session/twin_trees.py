@@ -1,5 +1,5 @@
-"""Trees in memory whose volumes are worlds: two here, one that hides part of another, one below a
-directory, and one behind another gateway. Their clients' requests are answered as a worker does."""
+"""Trees in memory whose volumes are worlds: two at this gateway, one that hides part of another,
+one below a directory, and one behind another gateway. Requests are answered as by a worker."""
 
 from __future__ import annotations
 
@@ -54,18 +54,18 @@ LA, NY, DEEP, FR, SF = "la", "ny", "ny:deep", "eu:fr", "sf"
 HERE: Final = (LA, NY, DEEP, FR)
 MOUNTS: Final = Mounts(Mount(path, n, f"c{n}") for n, path in enumerate((*HERE, SF), 1))
 SHARED: Final = "shared..s"
-"""A topic that each volume but ``la`` has, for the askers who have a right there."""
+"""A topic that each volume but ``la`` has, for clients with a right there."""
 
 IDS: Final[Mapping[str, UUID]] = {
     **dict.fromkeys(("team-a:orders", OWN, "orders"), topic_id(1)),
     ":ny:shared:s": topic_id(1_001),
     ":sf:shared:s": topic_id(4_001),
 }
-"""The ids of topics that the asker may know, by how it spells them."""
+"""The ids of topics that the client may know, by its spellings of their names."""
 
 
 def _shadows(number: int, first: int) -> Iterator[str]:
-    """What stands for the topics of a volume in the groups of others, be they there or not."""
+    """The shadows of a volume's topics in the groups of others, whether or not the topics exist."""
     for each in (first, first + 1):
         yield shadow_name(number, topic_id(each).bytes).decode()
     for flat in (b"hid..x", b"shared..new"):
@@ -80,15 +80,15 @@ EVERYONE: Final = (Trust(listener=LISTENER),)
 
 @dataclass(frozen=True)
 class TreeWorld:
-    """What each volume has; ``la`` is the listener's. ``silent`` ones do not answer, and those of
-    ``distrust`` do not trust the listener. ``settings`` are of the listener."""
+    """The world of each volume; ``la`` is the listener's. Volumes in ``silent`` do not respond, and
+    volumes in ``distrust`` do not trust the listener. ``settings`` are the listener's."""
 
     volumes: Mapping[str, World] = field(default_factory=dict)
     silent: frozenset[str] = frozenset()
     distrust: frozenset[str] = frozenset()
 
     def tree(self, node: str = LA, **settings: Any) -> TwinTree:
-        """The tree, with the asker connected to a node of one of its volumes."""
+        """The tree, with the client connected to a node of one of its volumes."""
         owner = TwinTree(self, (SF,), LA, {}, None)
         made = TwinTree(self, HERE, LA, settings, owner)
         made.connect(node)
@@ -122,14 +122,14 @@ class TwinCluster(FakeCluster):
         self.asked = Asked("", 0)
 
     def served_by(self, node_id: int | None) -> Any:
-        """All serve the same."""
+        """The same ApiVersionsResponse for every node."""
         return self.served
 
     def suspect(self) -> None:
-        """Nothing is learned of it."""
+        """Do nothing, because nothing is learned of the cluster."""
 
     async def forward(self, request: bytes, *, changes: bool, ready: Ready) -> bytes:
-        """As BrokerAdmin.forward does."""
+        """Forward as BrokerAdmin.forward does."""
         await ready(cast(BrokerConnection, self))
         return self.reply(request[4:])
 
@@ -140,7 +140,7 @@ class TwinCluster(FakeCluster):
 
 
 class TwinTree(FakeTree):
-    """One worker of a gateway that has the volumes ``paths``; ``owner`` has the others."""
+    """A worker of a gateway that has the volumes ``paths``; ``owner`` has the others."""
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class TwinTree(FakeTree):
         self.referred = Referred(cast(LaneHub, self), config, routes, cast(Any, None))
 
     def connect(self, node: str, identity: Identity = ALICE, host: str = HOST) -> None:
-        """From here on the asker is connected to a node of this volume."""
+        """Connect the client to a node of this volume."""
         volume = self.volumes[node]
         access = self.volumes.access(volume, LISTENER, identity, host)
         source = FlowSource(LISTENER, identity.principal, "", "", "", host)
@@ -196,7 +196,7 @@ class TwinTree(FakeTree):
     async def ask(  # type: ignore[override]
         self, question: Question, *, came_from: str | None = None, changes: bool = False
     ) -> Answer:
-        """As Lookups do."""
+        """Answer as Lookups does."""
         assert self.owner is not None
         peer = Peer.model_construct(name="root", principals="all")
         return await self.owner.referred.answer(peer, question)
@@ -210,10 +210,10 @@ class TwinTree(FakeTree):
         while self._pending:
             await self._pending.pop(0)
 
-    # -- the asker ---------------------------------------------------------------------------------
+    # -- the client --------------------------------------------------------------------------------
 
     async def exchange(self, asked: Asked) -> bytes:
-        """All that the client gets for a request, and what ends its connection."""
+        """The bytes that the client gets for a request, and the error that ends its connection."""
         for cluster in (*self.twins.values(), *(self.owner.twins if self.owner else {}).values()):
             cluster.asked = asked
         return await self._exchange(frame(asked, IDS))

@@ -1,5 +1,5 @@
-"""Pairs of worlds that differ only in what the asker, User:alice, may not see: she is allowed all
-in namespace ``team-a``, and something of ``plain`` topics and groups."""
+"""Pairs of worlds that differ only in resources that the client, User:alice, may not see: she is
+allowed everything in namespace ``team-a``, and some operations on ``plain`` topics and groups."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.session.pair import Pair, topic_id
 OWN: Final = "team-a..orders"
 PLAIN: Final = "plain"
 BOTH: Final = (OWN, PLAIN)
-"""The topics that the asker may describe: they have the same ids in both worlds."""
+"""The topics that the client may describe: they have the same ids in both worlds."""
 
 RIGHTS: Final = (
     "ALLOW ALL User:alice TOPIC:PREFIXED:team-a:",
@@ -31,7 +31,7 @@ RIGHTS: Final = (
 
 @dataclass(frozen=True)
 class World:
-    """What there is beside the asker's own: ``topics`` are flat names, each with an id."""
+    """A world beside the client's own topics: ``topics`` are flat names, each with an id."""
 
     namespaces: tuple[str, ...] = ("team-a",)
     topics: tuple[str, ...] = ()
@@ -40,7 +40,7 @@ class World:
     groups: tuple[str, ...] = ()
 
     def pair(self, **settings: Any) -> Pair:
-        """A session of the asker in it."""
+        """A session of the client in this world."""
         authorizer = StandardAuthorizer()
         topics = (*BOTH, *self.topics)
         pair = Pair(namespaces=self.namespaces, topics=topics, authorizer=authorizer, **settings)
@@ -52,8 +52,8 @@ class World:
 
 @dataclass(frozen=True)
 class Twins:
-    """Two worlds, and names that somebody would try who wants to tell them apart: of ``topics``
-    and of ``groups`` (and transactional ids)."""
+    """Two worlds, and names that an attacker would try to tell them apart, of ``topics`` and of
+    ``groups`` (and transactional ids)."""
 
     title: str
     one: World
@@ -64,7 +64,7 @@ class Twins:
 
     @property
     def worlds(self) -> tuple[World, World]:
-        """Both."""
+        """Both worlds."""
         return self.one, self.other
 
 
@@ -106,7 +106,7 @@ def _twins() -> Iterator[Twins]:
     yield Twins("a nested namespace", _EMPTY, nested, names, ("hid.in..app",))
     linked = _linked("hid..x", TopicEntry("hid..x", name("hid", "x")))
     yield Twins("a link to another's topic", _HAS, linked, ("hid:l", "hid..l", "hid:x"))
-    # The entry is the asker's own and in both: an entry is what may be linked.
+    # The entry is the client's own and in both worlds, because only an entry may be linked.
     owned = replace(_HAS, changes=(_OWN_ENTRY,))
     linked = _linked(OWN, _OWN_ENTRY)
     yield Twins("a link to the asker's topic", owned, linked, ("hid:l", "hid..l"))
@@ -147,4 +147,4 @@ SETTINGS: Final[tuple[dict[str, Any], ...]] = (
     {"home": "team-a", "escape": True},
     {"list_namespaces": True},
 )
-"""Of the asker's listener."""
+"""Settings of the client's listener."""

@@ -1,4 +1,5 @@
-"""gateway.sinks.record_topic: what tests of the audit topic (test_audit_topic) do not show."""
+"""gateway.sinks.record_topic: cases that tests of the audit topic (test_audit_topic) do not
+cover."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from tests.audit.test_topic import FakePartitions
 
 
 async def prepare() -> None:
-    """The topic is there."""
+    """Do nothing, because the topic exists."""
 
 
 def topic(partitions: FakePartitions, max_queued: int) -> RecordTopic[int]:

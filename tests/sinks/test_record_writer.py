@@ -1,4 +1,5 @@
-"""gateway.sinks.record_writer: what traffic log and audit log share (their tests have more)."""
+"""gateway.sinks.record_writer: the part that traffic log and audit log share (their tests have
+more)."""
 
 from __future__ import annotations
 

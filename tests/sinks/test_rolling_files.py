@@ -17,7 +17,7 @@ from gateway.sinks.rolling_files import RollingFiles
 def files(
     directory: Path, *, max_file_bytes: int = 100, max_files: int = 3, now: float = 0.0
 ) -> RollingFiles:
-    """Those of a process whose clock stands still."""
+    """The files of a process whose clock stands still."""
     stem = "traffic-gw-w0"
     return RollingFiles(
         directory, stem, max_file_bytes, max_files, what="traffic log", clock=lambda: now
@@ -91,7 +91,7 @@ def test_the_next_process_uses_the_next_number_and_compresses_what_was_left(tmp_
 
 
 def test_no_name_comes_twice_when_the_directory_was_emptied(tmp_path: Path) -> None:
-    """Who has read the files before would take new ones of the same names for those."""
+    """A reader of the earlier files would take new files of the same names for these."""
     first = files(tmp_path, now=1_000.0)
     first.prepare()
     first.write(b"one\n")
@@ -124,7 +124,7 @@ def test_numbers_go_up_though_the_clock_was_set_back(tmp_path: Path) -> None:
 def test_what_is_being_compressed_is_not_read_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Half of a compressed file is no file of the log to those who read ``*.jsonl*``."""
+    """Half of a compressed file is no file of the log to readers of ``*.jsonl*``."""
     rolling = files(tmp_path)
     rolling.prepare()
     rolling.write(b"x" * 90 + b"\n")
@@ -143,7 +143,7 @@ def test_what_is_being_compressed_is_not_read_twice(
 
 @pytest.mark.parametrize("left", ["nothing", "half", "all", "of another"])
 def test_a_crash_while_a_file_is_compressed_costs_nothing(tmp_path: Path, left: str) -> None:
-    """Both files are there; the compressed one may be cut short."""
+    """Both files exist; the compressed file may be cut short."""
     first = files(tmp_path)
     first.prepare()
     first.write(b"one\ntwo\n")

@@ -21,8 +21,8 @@ ALICE, BOB = b"User:alice", b"User:bob"
 
 
 class Brokers:
-    """Two brokers that lead ``count`` partitions in turn. ``codes`` are what the next Produce to
-    a partition is answered with; a broker that is ``down`` does not answer."""
+    """Two brokers that lead ``count`` partitions in turn. ``codes`` are the error codes of the next
+    Produce to a partition; a broker that is ``down`` does not respond."""
 
     topic = TOPIC
 
@@ -57,7 +57,7 @@ class Brokers:
     async def ask(
         self, address: tuple[str, int], request: Request, purpose: str, wait: float
     ) -> Any:
-        """Produce, of one batch."""
+        """Produce a single batch."""
         assert purpose == "write"
         if address[0] in self.down:
             raise LogError("a broker does not answer (ConnectionError)")
@@ -79,7 +79,7 @@ class Brokers:
         self.closed = True
 
     def records(self) -> dict[int, list[Any]]:
-        """What was written, by partition."""
+        """The records written, by partition."""
         found: dict[int, list[Any]] = {}
         for partition, batches in self.batches.items():
             for data in batches:

@@ -1,4 +1,4 @@
-"""gateway.sinks.topic_partitions: what tests of the audit topic (test_setup) do not show."""
+"""gateway.sinks.topic_partitions: cases that tests of the audit topic (test_setup) do not cover."""
 
 from __future__ import annotations
 

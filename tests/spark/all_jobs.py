@@ -21,7 +21,7 @@ from spark.session import make_session
 from tests.spark import quick_java
 
 NOW: Final = dt.datetime(2026, 2, 1, tzinfo=dt.UTC)
-"""When the page says that it was made."""
+"""The time of making that the page shows."""
 
 SMALL: Final = {
     "spark.driver.memory": "768m",
@@ -34,7 +34,7 @@ SMALL: Final = {
 
 
 def tables(records: DataFrame, options: argparse.Namespace) -> Tables:
-    """The tables of all jobs, those of the report's page besides."""
+    """The tables of all jobs, including the tables of the report's page."""
     return {
         **usage.tables(records, options),
         **report.tables(records, options, usage.HOUR_MS),
@@ -50,17 +50,17 @@ COMMAND: Final = Command("all_jobs", "all jobs in one driver", tables, _options)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run them; returns the exit status."""
+    """Run the jobs; returns the exit status."""
     options = parse(COMMAND, argv)
     kafka = any(source.startswith("kafka://") for source in options.input)
     spark = make_session("all jobs", master=options.master, kafka=kafka, conf=SMALL)
     records = read_records(spark, options)
-    # Kept, so that the page does not take them all again.
+    # Persisted, so that the page does not compute them all again.
     found = {name: table.persist() for name, table in tables(records, options).items()}
     write(spark, found, options, Progress("all_jobs", quiet=options.quiet))
     shown = {section.table for section in SECTIONS}
     rows = report.collected({name: found[name] for name in shown & found.keys()}, options.rows)
-    # Each driver has another input, with the same records: the page names none.
+    # Each driver has another input with the same records, so the page names no input.
     report.write(options.page, page.page(rows, report.facts(records).totals, About("the log", NOW)))
     spark.stop()
     return 0

@@ -1,4 +1,5 @@
-"""A traffic log with everything in it that the jobs look for, and what it is compared with."""
+"""A traffic log with every kind of record that the jobs look for, and the catalog it is compared
+with."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ from tests.spark.samples import START_MS, Row
 FLOWS: Final = 3_000
 
 BAD_LINES: Final = ("cut sho", '{"kind":"flow"}', '{"schema_version":99}', "")
-"""No records: two corrupt ones, one that lacks fields, one of a newer gateway."""
+"""Lines that are no records: two are corrupt, another lacks fields, and another is of a newer
+gateway."""
 
 CATALOG: Final = {
     "format": 1,
@@ -29,7 +31,7 @@ CATALOG: Final = {
         }
     ],
 }
-"""An export of the catalog: of its two ACLs one was used."""
+"""An export of the catalog: only one of its two ACLs was used."""
 
 NEVER_NAMED: Final = "org:never-named"
 """A topic that is in no record."""
@@ -73,7 +75,7 @@ def _flows(draw: random.Random) -> Iterator[Row]:
             row["schema_version"] = 1
             row |= {f"{side}_us_log2": samples.earlier_histogram(of) for side, of in sides.items()}
         yield row
-    # What MirrorMaker takes for its own, and weak producers.
+    # Topics that MirrorMaker takes for its own, and weak producers.
     for name in ("org:a.internal", "org:mm2-offsets.a.internal", "team-a:a-internal", "b.internal"):
         yield samples.flow(name, bytes_in=draw.randrange(500), records=5, batches=2, acks_1=1)
     yield samples.flow("org:written", records=7, bytes_in=70, acks_0=3, batches=3)

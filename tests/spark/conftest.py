@@ -1,7 +1,7 @@
 """One Spark for the whole session, and the mark of the tests that need it.
 
-They run in a step of their own (``make jobs``): Spark takes seconds to start and its jars are not
-everybody's. Without pyspark only the tests of the schema can be imported.
+They run in a step of their own (``make jobs``), because Spark takes seconds to start and not every
+developer has its jars. If pyspark is missing, only the tests of the schema can be imported.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _HERE = Path(__file__).parent
 _WITHOUT_SPARK = _HERE / "test_schema.py"
 
 _SECONDS = 900
-"""For one test, which may be the one that Spark starts for, on a machine that has other work."""
+"""Time limit of a test, which may be the test that Spark starts for, on a busy machine."""
 
 # py4j leaves its sockets to the garbage collector.
 _PY4J = "ignore:unclosed <socket:ResourceWarning"
@@ -36,7 +36,8 @@ if importlib.util.find_spec("pyspark") is None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Every test of this directory but those of the schema is one of the Spark step."""
+    """Mark every test of this directory, except tests of the schema, as a test of the Spark
+    step."""
     for item in items:
         if item.path.is_relative_to(_HERE) and item.path != _WITHOUT_SPARK:
             item.add_marker(pytest.mark.spark)
@@ -47,7 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[KafkaCluster]:
-    """One broker, for the live tests."""
+    """A broker for the live tests."""
     from devkit.broker import KafkaCluster
 
     with KafkaCluster() as cluster:
@@ -56,8 +57,8 @@ def kafka() -> Iterator[KafkaCluster]:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session as the jobs make it: in ``make test`` as for a few records (``tiny``), which these
-    tests give, and else as for many, so that both are tested."""
+    """A session as the jobs make it: in ``make test`` for a few records (``tiny``), as these tests
+    have, and otherwise for many, so that both are tested."""
     from spark.session import make_session
     from tests.spark import quick_java
 
@@ -70,7 +71,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
     }
     with pytest.MonkeyPatch.context() as patch:
-        # No job may start Python on executors: there it would fail.
+        # No job may start Python on executors, so it would fail there.
         patch.setenv("PYSPARK_PYTHON", "/nowhere/python")
         tiny = EXAMPLES in os.environ
         session = make_session("tests", master="local[2]", tiny=tiny, conf=conf)
@@ -80,7 +81,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def table(spark: SparkSession, tmp_path: Path) -> Table:
-    """A table that nobody has written to."""
+    """An empty table."""
     from spark.table import Table
 
     return Table(spark, str(tmp_path / "table"))

@@ -1,4 +1,4 @@
-"""Drivers of Spark jobs as processes, as users start them, and what they answer."""
+"""Drivers of Spark jobs as processes, as users start them, and the tables that they write."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from devkit.wheels import build_wheel
 from tests.spark.all_jobs import SMALL
 
 SECONDS: Final = 600.0
-"""For one driver, on a machine that has other work."""
+"""Time limit of a driver, on a busy machine."""
 
 NO_PYTHON: Final = {"PYSPARK_PYTHON": "/nowhere/python"}
-"""What executors would start for Python: a job that asks for it fails."""
+"""The Python that executors would start: a job that needs it fails."""
 
 Answers = Mapping[str, Sequence[str]]
 """By table: its rows as JSON, sorted."""
@@ -49,9 +49,9 @@ def run_all_jobs(
 def spark_submit(
     name: str, job: str, master: str, arguments: Sequence[str], directory: Path
 ) -> str:
-    """One job as docs/spark.md submits it: the wheel is all that its Python has of the project.
+    """Submit a job as docs/spark.md does: the wheel is all that its Python has of the project.
 
-    It is the Python that this one's environment was made from, which has pyspark from Spark alone.
+    It is the Python that this environment was made from, which has only Spark's pyspark.
     """
     command = [str(spark_home() / "bin" / "spark-submit"), "--master", master]
     command += ["--py-files", str(build_wheel("pure", directory))]
@@ -65,7 +65,7 @@ def spark_submit(
 
 
 def answers(directory: Path, name: str) -> Answers:
-    """What a driver wrote."""
+    """The tables that a driver wrote."""
     return {
         table.name: sorted(
             line for part in table.glob("part-*.json") for line in part.read_text().splitlines()

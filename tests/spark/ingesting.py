@@ -15,7 +15,7 @@ from spark.table import Table
 from tests.spark import quick_java
 
 SECONDS = 600.0
-"""For a start of Spark and a batch, on a machine that has other work."""
+"""Time limit for a start of Spark and a batch, on a busy machine."""
 
 STREAM = "traffic"
 
@@ -26,9 +26,9 @@ _SUBMIT = f"--conf '{quick_java.DRIVER}={quick_java.OPTIONS}' pyspark-shell"
 def ingesting(
     source: str, table: Path, log: Path, *more: str, env: Mapping[str, str] = {}
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """The job, behind a guard: killed in the end if it still runs, or when the tests are.
+    """The job, behind a guard: killed at the end if it still runs, or if the tests are killed.
 
-    What it prints goes to ``log``.
+    Its output goes to ``log``.
     """
     command = [sys.executable, str(PROJECT_ROOT / "devkit" / "guard.py")]
     command += [sys.executable, "-m", "spark.ingest", "--input", source, "--table", str(table)]
@@ -57,7 +57,7 @@ def kill(process: subprocess.Popen[bytes]) -> None:
 
 
 def await_batch(table: Table, after: int, process: subprocess.Popen[bytes], log: Path) -> None:
-    """Until a batch with a higher number is committed."""
+    """Wait until a batch with a higher number is committed."""
     deadline = time.monotonic() + SECONDS
     while last_batch(table) <= after:
         assert process.poll() is None, log.read_text()
@@ -66,6 +66,6 @@ def await_batch(table: Table, after: int, process: subprocess.Popen[bytes], log:
 
 
 def last_batch(table: Table) -> int:
-    """The number of the last batch that is committed, -1 before the first."""
+    """The number of the last committed batch, or -1 before the first."""
     stream = table.snapshot().streams.get(STREAM)
     return stream.batch if stream else -1

@@ -1,4 +1,4 @@
-"""Lines of a traffic log for tests, each with an id by which it is found again: its client id."""
+"""Lines of a traffic log for tests, each with a client id by which it is found again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ DAY_MS = 86_400_000
 
 
 def line(name: str, **values: Any) -> str:
-    """One flow record, without the newline."""
+    """A flow record, without the newline."""
     record = {
         "kind": "flow",
         "schema_version": schema.SCHEMA_VERSION,
@@ -44,17 +44,17 @@ def numbered(first: int, count: int, **values: Any) -> list[str]:
 
 
 def ids_in(table: Table) -> list[int]:
-    """The ids of the records in a table, sorted, each as often as it is there."""
+    """The ids of the records in a table, sorted, each as often as the table has it."""
     return sorted(int(r.client_id) for r in records.read_table(table.spark, table.path).collect())
 
 
 def finished_file(path: Path, lines: Iterable[str]) -> Path:
-    """A compressed file, made as the gateway makes one: nobody sees a part of it."""
+    """A compressed file, made as by the gateway: no reader sees a part of it."""
     unfinished = path.with_name(f"{path.name}.tmp")
     unfinished.write_bytes(compressed(lines))
     return unfinished.replace(path)
 
 
 def compressed(lines: Iterable[str]) -> bytes:
-    """What a compressed file holds."""
+    """The content of a compressed file."""
     return gzip.compress("".join(f"{one}\n" for one in lines).encode())

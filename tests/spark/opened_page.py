@@ -27,7 +27,8 @@ _CELLS = """
 async def opened(
     directory: Path, tables: Mapping[str, Table], totals: Row | None = None, *, width: int = 1200
 ) -> AsyncIterator[Page]:
-    """The page of some tables in a window ``width`` wide, which complained of nothing at all."""
+    """The page of some tables in a window ``width`` wide, for which the browser reported no
+    problem."""
     file = directory / "report.html"
     file.write_text(page(tables, totals or {}, ABOUT), encoding="utf-8")
     async with kept_browser() as browser, browser.page() as tab:
@@ -41,6 +42,6 @@ async def opened(
 
 
 async def cells_of(tab: Page, table: str) -> list[list[Any]]:
-    """What a table shows, row by row: numbers as their exact values, all else as its text."""
+    """The cells of a table, row by row: numbers as their exact values, other cells as text."""
     found: list[list[Any]] = await tab.run(_CELLS.replace("TABLE", table))
     return found

@@ -8,4 +8,4 @@ OPTIONS: Final = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 DRIVER: Final = "spark.driver.defaultJavaOptions"
 EXECUTOR: Final = "spark.executor.defaultJavaOptions"
-"""Settings that leave those of the jobs themselves as they are."""
+"""These two settings do not replace the jobs' own."""

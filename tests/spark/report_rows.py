@@ -1,6 +1,6 @@
-"""A cluster's week for tests of the report, seeded: the tables as the jobs give them.
+"""A cluster's week for tests of the report, seeded: the tables as the jobs make them.
 
-Names are such as people give; ``hostile()`` has those that nobody should.
+Names are realistic; ``hostile()`` has names that nobody should give.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ABOUT = About("s3a://platform/traffic/", MADE, FIRST, LAST)
 
 VOLUME = ("bytes_in", "bytes_out", "records_in", "records_out", "requests")
 
-# Namespace, how much of everything is its, its producers, its topics, its consumers.
+# Namespace, its share of all traffic, its producers, its topics, its consumers.
 _TEAMS: tuple[tuple[str, float, tuple[str, ...], tuple[str, ...], tuple[str, ...]], ...] = (
     ("shop:orders", 30, ("checkout", "returns"), ("placed", "paid"), ("billing", "warehouse")),
     ("shop:search", 14, ("indexer",), ("queries", "clicks"), ("ranking", "analytics")),
@@ -66,7 +66,8 @@ def sample(seed: int = 7) -> tuple[dict[str, Table], Row]:
 
 
 def hostile(name: str) -> dict[str, Table]:
-    """Every table with a row in which every text is ``name``; of latencies one for each side."""
+    """Every table with a row in which every text is ``name``; latencies have a row for each
+    side."""
     numbers = {**dict.fromkeys(VOLUME, 1000), "requests": 10}
     rows: dict[str, dict[str, Any]] = {
         "namespaces": {"tier": name, **numbers},
@@ -128,7 +129,7 @@ def _namespaces(leaves: dict[str, dict[str, int]]) -> list[dict[str, Any]]:
         for count in range(1, len(parts) + 1):
             tiers[":".join(parts[:count])].append(volume)
     tiers["(all)"] = list(leaves.values())
-    # Some of what shop uses is its own and no child's.
+    # Some of shop's usage is its own and no child's.
     tiers["shop"].append(_volume(random.Random(1), 4))
     tiers["(all)"].append(tiers["shop"][-1])
     rows = [{"tier": tier, **_added(volumes)} for tier, volumes in tiers.items()]

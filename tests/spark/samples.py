@@ -1,6 +1,6 @@
 """Records of the traffic log for tests: rows with defaults, and DataFrames of them.
 
-A DataFrame is made from JSON inside Spark, so no Python process has to be started for it.
+A DataFrame is made from JSON inside Spark, so that no Python process has to be started for it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ START_MS = 1_767_225_600_000
 MINUTE_MS = 60_000
 
 BOUNDS_US = [2 ** (number / STEPS) for number in range(BUCKETS - 1)]
-"""Where each bucket of a histogram ends, but for the last one."""
+"""The ends of a histogram's buckets, except the last bucket's."""
 
 Row = dict[str, Any]
 
@@ -60,7 +60,8 @@ _COUNTS = (
 
 
 def flow(topic: str | None = "org:orders", api: str = "Produce", /, **values: Any) -> Row:
-    """A flow record of a topic's logical name, or of none: one request that moved nothing."""
+    """A flow record of a topic's logical name, or without a topic: a request that moved no
+    records."""
     row = {
         **_COMMON,
         "kind": "flow",
@@ -124,12 +125,12 @@ def policy(topic: str = "org:orders", /, **values: Any) -> Row:
 
 
 def used_acl(acl: str, **values: Any) -> Row:
-    """An acl record: this ACL (as text) allowed somebody something."""
+    """An acl record: this ACL (as text) allowed an operation of a principal."""
     return _known({**_COMMON, "kind": "acl", "acl": acl} | values)
 
 
 def histogram(times_us: Iterable[float]) -> dict[str, int]:
-    """What the gateway counts of these times, in a record of version 2."""
+    """The gateway's histogram of these times, in a record of version 2."""
     counts: dict[int, int] = {}
     for time in times_us:
         bucket = bisect(BOUNDS_US, time)
@@ -138,7 +139,7 @@ def histogram(times_us: Iterable[float]) -> dict[str, int]:
 
 
 def earlier_histogram(times_us: Iterable[float]) -> list[int]:
-    """The same in a record of version 1."""
+    """The gateway's histogram of these times, in a record of version 1."""
     counts = [0] * EARLIER_BUCKETS
     for time in times_us:
         counts[min(int(time).bit_length(), EARLIER_BUCKETS - 1)] += 1
@@ -152,7 +153,7 @@ def flat(topic: str) -> str:
 
 
 def frame(spark: SparkSession, rows: Iterable[Row]) -> DataFrame:
-    """The rows as the jobs get them."""
+    """The rows as a DataFrame that the jobs get."""
     structure = schema.traffic_log_schema()
     parsed = F.from_json(F.lit(json.dumps(list(rows))), ArrayType(structure))
     return spark.range(1).select(F.inline(parsed))
@@ -191,7 +192,8 @@ def _random_flow(draw: random.Random, topic: str | None) -> Row:
 
 
 def _known(row: Row) -> Row:
-    """The fields that the schema has: what it lacks would be left out in silence."""
+    """The row, after a check that the schema has its fields, because others would be silently left
+    out."""
     known = {name for name, _ in schema.COLUMNS}
     assert set(row) <= known, f"the schema has no {sorted(set(row) - known)}"
     return row

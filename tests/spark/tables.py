@@ -1,5 +1,5 @@
-"""A table that tests of a file begin with: it is written once, which takes Spark seconds, and each
-test changes a copy."""
+"""A table with which the tests of a file begin: it is written once, which takes Spark seconds, and
+each test changes a copy."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from spark.table import Table
 
 
 def copy_of(table: Table, directory: Path) -> Table:
-    """A copy of a table and of what lies beside it, with the times of its files.
+    """A copy of a table and of the files beside it, with their times.
 
-    Files that the table is made of or is to take in are known by their paths: they stay those of
-    the first table.
+    The table's files, and files it is to take in, are known by their paths, which stay the first
+    table's.
     """
     path = Path(table.path.removeprefix("file:"))
     shutil.copytree(path.parent, directory, dirs_exist_ok=True)

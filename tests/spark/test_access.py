@@ -65,7 +65,8 @@ def test_idle_topics_and_why(spark: SparkSession) -> None:
         ),
         samples.flow("org:made", "Metadata", errors={"UNKNOWN_TOPIC_OR_PARTITION": 1}),
         samples.flow("org:made", "Metadata"),
-        # One of several topics of a request was refused: the error is told with the first one.
+        # One of several topics of a request was rejected: the error is recorded with the first
+        # topic.
         samples.flow("org:first", records=1),
         samples.flow("org:first", "Fetch", records_out=4, errors={"UNKNOWN_TOPIC_ID": 1}),
         samples.flow(None, "Metadata"),
@@ -138,7 +139,7 @@ def test_who_does_not_log_in_goes_by_its_client_id(spark: SparkSession) -> None:
     rows = [
         samples.flow("t", client_id="shop", bytes_in=10, records=1, **anybody),
         samples.flow("t", "Fetch", client_id="bill", bytes_out=7, records_out=1, **anybody),
-        # Answers that bring no records have bytes all the same.
+        # Responses without records have bytes all the same.
         samples.flow("t", "Fetch", client_id="waits", bytes_out=60, **anybody),
         samples.flow("t", "Fetch", client_id="denied", bytes_out=60, errors={"X": 1}, **anybody),
         samples.flow("t", client_id="refused", bytes_in=900, errors={"X": 1}, **anybody),

@@ -1,4 +1,4 @@
-"""spark.acl_advice: what may be removed, and never what something still needs."""
+"""spark.acl_advice: ACLs that may be removed, and never an ACL that is still needed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def advised(
     visited: Set[tuple[str, str]] = frozenset(),
     tool: Tool = TOOL,
 ) -> dict[str, str | None]:
-    """Of the ACLs those that are told of, each with its caution."""
+    """The ACLs in the advice, each with its caution."""
     found = [acl(one) for one in acls]
     by_text = dict(zip((one.text for one in found), acls, strict=True))
     rows = advice(found, {(f"User:{who}", acl(text).text) for who, text in used}, visited, tool)
@@ -71,7 +71,7 @@ def test_a_denial_stays() -> None:
 def test_what_lets_somebody_in_is_needed() -> None:
     acls = [READ, OPEN, OPEN_BOB]
     assert advised(acls, used=[("alice", READ)], visited={(ALICE, "org")}) == {OPEN_BOB: None}
-    # Also when nothing but the used ACL itself tells where she was.
+    # Also if only the used ACL itself shows where she was.
     assert advised(acls, used=[("alice", READ)]) == {OPEN_BOB: None}
     everybody = "TOPIC:LITERAL:org: ALLOW DESCRIBE *"
     assert advised([READ, everybody], visited={(ALICE, "org")}) == {READ: None}
@@ -103,8 +103,8 @@ def test_where_everyone_is_allowed_the_last_acl_is_a_gate_of_anything() -> None:
 
 @pytest.mark.parametrize("everyone", [False, True])
 def test_after_the_advice_everything_is_decided_as_before(everyone: bool) -> None:
-    """By the gateway's own authorizer, when all that was advised is gone: what was asked in the
-    time of the log is answered the same, and nothing is allowed that was not before."""
+    """By the gateway's own authorizer, after all advised ACLs are removed: requests from the time
+    of the log get the same decision, and nothing is allowed that was not before."""
     draw = random.Random(12)
     removed = 0
     for _ in range(400):
@@ -133,7 +133,7 @@ QUESTIONS: list[Question] = [
 
 
 def _world(draw: random.Random) -> Snapshot:
-    """A few ACLs, most of them about namespaces and what is in them."""
+    """A few ACLs, most of them about namespaces and resources in them."""
     lines = set()
     for _ in range(draw.randrange(2, 9)):
         kind = draw.choice(["TOPIC", "TOPIC", "GROUP"])
@@ -155,13 +155,13 @@ def _advised(
     wanted: Iterable[Question],
     everyone: bool,
 ) -> Iterator[Row]:
-    """The rows with a command, when these questions were asked; some requests name no topic in
-    the log."""
+    """The rows with a command, if these questions were asked; some requests name no topic in the
+    log."""
     used: set[tuple[str, str]] = set()
     visited: set[tuple[str, str]] = set()
     for principal, host, operation, named in wanted:
         used.add((principal, authorizer.authorize(principal, host, operation, named).rule))
-        # What an ACL for exactly this name allows need not be in a flow.
+        # A name that an ACL allows exactly need not be in a flow.
         told = operation is Operation.READ and named.type is ResourceType.TOPIC
         if told and draw.random() < 0.5:
             visited |= {(principal, path) for path in parents(named.namespace)}
@@ -171,7 +171,7 @@ def _advised(
 
 
 def _without(snapshot: Snapshot, gone: list[Row]) -> Snapshot:
-    """The ACLs that are left."""
+    """The catalog with the remaining ACLs."""
     columns = ("type", "pattern", "name", "principal", "host", "operation")
     removed = {tuple(row[column] for column in columns) for row in gone}
     left: list[Entity] = []
@@ -205,7 +205,7 @@ def test_from_records_to_commands(spark: SparkSession) -> None:
 
 
 def test_less_than_an_hour_of_a_worker_gives_no_commands(spark: SparkSession) -> None:
-    """Bob's ACL was told of before the log begins, and is told of again after its end."""
+    """Bob's ACL was recorded before the log begins, and is recorded again after its end."""
     start = samples.START_MS
     acls = [acl(READ), acl("TOPIC:LITERAL:org:pay ALLOW WRITE bob")]
     used = [samples.used_acl(acls[0].text, principal=ALICE, time_ms=start)]

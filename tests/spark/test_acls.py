@@ -1,4 +1,4 @@
-"""spark.acls: what an export says, and commands that remove exactly what they should."""
+"""spark.acls: ACLs read from an export, and commands that remove exactly the right ACLs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def acl(text: str) -> Acl:
 
 
 def acls_of(acls: ResourceAcls) -> list[Acl]:
-    """A catalog's entity as the job has it."""
+    """A catalog's entity as the job reads it."""
     pattern = acls.pattern
     return [
         Acl(
@@ -107,7 +107,7 @@ def test_commands_are_quoted_and_exact() -> None:
 
 
 def test_the_commands_remove_exactly_these_by_the_gateways_own_flags() -> None:
-    """What `kafka-gateway acls`, which has the flags of kafka-acls, makes of them."""
+    """Parsed by `kafka-gateway acls`, which has the flags of kafka-acls."""
     for text in [
         "TOPIC:LITERAL:org:orders ALLOW READ alice",
         "TOPIC:PREFIXED:org: ALLOW DESCRIBE_CONFIGS bob 10.0.0.1",
@@ -124,7 +124,7 @@ def test_the_commands_remove_exactly_these_by_the_gateways_own_flags() -> None:
 
 
 def parsed(words: list[str]) -> argparse.Namespace:
-    """By the subcommand ``acls`` of kafka-gateway."""
+    """The words as parsed by the subcommand ``acls`` of kafka-gateway."""
     parser = argparse.ArgumentParser()
     fill_client_parser(parser, COMMAND)
     return parser.parse_args(words)

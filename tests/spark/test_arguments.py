@@ -38,7 +38,7 @@ def _json(directory: Path) -> list[str]:
 
 @pytest.fixture
 def log(spark: SparkSession, tmp_path: Path) -> str:
-    """A directory with three records of one day, and one of the day before.
+    """A directory with three records of one day, and a record of the day before.
 
     ``spark`` is the session that the job under test takes.
     """
@@ -57,7 +57,7 @@ def _run(log: str, tmp_path: Path, *more: str) -> int:
 def test_tables_are_written_from_files(log: str, tmp_path: Path) -> None:
     assert _run(log, tmp_path) == 0
     assert _json(tmp_path / "out") == ["0", "1", "2", "3"]
-    # Again, and only a part: a table is written anew.
+    # Again, and only a part, because a table is replaced.
     assert _run(log, tmp_path, "--from", "2026-01-01", "--most", "2") == 0
     assert _json(tmp_path / "out") == ["1", "2"]
 
@@ -125,7 +125,7 @@ def test_nothing_takes_the_place_of_results(
     lines: str | None,
     command: str,
 ) -> None:
-    """An empty directory, or a log that holds only lines that are none."""
+    """An empty directory, or a log without any record."""
     page = tmp_path / "report.html"
 
     def job(source: str, *more: str) -> int:

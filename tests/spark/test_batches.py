@@ -155,7 +155,7 @@ def test_what_was_there_of_a_torn_or_missing_file_stays(table: Table, logs: Path
         path.unlink()
     cut = compressed(whole)
     (logs / "torn.jsonl.gz").write_bytes(cut[: len(cut) // 2])
-    # Of this one there is more than before.
+    # This file has more lines than before.
     (logs / "short.jsonl.gz").write_bytes(compressed(numbered(10, 4)) + b"more")
     paths = [_path(logs / f"{name}.jsonl.gz") for name in ("gone", "short", "torn")]
     counts = batches.take_files(table, _STREAM, 0, paths, None)

@@ -26,7 +26,7 @@ def logs(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def checkpoint(table: Table) -> Path:
-    """Where the stream's checkpoint will be."""
+    """The place of the stream's checkpoint."""
     return Path(f"{table.path}/checkpoints/traffic".removeprefix("file:"))
 
 
@@ -54,7 +54,7 @@ def test_files_that_were_planned_and_removed_are_accounted_for(
     for number in (1, 2):
         (logs / f"a-{number}.jsonl.gz").unlink()
     assert _once(table) == 0
-    # What the table had of one of them is still there.
+    # The table still has its lines of a removed file.
     assert ids_in(table) == [1, 2]
     bad = records.read_quarantine(table.spark, table.path).collect()
     assert sorted((row.reason, row.source) for row in bad) == [
@@ -71,7 +71,7 @@ def test_the_files_of_every_batch_are_known(table: Table, logs: Path, checkpoint
         assert _once(table, "--files-per-batch", "1") == 0
     finally:
         table.spark.conf.unset(_COMPACT_INTERVAL)
-    # Spark has put those of two batches into one file, and removes the first some time later.
+    # Spark has written the entries of two batches into one file, and removes the first file later.
     assert (checkpoint / "sources" / "0" / "1.compact").exists()
     (checkpoint / "sources" / "0" / "0").unlink()
     made = Checkpoint(table.files, str(checkpoint))

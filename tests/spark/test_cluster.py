@@ -1,6 +1,7 @@
-"""The same jobs, the same answers: on one machine and on a cluster, from files and from a topic.
+"""The same jobs give the same results: on one machine and on a cluster, from files and from a
+topic.
 
-The cluster is a real one, a master and two workers as processes; so is the Kafka. One driver runs
+The cluster is real, a master and two workers as processes; so is the Kafka. A single driver runs
 all jobs of a combination, because a driver takes longer to start than a job.
 """
 
@@ -38,7 +39,7 @@ _BAD = (
 
 
 class Found(NamedTuple):
-    """What a driver wrote: the tables of all jobs, and the report's page."""
+    """The output of a driver: the tables of all jobs, and the report's page."""
 
     tables: Answers
     page: str
@@ -46,7 +47,7 @@ class Found(NamedTuple):
 
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the drivers read and write."""
+    """A directory for the drivers' input and output."""
     made = tmp_path_factory.mktemp("cluster")
     (made / "catalog.json").write_text(json.dumps(all_kinds.CATALOG))
     (made / "topics").write_text(f"{all_kinds.NEVER_NAMED}\n")
@@ -55,7 +56,7 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def files(directory: Path) -> str:
-    """The log as files: one that is still being written, and two that are finished."""
+    """The log as files: an open file, and two finished files."""
     lines = all_kinds.lines()
     logs = directory / "logs"
     logs.mkdir()
@@ -73,7 +74,7 @@ def topic(kafka: KafkaCluster) -> str:
     created.result()
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
     lines = all_kinds.lines()
-    # Some records come twice, as when an answer was lost: they count once.
+    # Some records come twice, as if a response was lost: they count once.
     again = [line for line in lines[:500] if line not in all_kinds.BAD_LINES]
     for number, line in enumerate([*lines, *again]):
         producer.produce(_TOPIC, line.encode(), partition=number % 3)
@@ -90,18 +91,18 @@ def cluster() -> Iterator[SparkCluster]:
 
 @pytest.fixture(scope="module")
 def of_files(directory: Path, cluster: SparkCluster, files: str) -> Mapping[str, Found]:
-    """What both drivers find in the files."""
+    """The output of both drivers for the files."""
     return _on_both("files", files, directory, cluster)
 
 
 @pytest.fixture(scope="module")
 def of_topic(directory: Path, cluster: SparkCluster, topic: str) -> Mapping[str, Found]:
-    """What both drivers find in the topic."""
+    """The output of both drivers for the topic."""
     return _on_both("topic", topic, directory, cluster)
 
 
 def _on_both(what: str, source: str, directory: Path, cluster: SparkCluster) -> Mapping[str, Found]:
-    """Side by side: a driver waits for its tasks half of the time."""
+    """Run both side by side, because a driver waits for its tasks half of the time."""
     masters = {"local": _LOCAL, "cluster": cluster.master}
     with ThreadPoolExecutor(len(masters)) as pool:
         running = {

@@ -1,4 +1,4 @@
-"""spark.compaction: fewer files, the same rows, and nothing removed that someone may read."""
+"""spark.compaction: fewer files, the same rows, and no file removed that a reader may use."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _on_disk(table: Table) -> set[str]:
 
 
 def _age(table: Table, seconds: float) -> None:
-    """Make everything on the disk look that much older."""
+    """Make every file on the disk look that much older."""
     for path in Path(table.path.removeprefix("file:")).rglob("*"):
         then = path.stat().st_mtime - seconds
         os.utime(path, (then, then))
@@ -57,7 +57,7 @@ def test_small_files_become_one_a_partition(table: Table) -> None:
     assert len(after.files) == files - 6
     assert ids_in(table) == before
     assert records.read_quarantine(table.spark, table.path).count() == 3
-    # Who has begun to read goes on with the files that there were.
+    # A reader that has begun goes on with the former files.
     assert late.count() == len(before)
     assert compaction.compact(table, least_files=2) == 0
 
@@ -92,7 +92,7 @@ def test_what_does_not_count_is_removed_when_it_is_old_enough(table: Table) -> N
     counted = {file.path for file in table.snapshot().files}
     assert compaction.clean(table) == 0
     assert _on_disk(table) > counted
-    # What is listed nowhere may be a write that is about to be committed.
+    # A file that no version lists may be a write that is about to be committed.
     assert compaction.clean(table, keep_seconds=0) > 0
     assert _on_disk(table) == counted | {file.path for file in left_behind}
     assert len(table.versions()) > 2

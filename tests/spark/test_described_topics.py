@@ -1,4 +1,4 @@
-"""spark.guarantees: what kafka-topics --describe tells of acks=all."""
+"""spark.guarantees: how it reads the output of kafka-topics --describe for acks=all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/spark.md: every command is run as it is written, and gives the tables that it says."""
+"""docs/spark.md: every command is run as it is written, and makes the tables that it names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DESCRIBED = markdown.read("docs/spark.md")
 
 
 def commands() -> list[str]:
-    """What the pages run with the project's Python, once each."""
+    """The commands that the pages run with the project's Python, once each."""
     lines = [
         line.strip()
         for page in PAGES
@@ -43,7 +43,7 @@ def columns() -> dict[str, list[str]]:
 
 @pytest.fixture(scope="module")
 def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """What stands for the paths of the page: a log to ingest, a table, reports, a page."""
+    """Replacements for the paths of the page: a log to ingest, a table, reports, a page."""
     base = tmp_path_factory.mktemp("documented")
     log = base / "log"
     log.mkdir()

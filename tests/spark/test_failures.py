@@ -1,4 +1,5 @@
-"""spark.failures: what a user can mend is one line, and a mistake of ours is a traceback."""
+"""spark.failures: an error that a user can correct is reported in a line, a defect of ours with its
+traceback."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ ALL = Command("all", "Everything.", _everything)
 
 @pytest.fixture
 def log(spark: SparkSession, tmp_path: Path) -> str:
-    """A directory with one file. ``spark`` is the session that the job under test takes."""
+    """A directory with a file. ``spark`` is the session that the job under test takes."""
     directory = tmp_path / "log"
     directory.mkdir()
     finished_file(directory / "a-1.jsonl.gz", numbered(0, 3))

@@ -1,4 +1,4 @@
-"""spark.guarantees: who would be refused, by what the records say of each producer."""
+"""spark.guarantees: producers that would be rejected, by the records of each producer."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_only_producers_are_told_of(spark: SparkSession) -> None:
 
 
 def test_acks_all_that_one_replica_is_enough_for(spark: SparkSession) -> None:
-    """Of topics by either of their names; null if nothing is known."""
+    """Topics by either of their names; null if neither is known."""
     rows = [
         samples.flow("org:one", client_id="hollow", acks_all=3),
         samples.flow("org:two", client_id="hollow", acks_all=5),

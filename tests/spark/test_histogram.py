@@ -1,4 +1,5 @@
-"""spark.histogram: percentiles against the exact ones of the same data, within the stated error."""
+"""spark.histogram: percentiles against exact percentiles of the same data, within the stated
+error."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from tests.spark import samples
 LAST_US = histogram.LAST_US
 
 Record = dict[str, object]
-"""What a record has of one side: ``quarters``, or ``log2`` of an earlier gateway."""
+"""A record's histogram of a side: ``quarters``, or ``log2`` of an earlier gateway."""
 
 ROUNDED = 0.5
 
@@ -30,15 +31,15 @@ def exact(times: Sequence[float], thousandths: int) -> float:
 
 
 def is_within(told: int, truth: float, factor: float) -> bool:
-    """Whether a percentile is right within a factor, and rounded to a whole number then. What takes
-    less than a microsecond is told as 0."""
+    """Whether a percentile is right within a factor, and then rounded to a whole number. Times
+    below a microsecond are reported as 0."""
     if truth < 1:
         return told == 0
     return truth / factor - ROUNDED <= told <= truth * factor + ROUNDED
 
 
 def times_of(draw: random.Random) -> list[float]:
-    """Times as they come: around a value, and now and then much later."""
+    """Realistic times: around a value, and now and then much later."""
     middle = draw.choice([1, 30, 400, 5_000, 90_000, 2_000_000])
     count = draw.choice([1, 2, 3, 20, 1_000, 3_000])
     spread = draw.choice([0.1, 0.7, 2.0])
@@ -54,7 +55,7 @@ def earlier(times: Iterable[float]) -> Record:
 
 
 def percentiles(spark: SparkSession, sets: Sequence[Sequence[Record]]) -> list[list[int | None]]:
-    """Of each set of records those of PERCENTILES, by Spark."""
+    """The PERCENTILES of each set of records, by Spark."""
     rows = [{"at": at} | record for at, records in enumerate(sets) for record in records]
     typed = "array<struct<at int, quarters map<string,bigint>, log2 array<bigint>>>"
     given = spark.range(1).select(F.inline(F.from_json(F.lit(json.dumps(rows)), typed)))
@@ -137,7 +138,7 @@ def test_what_no_gateway_counts_by_is_left_out_or_in_the_last_bucket(spark: Spar
 
 
 def test_ranks_are_counted_and_not_estimated(spark: SparkSession) -> None:
-    """The 999th and the 1000th of 1,000: p99.9 is the one, and not yet the other."""
+    """The 999th and the 1000th of 1,000: p99.9 is the 999th."""
     for slow, beyond in ((1, False), (2, True)):
         counts = newest([100] * (1_000 - slow) + [1_000_000] * slow)
         p999 = percentiles(spark, [[counts]])[0][3]

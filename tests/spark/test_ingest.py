@@ -1,4 +1,5 @@
-"""spark.ingest: from files to the table, run after run. What kills do: test_ingest_kill.py."""
+"""spark.ingest: from files to the table, run after run. test_ingest_kill.py has the effects of
+kills."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""spark.ingest, killed with SIGKILL while files are being written: no line lost, none doubled.
+"""spark.ingest, killed with SIGKILL while files are being written: no line is lost or doubled.
 
-``INGEST_KILLS`` is how often; ``make soak`` asks for ten.
+``INGEST_KILLS`` is how often; ``make soak`` sets ten.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from tests.spark.lines import DAY_MS, TIME_MS, line
 pytestmark = pytest.mark.long("kills")
 
 _ALL = ("--files-per-batch", "1000")
-"""For the last run: what the killed ones have left is no reason to make many batches of it."""
+"""For the last run, because the files that the killed runs have left need not be many batches."""
 
 KILLS = int(os.environ.get("INGEST_KILLS", "3"))
 
 
 class _Writer:
-    """Two workers of a gateway, which write, roll and compress; ``written`` counts what each line
-    should be found as."""
+    """Two workers of a gateway, which write, roll and compress; ``written`` counts the lines by the
+    result that each should have."""
 
     def __init__(self, directory: Path) -> None:
         self._sinks = [
@@ -51,7 +51,7 @@ class _Writer:
         self._thread.start()
 
     def stop(self) -> None:
-        """As a gateway ends: the last files stay plain."""
+        """End as a gateway does: the last files stay plain."""
         self._stop.set()
         self._thread.join()
         for sink in self._sinks:
@@ -92,7 +92,7 @@ def test_killed_while_files_are_written_no_line_is_lost_or_doubled(
             before = last_batch(table)
             with ingesting(str(logs), tmp_path / "table", log) as process:
                 await_batch(table, before, process, log)
-                # Somewhere in the batches, looks and compactions that follow.
+                # At some point in the batches, reads and compactions that follow.
                 time.sleep(chance.uniform(0.0, 3.0))
                 kill(process)
             _nothing_is_doubled(table)
@@ -111,7 +111,7 @@ def test_killed_while_files_are_written_no_line_is_lost_or_doubled(
 
 
 def _nothing_is_doubled(table: Table) -> None:
-    """At any moment, also right after a kill."""
+    """Assert this at any moment, even right after a kill."""
     names = [r.client_id for r in records.read_table(table.spark, table.path).collect()]
     assert len(names) == len(set(names))
 

@@ -40,7 +40,7 @@ def test_every_record_of_a_topic_once(
         await_batch(table, -1, process, log)
         _produce(kafka, numbered(500, 500))
         kill(process)
-    # Written again, as by a gateway whose answer was lost.
+    # Written again, as by a gateway whose response was lost.
     _produce(kafka, [*numbered(900, 100), *numbered(1000, 100), *numbered(1090, 10)])
     with ingesting(source, tmp_path / "table", log, "--once", env=env) as process:
         assert process.wait(SECONDS) == 0, log.read_text()

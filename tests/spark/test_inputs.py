@@ -1,4 +1,5 @@
-"""spark.inputs: every record once, also while files are compressed, and what is lost is told."""
+"""spark.inputs: every record once, even if files are compressed meanwhile, and losses are
+reported."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def _written(path: Path, lines: Sequence[str]) -> Path:
 def _during_a_read(
     monkeypatch: pytest.MonkeyPatch, change: Callable[[], object], *, planned: bool
 ) -> None:
-    """Change the files once, before Spark looks at them or (``planned``) right after it has."""
+    """Change the files once, before Spark looks at them or, if ``planned``, right after it has."""
     real = sources.read_files
     todo = [change]
 
@@ -154,7 +155,7 @@ def test_a_record_that_came_twice_into_a_topic_counts_once(
 def test_the_places_of_many_bad_lines_are_told_of_the_first_ones(
     spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Also of lines that are the same, of a compressed file, and of one read in several parts."""
+    """Also if lines are equal, in a compressed file, or in a file that is read in several parts."""
     _written(tmp_path / "a-1.jsonl", [*numbered(0, 40), "", line("x"), ""])
     finished_file(tmp_path / "b-1.jsonl.gz", [line("y"), "cut", *["later"] * 20])
     spark.conf.set("spark.sql.files.maxPartitionBytes", "2000")

@@ -1,4 +1,4 @@
-"""spark.latency: histograms merge, and percentiles are those of all requests together."""
+"""spark.latency: histograms merge, and percentiles are of all requests together."""
 
 from __future__ import annotations
 

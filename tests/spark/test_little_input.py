@@ -1,4 +1,5 @@
-"""What makes little input cheap changes no row: fewer columns, and expressions interpreted."""
+"""The settings that make little input cheap change no row: fewer columns, interpreted
+expressions."""
 
 from __future__ import annotations
 
@@ -27,11 +28,11 @@ from spark.arguments import Command, Tables, parse
 from tests.spark import all_kinds
 
 LINES: Final = 600
-"""Of the log, and besides them the ACL that was used."""
+"""Lines of the log; the ACL that was used comes on top."""
 
 
 def _of_report(found: DataFrame, options: argparse.Namespace) -> Tables:
-    """Its tables, and the figures that its page begins with."""
+    """The report's tables, and the figures that its page begins with."""
     rest = report.facts(found)
     assert rest.totals["requests"] > 0
     return report.tables(found, options, usage.HOUR_MS)
@@ -59,7 +60,8 @@ def log(logs: Path) -> Path:
 
 @pytest.fixture(autouse=True)
 def _nothing_is_kept(spark: SparkSession) -> Iterator[None]:
-    """What one test has kept would be the next one's, made as it was made there."""
+    """Clear the cache, because a test would use a DataFrame persisted by another with other
+    settings."""
     spark.catalog.clearCache()
     yield
     spark.catalog.clearCache()
@@ -78,7 +80,7 @@ def test_a_job_reads_no_other_columns_than_it_names(
     spark: SparkSession, log: Path, command: Command
 ) -> None:
     assert command.columns is not None
-    # A name that is in no record would be passed over.
+    # A name that is in no record would be silently ignored.
     assert set(command.columns) <= set(records.kept(None))
     made = _rows(spark, log, command, list(command.columns))
     assert made == _rows(spark, log, command, None)

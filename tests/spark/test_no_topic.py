@@ -1,4 +1,5 @@
-"""Flow records of a namespace without a topic: what the gateway denied or carried out itself."""
+"""Flow records of a namespace without a topic: requests that the gateway denied or carried out
+itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""spark.open_files: what is still being written counts once, before and after it is finished."""
+"""spark.open_files: a file that is still being written counts once, before and after it is
+finished."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ def test_files_that_have_gone_on_stay_until_their_batch(table: Table, logs: Path
     _read(table, logs)
     finished_file(logs / "a.jsonl.gz", numbered(1, 4))
     _append(logs / "b.jsonl", numbered(10, 1))
-    # For a moment there are both.
+    # For a moment both files exist.
     _read(table, logs)
     assert ids_in(table) == [1, 2, 10]
     (logs / "a.jsonl").unlink()

@@ -1,4 +1,4 @@
-"""spark.output: tables are written whole or not at all, and what was there stays until then."""
+"""spark.output: tables are written whole or not at all, and the former tables stay until then."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _count(spark: SparkSession, directory: Path, name: str) -> int:
 
 
 def _broken(spark: SparkSession) -> DataFrame:
-    """Fails in its second half, when files of it are there already."""
+    """A table that fails in its second half, when some of its files are written already."""
     half = F.when(F.col("id") < 500, F.col("id")).otherwise(F.raise_error(F.lit("in the middle")))
     return spark.range(0, 1_000, 1, 4).select(half.cast("long").alias("id"))
 

@@ -1,5 +1,5 @@
-"""spark.page: rows become one page, with every figure once. What the page does with them is looked
-at in a browser (test_page_in_browser.py)."""
+"""spark.page: rows become a page, with every figure once. test_page_in_browser.py tests in a
+browser how the page shows them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ ECHARTS_SHA256 = "b66b25aeb4df84e33199dc21694014d336d222cbd9deb0e5a7c14bd6aa0d0f
 
 
 class _Elements(HTMLParser):
-    """What a browser would find: every element with its attributes, and the scripts' texts."""
+    """The elements that a browser would find, with their attributes, and the scripts' texts."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -130,7 +130,7 @@ def test_no_name_gets_out_of_its_place(name: str) -> None:
     plain = _Elements(made(hostile("plain"), title="plain"))
     text = made(hostile(name), title=name)
     found = _Elements(text)
-    # The same elements, but for the title's text and the hash of nothing: names add none.
+    # The same elements, except for the title's text and the hash: names add no element.
     assert [tag for tag, _ in found.found] == [tag for tag, _ in plain.found]
     assert found.scripts[1:] == plain.scripts[1:]
     data = json.loads(found.scripts[0])
@@ -204,7 +204,7 @@ def test_a_page_is_made_from_a_zip_file_too(tmp_path: Path) -> None:
     assert int(ended.stdout) > 1_000_000
 
 
-# How colours look to people who lack one kind of cones (Machado, Oliveira, Fernandes 2009), as
+# The look of colours to people who lack a kind of cones (Machado, Oliveira, Fernandes 2009), as
 # matrices over linear RGB.
 _EYES = {
     "all cones": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),

@@ -1,6 +1,6 @@
-"""The figures on the report's page are those of the rows that it was made of.
+"""The figures on the report's page are the figures of the rows that it was made of.
 
-Those of the charts are read off the chart library's own model, those of the tables off the cells.
+The charts' figures are read off the chart library's own model, the tables' figures off the cells.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def added(rows: list[Row], *keys: str, value: str) -> dict[tuple[Any, ...], int]
 
 
 def stacked(chart: Mapping[str, Any]) -> dict[tuple[Any, ...], int]:
-    """Of bars: the values that are not 0, by label and series."""
+    """The values of bars that are not 0, by label and series."""
     return {
         (label, series["name"]): value
         for series in chart["series"]
@@ -101,7 +101,8 @@ async def test_the_boxes_are_the_namespaces(tmp_path: Path, width: int) -> None:
     own = boxes.pop("shop itself")
     assert boxes.items() <= tree.items()
     assert {path for path in tree if ":" not in path} == _named(roots)
-    # What has no room for a label stands in a box of several, or has none inside its namespace's.
+    # A namespace without room for a label stands in a box of several, or has no label inside its
+    # parent's.
     assert sum(root["value"] for root in roots) == sum(tree[path] for path in _named(roots))
     for folded in (root for root in roots if root.get("folded")):
         assert folded["value"] == sum(tree[path] for path in folded["path"].split(", "))
@@ -182,7 +183,7 @@ async def test_the_flows_and_the_percentiles_are_the_tables(tmp_path: Path) -> N
 
 
 def _boxes(nodes: list[dict[str, Any]]) -> list[tuple[str, int]]:
-    """Of each namespace that has a box of its own: its path and its bytes."""
+    """The path and the bytes of each namespace that has a box of its own."""
     return [
         pair
         for node in nodes
@@ -192,7 +193,7 @@ def _boxes(nodes: list[dict[str, Any]]) -> list[tuple[str, int]]:
 
 
 def _named(nodes: list[dict[str, Any]]) -> set[str]:
-    """The namespaces that boxes stand for; one of several names them all."""
+    """The namespaces that boxes stand for; a box of several names them all."""
     return {path for node in nodes for path in node["path"].split(", ")}
 
 

@@ -1,6 +1,6 @@
 """The report's page in a browser: charts drawn, tables sorted, names harmless, nothing fetched.
 
-That its figures are right is looked at in test_page_figures.py.
+test_page_figures.py tests that its figures are right.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ async def test_every_chart_is_drawn(tmp_path: Path) -> None:
             "document.querySelector(link.getAttribute('href')).tagName === 'SECTION')"
         )
         assert contents is True
-        # Nobody who cannot see a chart is left with an unnamed picture.
+        # Each chart has a name, because some users cannot see it.
         assert await tab.run("document.querySelectorAll('[role=img][aria-label]').length") == len(
             CHARTS
         )
@@ -57,7 +57,8 @@ async def test_a_table_is_sorted_by_the_buttons_in_its_head(tmp_path: Path) -> N
         await tab.run("document.querySelector('#clients .more').click()")
 
         async def press(column: int) -> tuple[list[str | None], list[Any]]:
-            """Press the button of a column, with the keyboard: how all columns are sorted then."""
+            """Press the button of a column, with the keyboard; returns how all columns are sorted
+            then."""
             button = f"document.querySelectorAll('#clients th button')[{column}]"
             await tab.run(f"{button}.focus()")
             for kind in ("keyDown", "keyUp"):
@@ -81,7 +82,7 @@ async def test_a_table_is_sorted_by_the_buttons_in_its_head(tmp_path: Path) -> N
         sorts, column = await press(0)
         assert sorts == ["ascending", *[None] * 6]
         assert column == sorted(column, key=str.lower)
-        # The page is still what it was.
+        # The page is unchanged.
         assert len(column) == len(tables["clients"].rows)
 
 
@@ -100,7 +101,7 @@ async def test_numbers_sort_by_value_and_what_is_unknown_comes_last(tmp_path: Pa
 
 
 async def test_figures_are_right_to_the_last_digit(tmp_path: Path) -> None:
-    """A script's numbers have 53 bits: beyond it they would be rounded."""
+    """A script's numbers have 53 bits, so larger numbers would be rounded."""
     values = [2**53, 2**63 - 1, 2**53 + 1, 5]
     rows = [
         {"principal": "p", "client_id": f"c{n}", "bytes_in": v, "bytes_out": 0, "requests": v}
@@ -125,7 +126,7 @@ async def test_names_that_are_markup_are_shown_as_they_are(tmp_path: Path) -> No
         for section in SECTIONS:
             cells = await cells_of(tab, section.table)
             assert HOSTILE in cells[0], section.table
-        # A tooltip is markup, for the library: here it is made of texts.
+        # The library takes a tooltip as markup; here it is made of texts.
         await tab.run(
             "[...document.querySelectorAll('[data-chart]')].forEach(box => {"
             "  const chart = echarts.getInstanceByDom(box);"
@@ -304,7 +305,7 @@ async def test_commands_are_copied_as_they_are(tmp_path: Path) -> None:
 
 
 async def test_the_page_may_ask_for_nothing(tmp_path: Path) -> None:
-    """What the content security policy is for, should a script ever want to."""
+    """The content security policy forbids it, if a script ever tries."""
     file = tmp_path / "report.html"
     file.write_text(page({}, {}, ABOUT), encoding="utf-8")
     async with kept_browser() as browser, browser.page() as tab:
@@ -354,7 +355,7 @@ async def test_nothing_of_the_navigation_is_cut_and_no_tile_stands_alone(
             "[...document.querySelectorAll('#totals dd')].every((one) =>"
             " one.scrollWidth <= one.clientWidth)"
         )
-        # A heading that a link leads to is not below the navigation, which stays.
+        # The heading that a link leads to is not hidden by the navigation, which stays.
         await tab.run("(document.querySelectorAll('nav a')[4].click(), 1)")
         await tab.settle()
         nav, heading = await tab.run(
@@ -378,7 +379,7 @@ async def test_every_box_of_the_tree_has_its_label(tmp_path: Path, width: int) -
             " return [names, [...box.querySelectorAll('svg text')].map((t) => t.textContent)]; })()"
         )
         assert len(names) >= 8
-        # A narrow box has the beginning of its name, and none has nothing.
+        # A narrow box has the beginning of its name, and no box is empty.
         beginnings = {text[:3] for text in texts}
         assert [name for name in names if name[:3] not in beginnings] == []
         assert any("smaller" in name for name in names) is (width == 390)

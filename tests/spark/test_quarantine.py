@@ -1,4 +1,4 @@
-"""spark.quarantine: newer jobs make records of what older ones did not know."""
+"""spark.quarantine: newer jobs turn lines that older jobs did not know into records."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NEWER = (
 
 @pytest.fixture(scope="module")
 def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Table:
-    """A table with lines of a newer gateway, a torn file, and an open one."""
+    """A table with lines of a newer gateway, a torn file, and an open file."""
     directory = tmp_path_factory.mktemp("written")
     made = Table(spark, str(directory / "table"))
     logs = directory / "logs"

@@ -82,13 +82,13 @@ def _lines(spark: SparkSession, *lines: str) -> DataFrame:
 
 
 def _good(spark: SparkSession, *lines: str) -> DataFrame:
-    """The records, parsed before anything is asked of them, as the jobs have them."""
+    """The records, parsed before any query, as the jobs have them."""
     return records.good(records.parse(_lines(spark, *lines)).persist())
 
 
 @pytest.fixture(scope="module")
 def parsed(spark: SparkSession) -> dict[str, Any]:
-    """What became of every line above, by the line."""
+    """The row of every line above, by the line."""
     given = [*RECORDS.values(), *(one for one, _ in QUARANTINED.values())]
     rows = records.parse(_lines(spark, *given)).collect()
     assert len(rows) == len(given)
@@ -166,7 +166,7 @@ def test_between_takes_the_first_moment_and_not_the_last(
 
 
 def test_used_acls_are_from_before_too(spark: SparkSession) -> None:
-    """A gateway tells of an ACL that is in use once an hour: also before the time asked for."""
+    """A gateway records an ACL that is in use once an hour, so perhaps before the selected time."""
     hour = records.ACLS_TOLD_AGAIN_MS
     times = {"early": -3 * hour, "before": -hour, "within": 0, "after": hour}
     lines = [

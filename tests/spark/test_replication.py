@@ -34,7 +34,7 @@ NAMES = sorted({a + b for a, b in itertools.product(BEGINNINGS, ENDINGS)} - {""}
 
 @pytest.mark.parametrize("separator", [".", "-", "_", ".."])
 def test_the_rules_are_the_gateways(spark: SparkSession, separator: str) -> None:
-    """Which are Kafka's: tests/live/oracle/test_replication_oracle.py."""
+    """The gateway's rules are Kafka's: tests/live/oracle/test_replication_oracle.py."""
     choice = random.Random(separator)
     pieces = (*BEGINNINGS, *ENDINGS, separator, f"{separator}internal", f"{separator}checkpoints")
     made = {"".join(choice.choices(pieces, k=choice.randint(1, 4))) for _ in range(3_000)}
@@ -90,7 +90,8 @@ def test_a_topic_of_users_begins_to_be_replicated(spark: SparkSession) -> None:
 
 
 def test_one_topic_has_several_names(spark: SparkSession) -> None:
-    """In a home namespace MirrorMaker's own topics have their own names; at the brokers not."""
+    """In a home namespace MirrorMaker's own topics have their own names; at the brokers they do
+    not."""
     rules = ("old_rule", "new_rule")
     ends = ("", "_named", "_bare")
     found = of(
@@ -119,7 +120,7 @@ def test_one_topic_has_several_names(spark: SparkSession) -> None:
 
 
 def test_the_new_exclude_list_is_that_of_kafka(spark: SparkSession) -> None:
-    """KIP-1074's text has no dot in it: what Kafka replicates on it would not."""
+    """KIP-1074's text has no dot in it, so it excludes topics that Kafka replicates."""
     of_the_kip = r"mm2.*internal, .*\.replica, __.*"
     name, dash = samples.flow("mm2foointernal"), samples.flow("mm2-foo-internal")
     assert of(spark, name) == {}

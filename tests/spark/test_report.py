@@ -1,4 +1,4 @@
-"""spark.report: the jobs' tables on one page, sums taken again in Python."""
+"""spark.report: the jobs' tables on one page, and sums computed again in Python."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _CATALOG = {
 
 
 def rows() -> list[samples.Row]:
-    """A little of every kind."""
+    """A few records of every kind."""
     flows = samples.random_flows(3, 300)
     for row in flows:
         if row["led_requests"]:
@@ -58,7 +58,7 @@ def options(*more: str) -> Any:
 
 
 def sections_of(page: str) -> dict[str, dict[str, Any]]:
-    """By table: the page's section, its rows as objects."""
+    """By table: the page's section, with its rows as objects."""
     block = re.search(r'id="report-data">(.*?)</script>', page, re.DOTALL)
     assert block is not None
     found = {}
@@ -98,7 +98,7 @@ def test_every_section_has_the_jobs_rows(spark: SparkSession, tmp_path: Path) ->
         assert sums == volume(flows), table
     moved = [row["bytes_in"] + row["bytes_out"] for row in found["clients"]["rows"]]
     assert moved == sorted(moved, reverse=True)
-    # Three days: by the hour.
+    # Three days are shown by the hour.
     assert len({row["period"] for row in found["over_time"]["rows"]}) > 48
     assert "kafka-gateway" not in found["unused_acls"]["empty"], "it was given"
 
@@ -190,7 +190,7 @@ def test_what_nobody_asked_for_is_told_apart_from_what_is_empty(
 @pytest.mark.long("spark")
 def test_a_long_table_says_how_long_it_is(spark: SparkSession) -> None:
     given = [samples.flow(f"team-a:t{n}") for n in range(30)]
-    # Of used ACLs there are records from before the time that was asked for.
+    # There are records of used ACLs from before the selected time.
     given.append(samples.used_acl("x", time_ms=samples.START_MS - 3_600_000))
     made = report.make(samples.frame(spark, given), options("--rows", "7"), NOW, SILENT)
     assert '"first":"2026-01-01T00:00:00Z"' in made

@@ -1,4 +1,4 @@
-"""spark.schema: the jobs read what the gateway writes."""
+"""spark.schema: the jobs read the records that the gateway writes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""spark.session: which Java it takes, and what it says when there is none."""
+"""spark.session: which Java it takes, and the error if there is none."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _nothing_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _java(home: Path, version: str, *, status: int = 0) -> Path:
-    """A Java that says that it is of this version."""
+    """A Java that reports this version."""
     program = home / "bin" / "java"
     program.parent.mkdir(parents=True)
     program.write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\"' >&2\nexit {status}\n")

@@ -1,4 +1,4 @@
-"""spark.session: what is small, as far as that can be told before Spark starts."""
+"""spark.session: which input is small, as far as that is known before Spark starts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spark.session import is_small, is_tiny
 
 @pytest.fixture
 def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A log of 600 bytes of lines in two files; 1,000 are small."""
+    """A log of 600 bytes of lines in two files; up to 1,000 bytes are small."""
     monkeypatch.setattr(session, "SMALL_BYTES", 1_000)
     (tmp_path / "log" / "below").mkdir(parents=True)
     (tmp_path / "log" / "a.jsonl").write_bytes(b"x" * 300)

@@ -1,4 +1,4 @@
-"""spark.sources: which lines there are to read."""
+"""spark.sources: which lines are read."""
 
 from __future__ import annotations
 

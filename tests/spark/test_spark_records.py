@@ -1,4 +1,4 @@
-"""bench.spark_records: the same records of the same seed, as skewed as they say, and sound."""
+"""bench.spark_records: the same records from the same seed, as skewed as stated, and sound."""
 
 from __future__ import annotations
 

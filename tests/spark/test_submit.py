@@ -1,4 +1,5 @@
-"""``.venv/bin/spark-submit`` as docs/spark.md has it: from an environment that has nothing set."""
+"""``.venv/bin/spark-submit`` as in docs/spark.md: from an environment in which no variable is
+set."""
 
 from __future__ import annotations
 
@@ -19,12 +20,12 @@ NOTHING = {"HOME": "/nowhere", "PATH": "/usr/bin:/bin"}
 
 @pytest.fixture(scope="module", autouse=True)
 def _installed() -> None:
-    """What ``make spark`` does; it may be done again."""
+    """Install as ``make spark`` does; it may be done again."""
     install(PROGRAMS)
 
 
 def submit(*arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run it with nothing but what a login has."""
+    """Run it with only the variables that a login has."""
     command = [str(PROGRAMS / "spark-submit"), *arguments]
     return subprocess.run(
         command, cwd=PROJECT_ROOT, capture_output=True, text=True, check=False, env=NOTHING | env

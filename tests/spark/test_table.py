@@ -1,4 +1,4 @@
-"""spark.table: what a version lists counts, and nothing else."""
+"""spark.table: only files that a version lists count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""spark.tiers: what a namespace counts for."""
+"""spark.tiers: the tiers that a namespace counts for."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_two_clusters_with_one_name_are_two_rows(spark: SparkSession) -> None:
 
 
 def test_flows_of_two_clusters_are_not_joined(spark: SparkSession) -> None:
-    """Who writes search:clicks in one place does not write to its readers in the other."""
+    """A producer to search:clicks in one place does not produce to its consumers in the other."""
     rows = [
         samples.flow("search:clicks", principal="User:w", bytes_in=9, batches=1, **LA),
         samples.flow(
@@ -90,7 +90,7 @@ def test_flows_of_two_clusters_are_not_joined(spark: SparkSession) -> None:
 def test_lines_from_before_the_tree_are_records_as_they_were(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Old lines lack the fields; new ones of a gateway without a tree go with them."""
+    """Old lines lack the fields; new lines of a gateway without a tree go with them."""
     old = samples.flow("org:orders", bytes_in=5)
     new = samples.flow("org:orders", bytes_in=7, path=None, **ALONE)
     assert not EARLIER & set(old)
@@ -106,7 +106,7 @@ def test_lines_from_before_the_tree_are_records_as_they_were(
 def test_jobs_of_before_read_lines_of_a_tree(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Fields may be added: a job that does not know them reads the others."""
+    """Fields may be added: if a job does not know them, it reads the others."""
     before = tuple(one for one in schema.COLUMNS if one[0] not in EARLIER)
     line = json.dumps(
         samples.flow("search:clicks", id="1", path=":la:tracking:search:clicks", **LA)

@@ -31,7 +31,7 @@ def tiers_of(namespace: str | None) -> list[str]:
 
 
 def summed(rows: list[samples.Row], length_ms: int) -> dict[tuple[Any, ...], dict[str, int]]:
-    """What usage is to give, by tier, period, principal and client id."""
+    """The expected usage, by tier, period, principal and client id."""
     found: dict[tuple[Any, ...], dict[str, int]] = defaultdict(lambda: defaultdict(int))
     connections: dict[tuple[Any, ...], dict[tuple[Any, ...], int]] = defaultdict(dict)
     for row in rows:
@@ -51,7 +51,7 @@ def summed(rows: list[samples.Row], length_ms: int) -> dict[tuple[Any, ...], dic
 
 
 def milliseconds(period: datetime.datetime) -> int:
-    """Of a timestamp as Spark hands it out: in this machine's zone, without saying so."""
+    """The time of a timestamp as Spark returns it: in this machine's zone, without naming it."""
     return round(period.timestamp() * 1_000)
 
 

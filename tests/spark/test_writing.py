@@ -1,4 +1,4 @@
-"""spark.writing: what is written is what is counted."""
+"""spark.writing: the counts are of the rows that are written."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_no_lines_are_no_files(spark: SparkSession, tmp_path: Path) -> None:
 def test_a_count_that_never_comes_is_an_error_and_no_wait_for_ever(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Spark drops events where its driver has too much to do."""
+    """Spark drops events if its driver is overloaded."""
 
     def never(_: Observation) -> dict[str, object]:
         threading.Event().wait()

@@ -1,4 +1,4 @@
-"""spark.writing: what a topic has twice is in the table once."""
+"""spark.writing: a record that a topic has twice is in the table once."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_what_was_quarantined_twice_becomes_one_record(
     newer = [line(name, schema_version=NEWER) for name in ("a", "a", "b")]
     assert _batch(table, 0, newer).quarantined == {records.UNKNOWN_VERSION: 3}
     monkeypatch.setattr(schema, "SCHEMA_VERSION", NEWER)
-    # Another one that these jobs have taken meanwhile.
+    # Another record that these jobs have taken meanwhile.
     _batch(table, 1, newer[2:])
     assert quarantine.parse_again(table) == 1
     assert _names(table) == {"a": 1, "b": 1}

@@ -1,6 +1,6 @@
-"""Subjects, and what javax.security.auth.x500.X500Principal.getName() makes of each.
+"""Subjects, and the result of javax.security.auth.x500.X500Principal.getName() for each.
 
-tests/live/authentication/test_tls_oracle.py asks Java for every one of them.
+tests/live/authentication/test_tls_oracle.py compares every one of them with Java.
 """
 
 from __future__ import annotations
@@ -47,14 +47,14 @@ ATTRIBUTES: tuple[tuple[Attributes, str], ...] = (
     (((ObjectIdentifier("2.999.3"), "x"),), "2.999.3=#0c0178"),
     ((), ""),
 )
-"""One attribute to each part of the name."""
+"""A single attribute in each part of the name."""
 
 DER: tuple[tuple[str, str], ...] = (
     ("310930070603550403" + "0c00", "CN="),
-    ("310c300a0603550403" + "0c03e4e4e4", "CN=\ufffd\ufffd\ufffd"),  # no UTF-8, though it says so
+    ("310c300a0603550403" + "0c03e4e4e4", "CN=\ufffd\ufffd\ufffd"),  # no UTF-8, as it claims
     ("310b30090603550403" + "1402e461", "CN=\ufffda"),  # a T61String is taken for UTF-8
     ("310b30090603550403" + "1e020061", r"CN=\00a"),  # a BMPString too
-    ("310b30090603550403" + "12023031", "CN=#12023031"),  # a NumericString is shown as it is
+    ("310b30090603550403" + "12023031", "CN=#12023031"),  # a NumericString is shown unchanged
     (
         "311430080603550403" + "0c0161" + "30080603550" + "40b" + "0c0162",
         "CN=a+OU=b",
@@ -64,6 +64,6 @@ DER: tuple[tuple[str, str], ...] = (
 
 
 def content_of(attributes: Attributes) -> bytes:
-    """What stands in the outer SEQUENCE of a name."""
+    """The content of the outer SEQUENCE of a name."""
     der = subject(*attributes).public_bytes()
     return der[2:] if der[1] < 0x80 else der[2 + (der[1] & 0x7F) :]

@@ -12,7 +12,7 @@ from tests.tls.tls_pair import trusting
 
 
 class Pki:
-    """Two authorities that know nothing of each other, and a server of ours."""
+    """Two authorities that do not know each other, and a server of ours."""
 
     def __init__(self, directory: Path, *hosts: str) -> None:
         self.ours = Authority(directory / "ours")
@@ -20,11 +20,11 @@ class Pki:
         self.server = self.ours.server(hosts=hosts or LOOPBACK)
 
     def listener(self, **settings: Any) -> ListenerTls:
-        """What a listener has of TLS."""
+        """The TLS settings of a listener."""
         return ListenerTls(certificate=self.server.certificate, key=self.server.key, **settings)
 
     def client(self, credentials: Credentials | None = None) -> ssl.SSLContext:
-        """A client that believes our authority, and shows a certificate if given."""
+        """A client that trusts our authority, and shows a certificate if given."""
         if credentials is None:
             return trusting(str(self.ours.file))
         shown = str(credentials.certificate), str(credentials.key)

@@ -1,4 +1,4 @@
-"""The server name in a ClientHello: as OpenSSL's client writes it, and in bytes of nobody's."""
+"""The server name in a ClientHello: from OpenSSL's client, and in bytes of no client."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gateway.tls.client_hello import ClientHello, read_hello
 
 
 def openssl_hello(name: str | None = "gw.example", *, tls12: bool = False) -> bytes:
-    """What a client sends first."""
+    """The first bytes that a client sends."""
     context = ssl.create_default_context()
     context.check_hostname = name is not None
     context.verify_mode = ssl.CERT_REQUIRED if name is not None else ssl.CERT_NONE

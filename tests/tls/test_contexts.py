@@ -1,4 +1,5 @@
-"""gateway.tls.contexts: what listeners show and believe, and what the gateway does as a client."""
+"""gateway.tls.contexts: the certificates that listeners show and trust, and the gateway as a
+client."""
 
 from __future__ import annotations
 
@@ -123,7 +124,7 @@ def test_an_authority_has_to_be_given(pki: Pki) -> None:
 
 
 def test_an_intermediate_authority_needs_no_root(pki: Pki, tmp_path: Path) -> None:
-    """As in a Java truststore: what is listed is believed."""
+    """As in a Java truststore: a listed certificate is trusted."""
     listed = tmp_path / "listed.pem"
     client = pki.ours.client("alice")
     listed.write_bytes(client.certificate.read_bytes())

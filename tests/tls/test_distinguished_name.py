@@ -65,7 +65,7 @@ def _tlv(tag: int, *contents: bytes) -> bytes:
 
 
 def _certificate() -> bytes:
-    """As much of a certificate as stands before its subject, and a little behind it."""
+    """The part of a certificate up to its subject, and a little behind it."""
     version, serial, algorithm = _tlv(0xA0, b"\x02\x01\x02"), _tlv(0x02, b"\x01"), _tlv(0x30)
     issuer, validity = _tlv(0x30, content_of(((CN, "ca"),))), _tlv(0x30, b"\x05\x00")
     name = _tlv(0x30, content_of(((ORG, "Example"), (CN, "alice"))))

@@ -1,4 +1,4 @@
-"""gateway.tls.contexts: PEM files, and how what is wrong with them is told."""
+"""gateway.tls.contexts: PEM files, and the errors for bad files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gateway.tls.handshake: what becomes of clients of a listener with TLS.
+"""gateway.tls.handshake: the outcomes of clients of a listener with TLS.
 
 Every test runs on uvloop, as the gateway does, and on asyncio's own event loop.
 """
@@ -146,7 +146,7 @@ def test_clients_that_do_not_prove_who_they_are(
         settings = {"client_auth": "required", "client_ca": pki.ours.file}
         async with Bound(secure(pki, **settings)) as bound:
             client = await bound.connect(pki.client(shown))
-            with pytest.raises(ssl.SSLError, match="ALERT"):  # it is told, not just cut off
+            with pytest.raises(ssl.SSLError, match="ALERT"):  # an alert, and no mere end
                 await client.echo(b"x")
             await eventually(lambda: bound.rejected, "the client is refused")
             assert bound.rejected == [(client.address, f"TLS handshake failed: {reason}")]
@@ -162,7 +162,7 @@ def test_a_client_that_does_not_believe_the_listener(run: Run, pki: Pki) -> None
             client = ssl.create_default_context(cafile=pki.foreign.file)
 
             def connect() -> None:
-                # Of a socket: asyncio's own TLS drops the alert that says why.
+                # With a socket, because asyncio's own TLS drops the alert that has the reason.
                 with socket.create_connection(("127.0.0.1", bound.listener.port)) as tcp:
                     client.wrap_socket(tcp, server_hostname="localhost")
 
@@ -199,7 +199,7 @@ def test_clients_that_speak_no_tls(run: Run, pki: Pki, data: bytes, reason: str)
 @pytest.mark.parametrize("reset", [False, True])
 @pytest.mark.parametrize("sent", [b"", b"\x16\x03\x01\x02\x00\x01"])
 def test_a_client_that_goes_away(run: Run, pki: Pki, sent: bytes, reset: bool) -> None:
-    """One that has sent nothing is a health check: nothing has failed."""
+    """A client that has sent nothing is a health check, so nothing has failed."""
     reason = "TLS handshake failed: the client went away"
 
     async def test() -> None:
@@ -236,7 +236,7 @@ def test_a_client_that_says_nothing(run: Run, pki: Pki) -> None:
 
 @pytest.mark.parametrize("speaking", [False, True])
 def test_the_longest_silent_gives_way(run: Run, pki: Pki, speaking: bool) -> None:
-    """Among those who have said nothing, if there is one; and never the newest."""
+    """Among the clients that have sent nothing, if there is one; and never the newest."""
 
     async def test() -> None:
         async with Bound(secure(pki), max_connections=2, max_share_per_ip=1.0) as bound:

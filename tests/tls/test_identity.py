@@ -91,7 +91,7 @@ def test_over_tls(pki: Pki) -> None:
 
 
 class Transport(asyncio.BaseTransport):
-    """A transport over this TLS, or none."""
+    """A transport over this TLS, or without TLS."""
 
     def __init__(self, connection: object) -> None:
         super().__init__({"ssl_object": connection})

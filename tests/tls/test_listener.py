@@ -71,7 +71,7 @@ def test_what_is_not_changed_is_not_made_anew(mounted: Mounted) -> None:
     listener.reload()
     assert listener.context is context
     os.utime(mounted.certificate, (1, 1))
-    listener.reload()  # touched, and that is all
+    listener.reload()  # touched, and otherwise unchanged
     assert listener.context is context
 
 
@@ -132,7 +132,7 @@ def test_a_new_client_authority(pki: Pki, mounted: Mounted) -> None:
 
 
 def test_a_session_of_before_is_not_resumed(pki: Pki, mounted: Mounted) -> None:
-    """Else a client whose authority was removed could come back."""
+    """Otherwise a client whose authority was removed could come back."""
     tls = mounted.tls(client_auth="required", client_ca=mounted.client_ca)
     listener = TlsListener("secure", tls, None)
     alice = pki.client(pki.ours.client("alice"))

@@ -16,7 +16,7 @@ DUKE = "CN=Duke,OU=ServiceUsers,O=Org,C=US"
 
 
 def mapped(rules: str, name: str = DUKE) -> str | None:
-    """What the rules make of a name, or None if no rule is for it."""
+    """The principal that the rules give for a name, or None if no rule matches."""
     try:
         return PrincipalMapping([rules]).name(name)
     except NoMatchingRule:
@@ -65,7 +65,7 @@ def test_rules_in_a_list_are_as_rules_with_commas() -> None:
 
 
 def test_a_principal_has_a_name() -> None:
-    """One without could be anyone; Kafka would call it 'User:'."""
+    """A principal without a name could be anyone; Kafka would call it 'User:'."""
     assert mapped("RULE:(CN=.*)//, DEFAULT") is None
     assert mapped("DEFAULT", "") is None
 

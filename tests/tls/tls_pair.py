@@ -7,7 +7,7 @@ from contextlib import suppress
 
 
 class Pair:
-    """Both ends of one TLS connection. The constructor shakes hands; raises ssl.SSLError."""
+    """Both ends of a TLS connection. The constructor shakes hands; raises ssl.SSLError."""
 
     def __init__(
         self,
@@ -27,8 +27,8 @@ class Pair:
         self._to_client = to_client
 
     def settle(self) -> None:
-        """Let the client read what the server sent last: with TLS 1.3 it is done before the
-        server has looked at its certificate. Raises ssl.SSLError."""
+        """Let the client read the last bytes of the server, because with TLS 1.3 it is done before
+        the server has looked at its certificate. Raises ssl.SSLError."""
         with suppress(ssl.SSLWantReadError):
             self.client.read(1)
 
@@ -44,7 +44,7 @@ def _step(end: ssl.SSLObject) -> bool:
 def trusting(
     *authorities: str, certificate: str | None = None, key: str | None = None
 ) -> ssl.SSLContext:
-    """A client's context that believes these authorities, and shows a certificate if given."""
+    """A client's context that trusts these authorities, and shows a certificate if given."""
     context = ssl.create_default_context()
     for each in authorities:
         context.load_verify_locations(each)

@@ -29,7 +29,7 @@ START = 1_700_000_000.0
 
 
 class MemorySink:
-    """Lines in memory. ``gate`` holds the writer up, ``error`` rejects what comes."""
+    """Lines in memory. ``gate`` holds the writer up, ``error`` rejects its lines."""
 
     def __init__(self) -> None:
         self.data = b""
@@ -81,7 +81,7 @@ def made(
 
 
 def counted(log: TrafficLog) -> dict[str, int]:
-    """What has happened, by family and labels; what has not is left out."""
+    """The counts that are not zero, by family and labels."""
     rows = [(" ".join((family, *map(str, labels))), n) for family, labels, n in log.take_rows()]
     return {name: n for name, n in rows if n and isinstance(n, int)}
 
@@ -267,7 +267,7 @@ def event(outcome: str = "near") -> PolicyEvent:
 
 
 async def prepare() -> None:
-    """The topic is there."""
+    """Do nothing, because the topic exists."""
 
 
 def topic_of(partitions: FakePartitions) -> RecordTopic[Draft]:

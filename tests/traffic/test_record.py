@@ -1,4 +1,4 @@
-"""gateway.traffic.record: what is written is what the table says."""
+"""gateway.traffic.record: records agree with the table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gateway.traffic.log: what a configuration asks for."""
+"""gateway.traffic.log: the sinks of a configuration."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.config import config_samples
 
 
 def places(tmp_path: Path, **traffic_log: Any) -> list[str] | None:
-    """Where records go."""
+    """The sinks to which records go."""
     config = config_samples.config(tmp_path, traffic_log=traffic_log)
     log = open_traffic_log(config, 0, FakeAdmin())
     return None if log is None else [str(row[1][0]) for row in log.take_rows()[:-1]]

@@ -1,4 +1,4 @@
-"""gateway.traffic.rows: flows of one window, summed up within bounds."""
+"""gateway.traffic.rows: flows of a window, summed up within bounds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a view makes of a name, for tests: the flat name, or the message of the denial."""
+"""A view's result for a name, for tests: the flat name, or the message of the denial."""
 
 from __future__ import annotations
 

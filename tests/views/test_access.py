@@ -1,4 +1,5 @@
-"""gateway.views.access: without an authorizer, all that a view shows is allowed, and no more."""
+"""gateway.views.access: if there is no authorizer, everything that a view shows is allowed, and no
+more."""
 
 from __future__ import annotations
 

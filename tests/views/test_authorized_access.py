@@ -1,4 +1,4 @@
-"""What a principal may do with names: asked once, by the topic's own name, before existence."""
+"""A principal's rights on names: checked once, by the topic's own name, before existence."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ SNAPSHOT = Snapshot.of(["team-a", "team-b"], topics=[MOVED])
 
 
 class Counting(Allowing):
-    """Counts what it is asked."""
+    """Counts its calls."""
 
     def __init__(self, *allowed: str) -> None:
         super().__init__(allowed)
@@ -205,7 +205,7 @@ def test_topics_are_made_by_their_own_right_or_the_clusters() -> None:
     assert isinstance(one.creation(in_namespace), Denied)
     operator, _ = access(f"CREATE {CLUSTER}")
     assert operator.creation(in_default) is None
-    # A namespace may have a say, and the cluster's right asks none.
+    # In a namespace the right on the cluster is not enough.
     assert isinstance(operator.creation(in_namespace), Denied)
 
 
@@ -230,8 +230,8 @@ def test_anything(allowed: str) -> None:
 
 
 def test_whom_a_volume_does_not_trust_is_allowed_nothing() -> None:
-    # DESIGN: principals of a listener count in another volume only by trust, default deny. What
-    # an authorizer allows to everybody, as with allow.everyone.if.no.acl.found, is not for them.
+    # DESIGN: principals of a listener count in another volume only by trust, default deny. Rights
+    # of everybody, as by allow.everyone.if.no.acl.found, are not for them.
     allowed = ("READ TOPIC team-b:x", "ALTER TOPIC team-b:", "WRITE TOPIC x")
     view = View(ViewSettings("test"), SNAPSHOT)
     nobody = AuthorizedAccess(view, "", "10.0.0.1", Allowing(allowed))

@@ -1,4 +1,4 @@
-"""gateway.views.closed_view: nothing is shown, and all that is named is to be tried again."""
+"""gateway.views.closed_view: nothing is shown, and the error for every name is retriable."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_nothing_is_shown() -> None:
 
 
 def test_what_is_named_is_to_be_tried_again() -> None:
-    """By errors that clients know to pass."""
+    """By errors that clients retry."""
     closed = ClosedView(SETTINGS, SNAPSHOT)
     for found, code in (
         (closed.resolve(b"team-a:x"), LEADER_NOT_AVAILABLE),

@@ -1,4 +1,4 @@
-"""What clients are told of denials: the names that they wrote, and no others."""
+"""Denials that clients get have the names that they wrote, and no others."""
 
 from __future__ import annotations
 

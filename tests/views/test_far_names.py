@@ -1,4 +1,5 @@
-"""Names of a volume whose catalog is elsewhere, beside the owner's own view of the same volume."""
+"""Names of a volume whose catalog is at another gateway, beside the owner's own view of the same
+volume."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ TREE = Mounts([Mount(LA, 1, "c1"), Mount(NY)])
 
 @st.composite
 def trees(draw: st.DrawFn) -> tuple[Mounts, str, str]:
-    """A tree as the asker knows it, the mount of a far volume in it, and that of the listener."""
+    """A tree as the asking gateway knows it, the mount of a far volume in it, and the listener's
+    mount."""
     paths = draw(st.lists(PATHS, min_size=1, max_size=5, unique=True))
     far = draw(st.sampled_from(paths))
     known = [Mount(path) if path == far else Mount(path, n) for n, path in enumerate(paths, 1)]
@@ -118,7 +120,7 @@ def test_an_absolute_name_is_the_topic_that_it_is_for_the_owner(
     view = owners_view(tree, far, listener_volume, how, name.namespace)
     found, parsed = view.resolve(written.encode()), names.parse(written)
     if isinstance(found, Denied):
-        # What a mount hides, or what has another namespace in legal spelling.
+        # A name that a mount hides, or that has another namespace in legal spelling.
         assert parsed is None or parsed.namespace not in view.snapshot.namespaces
         return
     assert parsed is not None

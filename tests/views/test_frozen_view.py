@@ -40,7 +40,7 @@ def is_frozen(found: Resolved | Denied) -> bool:
 
 def test_a_frozen_name_is_retried_and_others_are_as_ever() -> None:
     frozen = view("team:x")
-    for _ in range(2):  # the second one is remembered
+    for _ in range(2):  # the second result is remembered
         assert is_frozen(frozen.resolve(b"team:x"))
         assert not is_frozen(frozen.resolve(b"org:old")), "its alias may stay"
         assert not is_frozen(frozen.resolve(b"plain"))

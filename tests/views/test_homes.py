@@ -1,4 +1,4 @@
-"""Homes: whose namespace is whose own, and that a listener's confines everyone."""
+"""Homes: which namespace is a principal's own, and that a listener's home confines everyone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SNAPSHOT = Snapshot.of(["team-a:sub", "team-b"]).apply([PrincipalHome("User:alic
 
 @dataclass(frozen=True)
 class Settled:
-    """What the configuration says of a principal."""
+    """The configuration's setting for a principal."""
 
     home: str
 

@@ -1,4 +1,4 @@
-"""Links in views: what names and ids lead to, what is listed, and whose ACLs count."""
+"""Links in views: where names and ids lead, which names are listed, and whose ACLs count."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_link_follows_its_topic_and_ends_with_either_namespace() -> None:
 
 
 def test_a_topic_stored_by_a_links_name_is_hidden() -> None:
-    """It was made at the broker itself; no name leads to it, so no right does."""
+    """It was made at the broker itself; because no name leads to it, no right does."""
     one = view()
     assert one.spell(b"team-b..shared") is None
     assert one.flat_of_id(b"x" * 16, index()) is None
@@ -154,8 +154,8 @@ changes = st.lists(
 
 @given(changes)
 def test_whatever_the_order_the_state_is_that_of_what_is_held(made: list[Change]) -> None:
-    """A compacted log gives every reader the same answers, and a view that follows each change
-    the answers of one that is made anew."""
+    """A compacted log gives every reader the same results, and a view that follows each change the
+    same results as a new view."""
     base = Snapshot.of(["team-a", "team-b"])
     follower, snapshot = view(base), base
     for number, change in enumerate(made, start=2):

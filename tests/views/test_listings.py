@@ -1,4 +1,5 @@
-"""Listings: what may be listed by whom, kept while it is good, and for so many principals."""
+"""Listings: which names a principal may list, kept while valid, and for a limited number of
+principals."""
 
 from __future__ import annotations
 
@@ -105,8 +106,8 @@ def test_the_one_that_listed_longest_ago_goes() -> None:
 
 
 def test_a_listing_of_a_request_that_waits_holds_what_it_lists_alone() -> None:
-    """Requests hold theirs while a broker does not answer: of many clients at once, on a cluster of
-    many topics, of which each sees a few."""
+    """Requests hold their listings while a broker does not respond: for many clients at once, on a
+    cluster of many topics, of which each sees a few."""
     made, topics = Listings(), index()
     alice = access("User:alice", "DESCRIBE TOPIC plain")
     replaced = made.of(alice, topics)

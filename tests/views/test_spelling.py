@@ -1,4 +1,4 @@
-"""What names denote a namespace, and how namespaces are shown."""
+"""Which names denote a namespace, and how namespaces are shown."""
 
 from __future__ import annotations
 

@@ -28,14 +28,14 @@ IDS = st.one_of(WORDS.map(str.encode), st.binary(max_size=6))
 
 @st.composite
 def trees(draw: st.DrawFn) -> tuple[Mounts, str, str]:
-    """A tree, the mount of a view's volume in it, and that of its listener's."""
+    """A tree, the mount of a view's volume in it, and the mount of its listener's volume."""
     tree = draw(TREES)
     paths = st.sampled_from([mount.path for mount in tree])
     return tree, draw(paths), draw(paths)
 
 
 def owners(tree: Mounts, listener_volume: str, spelled: str) -> list[str]:
-    """The volumes in whose views a name is not one of another volume."""
+    """The volumes in whose views a name is not a name of another volume."""
     found = []
     for mount in tree:
         denied = tree_view(tree, mount.path, listener_volume).resolve(spelled.encode())
@@ -119,7 +119,7 @@ def test_every_text_is_of_one_volume_or_of_none(
     view = tree_view(tree, listener_volume, listener_volume, how)
     volume = view.volume_of_topic(text.encode())
     answering = owners(tree, listener_volume, text)
-    # What no volume owns is answered by the listener's, and rejected in all.
+    # A name that no volume owns is answered by the listener's volume, and rejected in all.
     assert volume in answering
     for mount in tree:
         other = tree_view(tree, mount.path, listener_volume, how)

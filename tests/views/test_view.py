@@ -1,4 +1,4 @@
-"""Views: both spellings, home namespaces, and what may not be named."""
+"""Views: both spellings, home namespaces, and names that may not be used."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ MANY = 10_000
 
 def _with_many_changed() -> tuple[View, Snapshot]:
     """A view that has spelled a topic of each of many namespaces, and a state in which all of the
-    namespaces have changed, and one is gone."""
+    namespaces have changed, and a namespace is gone."""
     before = Snapshot.of(f"n{number}" for number in range(MANY))
     view = View(ViewSettings("test"), before)
     for number in range(MANY):

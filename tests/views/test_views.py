@@ -1,4 +1,4 @@
-"""Views follow the catalog: a new snapshot, a stale one, a fresh one again."""
+"""Views follow the catalog: a new snapshot, a stale snapshot, a fresh snapshot again."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_views_of_homes_follow_the_catalog_too() -> None:
     catalog.fresh = False
     seen.update()
     assert seen.of("root", "team-a").closed
-    # Nor is one that is asked for now any better.
+    # Nor is a view that is requested now any better.
     assert seen.of("root", "team-b").closed
 
 
@@ -205,7 +205,7 @@ def test_connections_of_one_principal_from_one_host_share_what_is_known() -> Non
 
 
 def test_without_an_authorizer_hosts_make_no_difference() -> None:
-    """Principals do: policies are told who asks."""
+    """Principals do, because policies get the principal."""
     seen, _, _ = views()
     view = seen.of("root")
     alice = seen.access(view, "User:alice", "10.0.0.1")
@@ -248,7 +248,7 @@ def test_what_was_allowed_is_asked_anew_though_no_name_has_changed() -> None:
 
 
 def guarantee(seen: Views, spelled: bytes, flat: bytes) -> int:
-    """Of a topic, which is the same by name and by flat name."""
+    """The guarantee of a topic, which is the same by name and by flat name."""
     found = seen.of("root").resolve(spelled)
     assert isinstance(found, Resolved)
     assert found.guarantee == seen.of("root").guarantee_of(flat)

@@ -1,4 +1,4 @@
-"""Trees for tests of names: views of several volumes, and what hypothesis makes of them."""
+"""Trees for tests of names: views of several volumes, and hypothesis strategies for them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def tree_settings(
     home: str = "",
     escape: bool = False,
 ) -> ViewSettings:
-    """The settings of a listener's view of one volume."""
+    """The settings of a listener's view of a volume."""
     settings = ViewSettings(
         "test",
         spelling,
@@ -55,7 +55,7 @@ def tree_view(
     spelling: Spelling = "colon",
     namespaces: Iterable[str] = (),
 ) -> View:
-    """A listener's view of one volume that has these namespaces."""
+    """A listener's view of a volume that has these namespaces."""
     settings = tree_settings(tree, volume, listener_volume, spelling)
     return View(settings, Snapshot.of(namespaces))
 

@@ -1,4 +1,4 @@
-"""ACL requests as they are read, and what is rejected of them; responses as they are written."""
+"""ACL requests as they are read, and their rejections; responses as they are written."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WHY = Denied(31, "Not yours.", "acl")
 
 
 def binding(version: int = 3, **values: Any) -> AclBinding | Denied:
-    """What one creation is read as."""
+    """The binding that a creation is read as."""
     cls = messages.message_class("CreateAclsRequest", version)
     creation = make(element_class(cls, "creations"), {**fields(acl(GOOD)), **values})
     return acl_messages.binding_of(ROOT, creation)

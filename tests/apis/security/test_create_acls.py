@@ -1,4 +1,4 @@
-"""CreateAcls as a client sees it, and what the catalog holds of it."""
+"""CreateAcls as a client sees it, and the ACLs in the catalog."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def test_acls_are_made(world: World, gateway: FakeGateway, version: int) -
     asked = [READ_X, "DENY ALL User:*@10.0.0.1 TOPIC:PREFIXED:or", WRITE_X]
     assert await create(gateway, access(gateway), *asked, version=version) == [DONE] * 3
     assert held(world.snapshot) == set(asked)
-    assert len(world.log.decisions) == 1  # one decision for the whole request
+    assert len(world.log.decisions) == 1  # a single decision for the whole request
 
 
 async def test_what_is_there_is_not_made_again(world: World, gateway: FakeGateway) -> None:
@@ -147,7 +147,7 @@ async def test_what_is_denied_is_told_for_the_audit(world: World, gateway: FakeG
     assert {(why.operation, why.resource) for _, why in answered.denied} == {
         ("ALTER", "TOPIC org:")
     }
-    # Nothing less than the cluster's right is about what is in no namespace.
+    # Names outside of namespaces need the right on the cluster.
     asked = [fields(acl("ALLOW READ User:bob TOPIC:LITERAL:plain"))]
     body = messages.made("CreateAclsRequest", 3, {"creations": asked})
     answered = await create_acls(gateway.context, access(gateway, "User:eve"), 3, body)
@@ -192,7 +192,7 @@ async def test_entries_of_a_pattern(
     assert [code for code, _ in answers] == [44, 44, 44, 0]
     assert await create(gateway, admin, *users[:2]) == [DONE, DONE]
     answers = await create(gateway, admin, *users)
-    assert [code for code, _ in answers] == [0, 0, 44]  # two of them are there
+    assert [code for code, _ in answers] == [0, 0, 44]  # two of them exist
     assert answers[2][1] is not None
     assert answers[2][1].startswith("A pattern has at most 5,000 ACLs")
 
@@ -232,7 +232,7 @@ async def test_granting_idempotent_write_is_counted_and_logged(
     with caplog.at_level(logging.WARNING):
         await create(gateway, access(gateway), *asked)
         assert gateway.context.deprecated_grants == {"IDEMPOTENT_WRITE": 12}
-        await create(gateway, access(gateway), *asked)  # none of them is new
+        await create(gateway, access(gateway), *asked)  # they all exist already
     assert gateway.context.deprecated_grants == {"IDEMPOTENT_WRITE": 12}
     (line,) = [record.getMessage() for record in caplog.records]
     assert line.startswith("'User:admin' grants IDEMPOTENT_WRITE, which is deprecated (KIP-679:")

@@ -1,4 +1,4 @@
-"""DeleteAcls as a client sees it, and what the catalog holds afterwards."""
+"""DeleteAcls as a client sees it, and the ACLs in the catalog afterwards."""
 
 from __future__ import annotations
 

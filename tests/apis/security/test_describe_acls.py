@@ -1,4 +1,5 @@
-"""DescribeAcls as a client sees it: what its filter means, in its spelling, if it may see it."""
+"""DescribeAcls as a client sees it: the ACLs that match its filter, in its spelling, if it may see
+them."""
 
 from __future__ import annotations
 

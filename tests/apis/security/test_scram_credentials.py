@@ -1,4 +1,4 @@
-"""The SCRAM APIs as a client sees them: who may use them, and what the catalog holds."""
+"""The SCRAM APIs as a client sees them: the rights for them, and the users in the catalog."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def test_users_are_made_described_and_deleted(
     world: World, gateway: FakeGateway, asking: Access
 ) -> None:
     assert await alter(gateway, asking, "bob", "eve") == {"bob": (0, None), "eve": (0, None)}
-    assert len(world.log.decisions) - 1 == 1  # one decision for the whole request
+    assert len(world.log.decisions) - 1 == 1  # a single decision for the whole request
     assert await describe(gateway, asking) == {"bob": 1, "eve": 1}
     assert await describe(gateway, asking, "eve", "sue") == {"eve": 1, "sue": 91}
     assert (await alter(gateway, asking, gone="bob"))["bob"] == (0, None)

@@ -1,4 +1,4 @@
-"""SCRAM credentials: RFC 5802's arithmetic, KIP-554's errors, and no secret that comes back."""
+"""SCRAM credentials: RFC 5802's arithmetic, KIP-554's errors, and that no secret is returned."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_a_user_twice() -> None:
 
 def test_two_mechanisms_of_one_user() -> None:
     assert codes(EMPTY, asked(upsertion("bob"), upsertion("bob", SHA_512))) == {"bob": 0}
-    # Answered once, so all of it is done or none.
+    # It has a single result, so all of it is done or none.
     mixed = asked(
         upsertion("bob", salt=b"a new salt it is"), upsertion("bob", SHA_512, iterations=1)
     )

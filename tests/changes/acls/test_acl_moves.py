@@ -1,4 +1,4 @@
-"""ACLs go where their topic goes, and with the namespace that they are in."""
+"""ACLs move with their topic, and are deleted with their namespace."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ async def test_what_changed_meanwhile_counts_when_a_move_is_taken_back(world: Wo
 
     def meanwhile() -> None:
         world.broker.make("team..x")
-        # ``a`` is revoked, ``d`` allowed, under the name that the topic has now.
+        # ``a`` is revoked and ``d`` allowed, under the topic's name at that time.
         world.log.append(entities([*on("team:x", "b", "d")]))
 
     world.step = once("changed", meanwhile)
@@ -160,7 +160,8 @@ def users_on(snapshot: Snapshot, name: str) -> set[str]:
 
 @given(USERS, USERS, USERS, USERS)
 def test_taken_back(x: set[str], y: set[str], later_x: set[str], later_y: set[str]) -> None:
-    """Whoever had no right to a name before has none after, unless it was given meanwhile."""
+    """A principal that had no right to a name before has none after, unless the right was given
+    meanwhile."""
     before = state_of({"org:x": x, "team:y": y})
     found = carried(before, X, Y)
     if found is None:
@@ -223,7 +224,7 @@ async def test_a_deleted_namespace_leaves_no_acls_and_stays_a_home(world: World)
     world.log.append([PrincipalHome(*home) for home in homes.items()])
     gateway = world.gateway()
     assert codes(await delete(gateway, "org:", "org:apache:")) == [0, 0]
-    assert held(world.snapshot) == OUTSIDE  # it is out of reach, and comes back without them
+    assert held(world.snapshot) == OUTSIDE  # not the deleted ones
     put(world, LATER)
     await run_jobs(world, gateway)
     assert "org" not in world.snapshot.namespaces
@@ -264,7 +265,7 @@ BARRIERS = {
 async def test_who_deletes_a_namespace_takes_only_acls_off_that_it_may_remove(
     world: World,
 ) -> None:
-    """CREATE and DELETE on a namespace do not let anyone shed what denies in it."""
+    """CREATE and DELETE on a namespace do not allow removing the DENYs in it."""
     put(world, BOSS, *BARRIERS, *OUTSIDE)
     gateway = world.gateway()
     bob = access(gateway, "User:bob")

@@ -1,4 +1,4 @@
-"""Who may see and change which ACLs: by the cluster, or by a namespace that is delegated."""
+"""The rights to see and change ACLs: on the cluster, or on a delegated namespace."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ INSIDE = {ORG: "org:", "TOPIC:LITERAL:org:": "org:", "GROUP:PREFIXED:org:apache:
 @pytest.mark.parametrize("pattern", INSIDE)
 @pytest.mark.parametrize("had", [(), (f"ALLOW ALTER {BOB} TOPIC:LITERAL:team-a:",)])
 def test_the_right_that_a_denial_names_is_enough(pattern: str, had: tuple[str, ...]) -> None:
-    """And no less than it is: it is on the innermost namespace."""
+    """A lesser right is not enough, because the denial names the innermost namespace."""
     why = rights(*had).why_not(pattern_of(pattern), "x")
     assert why is not None
     assert why.code == 31

@@ -1,6 +1,6 @@
 """What a tool that declares ACLs reads back: Terraform's providers and Strimzi's User Operator
-create what they do not find among the described ones, and would do so for ever if a name came back
-changed."""
+create the ACLs that they do not find among the described ACLs, and would do so for ever if a name
+came back changed."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ RESPELLED = {
     "legal": ("TOPIC:LITERAL:sub:y", "TOPIC:LITERAL:sub..y"),
     "home": ("TOPIC:PREFIXED::", "TOPIC:LITERAL:*"),
 }
-"""A pattern that is read in another spelling, and as what it comes back: a declaration has to have
-the listener's own."""
+"""A pattern that is read in another spelling, and the pattern that is described for it: a
+declaration has to use the listener's own spelling."""
 
 TYPES = (
     ResourceType.TOPIC,
@@ -72,8 +72,8 @@ def gateway() -> FakeGateway:
 @pytest.mark.parametrize("listener", LISTENERS)
 @pytest.mark.parametrize("version", [1, 3])
 async def test_what_is_declared_is_read(gateway: FakeGateway, listener: str, version: int) -> None:
-    """One creation in a request, and one description for each type without a name, as the provider
-    of Mongey's does both (kafka_acls.go, CreateACL and ListACLs, version 1)."""
+    """One creation in a request, and a description for each type without a name, as the provider of
+    Mongey does both (kafka_acls.go, CreateACL and ListACLs, version 1)."""
     settings, patterns = LISTENERS[listener]
     asking = access(gateway, **settings)
     declared = {acl(pattern) for pattern in patterns}

@@ -1,4 +1,4 @@
-"""A link gives no rights to the topic that it leads to, whatever becomes of either of them."""
+"""A link gives no rights to the topic that it leads to, however either of them changes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def gateway(world: World) -> FakeGateway:
 
 
 def linked(world: World) -> None:
-    """What the administrator does: a topic of org:a is shared as other:l."""
+    """Share a topic of org:a as other:l, as the administrator does."""
     world.log.append([TopicEntry("org.a..x", SECRET, since=1), Link(LINKED, "org.a..x", b"l" * 16)])
 
 
@@ -71,15 +71,15 @@ async def test_what_becomes_a_link_while_it_is_moved_stays(
     assert (code, "is a link" in str(text)) == (42, True)
 
 
-# -- what a topic inherits -------------------------------------------------------------------------
+# -- the configs that a topic inherits -------------------------------------------------------------
 
 
 @pytest.mark.parametrize("deny", ["TOPIC:LITERAL:*", "TOPIC:LITERAL:org:"])
 async def test_a_move_does_not_change_configs_of_who_is_denied_that(
     world: World, gateway: FakeGateway, deny: str
 ) -> None:
-    """Bob must neither delete the records nor change how long they are kept: a namespace that he
-    makes, with configs, is no way to."""
+    """Bob may neither delete the records nor change how long they are kept, not even by making a
+    namespace with configs."""
     denies = [f"DENY {operation} {BOB} {deny}" for operation in ("ALTER_CONFIGS", "DELETE")]
     put(world, LEADS_A, PASSES, *denies)
     bob = access(gateway, BOB)
@@ -120,8 +120,8 @@ LINKING = [("gateway.link", APPEND, "other:l")]
 async def test_a_topic_does_not_get_behind_a_gate_with_a_link_around_it(
     world: World, gateway: FakeGateway
 ) -> None:
-    """Others go on writing to org:a:x, whose namespace has a gate that bob cannot open. He may not
-    link it; so he does not put a topic of his own there that has a link already."""
+    """Other clients go on writing to org:a:x, whose namespace has a gate that bob cannot open.
+    Because he may not link it, he may not put a topic of his own there that has a link already."""
     put(world, LEADS_A, PASSES, OTHER)
     bob = access(gateway, BOB)
     assert (await alter(gateway, "org:a:x", LINKING, access=bob))[0] == 29
@@ -172,7 +172,7 @@ async def test_a_gate_made_after_the_link_does_not_hold_the_topic(
 async def test_a_link_whose_topic_went_unnoticed_does_not_lead_to_the_next_one(
     world: World, gateway: FakeGateway
 ) -> None:
-    """The gateway that deleted it died before it could tell the catalog."""
+    """The gateway that deleted the topic died before it could write that to the catalog."""
     assert await alter(gateway, "org:a:x", LINKING) == DONE
     del world.broker.topics["org.a..x"]
     gateway.cluster.list()
@@ -207,7 +207,7 @@ async def test_a_topic_that_is_there_already_keeps_its_links(
     assert not isinstance(gateway.view().resolve(b"other:l"), Denied)
 
 
-# -- ACLs of an authorizer of another's making -----------------------------------------------------
+# -- ACLs of a custom authorizer -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("changes", [moving("other"), LINKING], ids=["move", "link"])
@@ -225,7 +225,7 @@ async def test_acls_that_are_not_in_the_catalog_are_not_shed(
     assert await alter(gateway, "org:a:x", changes, access=bob) == DONE
 
 
-# -- where everyone is allowed what no ACL is about ------------------------------------------------
+# -- allow.everyone.if.no.acl.found ----------------------------------------------------------------
 
 
 async def test_a_link_that_no_acl_is_about_is_as_open_as_its_topic(

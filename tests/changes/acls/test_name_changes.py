@@ -1,5 +1,5 @@
-"""A name that a topic gets, by a move or a link, gives nobody what the one who gives it could not
-have granted, and takes off nothing that they could not have removed."""
+"""A name that a topic gets, by a move or a link, allows no operation that the client could not have
+granted, and removes no ACL that the client could not have removed."""
 
 from __future__ import annotations
 
@@ -81,19 +81,19 @@ def test_the_patterns_that_apply_to_a_name() -> None:
 @pytest.mark.parametrize(
     ("acls", "former", "name"),
     [
-        # What applies to both names goes on doing so.
+        # ACLs that apply to both names go on applying.
         ([LEADS_A, LEADS_B, PASSES, "DENY READ User:eve TOPIC:LITERAL:org:"], X, Y),
         ([LEADS_A, LEADS_B, "DENY READ User:eve TOPIC:LITERAL:*"], X, Y),
-        # What bob could remove does not bind him.
+        # An ACL that bob could remove does not bind him.
         (
             [LEADS_A, OTHER, "DENY READ User:eve TOPIC:LITERAL:org:a:x"],
             X,
             LogicalName("other", "x"),
         ),
         ([LEADS_A, PUB, "DENY READ User:eve TOPIC:PREFIXED:org:a:"], X, LogicalName("", "pub-x")),
-        # ACLs at the new name only deny more, or allow what bob could have granted.
+        # ACLs at the new name only deny more, or allow operations that bob could have granted.
         ([LEADS_A, PUB, "ALLOW READ User:eve TOPIC:LITERAL:pub-x"], X, LogicalName("", "pub-x")),
-        # Of a topic of the default namespace bob grants nothing; so nothing may be different.
+        # Bob may grant nothing on a topic of the default namespace, so its rights may not change.
         ([ALTERS_FLAT.replace("LITERAL", "PREFIXED")], ORDERS, LogicalName("", "orders2")),
         ([ADMIN, "DENY READ User:eve TOPIC:LITERAL:orders"], ORDERS, LogicalName("other", "x")),
     ],
@@ -107,12 +107,12 @@ def test_names_that_a_topic_may_get(
 @pytest.mark.parametrize(
     ("acls", "former", "name", "named"),
     [
-        # Shed: a DENY, a gate, an ALLOW of others, above the namespace that bob leads.
+        # The move would shed a DENY, a gate, or others' ALLOW above the namespace that bob leads.
         ([LEADS_A, OTHER, PASSES, f"DENY READ {BOB} TOPIC:LITERAL:org:"], X, "other:x", ""),
         ([LEADS_A, OTHER, f"DENY READ {BOB} TOPIC:PREFIXED:org:"], X, "other:x", ""),
         ([LEADS_A, OTHER, "ALLOW DESCRIBE User:* TOPIC:LITERAL:org:"], X, "other:x", ""),
         ([LEADS_A, PUB, "ALLOW READ User:eve TOPIC:LITERAL:org:"], X, "pub-x", ""),
-        # Those that may be seen are named.
+        # The message names the ACLs that bob may see.
         (
             [
                 f"ALLOW DESCRIBE {BOB} CLUSTER:LITERAL:kafka-cluster",
@@ -124,13 +124,13 @@ def test_names_that_a_topic_may_get(
             "other:x",
             "DENY READ for User:bob on TOPIC:LITERAL:org:",
         ),
-        # ALTER on a topic never gives its records.
+        # ALTER on a topic never allows access to its records.
         ([ALTERS_FLAT, OTHER], ORDERS, "other:x", ""),
         ([ALTERS_FLAT, OTHER, f"DENY READ {BOB} TOPIC:LITERAL:orders"], ORDERS, "other:x", ""),
         ([f"ALLOW ALL {BOB} TOPIC:LITERAL:orders", OTHER], ORDERS, "other:x", ""),
         ([ALTERS_FLAT, PUB], ORDERS, "pub-x", ""),
         ([ALTERS_FLAT, "ALLOW READ User:eve TOPIC:LITERAL:orders2"], ORDERS, "orders2", ""),
-        # All topics are not the cluster.
+        # A right on all topics is no right on the cluster.
         ([f"ALLOW ALL {BOB} TOPIC:LITERAL:*"], ORDERS, "other:x", ""),
     ],
 )
@@ -184,7 +184,7 @@ def test_acls_go_along_between_patterns_that_the_principal_manages(
 
 
 async def test_into_the_default_namespace_and_not_back(world: World, gateway: FakeGateway) -> None:
-    """Bob leads other: and may create pub-*. What he has granted stays behind, and the
+    """Bob leads other: and may create pub-*. The ACLs that he has granted stay behind, and the
     administrator's ACLs on pub-mine stay where they are."""
     granted = "ALLOW ALL User:eve TOPIC:LITERAL:other:mine"
     there = {
@@ -265,7 +265,7 @@ async def test_a_deny_at_the_topic_binds_under_its_links(
                 assert "org:" in found.because
     assert isinstance(eve.subscribed(b"other:x"), Denied)
     assert eve.shown(flat) is None
-    # A link that dangles leads to no topic; and the link itself may be removed.
+    # A dangling link leads to no topic; and the link itself may be removed.
     assert await alter(gateway, "other:x", deleting("gateway.link.to"), access=eve) == DONE
 
 

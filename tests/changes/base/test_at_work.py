@@ -1,4 +1,5 @@
-"""What changes have at brokers: a move waits for it, and what comes later is decided anew."""
+"""Changes that are at work at brokers: a move waits for them, and later changes are decided
+anew."""
 
 from __future__ import annotations
 
@@ -75,8 +76,7 @@ CHANGES = [
 ]
 
 RECORDED = "changed"
-"""The step at which the catalog has what is to be done, and the broker was only asked to validate
-it."""
+"""The step at which the catalog has the change, which the broker has only validated."""
 
 
 def is_done(world: World) -> bool:
@@ -138,7 +138,8 @@ async def test_a_right_that_is_taken_away_before_the_broker_is_asked(
 async def test_a_move_waits_for_what_the_broker_was_asked(
     world: World, change: Change, request_name: str, at: str
 ) -> None:
-    """Its maker would be answered, and the new owner's topic be changed after that."""
+    """Otherwise the client would get its response, and the new owner's topic would be changed after
+    that."""
     gateway = working(world)
     asked, goes_on = asyncio.Event(), asyncio.Event()
 

@@ -1,4 +1,4 @@
-"""One request's items on their way to their answers, and responses."""
+"""The items of a request on their way to their results and to responses."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_what_rules_deny_is_kept_for_the_audit_log() -> None:
     one = batch("a", "second a", "b", "c", "d", "e")
     one.twins["second a"] = "a"
     one.reject(NO, ["a", "e"])
-    one.answers["b"] = Denied(36, "It is there.", "namespaces")  # whichever way it is answered
+    one.answers["b"] = Denied(36, "It is there.", "namespaces")  # by either way of answering it
     one.answer("c", AWAY)
     one.answer("d", Denied(36, "It is there.", BROKER))
     one.answer("e", "done")

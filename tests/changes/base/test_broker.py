@@ -1,4 +1,4 @@
-"""What the broker is asked about topics, and what is made of its answers."""
+"""Queries to the broker about topics, and how its responses are read."""
 
 from __future__ import annotations
 

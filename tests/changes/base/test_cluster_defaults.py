@@ -1,4 +1,4 @@
-"""The cluster's defaults, whatever topics there are to read them off."""
+"""The cluster's defaults, from whatever topics they are read."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ async def test_the_gateway_s_own_topic_comes_first() -> None:
 
 
 async def test_a_default_that_the_topic_hides(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kafka 4 tells no synonyms of a key that no server config sets."""
+    """Kafka 4 returns no synonyms of a key that no server config sets."""
 
     def only_its_own(config: Mapping[str, object]) -> list[dict[str, object]]:
         own = config["config_source"] == 1

@@ -1,4 +1,4 @@
-"""Configs of namespaces: what operations make of them, and what the broker says of that."""
+"""Configs of namespaces after operations, and how the broker validates them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Configs of topics and namespaces are changed as far as policies allow it, by either API."""
+"""Configs of topics and namespaces are changed only if policies allow it, by either API."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ KEY = "retention.ms"
 
 
 def world(**configs: str) -> World:
-    """``org`` with these configs, and a topic in it, one below it, one outside."""
+    """``org`` with these configs, and a topic in it, a topic below it, and a topic outside."""
     made = World(["org:sub", "free"])
     inherited = {key.replace("_", "."): value for key, value in configs.items()}
     made.log.append([Namespace("org", inherited)])
@@ -48,7 +48,7 @@ def world(**configs: str) -> World:
 
 
 def strict(one: World, asked: Asked | None = None, **block: object) -> FakeGateway:
-    """Policies for ``org`` and below."""
+    """A gateway with policies for ``org`` and below."""
     block = block if asked is None else {**CLASS, **block}
     return one.gateway(judge(asked, namespaces={"org": block}))
 
@@ -143,7 +143,7 @@ async def test_what_was_wrong_before_can_be_repaired_step_by_step() -> None:
     code, text = await alter(gateway, "org:a", setting(segment_bytes="8000"))
     assert code == POLICY_VIOLATION
     assert "segment.bytes.max" in (text or "")
-    # By AlterConfigs as well, which names all configs anew.
+    # By AlterConfigs as well, which replaces all configs.
     (told,) = await replace_configs(gateway, [("org:a", {KEY: "40", "segment.bytes": "9000"})])
     assert told == (0, None)
 
@@ -159,7 +159,7 @@ async def test_nothing_is_changed_of_what_is_only_validated() -> None:
 
 
 async def test_where_no_policy_applies_it_is_kept_what_was_set() -> None:
-    """To undo the alteration, in case that the topic is moved meanwhile."""
+    """The former value is kept, to undo the alteration if the topic is moved meanwhile."""
     one = world()
     gateway = strict(one, **RANGE)
     assert await alter(gateway, "plain", setting(retention_ms="60")) == (0, None)
@@ -256,7 +256,7 @@ async def test_what_topics_inherit_no_more_is_judged() -> None:
     code, text = await alter(gateway, "org:", deleting(KEY))
     assert code == POLICY_VIOLATION
     assert "Topic 'org:*' has retention.ms=604800000" in (text or "")
-    # Where every topic has its own, nobody falls back.
+    # If every topic has its own value, no topic inherits.
     for name in ("org:a", "org:sub:b"):
         assert await alter(gateway, name, setting(retention_ms="30")) == (0, None)
     assert await alter(gateway, "org:", deleting(KEY)) == (0, None)
@@ -272,10 +272,10 @@ async def test_stricter_policies_below_have_a_say_in_what_comes_from_above() -> 
     code, text = await alter(gateway, "org:", deleting(KEY))
     assert code == POLICY_VIOLATION
     assert "does not set retention.ms" in (text or "")
-    # A namespace in between takes it off again.
+    # A namespace in between overrides it.
     one.log.append([Namespace("org:sub", {KEY: "25"})])
     assert await alter(gateway, "org:", setting(retention_ms="40")) == (0, None)
-    # Without a topic there is nobody to inherit.
+    # If there is no topic, nothing inherits.
     one.log.append([Namespace("org:sub")])
     del one.broker.topics["org.sub..b"]
     assert await alter(gateway, "org:", setting(retention_ms="45")) == (0, None)

@@ -1,4 +1,5 @@
-"""Values that a broker takes for the same: what Kafka 4.3.1 told of values that were set so."""
+"""Values that a broker takes as equal: the values that Kafka 4.3.1 returned for values that were
+set."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""How changes are decided; the namespace tree: its children, its topics, when it is made anew."""
+"""How changes are decided; and the namespace tree: its children, its topics, and when it is
+rebuilt."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A change waits until nothing is under way under the names that it takes away."""
+"""A change waits until no request is under way under the names that it takes away."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ async def test_a_move_freezes_its_name_and_thaws_it_with_the_move(world: World) 
 
 
 async def test_a_name_that_stays_as_an_alias_is_not_frozen(world: World) -> None:
-    """Its clients notice nothing; one that ends with the move is frozen."""
+    """Clients of the alias notice nothing; an alias that ends with the move is frozen."""
     gateway = freezing(world, Holders(["client"]), patience=0.0)
     until = world.clock.now + 1_000
     await move_topic(gateway.context, allowed(gateway), "org:x", Move("team", alias_until=until))
@@ -121,7 +121,7 @@ async def test_a_forced_move_goes_ahead(world: World) -> None:
 
 
 async def test_nothing_is_frozen_for_what_lasts_longer_than_the_wait(world: World) -> None:
-    """What a killed worker had sent: a forced move does not wait for it, either."""
+    """The requests that a killed worker had sent: a forced move does not wait for them, either."""
     world.log.append([replace(THERE, gone=world.clock.now)])
     world.clock.forward(seconds=2)
     gateway = freezing(world, patience=10.0)

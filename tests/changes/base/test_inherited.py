@@ -1,4 +1,4 @@
-"""Configs of topics: told as own or inherited, read and written at the broker."""
+"""Configs of topics: described as own or inherited, read and written at the broker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gateway.changes.base.rejected: how many partitions a request may ask for."""
+"""gateway.changes.base.rejected: how many partitions a request may create."""
 
 from __future__ import annotations
 

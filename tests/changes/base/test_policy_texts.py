@@ -1,4 +1,4 @@
-"""Rejections by policies, in the names of the client."""
+"""Rejections by policies use the client's names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client is told when nothing is changed."""
+"""The error that a client gets if nothing is changed."""
 
 from __future__ import annotations
 
@@ -38,6 +38,6 @@ def test_what_may_be_tried_again() -> None:
 
 
 def test_a_denial_keeps_the_acl_that_it_is_by() -> None:
-    """The audit log tells what was denied on what, and because of which ACL."""
+    """The audit log has the denied operation, its resource, and the ACL that is the reason."""
     why = Denied(29, "No.", "acl", "CREATE", "TOPIC org:x", "no ACL allows it")
     assert Rejected.of(why).why == why

@@ -1,4 +1,4 @@
-"""gateway.changes.base.resources: namespaces as configs show them, in and out of a tree."""
+"""gateway.changes.base.resources: namespaces as configs show them, inside and outside of a tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the broker is given of a client's time."""
+"""The timeouts that the broker gets from a client's timeout."""
 
 from __future__ import annotations
 

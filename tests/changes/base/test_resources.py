@@ -1,4 +1,5 @@
-"""What a client means by a resource, and how namespaces are told to it."""
+"""The topic or namespace that a client's resource stands for, and how namespaces are spelled for
+it."""
 
 from __future__ import annotations
 

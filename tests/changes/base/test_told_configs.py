@@ -1,4 +1,5 @@
-"""Brokers that go on telling former configs: what a topic inherited is never taken for its own."""
+"""Brokers that go on returning former configs: an inherited value is never taken for the topic's
+own."""
 
 from __future__ import annotations
 
@@ -40,7 +41,7 @@ def world() -> World:
 
 
 def applying(world: World) -> tuple[str, ...]:
-    """The keys that the namespace has yet to bring to topics."""
+    """The keys that the namespace has yet to apply to topics."""
     return world.snapshot.namespaces["org"].apply
 
 
@@ -50,7 +51,7 @@ def own(world: World) -> tuple[str, ...]:
 
 
 async def alter(world: World, value: str | None) -> None:
-    """Set the key of the namespace, or (None) delete it, by a gateway of its own."""
+    """Set the key of the namespace, or delete it if ``value`` is None, by a gateway of its own."""
     step = Operation(KEY, DELETE) if value is None else Operation(KEY, SET, value)
     await alter_namespace(world.gateway().context, "org", lambda _: [step])
 
@@ -80,7 +81,7 @@ async def test_a_topic_that_has_its_own_no_more(world: World, late: int) -> None
 
 
 async def test_what_brokers_never_tell(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The namespace's change stays to be applied, and what was the topic's own stays so."""
+    """The namespace's change stays to be applied, and the topic's own key stays its own."""
     monkeypatch.setattr(told_everywhere, "PATIENCE", 0.05)
     context = world.gateway().context
     await alter_topics(context, {FLAT: [Operation(KEY, SET, "7")]})
@@ -95,7 +96,8 @@ async def test_what_brokers_never_tell(world: World, monkeypatch: pytest.MonkeyP
 
 
 async def test_who_is_waited_for(world: World) -> None:
-    """Topics that a broker does not describe, and brokers that do not answer, are not."""
+    """Topics that a broker does not describe, and brokers that do not respond, are not waited
+    for."""
     context = world.gateway().context
     assert not await late_configs(context, {FLAT: {KEY: "1"}, "org..gone": {KEY: "1"}})
     assert await late_configs(context, {FLAT: {KEY: "2"}}, patience=0.01) == {FLAT}
@@ -117,7 +119,8 @@ def test_values_after() -> None:
 async def test_values_that_brokers_tell_otherwise_than_they_were_written(
     world: World, written: str
 ) -> None:
-    """They are applied at once, and what comes next is, too: they are never the topic's own."""
+    """They are applied at once, and so is the next value, because they are never the topic's
+    own."""
     await alter(world, written)
     assert applying(world) == ()
     await alter(world, "5")
@@ -142,7 +145,7 @@ async def test_a_topic_that_brokers_are_late_with_holds_up_no_other(
 async def test_keys_that_are_deleted_of_many_topics(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One topic of which brokers tell what was before keeps its key as its own, and no other."""
+    """If brokers return a topic's former value, only that topic keeps its key as its own."""
     monkeypatch.setattr(told_everywhere, "PATIENCE", 0.05)
     world.broker.make("org..y", retention_ms="1")
     context = world.gateway().context
@@ -157,7 +160,7 @@ async def test_keys_that_are_deleted_of_many_topics(
 async def test_the_namespace_changes_while_brokers_are_late(
     world: World, monkeypatch: pytest.MonkeyPatch, other: str, kept: tuple[str, ...]
 ) -> None:
-    """They are waited for unless it is this key that changes: then a job applies it."""
+    """The brokers are waited for, unless this key changes: then a job applies it."""
     monkeypatch.setattr(told_everywhere, "PATIENCE", 0.3)
     context = world.gateway().context
     await alter_topics(context, {FLAT: [Operation(KEY, SET, "7")]})
@@ -175,7 +178,8 @@ async def test_the_namespace_changes_while_brokers_are_late(
 async def test_a_job_that_goes_on_does_not_take_one_broker_for_all(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The broker that is read has what was written before; another one is still late."""
+    """The broker that is read has the value that was written before; another broker is still
+    late."""
     monkeypatch.setattr(told_everywhere, "PATIENCE", 0.05)
     context, others = one_is_late(world)
     await alter_namespace(context, "org", lambda _: [Operation(KEY, SET, "2")])
@@ -192,7 +196,7 @@ async def test_a_job_that_goes_on_does_not_take_one_broker_for_all(
 async def test_a_moved_topic_of_which_one_broker_tells_what_it_inherited_before(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever it is: what is its own now is left alone, and nothing else stays."""
+    """Whatever that was: the topic's own configs stay as they are, and no others stay."""
     monkeypatch.setattr(told_everywhere, "PATIENCE", 0.05)
     world.broker.topics[FLAT].configs["segment.bytes"] = "9999"
     moved = TopicEntry(FLAT, LogicalName("", "x"), own_configs=("segment.bytes",), apply=True)
@@ -211,7 +215,7 @@ async def test_a_moved_topic_of_which_one_broker_tells_what_it_inherited_before(
 async def test_a_broker_that_does_not_know_a_topic_yet(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What it was not told of is neither applied, nor told everywhere."""
+    """A topic that a broker does not know is neither applied, nor known everywhere."""
     monkeypatch.setattr(told_everywhere, "PATIENCE", 0.05)
     context, others = one_is_late(world)
     world.broker.make("org..new", retention_ms="1")
@@ -232,8 +236,8 @@ LATE_ONE = ("broker", 9093)
 
 
 class OtherBrokers:
-    """Two brokers, of which the second one goes on telling the configs from before as long as it
-    is ``late``. ``read`` is the one that describes where no broker is named."""
+    """Two brokers; while ``late``, the second goes on returning the former configs. ``read`` is the
+    broker that describes if no broker is named."""
 
     def __init__(self, broker: FakeBroker) -> None:
         self.late = True
@@ -259,7 +263,7 @@ class OtherBrokers:
 
 
 def one_is_late(world: World) -> tuple[Context, OtherBrokers]:
-    """The context of a gateway of two brokers, the second of which is late from now on."""
+    """The context of a gateway of two brokers, of which the second is late from now on."""
     gateway = world.gateway()
     gateway.cluster.brokers = {1: ("broker", 9092), 2: LATE_ONE}
     others = OtherBrokers(world.broker)

@@ -21,9 +21,9 @@ SHARE = 0.02
 
 
 class Brokers:
-    """Brokers that answer with the names of which they still tell what was before: by the number of
-    the broker, the number of looks for which it is late (None if it never answers). Each answer
-    takes some ``seconds``."""
+    """Brokers that respond with the names for which they still return the former state. By the
+    number of the broker: the number of looks for which it is late (None if it never responds). Each
+    response takes ``seconds``."""
 
     def __init__(self, looks: Mapping[int, float | None], seconds: float = 0.0) -> None:
         self.left = dict(looks)
@@ -88,7 +88,8 @@ async def test_one_never_tells() -> None:
 
 
 async def test_silent_brokers_do_not_take_more_than_the_patience() -> None:
-    """However many they are; and brokers for which no time was left are not known to tell."""
+    """However many they are; and brokers for which no time was left do not count as knowing the
+    change."""
     brokers = Brokers({**dict.fromkeys(range(1, 41)), 41: 0})
     gateway = gateway_of(brokers)
     async with asyncio.timeout(5):
@@ -100,7 +101,7 @@ async def test_silent_brokers_do_not_take_more_than_the_patience() -> None:
 
 
 async def test_many_brokers_that_take_a_while() -> None:
-    """Each has its share of the time, whatever the patience with those that are behind."""
+    """Each broker has its share of the time, whatever the patience with brokers that are late."""
     brokers = Brokers(dict.fromkeys(range(100), 0), seconds=SHARE)
     assert await ask(gateway_of(brokers), patience=0.1) == frozenset()
 

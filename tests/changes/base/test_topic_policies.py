@@ -1,4 +1,4 @@
-"""What existing topics are, and what policies are told of them."""
+"""Existing topics as policies see them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def test_a_topic_as_the_broker_has_it() -> None:
     one = facts["org..x"]
     assert (one.flat, one.replicas) == ("org..x", {0: (1,)})
     assert one.dynamic == {KEY: "5", "segment.bytes": "7"}
-    # What is set on it hides the default, which a new topic would get.
+    # A value that is set on the topic hides the default, which a new topic would get.
     assert one.defaults[KEY] == "604800000"
     assert one.defaults["max.message.bytes"] == "1048588"
     assert one.own(gateway.catalog.snapshot) == {"segment.bytes": "7"}
@@ -44,7 +44,7 @@ async def test_a_topic_as_the_broker_has_it() -> None:
 
 
 async def test_defaults_that_are_not_told() -> None:
-    """Brokers before Kafka 2.4 do not tell what a new topic would get."""
+    """Brokers before Kafka 2.4 do not return the defaults of a new topic."""
     one = world()
     one.broker.newest["CreateTopicsRequest"] = 4
     facts = await read_facts(one.gateway().context, ["org..x"])
@@ -115,7 +115,7 @@ def test_new_partitions_are_like_the_first() -> None:
     assert facts((1, 2), (3,)).grown(4) == Layout(assignments=all_of_them)
     assigned = {0: (1, 2), 1: (4,), 2: (5,)}
     assert facts((1, 2)).grown(3, [(4,), (5,)]) == Layout(assignments=assigned)
-    # What the broker has grown to meanwhile is no less than it is.
+    # Partitions that the broker has added meanwhile are counted.
     assert facts((1,), (2,)).grown(1) == Layout(2, 1)
     assert facts((1,), (2, 1)).grown(1) == Layout(assignments={0: (1,), 1: (2, 1)})
 

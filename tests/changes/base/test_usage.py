@@ -1,4 +1,4 @@
-"""How many topics and partitions there are: always as if all of them had been counted anew."""
+"""The numbers of topics and partitions are always as if all had been counted anew."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_moved_topic_counts_where_it_is() -> None:
 
 
 def test_what_is_about_to_be_made_counts_by_its_entry() -> None:
-    """And once it is listed, once; with the larger number, because a listing may be older."""
+    """Once it is listed it counts once, with the larger number, because a listing may be older."""
     entry = TopicEntry("org..x", LogicalName("org", "x"), creating=True, counted=5)
     snapshot = Snapshot.of(["org"], topics=[entry])
     usage = Usage()
@@ -67,7 +67,7 @@ def test_what_is_about_to_be_made_counts_by_its_entry() -> None:
 
 
 def test_an_entry_alone_is_no_topic() -> None:
-    """It may be left over from one that was deleted at the broker."""
+    """The entry may be left over from a topic that was deleted at the broker."""
     entry = TopicEntry("org..x", LogicalName("org", "x"), own_configs=("retention.ms",))
     assert Usage().at(Snapshot.of(["org"], topics=[entry]), index_of()).topics("org") == 0
 
@@ -124,7 +124,8 @@ def test_mirrormakers_own_topics_are_not_counted_up_to_a_bound() -> None:
 
 
 def grown(expected: Expected, topic: str, partitions: int = 1, path: str = "org") -> list[int]:
-    """By how many topics and partitions a new one makes its namespace, and all of them, larger."""
+    """By how many topics and partitions a new topic makes its namespace, and the whole tree,
+    larger."""
     name = LogicalName(path, topic)
     more = expected.growth(encode(name), name, partitions)
     expected.expect(encode(name), name, partitions)
@@ -137,7 +138,7 @@ def test_new_topics_of_mirrormakers_own_are_expected_up_to_the_bound() -> None:
     assert grown(expected, "orders.internal") == [1, 1, 1]
     names = [f"z{name}.checkpoints.internal" for name in "ABC"]
     assert [grown(expected, name) for name in names] == [[0, 0, 0], [0, 0, 0], [1, 1, 1]]
-    # Another namespace leaves out as many of its own; all together there are too many.
+    # Another namespace leaves out as many of its own; in the whole tree there are too many.
     assert grown(expected, "z.checkpoints.internal", path="free") == [0, 0, 1]
     fresh = Expected(Usage().at(Snapshot.of(["org"]), index_of()))
     assert grown(fresh, "mm2-offsets.A.internal", 25) == [0, 0, 0]
@@ -179,7 +180,7 @@ def test_counted_on_is_counted_anew(steps: list[tuple[str, object]]) -> None:
 
 
 def count_on(steps: list[tuple[str, object]]) -> None:
-    """Count after each step, and compare with what is counted anew."""
+    """Count after each step, and compare with a new count."""
     usage, index, snapshot = Usage(), TopicIndex(), Snapshot.of(["org"])
     for step in steps:
         changes = taken(step, index)
@@ -188,7 +189,7 @@ def count_on(steps: list[tuple[str, object]]) -> None:
 
 
 def taken(step: tuple[str, object], index: TopicIndex) -> list[Change]:
-    """Take a step; what it changes in the catalog."""
+    """Take a step; returns the changes that it makes in the catalog."""
     match step:
         case "learn", str(flat):
             index.learn(flat.encode(), None)
@@ -210,7 +211,7 @@ def taken(step: tuple[str, object], index: TopicIndex) -> list[Change]:
 def test_counts_that_pause_are_those_of_who_asks(
     one: list[tuple[str, object]], other: list[tuple[str, object]], chance: Random
 ) -> None:
-    """Two ask by different states of the catalog, in turns that end anywhere."""
+    """Two counts, by different states of the catalog, in turns that end anywhere."""
     usage, index = Usage(), TopicIndex()
     states = [after(steps, index) for steps in (one, other)]
     with pytest.MonkeyPatch.context() as patch:
@@ -240,7 +241,7 @@ def after(steps: list[tuple[str, object]], index: TopicIndex) -> Snapshot:
 
 
 def test_two_who_ask_by_different_namespaces_come_to_an_end() -> None:
-    """In turns: neither undoes, again and again, what the other has counted."""
+    """In turns, neither undoes again and again the counts of the other."""
     usage, index, snapshot = Usage(), TopicIndex(), Snapshot.of(["org"])
     index.replace([(b"org..t%d" % number, None) for number in range(1_000)])
     usage.at(snapshot, index)
@@ -275,7 +276,7 @@ def test_a_namespace_that_comes_or_goes_takes_its_topics_along(
 
 @pytest.mark.alone
 def test_counting_anew_lets_others_have_their_turn() -> None:
-    """As when a namespace has come: each topic may be another's now."""
+    """As after a namespace was created, because each topic may belong to it now."""
     listed = {b"org..t%d" % number: 3 for number in range(50_000)}
     index, usage = TopicIndex(), Usage()
     index.replace([(name, None) for name in listed], None, listed)
@@ -291,7 +292,7 @@ def test_counting_anew_lets_others_have_their_turn() -> None:
 
 @pytest.mark.alone
 def test_a_listing_with_one_more_partition_is_not_counted_anew() -> None:
-    """A count anew takes 10 us for each topic, in one turn."""
+    """A new count takes 10 us for each topic, in a single turn."""
     listed = {b"org..t%d" % number: 3 for number in range(50_000)}
     index, usage, snapshot = TopicIndex(), Usage(), Snapshot.of(["org"])
     index.replace([(name, None) for name in listed], None, listed)

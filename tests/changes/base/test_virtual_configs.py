@@ -1,4 +1,4 @@
-"""The ``gateway.*`` keys: what may be asked with them, and what is rejected with a sentence."""
+"""The ``gateway.*`` keys: the operations that they allow, and the errors of all others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AlterConfigs and IncrementalAlterConfigs as a client sees them: every resource answered."""
+"""AlterConfigs and IncrementalAlterConfigs as a client sees them: each resource gets a result."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ async def test_every_resource_is_answered_in_order(world: World, gateway: FakeGa
     assert answers[8][1].startswith("tier 'a b' of namespace 'a b'")
     written = world.broker.requests("IncrementalAlterConfigsRequest")
     asked = [r.resource_name for request in written for r in request.resources]
-    assert "org..y" in asked  # whether it exists is the broker's to say
+    assert "org..y" in asked  # only the broker knows whether it exists
 
 
 async def test_default_topics_alone_go_to_the_broker_as_they_are(
@@ -281,7 +281,7 @@ async def test_alter_configs_moves_nothing(gateway: FakeGateway, version: int) -
     assert "IncrementalAlterConfigs" in message
 
 
-# -- what is away ----------------------------------------------------------------------------------
+# -- catalog or broker unavailable -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("changes", [setting(retention_ms="1"), moving("team-b")])

@@ -46,8 +46,8 @@ async def test_a_move_with_an_alias(world: World, gateway: FakeGateway) -> None:
     assert (alias.name, alias.topic_id) == (LogicalName("org", "x"), None)
     assert await alter(gateway, "org:x", setting(retention_ms="4")) == DONE
     assert broker_configs(world, "org..x") == {"retention.ms": "4"}
-    # By its alias the topic goes back, to the id that clients know it by under that name; the
-    # name that it had meanwhile works no more.
+    # By its alias the topic goes back, to the id that clients know under that name; the name that
+    # it had meanwhile no longer works.
     assert await alter(gateway, "org:x", moving("org", "x")) == DONE
     back = world.snapshot.topics["org..x"]
     assert (back.name, back.aliases) == (LogicalName("org", "x"), ())
@@ -91,7 +91,7 @@ async def test_mirrormakers_own_topics_are_not_adopted(world: World, gateway: Fa
         )
     assert not world.snapshot.topics
     assert await alter(gateway, users, moving("org")) == DONE
-    # From a namespace it is moved like any other topic, with the others there.
+    # From a namespace it is moved like any other topic, if the others are there.
     assert await alter(gateway, "org:mm2-status.A.internal", moving("team-b")) == DONE
 
 

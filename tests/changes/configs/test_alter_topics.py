@@ -1,4 +1,4 @@
-"""What is set on a topic is its own; how that is recorded, whatever comes in between."""
+"""A config that is set on a topic is its own; how that is recorded, whatever happens in between."""
 
 from __future__ import annotations
 
@@ -106,13 +106,13 @@ async def test_it_does_not_wait_for_ever(world: World, monkeypatch: pytest.Monke
         await alter_topics(world.gateway().context, SET_IT)
     assert caught.value.why.code == 7
     assert world.broker.topics["org..x"].configs == {KEY: "1"}
-    # Another key has nothing to do with it.
+    # A change of another key does not affect it.
     other = {"org..x": [Operation("segment.bytes", SET, "7")]}
     assert await alter_topics(world.gateway().context, other) == {"org..x": None}
 
 
 async def test_a_topic_that_is_adopted_meanwhile_keeps_what_was_set(world: World) -> None:
-    """The one that adopted it has not seen the key, and has taken it off again."""
+    """The gateway that adopted it has not seen the key, and has removed it again."""
 
     def adopt() -> None:
         world.step = no_step

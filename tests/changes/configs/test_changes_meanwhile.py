@@ -1,4 +1,4 @@
-"""Two changes at the same time, each of which policies allow: whichever is later is seen."""
+"""Two changes at the same time, each of which policies allow: the later change sees the earlier."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ TIMED_OUT = 7
 
 
 async def finish(gateway: FakeGateway) -> None:
-    """What is left to background jobs."""
+    """Run the work that is left to background jobs."""
     job = ApplyJob(gateway.context)
     for task in list(job.tasks(gateway.context.catalog.snapshot)):
         await job.run(task)
 
 
 class Meanwhile:
-    """Does something once, at one step of another change, in the middle of that."""
+    """Calls ``do`` once, at a step in the middle of another change."""
 
     def __init__(self, world: World, do: Callable[[], Awaitable[Any]], at: int) -> None:
         self._world = world
@@ -50,8 +50,8 @@ class Meanwhile:
 
 
 async def at_every_step(scenario: Callable[[int], Awaitable[bool]]) -> None:
-    """Play a scenario with the other change at its first step, then at its second one, and so on;
-    it tells whether there was such a step."""
+    """Play a scenario with the other change at its first step, then at its second, and so on; it
+    returns whether there was such a step."""
     steps = 0
     while await scenario(steps):
         steps += 1
@@ -148,7 +148,7 @@ async def test_a_topic_is_altered_while_it_is_moved(name: str, move_first: bool)
 
 
 async def test_what_was_set_is_put_back() -> None:
-    """The move comes after the last look before the broker is told."""
+    """The move comes after the last look before the broker gets the change."""
     world = World(["free", "org"])
     world.broker.make("plain", retention_ms="5", max_message_bytes="9")
     one, two = (world.gateway(judge(namespaces={"org": STRICT})) for _ in range(2))

@@ -1,4 +1,5 @@
-"""DescribeConfigs: what is a topic's own, what it inherits, and what a namespace looks like."""
+"""DescribeConfigs: a topic's own configs, the configs that it inherits, and a namespace's
+configs."""
 
 from __future__ import annotations
 
@@ -94,7 +95,7 @@ async def test_own_and_inherited_configs_of_a_namespace(gateway: FakeGateway) ->
 
 @pytest.mark.parametrize("home", ["", "org"])
 async def test_how_a_listener_writes_names_needs_no_right(gateway: FakeGateway, home: str) -> None:
-    """Commands ask before all else, and a denial would be logged for each of them."""
+    """Commands request this first, and a denial would be logged for each of them."""
     access = AuthorizedAccess(gateway.view(home), "User:bob", "127.0.0.1", Allowing([]))
     keys = ("gateway.spelling", "gateway.authorization")
     (result,) = await describe_all(gateway, [(TOPIC, ":", keys)], access=access)
@@ -113,7 +114,8 @@ async def test_how_a_listener_writes_names_needs_no_right(gateway: FakeGateway, 
 
 
 async def test_how_a_listener_writes_names_costs_nothing_else(gateway: FakeGateway) -> None:
-    """Any client may ask for it, and every command does: neither brokers nor namespaces count."""
+    """Any client may request it, and every command does, so neither brokers nor namespaces are
+    read."""
     keys = ("gateway.spelling", "gateway.authorization")
     await gateway.cluster.refresh()
     gateway.broker.down = True
@@ -141,7 +143,7 @@ async def test_others_are_served_while_many_namespaces_are_described() -> None:
     finally:
         on_pause(None)
     assert told["gateway.topics"] == ("5000", DEFAULT)
-    # The tree is made of its namespaces and topics, and then those directly below are looked at.
+    # The tree is made of its namespaces and topics, and then the direct children are looked at.
     assert pauses >= 4 * 5_000 // EVERY
 
 
@@ -172,7 +174,7 @@ async def test_what_may_not_be_described_is_not_told(
     alice = AuthorizedAccess(gateway.view(), "User:alice", "127.0.0.1", authorizer)
     (result,) = await describe_all(gateway, [(TOPIC, "org:", None)], access=alice)
     found = {c.name: c.value for c in result.configs if c.name.startswith("gateway.")}
-    # Whoever may describe the configs of a namespace is told what they have to be.
+    # A client that may describe the configs of a namespace gets the values that policies require.
     assert found == {**told, "gateway.policies": BY_DEFAULT}
 
 
@@ -224,7 +226,7 @@ async def test_which_policies_apply(world: World) -> None:
 
 
 async def test_the_default_namespace_without_policies(gateway: FakeGateway) -> None:
-    """Nothing is told of its topics but what the broker tells."""
+    """For its topics, only the broker's configs are returned."""
     assert "gateway.policies" not in await describe(gateway, "orders")
     told = await describe(gateway, ":")
     assert told["gateway.policies"] == (BY_DEFAULT.replace("upgrade", "observe"), DEFAULT)

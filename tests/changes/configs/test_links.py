@@ -1,4 +1,4 @@
-"""``gateway.link``: links are made, shown and removed, and no topic goes with one."""
+"""``gateway.link``: links are created, described and removed, and never with a topic."""
 
 from __future__ import annotations
 
@@ -154,7 +154,7 @@ async def test_a_link_is_not_altered_and_neither_is_its_topic(
         (42, "'team-b:x' is a link to a topic; change or delete the topic under its own name.")
     ]
     assert broker_configs(world, "org..x") == {}
-    # What was described may be written back.
+    # The configs that were described may be written back.
     whole = {"gateway.namespace": "org", "gateway.link": "team-b:x"}
     assert await replace_configs(gateway, [("org:x", whole)]) == [DONE]
     assert links(world) == {"team-b:x": "org..x"}
@@ -258,7 +258,7 @@ async def test_a_topic_that_is_made_at_the_same_time_wins(
 async def test_a_link_that_is_made_at_the_same_time_wins(
     world: World, gateway: FakeGateway
 ) -> None:
-    """Between the plan of a topic and its end: the topic is deleted again."""
+    """Between the plan of a topic and its end, so the topic is deleted again."""
     link = Link(NAME, "org..x", b"l" * 16)
     entry = TopicEntry("org..x", LogicalName("org", "x"))
     world.step = once("ask CreateTopicsRequest", lambda: world.log.append([entry, link]))

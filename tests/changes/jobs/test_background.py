@@ -1,4 +1,4 @@
-"""gateway.changes.jobs.background: the jobs that every worker has."""
+"""gateway.changes.jobs.background: the jobs that every worker runs."""
 
 from __future__ import annotations
 

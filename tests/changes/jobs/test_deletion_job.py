@@ -1,4 +1,4 @@
-"""Marked namespaces and their topics go, whatever happens in between."""
+"""Marked namespaces and their topics are deleted, whatever happens in between."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def task(world: World, path: str = "org") -> Task:
 
 
 async def finish(world: World, gateway: FakeGateway, job: NamespaceDeletion) -> None:
-    """Run what the job tells until it tells nothing, letting the time pass that it asks for."""
+    """Run the job's tasks until it has none, letting the time pass that it waits for."""
     for _ in range(20):
         tasks = list(job.tasks(gateway.catalog.snapshot))
         if not tasks:
@@ -69,7 +69,7 @@ async def test_topics_go_first_then_all_namespaces_at_once() -> None:
 
 
 async def test_a_late_listing_leaves_no_topic_to_the_default_namespace() -> None:
-    """Three listings are from before the newest topic was made, and one from before its end."""
+    """Three listings are from before the newest topic was made, and one is from before its end."""
     world = marked_world()
     gateway = world.gateway()
     job = NamespaceDeletion(gateway.context)
@@ -107,7 +107,8 @@ async def test_what_the_index_learnt_is_no_listing() -> None:
 async def test_a_broker_that_makes_no_end_topic_is_believed(
     code: int, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """A policy of the cluster, or a right that the gateway lacks, does not hold the name up."""
+    """A policy of the cluster, or a right that the gateway lacks, does not keep the name
+    reserved."""
     world = marked_world()
     world.broker.uncreatable[END] = (code, "Not here.")
     gateway = world.gateway()
@@ -144,7 +145,8 @@ async def test_a_namespace_whose_name_leaves_no_room_is_deleted_without_an_end_t
 
 
 async def test_an_end_topic_that_a_late_process_makes_goes_again() -> None:
-    """Whether the other process has ended the deletion before it is made, or ends it after."""
+    """Whether the other process has ended the deletion before the topic is made, or ends it
+    after."""
     for moment in ("ask CreateTopicsRequest", "asked CreateTopicsRequest", "refresh"):
         world = marked_world()
         slow, quick = world.gateway(), world.gateway()
@@ -187,7 +189,7 @@ async def test_an_end_topic_that_another_process_made_goes_though_this_one_may_n
 async def test_an_end_topic_that_could_not_be_deleted_again_is_not_made(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """``delete.topic.enable=false`` (KIP-322) does not hold up a namespace that has no topics."""
+    """``delete.topic.enable=false`` (KIP-322) does not block a namespace that has no topics."""
     world = World(["org"])
     gateway = world.gateway()
     await delete(gateway, "org:")
@@ -209,8 +211,8 @@ async def test_a_clock_that_goes_back_does_not_hold_the_namespace_up() -> None:
 
 
 async def test_end_topics_that_were_left_over_are_removed() -> None:
-    """Those of namespaces that are gone, were made anew, or were marked within one that is marked;
-    no topic that is merely like them, and none that a deletion goes by now."""
+    """End topics of namespaces that are deleted, were created anew, or were marked within a marked
+    namespace; but no topic that only looks like an end topic, and none that a deletion uses now."""
     world = World(["org", "anew", "outer:inner"])
     gateway = world.gateway()
     await delete(gateway, "org:")
@@ -250,7 +252,7 @@ async def test_after_a_crash_before_the_last_step_the_end_topic_is_known_to_nobo
     await delete(gateway, "org:")
 
     def crash() -> None:
-        world.broker.make(END)  # as another process does that is not as far
+        world.broker.make(END)  # as a process that is behind does
         raise Crash
 
     world.step = once("changed", crash)

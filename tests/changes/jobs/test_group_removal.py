@@ -1,4 +1,4 @@
-"""Groups that carry a deleted namespace's prefix go with it."""
+"""Groups that have a deleted namespace's prefix are deleted with it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ OUTSIDE = [
     "app",
     "team-a",
     "team-a.",
-    "team-a.other..app",  # such a namespace is not there
+    "team-a.other..app",  # there is no such namespace
     "team-b..app",
     "team-ab..app",
     "x.team-a..app",
@@ -45,7 +45,7 @@ SNAPSHOT = Snapshot.of(["team-a:sub", "team-b", "team-ab", "x"]).apply(
 
 
 async def always() -> bool:
-    """The namespace is still the one that is deleted."""
+    """The namespace is still the namespace that is deleted."""
     return True
 
 
@@ -60,7 +60,7 @@ class Coordinators:
         self.removal = GroupRemoval(lambda: self.groups, self.ask)
 
     async def ask(self, address: tuple[str, int], request: Request) -> Any:
-        """As BrokerAdmin.ask_at; requests and responses are written and parsed."""
+        """Respond as BrokerAdmin.ask_at; requests and responses are written and parsed."""
         if self.down:
             raise ClusterUnreachable("main", "refused the connection")
         name = response_name(api_key_of(request.name))

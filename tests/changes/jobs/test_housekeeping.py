@@ -1,4 +1,4 @@
-"""Expired aliases and reservations that nobody came back to."""
+"""Expired aliases, and reservations that were abandoned."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A running gateway is listed among the brokers again, or at last."""
+"""A running gateway is listed among the brokers, again or for the first time."""
 
 from __future__ import annotations
 

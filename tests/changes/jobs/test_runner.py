@@ -1,4 +1,4 @@
-"""The runner of background jobs: what runs when, and what becomes of failures."""
+"""The runner of background jobs: which tasks run when, and how failures are handled."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Act = Callable[[Task], Awaitable[float | None]]
 
 
 class Chores:
-    """A job with one task for each namespace that exists."""
+    """A job with a task for each namespace that exists."""
 
     def __init__(self, act: Act) -> None:
         self.act = act

@@ -1,4 +1,4 @@
-"""Shadows go when their topic is gone, and stay in all cases of doubt."""
+"""Shadows are deleted if their topic is gone, and stay in all cases of doubt."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GONE = b"g" * 16
 
 @dataclass
 class BrokerWithIds(FakeBroker):
-    """Answers Metadata by topic id, those in ``secret`` as a broker whose ACLs hide them."""
+    """Answers Metadata by topic id; the ids in ``secret`` as a broker whose ACLs hide them."""
 
     secret: frozenset[bytes] = frozenset()
 
@@ -38,7 +38,8 @@ class BrokerWithIds(FakeBroker):
 
 
 class Story:
-    """A home with shadows of the volumes 2, which this gateway serves, and 3, which it does not."""
+    """A home with shadows of volume 2, which this gateway serves, and of volume 3, which it does
+    not."""
 
     def __init__(self) -> None:
         self.world = World([])
@@ -59,7 +60,7 @@ class Story:
         self.snapshot = gateway.catalog.snapshot
 
     async def after(self, seconds: float) -> set[str]:
-        """What is there when so much time has passed, in steps as the runner takes them."""
+        """The topics after ``seconds``, in steps as the runner takes them."""
         passed = 0.0
         while passed <= seconds:
             for task in list(self.job.tasks(self.snapshot)):

@@ -1,4 +1,4 @@
-"""A freeze whose maker is gone is ended by any other process."""
+"""If the process that made a freeze is gone, any other process ends the freeze."""
 
 from __future__ import annotations
 

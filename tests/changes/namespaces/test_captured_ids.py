@@ -48,7 +48,7 @@ def world(*acls: str, namespaces: tuple[str, ...] = ("team-a",)) -> tuple[World,
 
 
 def access(gateway: FakeGateway, principal: str = "User:maker", home: str = "") -> Access:
-    """What a principal may do by the catalog's ACLs."""
+    """A principal's access by the catalog's ACLs."""
     authorizer = StandardAuthorizer()
     authorizer.see(gateway.catalog.snapshot)
     return AuthorizedAccess(gateway.view(home), principal, "127.0.0.1", authorizer)
@@ -57,7 +57,7 @@ def access(gateway: FakeGateway, principal: str = "User:maker", home: str = "") 
 async def make(
     gateway: FakeGateway, name: str = "team-a:x:", home: str = "", **configs: str
 ) -> tuple[Told, Answered]:
-    """The namespace made by User:maker: ``adopt="true"`` is the config ``gateway.adopt``."""
+    """Create the namespace as User:maker: ``adopt="true"`` is the config ``gateway.adopt``."""
     shape = Shape(configs={f"gateway.{key}": value for key, value in configs.items()})
     answered = await made_by(gateway, name, shape=shape, access=access(gateway, home=home))
     (told,) = told_all(answered, 7)
@@ -82,8 +82,8 @@ async def test_groups_and_ids_are_named_and_nothing_is_made() -> None:
     "group",
     [
         "team-a_x__g",  # ids do not collide where topics would
-        "team-a..g",  # in a namespace that is there already
-        "team-a.x.y..g",  # in one below, which is not made
+        "team-a..g",  # in an existing namespace
+        "team-a.x.y..g",  # in a namespace below, which is not created
         "team-a.xy..g",
         "Team-a.x..g",
         "team-a:x:g",
@@ -112,8 +112,8 @@ async def test_so_are_those_of_the_tiers_above_that_are_made_along() -> None:
 
 
 async def test_who_has_no_right_to_them_cannot_take_them_by_making_the_namespace() -> None:
-    """Who may make namespaces and delete them: what is deleted takes its groups along, and their
-    clients are denied meanwhile."""
+    """Principals that may create and delete namespaces: deleting deletes the groups as well, and
+    their clients are denied meanwhile."""
     one, gateway = world(*OWNERS, *MAKER)
     told, _ = await make(gateway)
     assert (told.code, told.message) == (
@@ -154,7 +154,8 @@ async def test_who_may_describe_them_sees_their_names() -> None:
         "existing groups: 'team-a.x..g'; transactional ids: 'team-a.x..tx'; 2 that you do not see"
         " here." in told.message
     )
-    # Who owns them all can delete the group, and not the id: an administrator adopts them.
+    # A principal that owns them all can delete the group, but not the id: an administrator adopts
+    # them.
     assert (await make(gateway, adopt="true"))[0].code == CLUSTER_DENIED
 
 
@@ -257,7 +258,7 @@ async def test_in_a_home_what_is_outside_is_counted() -> None:
     assert "Namespace 'x' would take over existing names: 1 that you do not see" in told.message
 
 
-# -- what brokers list -----------------------------------------------------------------------------
+# -- the ids that brokers list ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("failure", ["silent", "loading", "leaderless"])
@@ -350,7 +351,7 @@ async def test_long_lists_are_read_in_slices() -> None:
     found = await listing.beginning(gateway.context.admin, {}, ("team-a.x..", "team-a.y.."))
     assert len(found.groups) == 10_000
     assert others > 10
-    # So is the decision, of which a validation alone is not in the catalog's writer.
+    # The decision pauses, too; a validation alone does not run in the catalog's writer.
     others, context = 0, replace(gateway.context, ids=listing, turns=turns)
     sliced = replace(gateway, context=context)
     (told,) = await create(sliced, "team-a:y:", validate_only=True)

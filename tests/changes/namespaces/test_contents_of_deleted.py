@@ -1,5 +1,5 @@
-"""What is in a namespace goes with it: it is not deleted by who may not delete its groups, or a
-topic that is new."""
+"""A namespace is deleted with its contents, so a client may not delete it if it may not delete its
+groups, or a new topic."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ async def test_others_delete_it(acls: list[str]) -> None:
 
 
 async def test_a_topic_that_was_made_a_moment_ago_counts() -> None:
-    """Another gateway made it: this one has not listed it yet."""
+    """Another gateway made the topic, and this gateway has not listed it yet."""
     world = World(["org"])
     gateway = world.gateway()
     put(world, DELETES, f"DENY DELETE {BOB} TOPIC:LITERAL:org:new")

@@ -1,4 +1,4 @@
-"""Namespaces made: every tier, capture and adoption, as decisions and through CreateTopics."""
+"""Creating namespaces: every tier, capture and adoption, as decisions and through CreateTopics."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ async def test_a_topic_with_an_entry_is_not_captured() -> None:
     [
         ("dr:a", "dr.a..mm2-configs.A.internal"),
         ("dr:a", "dr.a..A.checkpoints.internal"),
-        # By an alias that begins with the other character that Kafka folds with a dot.
+        # By an alias that begins with the other character that Kafka takes as equal to a dot.
         ("mm2-configs", "mm2-configs._A.internal"),
     ],
 )

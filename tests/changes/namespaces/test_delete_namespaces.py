@@ -1,4 +1,4 @@
-"""Which namespaces may be marked for deletion: decisions alone."""
+"""Which namespaces may be marked for deletion: the decisions alone."""
 
 from __future__ import annotations
 

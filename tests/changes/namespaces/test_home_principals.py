@@ -1,4 +1,4 @@
-"""``gateway.principals`` of a namespace: set by stock tools, decided on the newest state."""
+"""``gateway.principals`` of a namespace: set by stock tools, decided by the newest state."""
 
 from __future__ import annotations
 
@@ -189,7 +189,8 @@ def test_a_list_is_read_back(world: World, gateway: FakeGateway) -> None:
 
 @pytest.mark.parametrize("value", ["[User:carol]", "[User:carol,User:dave]", " [ User:carol ]"])
 async def test_brackets_are_rejected(world: World, gateway: FakeGateway, value: str) -> None:
-    """kafka-configs takes them off; what sends them names nobody whom a login could be."""
+    """kafka-configs removes them, so a value with brackets names no principal that a login could
+    have."""
     for operation in (SET, APPEND, SUBTRACT):
         code, message = await alter(gateway, "team-a:", change(operation, value))
         assert code == INVALID_CONFIG

@@ -1,4 +1,4 @@
-"""Changing a namespace: decided by what the catalog holds at last."""
+"""Changing a namespace: decided by the catalog's state at the end."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ async def test_a_topic_s_own_config_is_recorded_with_the_same_decision(world: Wo
 
 
 async def test_a_change_before_the_last_one_was_applied(world: World) -> None:
-    """Both are left to be applied, and neither one's values are taken for the topics' own."""
+    """Both are left to be applied, and the values of neither are taken for the topics' own."""
     gateway = world.gateway()
     half = Namespace("org", {KEY: "5"}, apply=(KEY,), apply_since=10**15)
     world.log.append([half])
@@ -124,6 +124,6 @@ def _more() -> Sequence[Operation]:
 
 
 def _lose(world: World) -> None:
-    """The catalog cannot be written from here on."""
+    """Make the catalog unwritable from here on."""
     for reader in world.log.readers:
         reader.down = True

@@ -1,4 +1,4 @@
-"""Applying what topics inherit: whole, after a crash anywhere, and by two at once."""
+"""Applying the configs that topics inherit: whole, after a crash anywhere, and by two at once."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ORG_X = LogicalName("org", "x")
 
 
 def late(value: str | None, since: int = 1, **more: str) -> Namespace:
-    """A namespace ``org`` of which the latest change has yet to be applied."""
+    """A namespace ``org`` whose latest change has yet to be applied."""
     configs = {KEY: value} if value is not None else {}
     more = {key.replace("_", "."): text for key, text in more.items()}
     return Namespace("org", configs | more, apply=(KEY, *more), apply_since=since)
@@ -48,7 +48,7 @@ def configs(world: World, flat: str) -> dict[str, str]:
 
 
 async def run_all(world: World) -> None:
-    """What the runner of some worker does sooner or later."""
+    """Run the tasks that the runner of some worker runs sooner or later."""
     gateway = world.gateway()
     job = ApplyJob(gateway.context)
     for task in list(job.tasks(world.snapshot)):
@@ -127,7 +127,7 @@ STEPS = [
 
 @pytest.mark.parametrize(("at", "nth"), STEPS)
 async def test_configs_that_change_meanwhile(at: str, nth: int) -> None:
-    """The one that is slow does not have the last word."""
+    """The slower job does not have the last word."""
     world = world_with(late("1"))
     gateway = world.gateway()
 
@@ -197,7 +197,7 @@ async def test_two_at_once() -> None:
         apply_topic(two.context, "orders"),
     )
     assert configs(world, "org..x") == configs(world, "orders") == {KEY: "1"}
-    assert len(world.log.decisions) == 3  # what the test wrote, and one for each that is done
+    assert len(world.log.decisions) == 3  # the test's own, and a decision for each that is done
 
 
 async def test_a_topic_that_is_deleted_meanwhile() -> None:

@@ -1,4 +1,4 @@
-"""Settings of namespaces: set, inherited, described, and told to no broker."""
+"""Settings of namespaces: set, inherited, described, and sent to no broker."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""What a delegate could have granted: the rights that ACLs give once the delegate has used
-CreateAcls and DeleteAcls as far as these are allowed to it.
+"""The rights that a delegate could have granted: the rights that ACLs give after the delegate has
+used CreateAcls and DeleteAcls as far as it may.
 
-Of each pattern that it manages all DENYs go, and everything is allowed to everyone on it. That may
-give it further patterns, so this is repeated until nothing changes. A namespace's own ACLs it can
-remove as well, and then the namespace is no gate: a DENY on topics, which closes even a gate open
-to everyone, does not reach the groups and ids behind it any more.
+All DENYs on each pattern that it manages are removed, and everything is allowed to everyone on it.
+That may give it further patterns, so this is repeated until nothing changes. It can also remove a
+namespace's own ACLs, and then the namespace is no gate: a DENY on topics, which closes even a gate
+open to everyone, does not reach the groups and ids behind it any more.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Closure:
         self._ungated = Rights(state, snapshot.apply(gone, snapshot.version + 1))
 
     def may(self, allowed: Callable[..., bool], *asked: object) -> bool:
-        """Whether anything is allowed by rights that the delegate could have given."""
+        """Whether something is allowed by rights that the delegate could have given."""
         return allowed(self.rights, *asked) or allowed(self._ungated, *asked)
 
     def manages(self, pattern: ResourcePattern) -> bool:
@@ -80,7 +80,8 @@ def _granted(
 
 
 def _patterns(state: State) -> set[ResourcePattern]:
-    """The patterns that opening all of them opens most: namespaces, and names of what is there."""
+    """The patterns that open the most if all of them are opened: namespaces, and the names that
+    exist."""
     topics: set[str] = set()
     for flat in state.topics:
         topics.add(str(state.snapshot.owner(flat)))
@@ -97,7 +98,7 @@ def _patterns(state: State) -> set[ResourcePattern]:
             owned = owner_of_id(name)
             path = owned[0] + DELIMITER if owned else ""
             tiers |= set(tiers_of(path))
-    # A prefix of a namespace covers what is below it, and passes the gates there.
+    # A prefix of a namespace covers the names below it, and passes the gates there.
     found |= {_literal(ResourceType.TOPIC, tier) for tier in tiers}
     kinds = (ResourceType.TOPIC, ResourceType.GROUP, ResourceType.TRANSACTIONAL_ID)
     prefixed = product(kinds, tiers)

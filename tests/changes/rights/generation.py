@@ -1,5 +1,5 @@
-"""Random worlds: names that are near each other, ACLs of every type of pattern, delegates of each
-kind."""
+"""Random worlds: names that are close to each other, ACLs of every type of pattern, delegates of
+each kind."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OPERATIONS = ("ALL", "READ", "WRITE", "DESCRIBE", "DELETE", "ALTER", "CREATE", 
 
 
 def random_name(rng: Random, *, fresh: bool = False) -> str:
-    """A logical name of a topic; ``fresh``: rather one that no topic has yet."""
+    """A logical name of a topic; if ``fresh``, rather a name that no topic has yet."""
     namespace = rng.choice([*NAMESPACES, "", "", ""])
     if not namespace and not fresh:
         return rng.choice(FLAT_TOPICS)
@@ -40,7 +40,7 @@ def random_acl(rng: Random, principal: str | None = None) -> str:
 
 
 def random_pattern(rng: Random) -> str:
-    """A pattern, as text: of topics and namespaces most often."""
+    """A pattern, as text: most often of topics and namespaces."""
     kind = rng.choices(["TOPIC", "GROUP", "TRANSACTIONAL_ID"], [7, 2, 1])[0]
     if rng.random() < 0.08:
         return f"{kind}:LITERAL:*"
@@ -59,7 +59,7 @@ def random_pattern(rng: Random) -> str:
 
 
 def delegation(rng: Random) -> list[str]:
-    """What makes the delegate one, of one kind."""
+    """The ACLs that make the delegate a delegate, of one kind."""
     who, tier = DELEGATE, rng.choice(NAMESPACES) + ":"
     prefix = rng.choice(["pub-", "team-a.", "team-", "o", "l"])
     match rng.randrange(6):
@@ -106,7 +106,7 @@ def random_plan(rng: Random) -> Plan:
 
 
 def _setup(rng: Random, namespaces: tuple[str, ...], flats: list[str]) -> tuple[Step, ...]:
-    """Moves and links that there are before, as an administrator makes them."""
+    """Moves and links that exist before, as an administrator makes them."""
     steps: list[Step] = []
     for flat in flats:
         name = _logical(flat, namespaces)

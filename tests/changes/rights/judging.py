@@ -1,4 +1,4 @@
-"""Whether a sequence of changes gave a right, or took an ACL off, that the delegate who made it
+"""Whether a sequence of changes gave a right, or removed an ACL, that the delegate who made it
 could not have given or removed by CreateAcls and DeleteAcls."""
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ ID_OPERATIONS = {
 
 
 def may(rights: Rights, who: str, host: str, operation: Operation, flat: str) -> bool:
-    """Whether a topic is subject to an operation of a principal, by any of its names: its own, of
-    which its aliases have the rights, and its links."""
+    """Whether a principal may carry out an operation on a topic by any of its names: its own, whose
+    rights its aliases have, and its links."""
     access, owner = rights.access(who, host), rights.snapshot.owner(flat)
     named = Resource(ResourceType.TOPIC, owner.namespace, owner.topic)
     if access.verdict(operation, named).allowed:
@@ -96,14 +96,14 @@ def _gained(before: State, after: State, closure: Closure) -> Iterator[str]:
 
 
 def _hosts(*states: State) -> tuple[str, ...]:
-    """Hosts that ACLs tell apart."""
+    """Hosts that the ACLs distinguish."""
     held = (acls.entries for state in states for acls in state.snapshot.acls.values())
     named = any(entry.host != WILDCARD for entries in held for entry in entries)
     return HOSTS if named else HOSTS[:1]
 
 
 def _destroyed(before: State, after: State, closure: Closure) -> Iterator[str]:
-    """What is gone, the delegate must have been able to delete."""
+    """Each topic and group that is gone, which the delegate must have been able to delete."""
     asker = (DELEGATE, HOME_HOST, Operation.DELETE)
     for flat, made in before.topics.items():
         if after.topics.get(flat) != made and not closure.may(may, *asker, flat):
@@ -112,7 +112,8 @@ def _destroyed(before: State, after: State, closure: Closure) -> Iterator[str]:
     for group in before.groups - after.groups:
         owned = owner_of_id(group)
         path = "" if owned is None else owned[0]
-        # The groups of a namespace go with it: who may delete that deletes them.
+        # The groups of a namespace are deleted with it, so a client that may delete the namespace
+        # may delete them.
         along = path in before.snapshot.namespaces and access.namespace(DELETE, path) is None
         if not along and not closure.may(may_id, *asker, ResourceType.GROUP, group):
             yield f"group {group} is deleted, which the delegate may not"
@@ -136,8 +137,8 @@ def _entries(before: State, after: State, closure: Closure) -> Iterator[str]:
 
 
 def _shed(before: State, after: State, closure: Closure) -> Iterator[str]:
-    """ACLs that the delegate could not remove bind a topic by its new name and its new links, and
-    the delegate could have got the right to create these."""
+    """ACLs that the delegate could not remove apply to a topic by its new name and its new links,
+    and the delegate could have got the right to create these."""
     access = closure.rights.access(DELEGATE, HOME_HOST)
     kept = [flat for flat, made in before.topics.items() if after.topics.get(flat) == made]
     held = [
@@ -159,6 +160,7 @@ def _shed(before: State, after: State, closure: Closure) -> Iterator[str]:
 
 
 def applies(pattern: ResourcePattern, name: str) -> bool:
-    """Whether ACLs on a pattern of topics decide about a name: on it or a namespace around it."""
+    """Whether ACLs on a pattern of topics apply to a name: to itself or to a namespace around
+    it."""
     tiers = tiers_of(name)
     return any(covers(pattern, ResourceType.TOPIC, one) for one in (name, *tiers))

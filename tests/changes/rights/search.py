@@ -45,7 +45,7 @@ async def make(plan: Plan) -> RightsWorld:
 
 
 async def run(plan: Plan, steps: Sequence[Step]) -> Outcome:
-    """Take these steps in a new world, and judge."""
+    """Take these steps in a new world, and judge them."""
     world = await make(plan)
     before = world.state()
     codes = [await take(world, step) for step in steps]
@@ -69,8 +69,8 @@ async def run_seed(seed: int) -> Outcome:
 
 
 async def fewest(outcome: Outcome) -> Outcome:
-    """The same violation with as little as possible: each step, ACL and name that is not needed
-    is left out."""
+    """The same violation with as little as possible: each step, ACL and name that is not needed is
+    left out."""
     kind = outcome.found[0].split()[0]
     again = True
     while again:

@@ -1,4 +1,4 @@
-"""The requests of a delegate, through the handlers that serve them, and random ones."""
+"""Requests of a delegate, given or random, through the handlers that serve them."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tests.changes.rights.generation import FRESH, NAMESPACES, TOPICS, random_ac
 from tests.changes.rights.worlds import DELEGATE, RightsWorld, Step
 
 UNTIL = "2024-01-01"
-"""An alias ends then; tests begin in November 2023."""
+"""The end of an alias; tests begin in November 2023."""
 
 _SECONDS = 100 * 86_400
 _OPERATIONS = {"SET": SET, "APPEND": APPEND, "SUBTRACT": SUBTRACT}
 
 
 async def take(world: RightsWorld, step: Step, principal: str = DELEGATE) -> list[int]:
-    """Do one step to its end, with the background jobs; the error codes."""
+    """Take a step to its end, with the background jobs; returns the error codes."""
     kind, *names = step
     codes = await _take(world, kind, names, principal)
     await world.run_jobs()
@@ -71,7 +71,7 @@ async def _take(world: RightsWorld, kind: str, names: list[str], principal: str)
 
 
 def following(rng: Random, last: Step) -> Step | None:
-    """A step that undoes the last one, or uses it; None, most often: another one shall follow."""
+    """A step that undoes or uses the last step; most often None, and an unrelated step follows."""
     if rng.random() > 0.4:
         return None
     match last:
@@ -90,7 +90,7 @@ def following(rng: Random, last: Step) -> Step | None:
 
 
 def random_step(rng: Random, world: RightsWorld) -> Step:
-    """A step, of names that the delegate has rights to more often than of others."""
+    """A step, more often with names to which the delegate has rights than with others."""
     snapshot, near = world.world.snapshot, _near(rng, world)
     names = [str(snapshot.owner(flat)) for flat in world.world.broker.topics]
     own = [one for one in names if _namespace(one) in near] or names
@@ -129,7 +129,8 @@ def random_step(rng: Random, world: RightsWorld) -> Step:
 
 
 def _near(rng: Random, world: RightsWorld) -> list[str]:
-    """Namespaces, most often those that the delegate may alter, delete, or create topics in."""
+    """Namespaces, most often namespaces that the delegate may alter, delete, or create topics
+    in."""
     access = world.access(DELEGATE)
     near = ["", *(path for path in NAMESPACES if _reaches(access, path))]
     return [*NAMESPACES, ""] if len(near) == 1 or rng.random() < 0.15 else near

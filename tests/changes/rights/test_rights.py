@@ -1,8 +1,8 @@
 """Whatever a delegate changes (topics moved, linked, released, deleted and made anew, namespaces
-likewise, ACLs added and removed, aliases that end), nobody may do afterwards what the delegate
+likewise, ACLs added and removed, aliases that end), no principal gets a right that the delegate
 could not have granted before, and no ACL is gone that the delegate could not have removed.
 
-RIGHTS_SEQUENCES=N tries so many sequences (``make rights``), RIGHTS_SEED=N the ones from there on.
+RIGHTS_SEQUENCES=N tries so many sequences (``make rights``), from seed RIGHTS_SEED=N on.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LEADS = "ALLOW {} User:bob TOPIC:LITERAL:{}".format
 
 
 async def _search(first: int, sequences: int) -> str:
-    """The first seed whose sequence violates the rule, made as small as it gets; "": none."""
+    """The first seed whose sequence violates the rule, with the fewest steps; "" if none does."""
     changed = 0
     for seed in range(first, first + sequences):
         outcome = await run_seed(seed)
@@ -53,7 +53,7 @@ def test_no_sequence_of_changes_gives_or_sheds_what_the_delegate_could_not(part:
 
 @dataclass(frozen=True)
 class Case:
-    """Steps of bob; ``codes`` are the error codes of each."""
+    """Steps of bob; ``codes`` are the error codes of each step."""
 
     title: str
     acls: tuple[str, ...]
@@ -67,7 +67,7 @@ class Case:
 
     @property
     def plan(self) -> Plan:
-        """Its world."""
+        """The case's world."""
         return Plan(self.namespaces, self.topics, self.acls, self.groups, self.ids, self.setup)
 
 
@@ -116,7 +116,7 @@ CASES = [
         (0,),
         setup=(("move", "pub-x", "other", "mine", ""),),
     ),
-    # 2. DENYs that the mover cannot remove.
+    # 2. DENYs that the client cannot remove, but a move would.
     Case(
         "a-deny-above-is-shed-by-a-move",
         (LEADS("ALTER", "org:a:"), OTHER, PASSES, "DENY READ User:bob TOPIC:LITERAL:org:"),
@@ -166,7 +166,7 @@ CASES = [
         groups=("team-a.x..g",),
         ids=("team-a.x..tx",),
     ),
-    # 5. DENYs that go with a namespace.
+    # 5. DENYs that are deleted with a namespace.
     Case(
         "a-deny-on-a-namespace-that-is-made-anew",
         (

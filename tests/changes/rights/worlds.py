@@ -25,7 +25,7 @@ from tests.changes.fakes import World
 
 DELEGATE = "User:bob"
 HOME_HOST = "10.0.0.7"
-"""Where the delegate's requests come from."""
+"""The host that the delegate's requests come from."""
 
 PRINCIPALS = (DELEGATE, "User:eve", "User:ann")
 HOSTS = (HOME_HOST, "10.0.0.8")
@@ -38,7 +38,7 @@ Step = tuple[str, ...]
 @dataclass(frozen=True)
 class Plan:
     """A world before anything changes. ``topics``, ``groups`` and ``ids`` are names at the broker;
-    ``setup`` is what an administrator does before there are ACLs. ``allow_everyone`` is
+    an administrator makes the steps of ``setup`` before there are ACLs. ``allow_everyone`` is
     ``allow.everyone.if.no.acl.found``."""
 
     namespaces: tuple[str, ...]
@@ -52,7 +52,7 @@ class Plan:
 
 @dataclass(frozen=True)
 class State:
-    """What the catalog and the broker hold at one moment: topics with their broker's ids."""
+    """The state of the catalog and the broker at one moment: topics with their broker's ids."""
 
     snapshot: Snapshot
     topics: dict[str, bytes]
@@ -69,7 +69,8 @@ class RightsWorld:
         self.world.log.append([CatalogFormat(FORMAT)])
         self.world.broker.make(*plan.topics)
         self.groups, self.ids = list(plan.groups), list(plan.ids)
-        # The broker of the fakes lists them where a change looks for what a namespace captures.
+        # If a change looks for the ids that a namespace captures, the broker of the fakes lists
+        # them.
         for name, held in (("groups", self.groups), ("ids", self.ids)):
             setattr(self.world.broker, name, held)
         self.gateway = self.world.gateway()
@@ -82,7 +83,7 @@ class RightsWorld:
         self._jobs: tuple[Job, ...] = (NamespaceDeletion(context, removal), Housekeeping(context))
 
     def add_acls(self, texts: Iterable[str]) -> None:
-        """ACLs that are there before the delegate begins."""
+        """Add ACLs that exist before the delegate begins."""
         self.world.log.append(entities(texts))
 
     def access(self, principal: str) -> AuthorizedAccess:
@@ -91,7 +92,7 @@ class RightsWorld:
         return AuthorizedAccess(view, principal, HOME_HOST, self._authorizer)
 
     def state(self) -> State:
-        """Everything that rights are about."""
+        """The whole state that rights depend on."""
         topics = {flat: topic.topic_id for flat, topic in self.world.broker.topics.items()}
         groups, ids = frozenset(self.groups), frozenset(self.ids)
         return State(self.world.snapshot, topics, groups, ids, self._allow_everyone)
@@ -100,7 +101,7 @@ class RightsWorld:
         self._authorizer.see(self.world.snapshot)
 
     async def run_jobs(self) -> None:
-        """Run all background jobs until none has a task, letting the time pass that they ask for.
+        """Run all background jobs until none has a task, letting the time pass that they wait for.
         Raises AssertionError if they do not come to an end."""
         for _ in range(50):
             tasks = [(job, t) for job in self._jobs for t in job.tasks(self.world.snapshot)]
@@ -125,7 +126,8 @@ class RightsWorld:
 
 
 def authorizer(allow_everyone: bool) -> StandardAuthorizer:
-    """The product's, which has seen nothing yet; the administrator is a super user."""
+    """The product's authorizer, which has seen no catalog yet; the administrator is a super
+    user."""
     made = StandardAuthorizer()
     settings = {"super.users": (ADMIN,), "allow.everyone.if.no.acl.found": allow_everyone}
     made.configure(settings, lambda: None)
@@ -133,8 +135,8 @@ def authorizer(allow_everyone: bool) -> StandardAuthorizer:
 
 
 class Rights:
-    """Rights in one state, by the product's authorizer and views. ``snapshot``: with the ACLs of
-    this catalog instead."""
+    """Rights in a state, by the product's authorizer and views; if ``snapshot`` is given, with the
+    ACLs of that catalog instead."""
 
     def __init__(self, state: State, snapshot: Snapshot | None = None) -> None:
         self.snapshot = snapshot or state.snapshot
@@ -144,7 +146,7 @@ class Rights:
         self._accesses: dict[tuple[str, str], AuthorizedAccess] = {}
 
     def access(self, principal: str, host: str) -> AuthorizedAccess:
-        """The rights of one principal at one host."""
+        """The rights of a principal at a host."""
         found = self._accesses.get((principal, host))
         if found is None:
             found = AuthorizedAccess(self.view, principal, host, self._authorizer)

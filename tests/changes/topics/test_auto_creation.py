@@ -1,4 +1,4 @@
-"""Topics that Metadata asks for and the gateway creates: which, how often, and what comes of it."""
+"""Topics that Metadata requests and the gateway creates: which, how often, and with what result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ORDERS = LogicalName("org", "orders")
 
 @dataclass
 class Sides:
-    """A gateway whose brokers say what the test says; ``waiting`` is what has to be run."""
+    """A gateway whose brokers respond as the test says; ``waiting`` is the work to be run."""
 
     gateway: FakeGateway
     brokers: Mapping[str, str | None] | Exception = field(default_factory=dict)
@@ -54,7 +54,7 @@ class Sides:
             await self.waiting.pop(0)
 
     def begin(self, *names: LogicalName) -> int:
-        """How many requests are under way then."""
+        """Begin to create topics; returns how many requests are under way then."""
         spelled = {name: str(name) for name in names}
         self.creation.begin(allowed(self.gateway), ALICE, spelled)
         return len(self.waiting)

@@ -1,4 +1,4 @@
-"""CreatePartitions where policies have a say: validated first, then judged, counted, then made."""
+"""CreatePartitions under policies: validated first, then judged, counted, then made."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def answered(
 
 
 async def grow(gateway: FakeGateway, *wanted: Wanted, **more: Any) -> list[tuple[str, int, str]]:
-    """The name, the error code and the message of each."""
+    """The name, the error code and the message of each topic."""
     version = more.get("version", 3)
     answer = await answered(gateway, *wanted, **more)
     results = messages.parse("CreatePartitionsResponse", version, answer.body).results
@@ -71,7 +71,7 @@ def world() -> World:
 
 
 def strict(one: World, **limits: object) -> FakeGateway:
-    """Policies for ``org`` and below."""
+    """A gateway with policies for ``org`` and below."""
     return one.gateway(judge(namespaces={"org": limits}))
 
 
@@ -124,7 +124,7 @@ async def test_assignments_are_seen_with_those_that_are() -> None:
     assert (seen.num_partitions, seen.replication_factor) == (None, None)
     assert seen.replicas_assignments == {0: (1,), 1: (1, 2), 2: (2, 3)}
     assert replicas_of(one.broker.topics["org..a"]) == [(1,), (1, 2), (2, 3)]
-    # Kafka gives new partitions as many replicas as the first one has.
+    # Kafka gives new partitions as many replicas as the first partition has.
     await grow(gateway, ("org:a", 4))
     assert asked.asked[-1].replicas_assignments == {0: (1,), 1: (1, 2), 2: (2, 3), 3: (1,)}
 
@@ -183,7 +183,7 @@ async def test_acls_are_asked_on_the_newest_state() -> None:
     one.log.append([TopicEntry("org..a", LogicalName("free", "a"))])
     answer = await answered(gateway, ("org:a", 2), ("org:b", 2), access=alice)
     results = messages.parse("CreatePartitionsResponse", 3, answer.body).results
-    # There is no such name any more, and what it stood for is somebody else's.
+    # That name no longer exists, and the topic it stood for is another client's.
     assert [int(each.error_code) for each in results] == [UNKNOWN, FORBIDDEN]
     assert dict(answer.denied)["org:b"].rule == "acl"
     assert set(partitions(one).values()) == {1}
@@ -210,7 +210,7 @@ async def test_an_alias_is_no_way_round() -> None:
 
 
 async def test_an_alias_does_not_tell_where_a_topic_is_now() -> None:
-    """Of a topic that was moved out of a home its clients know the alias alone."""
+    """Clients of a home know only the alias of a topic that was moved out of the home."""
     one = world()
     alias = Alias(LogicalName("org", "a"), 1 << 60)
     one.log.append([TopicEntry("org..a", LogicalName("free", "secret"), aliases=(alias,))])
@@ -222,7 +222,7 @@ async def test_an_alias_does_not_tell_where_a_topic_is_now() -> None:
 
 
 async def test_a_number_that_no_request_may_make() -> None:
-    """Of a topic whose partitions differ."""
+    """For a topic whose partitions differ."""
     one = world()
     one.broker.topics["org..a"].partitions = 2
     one.broker.topics["org..a"].assigned = {1: (1, 2)}
@@ -257,7 +257,7 @@ async def test_a_topic_that_goes_meanwhile() -> None:
     assert "does not describe the topic" in text
 
 
-# -- what is counted -------------------------------------------------------------------------------
+# -- counts ----------------------------------------------------------------------------------------
 
 
 async def test_only_what_is_added_counts() -> None:

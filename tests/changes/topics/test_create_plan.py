@@ -1,4 +1,4 @@
-"""Where a topic goes: fresh flat names, and what the catalog says once it was made."""
+"""Where a topic goes: fresh flat names, and the catalog's entry once it was made."""
 
 from __future__ import annotations
 

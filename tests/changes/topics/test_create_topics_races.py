@@ -1,4 +1,4 @@
-"""CreateTopics while something else changes, fails or crashes."""
+"""CreateTopics while another change is made, fails or crashes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CreateTopics where policies have a say: validated first, then judged, then made."""
+"""CreateTopics under policies: validated first, then judged, then made."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def gateway(asked: Asked, **block: object) -> FakeGateway:
 
 
 async def test_policies_see_what_the_broker_would_make() -> None:
-    """-1 is resolved, so it is no way round a limit; what is set on the namespace is seen, and what
-    the broker's defaults are."""
+    """-1 is resolved, so that it does not evade a limit; the namespace's values and the broker's
+    defaults are seen."""
     asked = Asked()
     one = gateway(asked)
     (told,) = await create_shaped(one, "org:x", partitions=-1, replicas=-1, retention__ms="5")
@@ -91,7 +91,7 @@ async def test_where_no_policy_applies_the_broker_is_asked_once() -> None:
 
 
 async def test_what_cannot_be_resolved_is_rejected() -> None:
-    """Brokers before Kafka 2.4 do not tell what their defaults are."""
+    """Brokers before Kafka 2.4 do not return their defaults."""
     one = gateway(Asked())
     one.broker.newest["CreateTopicsRequest"] = 4
     (told,) = await create_shaped(one, "org:x", partitions=-1)

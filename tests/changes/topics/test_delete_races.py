@@ -1,4 +1,5 @@
-"""A deletion waits for what is under way; what it deletes is what it may delete after that."""
+"""A deletion waits for requests under way, and deletes only topics that it may delete after
+that."""
 
 from __future__ import annotations
 
@@ -30,7 +31,7 @@ def world() -> World:
 
 
 class Waiting(Holders):
-    """A client holds up every freeze until ``go``; ``waits`` is set when one waits."""
+    """A client that holds up every freeze until ``go``; ``waits`` is set if a freeze waits."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,7 +56,7 @@ async def test_a_topic_that_was_moved_before_it_was_frozen_stays(world: World) -
 async def test_nothing_that_waits_for_its_deletion_is_moved(
     world: World, what: tuple[str, ...], alias: bool
 ) -> None:
-    """Its new owner would lose it. With an alias no name is taken away, so the move freezes none
+    """Its new owner would lose it. With an alias no name is taken away, so the move freezes no name
     itself."""
     here = Waiting()
     gateway, mover = freezing(world, here), freezing(world)
@@ -84,7 +85,7 @@ async def test_two_deletions_of_one_topic_do_not_end_each_other(world: World) ->
 
 
 async def test_a_right_that_was_taken_away_meanwhile(world: World) -> None:
-    """So does one on what has come into a namespace."""
+    """The same applies to a right on a topic that has come into a namespace."""
     here = Waiting()
     gateway = freezing(world, here)
     rights = Allowing(
@@ -117,7 +118,8 @@ async def test_a_right_on_a_link_that_was_taken_away_meanwhile(world: World) -> 
 
 @pytest.mark.parametrize("name", ["org:x", "org:"])
 async def test_a_freeze_that_others_have_ended(world: World, name: str) -> None:
-    """This process was taken for gone: what others do under the name since is not frozen."""
+    """This process was considered dead, so requests of others under the name since then are not
+    frozen."""
 
     class Late(Holders):
         def __call__(self, freeze_id: str) -> list[str] | None:
@@ -140,7 +142,7 @@ async def test_a_name_that_the_topic_got_meanwhile_is_not_frozen(world: World) -
 
 
 async def test_a_namespace_that_cannot_be_deleted_is_not_frozen(world: World) -> None:
-    """It holds another one; what can be deleted beside it is."""
+    """The namespace holds another namespace; a topic that can be deleted beside it is."""
     world.log.append([Namespace("org:sub")])
     gateway = freezing(world)
     assert await deleted(gateway, "org:") == [INVALID_REQUEST]

@@ -147,7 +147,7 @@ async def test_a_name_is_answered_with_the_id_that_goes_with_it() -> None:
     assert [each.topic_id for each in told] == [VIRTUAL, own]
 
 
-# -- what is rejected ---------------------------------------------------------------------------
+# -- rejections ----------------------------------------------------------------------------------
 
 
 async def test_duplicates_and_second_spellings() -> None:

@@ -24,7 +24,7 @@ from tests.examples import examples
 NAMESPACES = ["org", "org:a", "org:a:b", "free"]
 TOPICS = ["x", "y", "mm2-1.internal", "mm2-2.internal", "mm2-3.internal", "A.checkpoints.internal"]
 BOUND = 2
-"""Topics of MirrorMaker's own that each limit leaves out here."""
+"""The number of MirrorMaker's own topics that each limit leaves out here."""
 
 LIMITS = ["max_topics", "max_partitions", "max_topics_in_tree", "max_partitions_in_tree"]
 PLACES = st.sampled_from(["", *NAMESPACES])
@@ -40,7 +40,8 @@ def is_own(topic: str) -> bool:
 
 
 class Limited(RuleBasedStateMachine):
-    """``limits`` are the limits of each block: ``*`` is everywhere, ``""`` the default one."""
+    """``limits`` are the limits of each block: ``*`` is everywhere, ``""`` the default
+    namespace."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -68,7 +69,7 @@ class Limited(RuleBasedStateMachine):
         self.world.clock.forward(seconds=1)
         asyncio.run(request)
 
-    # -- what clients do ------------------------------------------------------------------------
+    # -- requests of clients --------------------------------------------------------------------
 
     @rule(which=WHICH, place=PLACES, name=NAMES, partitions=MANY)
     def create(self, which: int, place: str, name: str, partitions: int) -> None:
@@ -106,7 +107,7 @@ class Limited(RuleBasedStateMachine):
 
     @rule(which=WHICH, place=st.sampled_from(["org:a", "org:a:b", "free"]), again=WHICH)
     def delete_namespace(self, which: int, place: str, again: int) -> None:
-        """Its topics first; then whatever the names hold by then is adopted."""
+        """Its topics first; then the topics that have its names by then are adopted."""
 
         async def deleted() -> None:
             gateway = self.gateways[which]
@@ -125,14 +126,15 @@ class Limited(RuleBasedStateMachine):
         self.run(deleted())
 
     def one(self, number: int) -> str:
-        """The main name of one of the topics, in the colon spelling, or empty if there is none."""
+        """The main name of one of the topics, in the colon spelling, or empty if there is no
+        topic."""
         flats = sorted(self.world.broker.topics)
         if not flats:
             return ""
         owner = self.world.snapshot.owner(flats[number % len(flats)])
         return str(owner) if owner.namespace else ":" + owner.topic
 
-    # -- what holds -----------------------------------------------------------------------------
+    # -- the limits that hold -------------------------------------------------------------------
 
     @invariant()
     def no_limit_is_exceeded(self) -> None:

@@ -1,4 +1,4 @@
-"""Names of links meet the ``name_pattern`` of the namespace that they stand in."""
+"""Names of links are subject to the ``name_pattern`` of the namespace that they stand in."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ async def test_a_link_has_a_name_that_its_namespace_allows(world: World) -> None
     )
     (event,) = policies.take_events()
     assert (event.topic, event.namespace, event.rule) == ("org:a:X1", "org:a", "name_pattern")
-    # Only MirrorMaker's topics are exempt: it makes no links.
+    # Only MirrorMaker's topics are exempt, because it makes no links.
     with pytest.raises(Rejected):
         await link(gateway, "org:a:A.checkpoints.internal")
     await link(gateway, "org:a:x,org:b:X1")

@@ -1,4 +1,4 @@
-"""Moves as decisions: what one catalog state allows, and the one record that follows."""
+"""Moves as decisions: the moves that a catalog state allows, and the record that follows."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def test_a_release_to_a_name_that_somebody_took() -> None:
     assert caught.value.why.code == 36
 
 
-# -- what is left ----------------------------------------------------------------------------------
+# -- the remaining entry ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Topics that come to a namespace, moved, adopted or released, meet its policies."""
+"""Topics that come to a namespace, moved, adopted or released, are subject to its policies."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def world() -> World:
 
 
 def strict(one: World, namespace: str = "org", **block: object) -> FakeGateway:
-    """Policies for a namespace and all below it."""
+    """A gateway with policies for a namespace and all below it."""
     return one.gateway(judge(namespaces={namespace: block}))
 
 
@@ -111,7 +111,7 @@ async def test_a_rejection_stands_alone_and_is_told_as_a_denial() -> None:
     assert [code for code, _ in told] == [0, POLICY_VIOLATION]
 
 
-# -- what is counted -------------------------------------------------------------------------------
+# -- counts ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ async def test_what_stays_in_a_tree_is_no_more_of_it() -> None:
     assert (await alter(gateway, "org:other:b", moving("org")))[0] == POLICY_VIOLATION, "max_topics"
     assert await alter(gateway, "org:a", moving("org", "renamed")) == (0, None)
     assert (await alter(gateway, "plain", moving("org:sub")))[0] == POLICY_VIOLATION
-    # And what leaves makes room.
+    # A topic that leaves makes room.
     assert await alter(gateway, "org:renamed", moving("free")) == (0, None)
     assert await alter(gateway, "plain", moving("org:sub")) == (0, None)
 
@@ -156,7 +156,7 @@ async def test_every_namespace_together_gets_no_more_by_a_move() -> None:
 
 
 async def test_two_that_move_at_once() -> None:
-    """The second is decided behind the first, though it looked before it."""
+    """The second move is decided after the first, though it looked before it."""
     one = world()
     first, second = strict(one, max_topics=1), strict(one, max_topics=1)
 
@@ -172,7 +172,7 @@ async def test_two_that_move_at_once() -> None:
 
 
 async def test_what_has_come_counts_with_what_it_has() -> None:
-    """Another gateway's listing is from before the topic had so many."""
+    """Another gateway's listing is from before the topic had so many partitions."""
     one = world()
     first, second = strict(one, max_partitions=7), strict(one, max_partitions=7)
     assert await alter(first, "free:a", moving("org")) == (0, None)
@@ -247,7 +247,7 @@ async def partly_own(**limits: Any) -> tuple[World, FakeGateway]:
 async def test_a_new_name_in_the_same_tree_counts_what_was_not_counted(
     limits: dict[str, Any], goes: str
 ) -> None:
-    """Renamed where it is, and moved below."""
+    """Renamed in its namespace, and moved below."""
     one, gateway = await partly_own(**limits)
     assert await alter(gateway, "org:mm2-1.internal", moving(goes, "x")) == (0, None)
     code, text = await alter(gateway, "org:mm2-2.internal", moving(goes, "y"))
@@ -280,7 +280,8 @@ async def test_another_namespaces_topics_of_mirrormakers_own_use_up_nothing(
 
 
 async def test_a_new_name_that_lets_another_topic_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The first ones by name are left out: one that comes before them makes the last one count."""
+    """The first topics by name are left out, so a topic that comes before them makes the last of
+    them count."""
     monkeypatch.setattr("gateway.changes.base.usage.UNCOUNTED", 1)
     one = World(["org"])
     one.broker.make("org..mm2-z.internal")
@@ -342,7 +343,7 @@ async def test_every_tier_that_is_made_adopts() -> None:
 
 
 async def test_topics_are_adopted_as_they_are() -> None:
-    """What the namespace sets has not reached them: it is no ground to let them in."""
+    """The namespace's configs have not reached them, so they are no reason to admit them."""
     one = before_namespaces()
     gateway = strict(one, configs={"required": {"retention.ms": None}})
     configs: dict[str, str | None] = {**ADOPT, "retention.ms": "5"}

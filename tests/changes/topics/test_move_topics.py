@@ -1,4 +1,4 @@
-"""A move as it is asked for: where from, where to, and what takes it back."""
+"""A move as a client requests it: its source, its destination, and how it is reverted."""
 
 from __future__ import annotations
 

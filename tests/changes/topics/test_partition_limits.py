@@ -1,4 +1,4 @@
-"""Partitions that are added are decided one after the other, and count from then on."""
+"""Requests that add partitions are decided one after the other, and count from then on."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ async def test_one_after_the_other() -> None:
     assert list(rejected) == ["org..b"]
     assert "would have 7 partitions" in rejected["org..b"].message
     assert {flat: entry.counted for flat, entry in one.snapshot.topics.items()} == {"org..a": 4}
-    # What is told is the same without a decision.
+    # The result is the same without a decision.
     again = over_limits(gateway.context, one.snapshot, [B], "User:alice", one.clock())
     assert list(again) == ["org..b"]
     assert await reserve(gateway.context, [], "User:alice", one.clock()) == ({}, {})

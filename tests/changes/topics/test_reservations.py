@@ -1,4 +1,4 @@
-"""Topics that are counted: one too many is never made, whoever asks at the same time."""
+"""Topics are counted so that one too many is never made, even if several are requested at once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def test_what_is_deleted_makes_room_at_once() -> None:
 
 
 async def test_another_gateway_counts_what_its_listing_lacks() -> None:
-    """It has listed the cluster before the topic came to be, and the topic is there by now."""
+    """It has listed the cluster before the topic was created, and the topic exists by now."""
     world = World(["org"])
     first, second = limited(world, max_topics=1), limited(world, max_topics=1)
     second.cluster.lagging = {}
@@ -83,7 +83,7 @@ async def test_validate_only_says_what_would_be_and_keeps_nothing() -> None:
 async def test_a_topic_that_the_broker_rejects_after_all_takes_no_room() -> None:
     world = World(["org"])
     one = limited(world, max_topics=1)
-    # Somebody makes it at the broker itself between validation and creation.
+    # Another client makes it at the broker itself between validation and creation.
     world.step = once("ask CreateTopicsRequest", lambda: world.broker.make("org..a"), nth=2)
     assert codes(await create(one, "org:a")) == [EXISTS]
     assert world.snapshot.topics == {}
@@ -141,7 +141,7 @@ async def test_the_default_namespace_and_all_there_is() -> None:
 
 
 async def test_a_creation_that_took_too_long_is_taken_back() -> None:
-    """Its entry counted no more, so another one has come in its place."""
+    """Its entry no longer counted, so another topic has come in its place."""
     world = World(["org"])
     one, two = limited(world, max_topics=1), limited(world, max_topics=1)
 
@@ -159,7 +159,7 @@ async def test_a_creation_that_took_too_long_is_taken_back() -> None:
 
 
 class Reloading(Asked):
-    """A class during whose answer about ``org:b`` a reload brings limits."""
+    """A policy class during whose call about ``org:b`` a reload brings limits."""
 
     one: FakeGateway
 

@@ -1,4 +1,4 @@
-"""Shadow topics are made and grown, by several workers at once."""
+"""Shadow topics are created and grown, by several workers at once."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def test_requests_of_one_worker_share_the_work() -> None:
 
 
 async def test_a_cluster_that_wants_more_replicas() -> None:
-    """A broker with create.topic.policy.class.name may reject a single one."""
+    """A broker with create.topic.policy.class.name may reject a single replica."""
     world = World([])
     create = world.broker._create
 
@@ -127,7 +127,7 @@ async def test_a_broker_that_does_not_answer(monkeypatch: pytest.MonkeyPatch) ->
 
 
 class TwoBrokers:
-    """A cluster of which one broker never answers."""
+    """A cluster in which one of two brokers never responds."""
 
     def __init__(self, broker: FakeBroker) -> None:
         self._broker = broker
@@ -143,7 +143,7 @@ class TwoBrokers:
 
 @pytest.mark.alone
 async def test_a_silent_broker_holds_up_no_other_group() -> None:
-    """Each group waits at most for as long as one would, and no shadow counts as failed."""
+    """Each group waits at most as long as a single group would, and no shadow counts as failed."""
     world = World([])
     gateway = world.gateway()
     gateway.cluster.brokers = {1: ("broker", 9092), 2: ("broker", 9093)}

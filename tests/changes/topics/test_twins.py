@@ -1,4 +1,4 @@
-"""One topic under two spellings in one CreateTopics: alike, or a contradiction."""
+"""A topic under two spellings in the same CreateTopics: alike, or a contradiction."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ async def test_a_third_one_may_be_the_one_that_differs() -> None:
 
 @pytest.mark.parametrize(("second", "code"), [({"retention.ms": "2"}, INVALID_REQUEST), ({}, 0)])
 async def test_namespaces(second: dict[str, str], code: int) -> None:
-    """Partitions mean nothing there."""
+    """Partitions have no meaning there."""
     gateway = World(["pol"]).gateway()
     view = gateway.view("pol", escape=True)
     body = messages.write(request(("sub:", 1, {}), (":pol:sub:", 2, second)))

@@ -1,5 +1,5 @@
-"""Files that are almost valid: values of other types and sizes, paths to what is no file, other
-encodings, aliases and merge keys, and files that are none."""
+"""Files that are almost valid: values of other types and sizes, paths that lead to no file, other
+encodings, aliases and merge keys, and files that do not parse."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ Key = tuple[str | int, ...]
 
 
 class Case(NamedTuple):
-    """A file: what reads it, what was done to it, and what makes it in its place."""
+    """A file: the command that reads it, its mutation, and the function that writes it in its
+    place."""
 
     reader: str
     what: str
@@ -27,7 +28,7 @@ class Case(NamedTuple):
 
 
 def write_traps(directory: Path) -> None:
-    """What a path may lead to besides a good file."""
+    """Make the paths that lead to anything but a good file."""
     os.mkfifo(directory / "fifo")
     (directory / "loop").symlink_to("loop")
     (directory / "dangling").symlink_to("missing/file")
@@ -39,7 +40,7 @@ def write_traps(directory: Path) -> None:
 
 
 def mutated(source: random.Random, sample: Sample) -> Case:
-    """A file that differs from a valid one in one to three places."""
+    """A file that differs from a valid file in one to three places."""
     if source.random() < 0.05:
         return _no_file(source, sample)
     content = copy.deepcopy(sample.content)
@@ -99,7 +100,7 @@ def _replace(source: random.Random, content: Any) -> tuple[Any, str]:
 
 
 def _alike(source: random.Random, content: Any) -> tuple[Any, str]:
-    """A value that is likely to be as good."""
+    """A value that is likely to be as good as the old one."""
     around, part, key = _chosen(source, content)
     match around[part]:
         case bool() as value:
@@ -118,7 +119,7 @@ def _alike(source: random.Random, content: Any) -> tuple[Any, str]:
 
 
 def _path(source: random.Random, content: Any) -> tuple[Any, str]:
-    """A path in place of a text, of those of the file's first ones if there are any."""
+    """A path in place of a text, preferably in place of one of the file's own paths."""
     texts = [key for key in places(content) if isinstance(_at(content, key), str) and is_path(key)]
     if not texts:
         return _replace(source, content)
@@ -167,7 +168,7 @@ def _swap(source: random.Random, content: Any) -> tuple[Any, str]:
 
 
 def _repeat(source: random.Random, content: Any) -> tuple[Any, str]:
-    """Many of what there was one: a list's items, or a mapping's keys."""
+    """Many copies of an item of a list, or of a key of a mapping."""
     around, part, key = _chosen(source, content)
     count = source.choice((2, 100, 1_000, 20_000))
     count = min(count, 60_000 // max(1, _size(around[part])))

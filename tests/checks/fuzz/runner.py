@@ -1,8 +1,8 @@
-"""Runs commands that read files in processes of their own, forked from one that has all modules.
+"""Runs commands that read files in processes of their own, forked from a process with all modules.
 
-``python -m tests.checks.fuzz.runner`` reads a job a line and answers each with what became of it. A
-job may hang, eat memory or end its process: its fork is what ends. Names are resolved here without
-a name server, and ports are bound as port 0, so that other programs of the machine are no matter.
+``python -m tests.checks.fuzz.runner`` reads a job a line and answers each with its outcome. If a
+job hangs, eats memory or ends its process, only its fork ends. Names are resolved here without a
+name server, and ports are bound as port 0, so that other programs of the machine do not matter.
 """
 
 from __future__ import annotations
@@ -41,17 +41,18 @@ HANGS_SECONDS = 120
 """Seconds after which a job hangs, however busy the machine is."""
 
 MOST_BYTES = 2 << 30
-"""Bytes of address space, for the sake of the machine."""
+"""Bytes of address space, to spare the machine."""
 
 CASE = "case.yaml"
 """The file that a job is about."""
 
 STARTS = "starts"
-"""Makes what a worker makes of a configuration before it meets a broker."""
+"""Instead of a command: make the objects that a worker makes of a configuration before it meets a
+broker."""
 
 
 def run_job(argv: Sequence[str]) -> int:
-    """A command line, or :data:`STARTS` and a file; returns the exit status. Where ``-`` is in it,
+    """Run a command line, or :data:`STARTS` and a file; returns the exit status. If ``-`` is in it,
     standard input is a pipe with the content of :data:`CASE`."""
     if "-" in argv:
         _pipe(Path(CASE))
@@ -97,7 +98,7 @@ async def _start(path: Path) -> None:
 
 
 def _writes_here(config: Config) -> bool:
-    """Whether all directories are below this one: mutated paths lead anywhere."""
+    """Whether all directories are below this one, because mutated paths lead anywhere."""
     found = [config.traffic_log.directory, config.audit.directory]
     if config.tree is not None:
         found.append(config.tree.directory)
@@ -112,8 +113,8 @@ def _patch() -> None:
         if isinstance(host, str) and host not in ("localhost", ""):
             if host.rstrip(".").endswith(".example"):
                 host = "127.0.0.1"
-            host.encode("idna")  # raises what the resolver raises
-            # asyncio gives all arguments by their places, and flags are the last one.
+            host.encode("idna")  # raises the resolver's error
+            # asyncio gives all arguments by position, and the flags come last.
             given = others[4] if len(others) == 5 else options.get("flags", 0)
             others, options = others[:4], {**options, "flags": given | socket.AI_NUMERICHOST}
         return resolve(host, *others, **options)
@@ -141,7 +142,7 @@ def _patch() -> None:
 
 
 def _in_child(job: dict[str, Any]) -> None:
-    """Run the commands of a job until one of them is not accepted; tell what became of each."""
+    """Run the commands of a job until one of them is not accepted; report the outcome of each."""
     os.chdir(job["directory"])
     os.environ.update(job["environment"])
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))

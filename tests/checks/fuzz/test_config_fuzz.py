@@ -1,7 +1,7 @@
-"""No file of an operator's makes a command print a traceback, hang, or take the machine's memory;
-and what ``check`` accepts starts.
+"""No file of an operator makes a command print a traceback, hang, or take the machine's memory; and
+if ``check`` accepts a file, the gateway starts.
 
-``make fuzz-config SECONDS=3600`` goes on for so long, and prints a seed: ``SEED=...`` repeats it.
+``make fuzz-config SECONDS=3600`` runs that long, and prints a seed: ``SEED=...`` repeats it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ STATUSES: Final = {
     "catalog": {exit_codes.CONFIG, exit_codes.UNAVAILABLE},
     STARTS: {exit_codes.OK},
 }
-"""The exit statuses of docs/cli.md that each command may have here: no broker responds."""
+"""The exit statuses of docs/cli.md that each command may have here, where no broker responds."""
 
 SAMPLES: Final = samples()
 
@@ -58,7 +58,7 @@ KEYS: Final = ("listeners", 0, "sasl", "oauthbearer", "jwks")
 
 
 class Outcome(NamedTuple):
-    """What became of one command."""
+    """The outcome of a command."""
 
     status: int
     cpu_seconds: float
@@ -150,8 +150,8 @@ def commands_of(reader: str, name: str) -> list[list[str]]:
 
 
 def tried(runner: Runner, case: Case, pace: Pace, *, piped: bool = False) -> list[Outcome]:
-    """The outcomes of a case, after what holds for every file is asserted; if it is ``piped`` the
-    commands read it from standard input."""
+    """The outcomes of a case, after the assertions that apply to every file; if it is ``piped``,
+    the commands read it from standard input."""
     path = runner.directory / "files" / CASE
     path.unlink(missing_ok=True)
     case.write(path)
@@ -201,7 +201,8 @@ def test_valid_files_are_accepted(runner: Runner, pace: Pace) -> None:
 
 
 def test_a_pipe_is_as_good_as_a_file(runner: Runner, pace: Pace) -> None:
-    """Of the same content: each command says the same, and what ``check`` accepts starts."""
+    """The content is the same: each command prints the same, and if ``check`` accepts it, the
+    gateway starts."""
     source = random.Random(SEED)
     cases = [case_of(sample, sample.content, "as it is") for sample in SAMPLES]
     cases += [mutated(source, source.choice(SAMPLES)) for _ in range(PIPED)]
@@ -227,7 +228,7 @@ TRAPS: Final = ("/dev/zero", "fifo", "a\0b", "\ud800", "token/below", "loop", "h
 
 
 def test_every_path_that_leads_to_no_file_is_named(runner: Runner, pace: Pace) -> None:
-    """Each with another one of the traps; log directories may be made if nothing is."""
+    """Each with another of the traps; log directories may be created if nothing is there."""
     traps = cycle(TRAPS)
     for sample in SAMPLES:
         if sample.name not in ("everything.yaml", "secured.yaml", "tree-la.yaml"):
@@ -237,7 +238,7 @@ def test_every_path_that_leads_to_no_file_is_named(runner: Runner, pace: Pace) -
             set_at(content, key, next(traps))
             outcome = tried(runner, case_of(sample, content, key_text(key)), pace)[0]
             assert outcome.status in (exit_codes.FAILED, exit_codes.CONFIG), key
-            # Of a secret the key above it is named.
+            # For a secret, the error names the key above it.
             assert f": {key_text(key[:-1])}" in outcome.errors, (key, outcome.errors)
 
 
@@ -272,7 +273,7 @@ REJECTED: Final[dict[str, tuple[str, Key, Any]]] = {
     "a time of 400 digits": ("export", ("topics", 1, "since"), 10**400),
     "iterations of 400 digits": ("secrets", ("secrets", "scram", 0, "iterations"), 10**400),
 }
-"""What is wrong, and where: in ``everything.yaml``, an export or its secrets."""
+"""The error, and its place, in ``everything.yaml``, an export or its secrets."""
 
 OF: Final = {"config": "everything.yaml", "export": "catalog.yaml", "secrets": "secrets.yaml"}
 
@@ -320,6 +321,6 @@ def test_files_that_are_almost_valid(runner: Runner, pace: Pace) -> None:
         outcomes = tried(runner, case, pace)
         tries += 1
         accepted += outcomes[0].status in (exit_codes.OK, exit_codes.UNAVAILABLE)
-    # Else it would only be tried what is read, and not what is made of it.
+    # Otherwise only the reading would be tested, and not the use of the values.
     assert accepted > tries // 20
     assert accepted < tries

@@ -1,6 +1,6 @@
-"""Valid files to begin with: the examples of config/, one that has every key, and exports.
+"""Valid files to begin with: the examples of config/, a file with every key, and exports.
 
-What the examples read from the disk and the environment is there; ``check`` accepts all of them.
+The files and environment variables that the examples use exist; ``check`` accepts all of them.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ policies:
 
 
 class Sample(NamedTuple):
-    """A valid file: what reads it, its name, and its content."""
+    """A valid file: the command that reads it, its name, and its content."""
 
     reader: str
     name: str
@@ -132,14 +132,14 @@ def samples() -> list[Sample]:
 
 
 def unshared(value: Any) -> Any:
-    """A copy in which nothing is there twice, as aliases make it."""
+    """A copy without shared values, as aliases make them."""
     if isinstance(value, dict):
         return {key: unshared(inner) for key, inner in value.items()}
     return [unshared(inner) for inner in value] if isinstance(value, list) else value
 
 
 def write_files(directory: Path) -> None:
-    """The files that valid ones name, by paths that are relative to the directory."""
+    """Write the files that valid files name, by paths that are relative to the directory."""
     pki = Pki(directory / "pki")
     hosts = ("kafka.example", "*.kafka.example", "127.0.0.1", "localhost")
     server = pki.ours.server("kafka.example", hosts)

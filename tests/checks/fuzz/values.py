@@ -1,4 +1,4 @@
-"""What is put in the place of a good value: wrong in most places, and right in some."""
+"""Values that are put in the place of a good value: wrong in most places, and right in some."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ PATHS: Final[Sequence[str]] = (
     *("key-password", "brokers-ca.pem", "kafka.example.pem", "kafka.example.key", "log", "log/a/b"),
     *(".", "..", "nothing"),
 )
-"""Files, and what is none; the relative ones are made by ``mutations`` and by ``valid``."""
+"""Paths of files, and of anything else; ``mutations`` and ``valid`` make the relative ones."""
 
 NO_FILES: Final = (
     *("/dev/zero", "/dev/null", "/dev/tty", "/proc/self/mem", "/proc/kmsg", "nothing", "."),

@@ -1,4 +1,4 @@
-"""Brokers in this process, as far as ``init`` can tell: what they answer, and what they speak."""
+"""Brokers in this process, as ``init`` sees them: their responses, and the versions they serve."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ SECURITY_DISABLED = 54
 
 
 class FakeBrokers(FakeGateway):
-    """Brokers with one address, that of the server here, unless ``addresses`` has another.
+    """Brokers at the same address, the server's here, unless ``addresses`` has another.
 
-    ``topics`` are flat names with the node ids of their replicas. ``mechanisms``: without a login,
-    which cannot succeed here, nothing else is answered. ``credentials``: they speak TLS.
-    ``acls``: the error code of DescribeAcls. ``named``: that of a topic that is named, in Metadata.
-    ``is_controller``: they know no Metadata.
+    ``topics`` are flat names with the node ids of their replicas. If there are ``mechanisms``, only
+    a login is answered, which cannot succeed here. If there are ``credentials``, they speak TLS.
+    ``acls`` is the error code of DescribeAcls, ``named`` the error code of a named topic in
+    Metadata. If ``is_controller``, they know no Metadata.
     """
 
     def __init__(

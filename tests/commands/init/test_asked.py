@@ -1,4 +1,5 @@
-"""gateway.commands.init.asked: what brokers say, and sentences about those that say nothing."""
+"""gateway.commands.init.asked: the brokers' responses, and sentences about brokers that do not
+respond."""
 
 from __future__ import annotations
 
@@ -110,7 +111,7 @@ async def test_the_catalog_of_another_gateway() -> None:
 async def unanswered(
     brokers: FakeBrokers | None, tmp_path: Path, properties: str | None = None
 ) -> tuple[str, int]:
-    """The sentence about an address, which is called AT there, and the exit status."""
+    """The error about an address, which is called AT there, and the exit status."""
     security, path = PLAIN, tmp_path / "client.properties"
     if properties is not None:
         path.write_text(properties)

@@ -1,4 +1,4 @@
-"""kafka-gateway init: flags, files, what is printed, and what is rejected."""
+"""kafka-gateway init: its flags, its files, its output, and its errors."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ async def test_files_that_cannot_be_written(output: str, reason: str) -> None:
 
 
 async def test_a_directory_where_nothing_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As an ordinary user would find it; the superuser may write anywhere."""
+    """As an ordinary user would find it, because the superuser may write anywhere."""
 
     def rejected(*_: object, **__: object) -> None:
         raise PermissionError(13, "Permission denied")
@@ -187,7 +187,7 @@ async def test_a_file_system_without_hard_links(monkeypatch: pytest.MonkeyPatch)
 async def test_a_file_that_somebody_else_writes_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """It is there when init has asked everything."""
+    """The file is there when init has asked everything."""
 
     def text(_: object) -> str:
         Path(FILE).write_text("theirs")
@@ -218,7 +218,7 @@ async def test_the_password_has_a_file_of_its_own() -> None:
     )
 
     class LettingIn(FakeBrokers):
-        """Whoever logs in."""
+        """Brokers that accept every login."""
 
         def handlers(self) -> dict[str, Any]:
             return {**super().handlers(), "SaslAuthenticate": lambda *_: {"error_code": 0}}

@@ -1,4 +1,4 @@
-"""gateway.commands.init.ports: room for brokers to come, and ports that are free."""
+"""gateway.commands.init.ports: room for future brokers, and ports that are free."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_room(node_ids: Collection[int], expected: list[str]) -> None:
 
 @given(NODE_IDS)
 def test_every_broker_has_a_place_and_there_is_room(node_ids: set[int]) -> None:
-    """Ranges that overlap are rejected by whoever reads them."""
+    """The parser rejects ranges that overlap."""
     ranges = NodeIdRanges.parse(ranges_for(node_ids))
     assert all(ranges.place(node) is not None for node in node_ids)
     assert ranges.size > len(node_ids) or MAX_NODE_ID in node_ids

@@ -23,7 +23,7 @@ from tests.commands.running import Said, command
 
 FILE = Path("gateway.yaml")
 OF_ALL_LISTENERS = 220
-"""Ports from that of the first listener to the last of the third."""
+"""Ports from the first listener's to the last of the third listener."""
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +34,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 async def answered(monkeypatch: pytest.MonkeyPatch, answers: list[str], *words: str) -> Said:
-    """The command at a terminal, where these lines are typed."""
+    """The command at a terminal, at which these lines are typed."""
     monkeypatch.setattr(init_command, "terminal", lambda: Questions(at_terminal=True))
     monkeypatch.setattr(sys, "stdin", io.StringIO("".join(f"{one}\n" for one in answers)))
     return await command("init", *words)
@@ -150,7 +150,7 @@ async def test_files_and_hosts_that_do_not_go_together(
 async def test_a_login_that_the_brokers_want(
     monkeypatch: pytest.MonkeyPatch, directory: Path
 ) -> None:
-    """The properties file is asked for, as soon as it is known that one is needed."""
+    """The properties file is asked for as soon as it is known to be needed."""
     ca = Authority(directory / "ca")
     Path("client.properties").write_text(
         f"security.protocol=SSL\nssl.truststore.location={ca.file}\n"
@@ -181,7 +181,7 @@ async def test_a_terminal_and_ctrl_c() -> None:
     words = [sys.executable, "-m", "gateway", "init"]
     root = str(Path(init_command.__file__).parents[3])
     environment = {**os.environ, "PYTHONPATH": root}
-    # Where tests run in the background, SIGINT may be ignored, and programs take that over.
+    # If tests run in the background, SIGINT may be ignored, and programs inherit that.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(
         words, stdin=secondary, stdout=secondary, stderr=secondary, env=environment

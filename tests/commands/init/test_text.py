@@ -1,4 +1,4 @@
-"""gateway.commands.init.text: what is written is a valid configuration, whatever was found."""
+"""gateway.commands.init.text: the text is a valid configuration, whatever was found."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_it_loads(
 
 
 def test_its_listeners_are_those_of_the_quickstart(tmp_path: Path) -> None:
-    """But for what init knows: the names, and how many brokers there are."""
+    """Except for the facts that init knows: the names, and the number of brokers."""
     quickstart = yaml.safe_load(markdown.read("config/quickstart.yaml"))
     text = config_text(plans.plan(tmp_path / "g.yaml", plans.asked([1]), namespaces=["team-a"]))
     written = yaml.safe_load(text)
@@ -124,7 +124,7 @@ def offered(text: str) -> list[list[int]]:
 
 
 def test_every_setting_that_is_offered_can_be_set(tmp_path: Path) -> None:
-    """By removing the one character before it; all of them together, too."""
+    """By removing the character before it; all of them together, too."""
     ca = Authority(tmp_path / "ca")
     server = ca.server()
     path = tmp_path / "gateway.yaml"
@@ -158,8 +158,8 @@ def test_it_names_pages_that_are_there(tmp_path: Path) -> None:
 
 
 def test_what_check_compares_of_the_rights(tmp_path: Path) -> None:
-    """checks/broker_rights.py: those on the catalog's topic and id; of clients only what is too
-    much there."""
+    """checks/broker_rights.py: the rights on the catalog's topic and id; of clients only excess
+    rights."""
     found = plans.asked(has_authorizer=True)
     lines = config_text(plans.plan(tmp_path / "gateway.yaml", found)).splitlines()
     text = " ".join(line.strip(" #") for line in lines)

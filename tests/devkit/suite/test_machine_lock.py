@@ -54,7 +54,7 @@ def test_a_suite_that_is_killed_leaves_no_lock(tmp_path: Path, elsewhere: dict[s
         assert first.stdout.readline() == "up\n"
         first.send_signal(signal.SIGTERM)
         assert first.wait(SECONDS) == 128 + signal.SIGTERM
-        assert first.stdout.read() == ""  # and so what it had started has ended
+        assert first.stdout.read() == ""  # so the process that it had started has ended
     with machine("make test", lock):
         pass
 

@@ -1,5 +1,5 @@
-"""devkit.suite.running: planted tests that fail always, once, in numbers, or take their runner
-along."""
+"""devkit.suite.running: planted tests that always fail, fail once, fail in numbers, or kill their
+runner."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def run(tmp_path: Path) -> Run:
 
 @pytest.fixture(autouse=True)
 def _importable(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    """The planted tests stand outside the project, and their pytest loads a plugin of it, and of
-    others xdist alone: that takes half of the time."""
+    """Make the planted tests importable: they stand outside the project, and their pytest loads a
+    plugin of it, and otherwise only xdist, because that halves the time."""
     monkeypatch.setenv("PYTHONPATH", str(request.config.rootpath))
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("PYTEST_PLUGINS", "xdist.plugin,xdist.looponfail")
@@ -84,7 +84,7 @@ def test_a_fixture_that_fails_once_is_looked_at_again(run: Run) -> None:
 
 
 def test_a_fixture_that_many_share_is_one(run: Run) -> None:
-    """A cluster that did not start is no dozen of failures."""
+    """If a cluster did not start, that is no dozen of failures."""
     fixture = ONCE.format(arguments="", number="").replace("def test_once", "def once")
     test = (
         f'@pytest.mark.parametrize("number", range({MOST_SECOND_LOOKS + 1}))\n'
@@ -109,7 +109,8 @@ def test_one_more_is_red(run: Run) -> None:
 
 @both_ways
 def test_a_process_that_is_killed_is_red(run: Run, processes: int) -> None:
-    """Of two it is one of xdist's, else pytest itself; neither is made good by a second look."""
+    """With two processes it is a process of xdist, otherwise pytest itself; a second look repairs
+    neither."""
     outcome = run(KILL_OWN, processes=processes)
     assert outcome.red
     assert outcome.second_looks == []

@@ -1,4 +1,4 @@
-"""devkit.suite.stages and tests.marks: every test runs in one stage."""
+"""devkit.suite.stages and tests.marks: every test runs in a single stage."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class Item:
         self._marks = marks
 
     def iter_markers(self, name: str | None = None) -> Iterator[pytest.Mark]:
-        """Its marks, or those of one name."""
+        """Its marks, or its marks of one name."""
         return (mark for mark in self._marks if name in {None, mark.name})
 
 

@@ -1,4 +1,4 @@
-"""devkit.suite.summary: what a run prints at its end."""
+"""devkit.suite.summary: the summary that a run prints at its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""devkit.suite.warm_up: what is made for the stages before they run."""
+"""devkit.suite.warm_up: files that are made for the stages before they run."""
 
 from __future__ import annotations
 
