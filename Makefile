@@ -211,8 +211,11 @@ $(STAMP): $(LOCK_STAMP) pyproject.toml
 	$(PIP) --no-deps --no-build-isolation --no-index -e .
 	@touch $@
 
+# pyspark comes as sources only. A wheel of it that is not compressed takes half the time to make and
+# unpack, because most of it are jars.
 $(SPARK_STAMP): $(STAMP) requirements/spark.txt
-	$(PIP) --require-hashes --no-build-isolation -r requirements/spark.txt
+	$(PIP) --require-hashes --no-build-isolation --config-settings=--build-option=--compression=stored \
+		-r requirements/spark.txt
 	@$(BIN)/python -m devkit.spark_scripts
 	@touch $@
 

@@ -27,7 +27,7 @@ from tests.live.operations.traffic_story import (
 )
 from tests.live.operations.traffic_totals import added, end_offsets, read_topic
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = [pytest.mark.timeout(1200), pytest.mark.long("brokers")]  # Spark sums them up
 
 RUNS = 2
 
@@ -130,7 +130,6 @@ def test_the_topic_has_the_same_records(
     assert in_topic == {record["id"]: record for record in records}
 
 
-@pytest.mark.long("brokers")
 @pytest.mark.spark
 def test_spark_finds_the_same(story: Story, records: list[Record], tmp_path: Path) -> None:
     """The sums of ``spark.usage`` over all records, by day and client."""
