@@ -279,7 +279,10 @@ def reject(
             return left
         return redecide(state, exchange, left, plan.on_request)
     shape = plan.api.topic_shape(plan.version)
-    if shape is not None and shape.all_or_nothing:
+    if shape is None:  # the response has no place for the error of a topic
+        denied = next(iter(rejections.topics.values()), SPELLED_TWICE)
+        return answer_error(exchange, body, denied)
+    if shape.all_or_nothing:
         _reject_missing(state, exchange, rejections)
     if rejections.aliases and state.view.has_topic_ids:
         exchange.then(lambda answer: _ids_of_aliases(state, plan, answer, rejections.aliases))

@@ -140,6 +140,9 @@ class ResponseRenamer:
                 shown = self._far.id_to_show(flat)
             else:
                 spelled = self._spelled.get(flat) or self._access.shown(flat)
+                if spelled is None:
+                    self.hidden.add(value)
+                    return
                 shown = self._view.id_to_show(flat, spelled)
         if shown is not None and shown != value:
             self.edits.append((start, stop, shown))

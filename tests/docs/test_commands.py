@@ -23,6 +23,7 @@ INSTALLED = "/opt/kafka-gateway/bin/"
 RUN_HERE = {
     "kafka-gateway check config/quickstart.yaml",
     "python -m protocol.walkers ProduceRequest 9",
+    "python -m protocol.walkers AlterPartitionReassignmentsRequest 0",
 }
 
 LOST = "tests/live/catalog/test_catalog_lost.py"
@@ -63,6 +64,7 @@ RUN_BY = {
     "kafka-gateway explain --config gateway.yaml --name /la/tracking/clicks": (
         "tests/live/tree_of_gateways/test_commands.py::test_every_gateway_on_the_way_is_shown",
     ),
+    "kafka-gateway trace": ("tests/commands/test_trace.py::test_what_the_page_shows",),
     "kafka-gateway fleet": (
         "tests/commands/test_fleet.py::test_the_page_shows_what_it_prints",
         "tests/live/fleet/test_nodes.py::test_a_gateway_that_is_forgotten_is_not_listed",
