@@ -26,6 +26,7 @@ SECONDS ?= 1800
 BROKERS ?= 3
 OLD ?= HEAD~50
 LAG ?= 250
+AGAINST ?= HEAD
 SUMS ?= $(CURDIR)/.cache/sums.txt
 SEQUENCES ?= 100000
 # Where tests of these marks are: each process of pytest collects what it is given, and to collect
@@ -38,7 +39,7 @@ INSTALLED := tests/live/installed tests/live/clients tests/live/namespaces tests
 .DEFAULT_GOAL := help
 .PHONY: help demo demo-tree report test test-all long check format unit jobs soak live live-installed live-lagging sums oracle callbacks fuzz fuzz-config fuzz-frames twins rights planted mirror fleet rolling dashboards drawn-dashboards log-lines map walk \
 	tree-outages \
-	compiled bench bench-tree bench-spark spark wheel chart lock upgrade clean
+	compiled bench bench-quick bench-tree bench-spark spark wheel chart lock upgrade clean
 .NOTPARALLEL:
 
 help:  ## Show this list.
@@ -167,6 +168,9 @@ compiled: $(STAMP)  ## Compile the hot path into .cache; needs a C compiler.
 
 bench: $(STAMP)  ## Measure the gateway beside its peers; prints a table, writes JSON.
 	@$(SUITE) run $(BIN)/python -m bench
+
+bench-quick: $(STAMP)  ## Compare the CPU of a request with a revision, in pairs (AGAINST=HEAD).
+	@$(SUITE) run $(BIN)/python -m bench.quick $(AGAINST)
 
 bench-tree: $(STAMP)  ## Look names up in a tree of 10,000 mounts; prints a table.
 	@$(SUITE) run $(BIN)/python -m bench.tree_lookups
