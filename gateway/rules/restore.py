@@ -44,8 +44,9 @@ MORE: Final = frozenset({HOST, int(Kind.ERROR_TEXT), int(Kind.SIZED)})
 class ResponseRenamer:
     """Edits for one response: each name as the request spelled it, or as the listener spells it.
 
-    ``hidden`` collects flat names of topics that the view may not see or the client may not
-    describe, ``hidden_ids`` group ids that the view may not see: the caller drops their entries.
+    ``hidden`` collects flat names, and topic ids, of topics that the view may not see or the client
+    may not describe, ``hidden_ids`` group ids that the view may not see: the caller drops their
+    entries.
     ``errors`` collects the error codes in the response. ``more``: the response has addresses, texts
     or sized fields, which are left to the caller. ``far`` has the topics of other volumes, which
     replace their shadows (None: these are hidden). ``remembered``: the names are from earlier
