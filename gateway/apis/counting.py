@@ -46,7 +46,8 @@ REPLICA: Final = "replica"
 """The rule for a Fetch with a broker's replica id; it concerns no namespace."""
 
 NO_DENIALS: Final = frozenset({BEING_CREATED, FROZEN, MISSING})
-"""The rules for topics that are missing at the moment."""
+"""Rules that say "not now" or "not there", not "you may not": counted as errors on the flow, but
+not as denials, and written to no log."""
 
 MAX_SHOWN: Final = 300
 """Bytes of a denied name in the log."""
@@ -114,7 +115,8 @@ def _report(
 ) -> None:
     plan = exchange.plan
     namespace = _namespace(state, resource, denied, named=named)
-    # The flow may be another after a pause.
+    # Looked up for each item: in a pause between two (``paced``) the connection's flows may be
+    # collected, and replaced by new ones.
     flow = state.flow_of(plan.api_key, plan.version, namespace)
     if exchange.flow is None or exchange.flow.namespace == NO_TOPIC:
         exchange.flow = flow

@@ -43,7 +43,8 @@ PLAIN: Final = "PLAIN"
 SCRAM: Final = ("SCRAM-SHA-256", "SCRAM-SHA-512")
 
 MAX_MESSAGE: Final = 2 * 1024
-"""Bytes of a SCRAM message: names are prepared (RFC 4013) character by character, 2 us each."""
+"""Bytes of a SCRAM message. scramp prepares its name (RFC 4013), 2 us a character, although the
+prepared name is not used (:meth:`ScramExchange._look_up`)."""
 
 _PARTS: Final = 3
 """authzid, authcid, passwd"""

@@ -1,4 +1,4 @@
-"""Failures of the gateway's own requests to brokers."""
+"""The exceptions of connections and requests to brokers: lost, unanswered, TLS, login."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ class BrokerError(Exception):
 
 
 class NotSpoken(BrokerError):
-    """The server responded to ApiVersions alone, as brokers do that expect another security
-    protocol."""
+    """The request failed before the server answered anything but ApiVersions, if even that, as with
+    brokers that expect another security protocol."""
 
 
 class Unanswered(NotSpoken):

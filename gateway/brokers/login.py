@@ -42,7 +42,7 @@ class BrokerLogin:
         self._password = password
         self._key = key
         self._scram: ScramClient | None = None
-        self._tokens = 0
+        self._tokens = 0  # SCRAM: 1 client-first, 2 client-final is made, 3 server-final is checked
         try:
             if mechanism.startswith("SCRAM-"):
                 self._scram = ScramClient([mechanism], username, password)

@@ -61,7 +61,8 @@ def count_fetched(exchange: Exchange, topic: FetchedTopic) -> None:
 
 
 def size_change(spelled: Mapping[bytes, bytes] | None, flexible: bool) -> int | None:
-    """The bytes by which each restored name changes the response; None if they differ."""
+    """The bytes by which a response grows with each name restored (flat -> as requested), if they
+    are the same for all names of the request; else None, and the response cannot be streamed."""
     if not spelled:
         return 0
     change: int | None = None

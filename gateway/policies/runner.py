@@ -98,8 +98,8 @@ class PolicyRunner:
     async def why_not(self, placed: Placed, metadata: RequestMetadata) -> Violation | None:
         """The violation that the class of a block finds; None also if the block names no class.
 
-        The judge goes from block to block without waiting for anything else, so the classes of one
-        configuration stay open between two calls.
+        Between the classes of one topic the judge awaits nothing else. So :meth:`Generation.retire`
+        cannot close the later classes of a topic while an earlier one is being asked.
         """
         if placed.block.class_name is None:
             return None

@@ -1,4 +1,4 @@
-"""The policies of a worker: made before it is ready, replaced by a reload, closed at its end.
+"""A worker's policies, from its start through reloads to its end; the orders of its supervisor.
 
 A reload has two steps: each worker prepares the new policies, and if all succeed, all commit, else
 all abort. So either every worker judges by the new policies, or every worker by the old.

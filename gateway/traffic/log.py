@@ -115,7 +115,8 @@ class TrafficLog:
         policies: Sequence[PolicyEvent] = (),
         acls: Collection[NeededAcl] = (),
     ) -> None:
-        """Add the counts since the last call, which was at most about a second ago."""
+        """Add the counts since the last call, about a second ago. Denials and policy events become
+        records now, flows and needed ACLs when their window (``window_seconds``) is over."""
         start_ms = self._window_start()
         if start_ms != self._start_ms:
             self._hand_over()

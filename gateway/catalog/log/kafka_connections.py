@@ -1,4 +1,4 @@
-"""Connections to the brokers of the catalog, and of the topics of records.
+"""Connections to the brokers of the catalog's topic, the audit topic and the traffic topic.
 
 Neither a consumer nor a producer of a library is used, because they create a deleted topic anew by
 the broker's defaults (with a retention, which would delete the catalog), let a long poll hold up

@@ -1,4 +1,4 @@
-"""The background jobs that every worker has: the jobs of this module and of the others.
+"""The list of all background jobs of a worker, and the small jobs: configs, registration, expiry.
 
 Housekeeping removes expired aliases, entries of topics that were never created, and entries of
 topics that were created so long ago that every listing has them.

@@ -1,4 +1,4 @@
-"""Background jobs finish changes that any process has begun.
+"""Runs background jobs, which finish changes that any process has begun: when, and how often.
 
 A job finds its tasks in a snapshot; the runner of every worker runs them when they are due. The
 process that began a task claims it, and runs it at once. All other processes leave the task alone
@@ -34,11 +34,16 @@ MAX_TASKS: Final = 4
 """Tasks in progress at once."""
 
 _FIRST_RETRY: Final = 0.5
+"""Seconds after which a failed task is run again; each failure in a row doubles them."""
+
 _LAST_RETRY: Final = 30.0
+"""The most seconds between retries of a task that failed by a defect."""
+
 _LAST_RETRY_AWAY: Final = 5.0
-"""The last retry's delay while a task waits for the cluster or the catalog to be reachable."""
+"""The most seconds between retries while the cluster or the catalog cannot be reached."""
 
 _STILL_THERE: Final = 1.0
+"""Seconds after which a task that has done all it can runs again, if its job still finds it."""
 
 
 class Task(NamedTuple):
@@ -108,7 +113,8 @@ class JobRunner:
             await asyncio.wait(ending)
 
     def claim(self, task: Task) -> None:
-        """Run a task at once that this process has begun; it is in the catalog already."""
+        """Run a task that this process has begun without a head start. The catalog has it already,
+        and it equals the task that its job finds there: a task that no job finds is forgotten."""
         self._due[task] = self._clock()
         self._awake.set()
 
@@ -123,7 +129,8 @@ class JobRunner:
                 pass
 
     def _begin_due(self) -> float:
-        """Start every task that is due; returns the seconds until the next task is due."""
+        """Start the tasks that are due, up to ``MAX_TASKS`` (the end of one wakes the loop for the
+        others), and forget those that no job finds. Returns the seconds until the next look."""
         now = self._clock()
         found = {task: job for job in self._jobs for task in self._tasks_of(job)}
         for former in self._due.keys() - found.keys():

@@ -137,7 +137,7 @@ async def _plan(config: Config, found: Backend, progress: Progress, *, plain: bo
         super_users=() if authorization is None else authorization.super_users,
         allow_everyone=authorization is not None and authorization.allow_everyone,
         users=[snapshot.scram[key] for key in sorted(snapshot.scram)],
-        passwords=sorted(users),
+        plain_users=sorted(users),
         has_heartbeats=HEARTBEATS in flats,
         own_topics=[flat for flat in own if flat not in shadows],
         shadows=shadows,

@@ -51,13 +51,13 @@ class Plan:
     groups: Sequence[LeftId]
     ids: Sequence[LeftId]
     acls: CarriedAcls | None
-    """None if there are no ACLs to carry; ``no_acls`` says why."""
+    """None if no ACLs are carried to the brokers; ``no_acls`` says why."""
     no_acls: str
     super_users: Sequence[str]
     allow_everyone: bool
     users: Sequence[ScramCredential]
-    passwords: Sequence[str]
-    """The users of PLAIN, whose passwords the configuration names."""
+    plain_users: Sequence[str]
+    """The users whose passwords the configuration names."""
     has_heartbeats: bool
     """Whether a topic exists that MirrorMaker would make."""
     own_topics: Sequence[str]
@@ -92,7 +92,7 @@ class Plan:
                 {"user": one.user, "mechanism": one.mechanism, "iterations": one.iterations}
                 for one in self.users
             ],
-            "plain_users": list(self.passwords),
+            "plain_users": list(self.plain_users),
             "own_topics": list(self.own_topics),
             "shadows": list(self.shadows),
         }

@@ -137,9 +137,9 @@ class Script:
                 f'kafka-configs {self._to} --alter --add-config "{config}"'
                 f" --entity-type users --entity-name {shlex.quote(one.user)}"
             )
-        if plan.passwords:
+        if plan.plain_users:
             notes.append(
-                f"Users of PLAIN are in the brokers' own configuration: {', '.join(plan.passwords)}"
+                f"Users of PLAIN are in the brokers' own configuration: {', '.join(plan.plain_users)}"
             )
         notes.append(
             "Certificates and tokens are checked by the brokers: give them the same authorities,"
