@@ -138,9 +138,8 @@ class Script:
                 f" --entity-type users --entity-name {shlex.quote(one.user)}"
             )
         if plan.plain_users:
-            notes.append(
-                f"Users of PLAIN are in the brokers' own configuration: {', '.join(plan.plain_users)}"
-            )
+            names = ", ".join(plan.plain_users)
+            notes.append(f"Users of PLAIN are in the brokers' own configuration: {names}")
         notes.append(
             "Certificates and tokens are checked by the brokers: give them the same authorities,"
             " key sets and\nssl.principal.mapping.rules, so that principals keep their names."
