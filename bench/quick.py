@@ -5,13 +5,14 @@
 Requests pass one connection of the product in its own process, between transports in memory: no
 socket, no kernel, and no other process is measured. Three processes take turns: this tree, the
 revision, and the revision once more. The ratio of the last two is the noise: a load counts as
-slower, or faster, only if its median ratio is outside of what the noise was in all rounds.
+slower, or faster, only if its median ratio is outside of the noise's middle half, and 2 % from 1.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,7 +26,11 @@ from bench.stats import summarize
 from devkit.paths import PROJECT_ROOT
 from devkit.waiting import progress
 
-ROUNDS: Final = 15
+ROUNDS: Final = 31
+
+LEAST: Final = 0.02
+"""A change of less than this part is none, whatever the noise was."""
+
 _LOAD: Final = PROJECT_ROOT / "bench" / "quick_load.py"
 _SIDES: Final = ("now", "before", "before again")
 
@@ -52,12 +57,13 @@ class Row:
     """The median of now by before, in the same round."""
 
     noise: tuple[float, float]
-    """The lowest and highest ratio of the revision to itself."""
+    """The quartiles of the ratio of the revision to itself. (The extremes tell of the machine: of a
+    virtual one whose processor was somebody else's for a moment.)"""
 
     @property
     def verdict(self) -> str:
         """``slower`` or ``faster`` if the noise does not explain the ratio, else empty."""
-        low, high = self.noise
+        low, high = min(self.noise[0], 1 - LEAST), max(self.noise[1], 1 + LEAST)
         if low <= self.ratio <= high:
             return ""
         return "slower" if self.ratio > high else "faster"
@@ -75,10 +81,18 @@ def rows_of(now: Sequence[Round], before: Sequence[Round], again: Sequence[Round
                 summarize([one[load] for one in before]).median,
                 summarize([one[load] for one in now]).median,
                 summarize(ratios).median,
-                (min(noise), max(noise)),
+                _middle_half(noise),
             )
         )
     return found
+
+
+def _middle_half(values: Sequence[float]) -> tuple[float, float]:
+    """The first and the third quartile."""
+    if len(values) < 2:
+        return values[0], values[0]
+    first, _, third = statistics.quantiles(values, n=4, method="inclusive")
+    return first, third
 
 
 def table(rows: Sequence[Row], revision: str) -> str:

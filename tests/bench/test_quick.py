@@ -12,17 +12,26 @@ from devkit.paths import PROJECT_ROOT
 
 
 @pytest.mark.parametrize(
-    ("now", "verdict"), [(10.0, ""), (10.4, ""), (11.0, "slower"), (9.0, "faster")]
+    ("now", "verdict"),
+    [(10.0, ""), (10.1, ""), (10.4, ""), (11.0, "slower"), (9.0, "faster"), (9.9, "")],
 )
 def test_only_more_than_the_noise_counts(now: float, verdict: str) -> None:
-    before = [{"Produce": 10.0}, {"Produce": 20.0}, {"Produce": 10.0}]
-    again = [{"Produce": 10.5}, {"Produce": 19.0}, {"Produce": 10.0}]
-    changed = [{"Produce": now}, {"Produce": now * 2}, {"Produce": now}]
+    """The quartiles of the noise are 0.95 and 1.05; a round of ten times as much is none of it."""
+    noise = [0.1, 0.95, 0.95, 1.0, 1.0, 1.0, 1.05, 1.05, 10.0]
+    before = [{"Produce": 10.0 * slow} for slow in range(1, 10)]
+    again = [{"Produce": 10.0 * slow * ratio} for slow, ratio in enumerate(noise, 1)]
+    changed = [{"Produce": now * slow} for slow in range(1, 10)]
     (row,) = rows_of(changed, before, again)
     assert row.ratio == pytest.approx(now / 10)
-    assert row.noise == (0.95, 1.05)
+    assert row.noise == pytest.approx((0.95, 1.05))
     assert row.verdict == verdict
     assert table([row], "main").splitlines()[1].endswith(verdict or "1.050")
+
+
+@pytest.mark.parametrize(("now", "verdict"), [(10.1, ""), (10.3, "slower"), (9.7, "faster")])
+def test_a_change_of_one_percent_is_none_without_noise(now: float, verdict: str) -> None:
+    (row,) = rows_of([{"Fetch": now}], [{"Fetch": 10.0}], [{"Fetch": 10.0}])
+    assert row.verdict == verdict
 
 
 def test_every_load_passes_this_tree() -> None:
