@@ -62,8 +62,9 @@ class Stage:
         )
 
 
+# Three, because some tests wait for a second or two: with two a sixth of the time was idle.
 UNIT: Final = Stage(
-    "without Kafka", (), ("live", "spark", *_LONG), ("tests",), 2, ("--ignore=tests/live",)
+    "without Kafka", (), ("live", "spark", *_LONG), ("tests",), 3, ("--ignore=tests/live",)
 )
 # Two at a time, each with a Spark that its tests share: planning takes one processor.
 JOBS: Final = Stage("Spark", ("spark",), ("live", *_LONG), ("tests/spark",), 2, ("-v",))
