@@ -42,7 +42,7 @@ class CatalogLimits:
         """Why these changes of the newest catalog exceed a limit. The message calls their
         ``subject`` (``namespace 'a'``) by the client's name; ``name`` is the full name, such as
         ``org:a:``."""
-        grown = Grown(newest, changes)
+        grown = Grown(newest.entity, changes)
         return self.verdict(self.violations(newest, grown, grown.namespaces, subject), name)
 
     def violations(
