@@ -53,7 +53,7 @@ class CatalogLimits:
             return []
         policies = self.context.judge.policies
         return catalog_violations(
-            policies, newest, grown, namespaces, subject, defaults=self._defaults
+            policies, newest.tally, grown.tally, namespaces, subject, defaults=self._defaults
         )
 
     def verdict(self, found: Collection[Violation], name: str) -> Denied | None:
