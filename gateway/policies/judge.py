@@ -24,7 +24,7 @@ from gateway.policies.declared import (
     violations,
 )
 from gateway.policies.interface import RequestMetadata
-from gateway.policies.limits import Usage, nearly_over, over
+from gateway.policies.limits import Counts, nearly_over, over
 from gateway.policies.tree import NO_POLICIES, Placed, Policies
 from gateway.policies.violation import Violation, enforced
 
@@ -119,8 +119,8 @@ class Judge:
 
     def over_limit(
         self,
-        usage: Usage,
-        more: Usage,
+        usage: Counts,
+        more: Counts,
         topic: str,
         namespace: str,
         *,

@@ -153,10 +153,11 @@ DECLARED: Mapping[str, tuple[Policies, RequestMetadata]] = {
 }
 
 
-class Usage:
+class Usage(Counts):
     """A usage of so many topics and partitions, whatever namespace is counted."""
 
     def __init__(self, there: int) -> None:
+        super().__init__()
         self.there = there
 
     def topics(self, path: str) -> int:
