@@ -76,7 +76,7 @@ class WorkerPolicies:
         self._cluster = cluster
         self._runner = PolicyRunner()
         self._prepared: tuple[Policies, Generation] | None = None
-        self.judge = Judge(Policies(settings), self._runner)
+        self.judge = Judge(Policies(settings), self._runner.why_not)
         self.changed: Callable[[], None] = lambda: None
 
     @property
