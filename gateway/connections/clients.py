@@ -201,7 +201,7 @@ class Clients:
         for volume in self.volumes:
             state = volume.state
             used += [(access, state.place) for access in state.take_lane_accesses()]
-        acls = needed_acls(used)
+        acls = needed_acls((access.principal, access.allowed_by, place) for access, place in used)
         self.busy.clear()
         return flows, acls
 
