@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
+from gateway.cluster.cluster import Cluster
 from gateway.error_codes import INVALID_REQUEST
 from protocol import messages
 from protocol.messages import Request, element_class, make
@@ -26,6 +27,11 @@ class ToldConfigs:
         self.version = version
         self.error: int | Exception = 0
         self.asked = 0
+
+    @property
+    def cluster(self) -> Cluster:
+        """This, as the cluster that is asked for its brokers."""
+        return cast(Cluster, self)
 
     async def ask(self, request: Request, *, changes: bool = True) -> Any:
         """Like BrokerAdmin's."""
