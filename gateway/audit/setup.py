@@ -16,7 +16,7 @@ from gateway.brokers.security import BrokerSecurity
 from gateway.config.models import Config
 from gateway.sinks import topic_partitions
 from gateway.sinks.record_topic import RecordTopic
-from gateway.sinks.record_writer import LineFiles, RecordSink, RecordWriter
+from gateway.sinks.record_writer import RecordSink, RecordWriter
 from gateway.sinks.rolling_files import RollingFiles
 from gateway.sinks.topic_partitions import Message, TopicPartitions
 
@@ -24,7 +24,7 @@ WHAT: Final = "audit log"
 _OWNER_AND_GROUP: Final = 0o640
 
 
-def audit_files(source: str, files: LineFiles, max_queued: int) -> RecordWriter[AuditEvent]:
+def audit_files(source: str, files: RollingFiles, max_queued: int) -> RecordWriter[AuditEvent]:
     """Events in files, an event a line. ``source`` is the CloudEvents attribute of every event."""
     return RecordWriter(WHAT, files, max_queued, lambda event: encode(source, event) + b"\n")
 
