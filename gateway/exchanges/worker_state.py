@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from gateway.audit.audit import NO_AUDIT, Audit
-from gateway.auth.login import Accepts
+from gateway.auth.mechanisms import Mechanisms
 from gateway.auth.pass_through import PassThrough
 from gateway.catalog.source import Actor, Catalog
 from gateway.catalog.validity import Validity
@@ -124,7 +124,7 @@ class WorkerState:
     changes: Changes
     max_request_bytes: int
 
-    sasl: Mapping[str, Accepts] = field(default_factory=dict)
+    sasl: Mapping[str, Mechanisms] = field(default_factory=dict)
     """Listener -> the SASL logins that it accepts."""
 
     pass_through: Mapping[str, PassThrough] = field(default_factory=dict)
