@@ -9,14 +9,14 @@ from typing import Final, Protocol
 from gateway.audit.audit import NO_AUDIT, Audit
 from gateway.auth.mechanisms import Mechanisms
 from gateway.auth.pass_through import PassThrough
-from gateway.catalog.source import Actor, Catalog
+from gateway.catalog.source import Catalog
 from gateway.catalog.validity import Validity
 from gateway.changes.base.context import Answered, RequestChange
+from gateway.changes.topics.auto_creation import AutoCreation
 from gateway.counts import Labels, Row
 from gateway.exchanges.descriptions import Descriptions
 from gateway.exchanges.kept_answers import KeptAnswers
 from gateway.flows import Denial
-from gateway.names import LogicalName
 from gateway.places import NO_PLACE, Place
 from gateway.policies.judge import NO_JUDGE, Judge
 from gateway.rules.gateway_nodes import NO_GATEWAY_NODES, GatewayNodes
@@ -89,32 +89,6 @@ class Changes(Protocol):
         ...
 
 
-class AutoCreation(Protocol):
-    """Auto-creation of the topics in Metadata (gateway/changes/topics/auto_creation.py)."""
-
-    def allows(self, name: LogicalName) -> bool:
-        """Whether a Metadata request creates a topic of this name."""
-        ...
-
-    def begin(self, access: Access, actor: Actor, names: Mapping[LogicalName, str]) -> None:
-        """Create topics in the background; ``names`` maps them to the client's spellings."""
-        ...
-
-
-class NoAutoCreation:
-    """Creates no topic."""
-
-    def allows(self, name: LogicalName) -> bool:
-        """False for every name."""
-        return False
-
-    def begin(self, access: Access, actor: Actor, names: Mapping[LogicalName, str]) -> None:
-        """Does nothing: no name is allowed."""
-
-
-NO_AUTO_CREATION: Final = NoAutoCreation()
-
-
 @dataclass(slots=True)
 class WorkerState:
     """The state that all connections of a worker process share."""
@@ -148,8 +122,8 @@ class WorkerState:
     judge: Judge = NO_JUDGE
     """Applies the policies."""
 
-    auto_creation: AutoCreation = NO_AUTO_CREATION
-    """Creates the topics that brokers must not create."""
+    auto_creation: AutoCreation | None = None
+    """Creates the topics that brokers must not create; None: no topic is created."""
 
     number: int = 0
     """The cluster's number in the tree; 0: there is no tree."""
