@@ -11,7 +11,7 @@ from gateway.auth.mechanisms import Mechanisms
 from gateway.auth.pass_through import PassThrough
 from gateway.catalog.source import Catalog
 from gateway.catalog.validity import Validity
-from gateway.changes.base.context import Answered, RequestChange
+from gateway.changes.changes import NamespaceChanges
 from gateway.changes.topics.auto_creation import AutoCreation
 from gateway.counts import Labels, Row
 from gateway.exchanges.descriptions import Descriptions
@@ -66,36 +66,13 @@ class ClusterFacts(Protocol):
         ...
 
 
-class Changes(Protocol):
-    """The requests of admin clients that the gateway carries out itself (gateway/changes).
-
-    Each takes a whole request body in the client's names, at the client's version (CreateTopics
-    from v2 on), and returns the whole response body. The client is authorized by the state of the
-    catalog to which the change is applied.
-    """
-
-    async def create_topics(self, access: Access, version: int, body: bytes) -> Answered: ...
-    async def delete_topics(self, access: Access, version: int, body: bytes) -> Answered: ...
-    async def create_partitions(self, access: Access, version: int, body: bytes) -> Answered: ...
-    async def describe_configs(self, access: Access, version: int, body: bytes) -> Answered: ...
-    async def alter_configs(self, access: Access, version: int, body: bytes) -> Answered: ...
-    async def incremental_alter_configs(
-        self, access: Access, version: int, body: bytes
-    ) -> Answered: ...
-    async def carry_out(
-        self, change: RequestChange, access: Access, version: int, body: bytes
-    ) -> Answered:
-        """Carry out a change of an API's own slice."""
-        ...
-
-
 @dataclass(slots=True)
 class WorkerState:
     """The state that all connections of a worker process share."""
 
     catalog: Catalog
     cluster: ClusterFacts
-    changes: Changes
+    changes: NamespaceChanges
     max_request_bytes: int
 
     sasl: Mapping[str, Mechanisms] = field(default_factory=dict)
