@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 from gateway.audit.audit import NO_AUDIT, Audit
 from gateway.auth.mechanisms import Mechanisms
@@ -13,6 +13,7 @@ from gateway.catalog.source import Catalog
 from gateway.catalog.validity import Validity
 from gateway.changes.changes import NamespaceChanges
 from gateway.changes.topics.auto_creation import AutoCreation
+from gateway.cluster.cluster import Cluster
 from gateway.counts import Labels, Row
 from gateway.exchanges.descriptions import Descriptions
 from gateway.exchanges.kept_answers import KeptAnswers
@@ -22,7 +23,6 @@ from gateway.policies.judge import NO_JUDGE, Judge
 from gateway.rules.gateway_nodes import NO_GATEWAY_NODES, GatewayNodes
 from gateway.rules.regex_subscriptions import RegexSubscriptions
 from gateway.slices import SLICE_SECONDS
-from gateway.topic_ids import TopicIndex
 from gateway.views.access import Access
 from gateway.views.views import Listings
 
@@ -39,39 +39,12 @@ LOGGED_DENIALS: Final = 100
 the traffic log."""
 
 
-class ClusterFacts(Protocol):
-    """The facts of a cluster that handlers read without waiting (gateway/cluster/cluster.py)."""
-
-    @property
-    def index(self) -> TopicIndex:
-        """The topics of the cluster."""
-        ...
-
-    @property
-    def api_versions(self) -> Mapping[int, tuple[int, int]]:
-        """API key -> the (lowest, highest) version that all brokers of the cluster serve."""
-        ...
-
-    def versions_of(self, node_id: int | None) -> Mapping[int, tuple[int, int]]:
-        """The same for a single broker; for all brokers if the broker is unknown or None."""
-        ...
-
-    @property
-    def brokers(self) -> Mapping[int, tuple[str, int]]:
-        """Node id -> the broker's host and port."""
-        ...
-
-    def hear(self, node_id: int, host: str, port: int) -> None:
-        """Note a broker that is named in a broker's response to a client."""
-        ...
-
-
 @dataclass(slots=True)
 class WorkerState:
     """The state that all connections of a worker process share."""
 
     catalog: Catalog
-    cluster: ClusterFacts
+    cluster: Cluster
     changes: NamespaceChanges
     max_request_bytes: int
 

@@ -18,6 +18,7 @@ from gateway.changes.base.context import Context
 from gateway.changes.changes import NamespaceChanges
 from gateway.changes.topics.shadows import Shadows
 from gateway.cluster.admin import Ready
+from gateway.cluster.cluster import Cluster as KnownCluster
 from gateway.config.models import Cluster, Config, Listener, Trust
 from gateway.config.tree import Peer
 from gateway.connections.far_lanes import OtherGateways
@@ -260,10 +261,11 @@ def _volume(
     of_view = replace(tree_settings(MOUNTS, path, listener_volume, **named), **others)
     views = Views(catalog, [of_view], StandardAuthorizer())
     catalog.subscribe(views.update)
-    context = Context(catalog, cluster, cluster.broker, Clock())
+    known = cast(KnownCluster, cluster)
+    context = Context(catalog, known, cluster.broker, Clock())
     state = WorkerState(
         catalog,
-        cluster,
+        known,
         NamespaceChanges(context, lambda _: None),
         8 * 1024 * 1024,
         number=mount.number,
