@@ -9,11 +9,12 @@ from gateway.cluster.cluster import Cluster
 from gateway.error_codes import INVALID_REQUEST
 from protocol import messages
 from protocol.messages import Request, element_class, make
+from tests.brokers.asks_no_broker import AsksNoBroker
 
 BROKER = 4
 
 
-class ToldConfigs:
+class ToldConfigs(AsksNoBroker):
     """The cluster and whoever asks it: brokers 1 and 2, of which the second answers.
 
     ``configs`` maps keys to values, and to whether they are sensitive. ``error`` is its answer

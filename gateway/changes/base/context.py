@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Final, Generic, TypeAlias, TypeVar
 
-from gateway.brokers.messages import CoordinatorAdmin
+from gateway.brokers.messages import ClusterAdmin
 from gateway.catalog.entities import Change, TopicEntry
 from gateway.catalog.freezes import Frozen, freezes_in
 from gateway.catalog.snapshot import Snapshot
@@ -67,7 +67,7 @@ class Context:
 
     catalog: Catalog
     cluster: Cluster
-    admin: CoordinatorAdmin
+    admin: ClusterAdmin
     clock: Callable[[], int] = now_ms
     """Returns milliseconds since the epoch."""
     trees: Trees = field(default_factory=Trees)
