@@ -22,7 +22,7 @@ from gateway.connections.far_metadata import METADATA, METADATA_VERSION, learn, 
 from gateway.connections.lane_frames import request_payload, response_body
 from gateway.connections.lane_seconds import seconds_for
 from gateway.exchanges.state import ConnectionState
-from gateway.exchanges.tree import NotReferred, TreeBroker, VolumeUnreachable
+from gateway.exchanges.tree import NotReferred, VolumeUnreachable
 from gateway.names import DELIMITER, LogicalName
 from gateway.referrals.far import FarVolume
 from gateway.referrals.far_file import FarVolumes
@@ -31,6 +31,7 @@ from gateway.rules.acl_spellings import volume_of_pattern
 from gateway.rules.declaration import Effect
 from gateway.rules.division import Requested
 from gateway.rules.far_answers import NotBelieved, believed
+from gateway.rules.tree_brokers import Broker
 from gateway.slices import InSlices, Slices, Turns, all_in_slices, in_slices
 from gateway.views.far_names import FarNames
 from protocol import messages
@@ -147,12 +148,12 @@ class FarLanes:
 
     # -- what is known -----------------------------------------------------------------------------
 
-    def brokers(self) -> list[TreeBroker]:
+    def brokers(self) -> list[Broker]:
         """The brokers that the client is shown, as last known. Old ones are looked up again in the
         background."""
         self._renew()
         shown = (volume for volume in self.volumes() if volume.shows(self.principal))
-        return [TreeBroker(*broker) for volume in shown for broker in volume.brokers]
+        return [Broker(*broker) for volume in shown for broker in volume.brokers]
 
     def cluster(self, path: str) -> tuple[str | None, int]:
         """The cluster id of a volume and the virtual id of its controller, as last known, or None

@@ -13,15 +13,6 @@ from gateway.rules.shadows import Far
 from gateway.rules.tree_brokers import Broker
 
 
-class TreeBroker(NamedTuple):
-    """A broker of the tree at the gateway's address; ``node_id`` is the virtual id."""
-
-    node_id: int
-    host: str
-    port: int
-    rack: str | None
-
-
 class TreeFacts(NamedTuple):
     """The brokers in every response of a listener, whatever the request and the node: all brokers
     in the listener's reach, with the cluster id and the controller of the listener's volume."""
