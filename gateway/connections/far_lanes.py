@@ -57,12 +57,6 @@ class Asks(Protocol):
     ) -> Answer: ...
 
 
-class Runs(Protocol):
-    """Runs work that no client waits for (:class:`gateway.connections.tasks.Tasks`)."""
-
-    def run(self, work: Coroutine[Any, Any, None]) -> object: ...
-
-
 @dataclass(frozen=True, slots=True)
 class OtherGateways:
     """The other gateways of a tree, as a worker reaches them."""
@@ -74,8 +68,8 @@ class OtherGateways:
     # The mount paths of all volumes of other gateways that this gateway's configuration names.
     paths: Sequence[str]
     max_hops: int
-    # Runs work in the background.
-    tasks: Runs
+    # Runs work that no client waits for.
+    run: Callable[[Coroutine[Any, Any, None]], object]
     # Reports a response that is not believed: the mount path, and why.
     disbelieve: Callable[[str, str], None]
 
@@ -303,7 +297,7 @@ class FarLanes:
         sought = self._sought.get(volume.path)
         if sought is None:
             sought = self._sought[volume.path] = (set(), set())
-            self._others.tasks.run(self._learn(volume))
+            self._others.run(self._learn(volume))
         return sought
 
     async def _learn(self, volume: FarVolume) -> None:
@@ -324,7 +318,7 @@ class FarLanes:
             age = volume.shown_age(self.principal)
             if age is None or age > SHOWN_SECONDS:
                 volume.note_shown(self.principal, shown=volume.shows(self.principal))
-                self._others.tasks.run(self._meet(volume))
+                self._others.run(self._meet(volume))
 
     async def _meet(self, volume: FarVolume) -> None:
         """Look up the brokers and the API versions of a volume."""

@@ -77,7 +77,9 @@ class TreePeers:
             turns=turns,
         )
         known, disbelieve = self._known, self.lookups.disbelieve
-        self.others = OtherGateways(self.lookups, known, paths, tree.max_hops, tasks, disbelieve)
+        self.others = OtherGateways(
+            self.lookups, known, paths, tree.max_hops, tasks.run, disbelieve
+        )
 
     def _renumber(self) -> None:
         """Stop showing clients a broker if its volume no longer has the broker's number."""

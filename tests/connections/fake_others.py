@@ -157,7 +157,9 @@ class FakeOthers:
         self.changes: list[bool] = []
         self.disbelieved: list[tuple[str, str]] = []
         self._pending: list[Coroutine[Any, Any, None]] = []
-        self.gateways = OtherGateways(self, self.known, [*self.kafkas], 16, self, self.disbelieve)
+        self.gateways = OtherGateways(
+            self, self.known, [*self.kafkas], 16, self.run, self.disbelieve
+        )
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
         """Keep work for :meth:`settled`."""

@@ -166,7 +166,7 @@ class TwinTree(FakeTree):
         self._pending: list[Coroutine[Any, Any, None]] = []
         others = None
         if owner is not None:
-            others = OtherGateways(self, FarVolumes(None), [SF], 16, self, lambda *_: None)
+            others = OtherGateways(self, FarVolumes(None), [SF], 16, self.run, lambda *_: None)
         self.volumes = Volumes(volumes, [self.listener], others)
         self.turns = Turns()
         self.under_way = UnderWay((), Turns(), Tasks())
