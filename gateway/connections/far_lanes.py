@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Se
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from uuid import UUID
 
 from gateway.acl_model import ResourceType, code_of
@@ -26,6 +26,7 @@ from gateway.exchanges.tree import NotReferred, VolumeUnreachable
 from gateway.names import DELIMITER, LogicalName
 from gateway.referrals.far import FarVolume
 from gateway.referrals.far_file import FarVolumes
+from gateway.referrals.lookups import Lookups
 from gateway.referrals.questions import Answer, Kind, Outcome, Question
 from gateway.rules.acl_spellings import volume_of_pattern
 from gateway.rules.declaration import Effect
@@ -49,20 +50,12 @@ SHOWN_SECONDS: Final = 30.0
 """Seconds after which the brokers that a client is shown are looked up again."""
 
 
-class Asks(Protocol):
-    """Sends questions to other gateways (:class:`gateway.referrals.lookups.Lookups`)."""
-
-    async def ask(
-        self, question: Question, *, came_from: str | None = None, changes: bool = False
-    ) -> Answer: ...
-
-
 @dataclass(frozen=True, slots=True)
 class OtherGateways:
     """The other gateways of a tree, as a worker reaches them."""
 
     # Sends questions to the peers.
-    lookups: Asks
+    lookups: Lookups
     # What this worker has learned of the other gateways' volumes.
     known: FarVolumes
     # The mount paths of all volumes of other gateways that this gateway's configuration names.

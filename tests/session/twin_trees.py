@@ -33,6 +33,7 @@ from gateway.flows import FlowSource
 from gateway.identity import Identity
 from gateway.mounts import Mount, Mounts
 from gateway.referrals.far_file import FarVolumes
+from gateway.referrals.lookups import Lookups
 from gateway.referrals.questions import Answer, Question
 from gateway.referrals.routing import Routes
 from gateway.rules.shadows import expected_name, shadow_name
@@ -166,7 +167,9 @@ class TwinTree(FakeTree):
         self._pending: list[Coroutine[Any, Any, None]] = []
         others = None
         if owner is not None:
-            others = OtherGateways(self, FarVolumes(None), [SF], 16, self.run, lambda *_: None)
+            others = OtherGateways(
+                cast(Lookups, self), FarVolumes(None), [SF], 16, self.run, lambda *_: None
+            )
         self.volumes = Volumes(volumes, [self.listener], others)
         self.turns = Turns()
         self.under_way = UnderWay((), Turns(), Tasks())
