@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
 from time import monotonic
 from types import MappingProxyType
-from typing import Final, Protocol
+from typing import Any, Final, TypeAlias
 
 from gateway.audit.audit import NO_AUDIT, Audit
 from gateway.config.models import Config, Listener
@@ -50,10 +50,8 @@ STRANGERS_REMEMBERED: Final = 1_000
 list begins afresh."""
 
 
-class Answers(Protocol):
-    """Answers the questions of peers (:class:`gateway.connections.referred.Referred`)."""
-
-    async def answer(self, peer: Peer, question: Question) -> Answer: ...
+AnswersPeer: TypeAlias = Callable[[Peer, Question], Coroutine[Any, Any, Answer]]
+"""Answers a question of a peer (``Referred.answer``)."""
 
 
 class PeerListener:
@@ -62,7 +60,7 @@ class PeerListener:
     def __init__(
         self,
         config: Config,
-        answers: Answers,
+        answer: AnswersPeer,
         *,
         tasks: Tasks,
         counts: Counts,
@@ -71,7 +69,7 @@ class PeerListener:
         tree = config.tree
         assert tree is not None and tree.listener is not None
         self.spawn = tasks.spawn
-        self.answer = answers.answer
+        self.answer = answer
         self._peers = {f"User:{peer.subject}": peer for peer in tree.peers}
         self._audit = audit
         self._counts = counts

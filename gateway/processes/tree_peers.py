@@ -92,7 +92,7 @@ class TreePeers:
         self._referred = Referred(hub, config, self.routes, self.lookups)
         if tree is not None and tree.listener is not None:
             self._listener = PeerListener(
-                config, self._referred, tasks=self._tasks, counts=self._counts, audit=audit
+                config, self._referred.answer, tasks=self._tasks, counts=self._counts, audit=audit
             )
 
     def start(self) -> None:

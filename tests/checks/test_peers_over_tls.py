@@ -99,7 +99,7 @@ class Tree:
                 config = self.configs[name]
                 routes = Routes.of_config(config)
                 referred = Referred(cast(LaneHub, None), config, routes, cast(Lookups, Nobody()))
-                listener = PeerListener(config, referred, tasks=Tasks(), counts=Counts())
+                listener = PeerListener(config, referred.answer, tasks=Tasks(), counts=Counts())
                 await listener.start()
                 listeners.append(listener)
             yield
