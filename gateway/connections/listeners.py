@@ -29,7 +29,7 @@ from gateway.connections.waiting_clients import UnauthenticatedClients
 from gateway.counts import Counts
 from gateway.node_ids import NodeIdRanges
 from gateway.tls.contexts import TlsError
-from gateway.tls.handshake import Handshake
+from gateway.tls.handshake import Gate, Handshake
 from gateway.tls.listener import TlsListener
 from gateway.virtual_brokers import ListenerAddresses, Target, Volume
 
@@ -96,7 +96,7 @@ class Listeners:
         self._delays = {one.name: Delays(one.name, counts) for one in listeners}
         self._acceptors: list[Acceptor] = []
         self._tls: list[TlsListener] = []
-        self._gates: dict[str, _Gate] = {}
+        self._handshakes: dict[str, _Handshakes] = {}
         self._connecting: set[asyncio.Task[object]] = set()
 
     async def start(self) -> None:
@@ -114,8 +114,8 @@ class Listeners:
             acceptor.stop()
         self._acceptors.clear()
         self._tls.clear()
-        for gate in self._gates.values():
-            gate.abort()
+        for handshakes in self._handshakes.values():
+            handshakes.abort()
 
     def reload(self) -> None:
         """Use the current TLS files for new connections. Called once a second."""
@@ -151,7 +151,7 @@ class Listeners:
             tls = _tls_of(listener, listener.tls, addresses, self._tls_key)
             self._tls.append(tls)
             unauthenticated = self._unauthenticated[listener.name]
-            self._gates[listener.name] = _Gate(listener, unauthenticated, self._rejected)
+            self._handshakes[listener.name] = _Handshakes(listener, unauthenticated, self._rejected)
         await self._bind(listener, tls, listener.port, addresses.bootstrap, addresses)
         for port, target in addresses.ports().items():
             await self._bind(listener, tls, port, target, addresses)
@@ -173,7 +173,7 @@ class Listeners:
             if tls is None:
                 self._connect(accept(target), accepted)
             else:
-                handshake = Handshake(tls, self._gates[listener.name], named, peer)
+                handshake = Handshake(tls, self._handshakes[listener.name].gate, named, peer)
                 handshake.begin(accepted, self._limits.max_seconds)
 
         sockets = await listening_sockets(listener.bind, port)
@@ -222,7 +222,7 @@ def _tls_of(
         raise TlsError(f"listener {listener.name}: {error.key}", error.reason) from None
 
 
-class _Gate:
+class _Handshakes:
     """The TLS handshakes of a listener."""
 
     def __init__(
@@ -231,28 +231,28 @@ class _Gate:
         self._listener = listener
         self._unauthenticated = unauthenticated
         self._rejected = rejected
-        self.handshakes: set[Handshake] = set()
-
-    def enter(self, handshake: Handshake) -> None:
-        self.handshakes.add(handshake)
-        self._unauthenticated.enter(handshake)
-
-    def spoke(self, handshake: Handshake) -> None:
-        self._unauthenticated.spoke(handshake)
-
-    def leave(self, handshake: Handshake) -> None:
-        self.handshakes.discard(handshake)
-        self._unauthenticated.leave(handshake)
-
-    def rejected(self, address: str, reason: str) -> None:
-        self._rejected(self._listener, address, reason, None)
-
-    def failed(self, address: str, error: Exception) -> None:
-        self._rejected(self._listener, address, internal_error(error), error)
+        self._in_progress: set[Handshake] = set()
+        self.gate = Gate(
+            self._enter, unauthenticated.spoke, self._leave, self._reject, self._failed
+        )
 
     def abort(self) -> None:
-        for handshake in list(self.handshakes):
+        for handshake in list(self._in_progress):
             handshake.abort()
+
+    def _enter(self, handshake: Handshake) -> None:
+        self._in_progress.add(handshake)
+        self._unauthenticated.enter(handshake)
+
+    def _leave(self, handshake: Handshake) -> None:
+        self._in_progress.discard(handshake)
+        self._unauthenticated.leave(handshake)
+
+    def _reject(self, address: str, reason: str) -> None:
+        self._rejected(self._listener, address, reason, None)
+
+    def _failed(self, address: str, error: Exception) -> None:
+        self._rejected(self._listener, address, internal_error(error), error)
 
 
 def listener_addresses(listener: Listener, ranges: NodeIdRanges) -> ListenerAddresses:
