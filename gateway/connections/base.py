@@ -78,6 +78,10 @@ class BaseConnection(asyncio.Protocol):
         that is the cause."""
         raise NotImplementedError
 
+    def give_way(self, reason: str) -> None:
+        """Close the connection to make room for another."""
+        self.close(reason)
+
     def fail(self, error: Exception) -> None:
         """Close both sides at once after a callback or a task of this connection has failed."""
         transport, broker = self._transport, self._broker

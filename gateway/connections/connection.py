@@ -345,7 +345,7 @@ class Connection(BaseConnection):
         return self._broker is None or self.session.awaits_answer
 
     def give_way(self, reason: str) -> None:
-        """Close the connection to make room for another."""
+        """See :meth:`BaseConnection.give_way`."""
         self.close(reason, quietly=True)
 
     def used(self) -> None:

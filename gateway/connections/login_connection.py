@@ -142,10 +142,6 @@ class LoginConnection(BaseConnection):
         """True: brokers answer each step of a login at once."""
         return True
 
-    def give_way(self, reason: str) -> None:
-        """Close the connection to make room for another."""
-        self.close(reason)
-
     def _leave(self) -> asyncio.Transport | None:
         """End the login, and return the client's transport, or None if the login had ended
         before."""
