@@ -11,9 +11,7 @@ import logging
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Protocol
 
-from gateway.broker_names import BrokerNames
 from gateway.config.models import Listener
 from gateway.config.reach import addresses_of
 from gateway.config.security import ListenerTls, Unauthenticated
@@ -31,7 +29,7 @@ from gateway.node_ids import NodeIdRanges
 from gateway.tls.contexts import TlsError
 from gateway.tls.handshake import Gate, Handshake
 from gateway.tls.listener import TlsListener
-from gateway.virtual_brokers import ListenerAddresses, Target, Volume
+from gateway.virtual_brokers import ListenerAddresses, ReachAddresses, Target, Volume
 
 log = logging.getLogger(__name__)
 
@@ -49,20 +47,6 @@ MakeRoom = Callable[[str], object]
 """Closes a silent connection of the listener of this name."""
 
 
-class PortAddresses(Protocol):
-    """The addresses behind a listener's ports (:class:`gateway.virtual_brokers.ReachAddresses`).
-    If the ports stand for no broker, there is only ``bootstrap``."""
-
-    @property
-    def by_volume(self) -> Mapping[str, ListenerAddresses]: ...
-    @property
-    def names(self) -> BrokerNames | None: ...
-    @property
-    def bootstrap(self) -> Target: ...
-    def ports(self) -> dict[int, Target]: ...
-    def broker(self, virtual: int) -> Target: ...
-
-
 class Listeners:
     """The listeners' ports.
 
@@ -73,7 +57,7 @@ class Listeners:
     def __init__(
         self,
         listeners: Sequence[Listener],
-        addresses: Mapping[str, PortAddresses],
+        addresses: Mapping[str, ReachAddresses],
         accept: Accept,
         *,
         rejected: Rejected,
@@ -162,7 +146,7 @@ class Listeners:
         tls: TlsListener | None,
         port: int,
         target: Target,
-        addresses: PortAddresses,
+        addresses: ReachAddresses,
     ) -> None:
         accept = partial(self._accept, listener)
 
@@ -213,7 +197,7 @@ class Listeners:
 
 
 def _tls_of(
-    listener: Listener, tls: ListenerTls, addresses: PortAddresses, key: str
+    listener: Listener, tls: ListenerTls, addresses: ReachAddresses, key: str
 ) -> TlsListener:
     identifies = listener.security_protocol == "SSL"
     try:
