@@ -9,11 +9,11 @@ access.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from gateway.acl_model import ResourceType, code_of
 from gateway.apis.table import APIS, DIVIDED
@@ -56,15 +56,17 @@ NOTHING_SERVED: Final = messages.build(messages.message_class("ApiVersionsRespon
 _NO_CONTROLLER: Final = -1
 
 
-class LaneHub(Protocol):
-    """The worker that lanes belong to (``clients.Clients``)."""
+@dataclass(frozen=True, slots=True)
+class LaneHub:
+    """The parts of a worker that its lanes need."""
 
     turns: Turns
     volumes: Volumes
     under_way: UnderWay
-
-    def addresses(self, listener: str, path: str) -> ListenerAddresses: ...
-    async def perform(self, session: Session, work: Waiting) -> bytes | None: ...
+    # (listener, mount path) -> the listener's addresses for the brokers of the volume.
+    addresses: Callable[[str, str], ListenerAddresses]
+    # Does the work that a session waits for; returns the response body if the gateway makes it.
+    perform: Callable[[Session, Waiting], Coroutine[Any, Any, bytes | None]]
 
 
 class Lanes:

@@ -102,7 +102,7 @@ class Server:
             volume.part.watch(self.clients.under_way, volume.state)
             volume.overdue = Overdue(self.clients.connections, volume.state)
         if self._peers is not None:
-            self._peers.answer_by(self.clients, self.audit)
+            self._peers.answer_by(self.clients.lane_hub, self.audit)
         self.handover = Handover(config.gateway_id, volumes, self.clients.listeners)
         self._in_tree = self.served[0].state.place.mount is not None
         self.cut_off = CutOff(
