@@ -31,12 +31,6 @@ class BaseHub(Protocol):
         ...
 
 
-class Abortable(Protocol):
-    """The broker's side of a connection."""
-
-    def abort(self) -> None: ...
-
-
 class BaseConnection(asyncio.Protocol):
     """The client's side of a connection. ``node_id`` is the broker that its port stands for, or
     None on a bootstrap port.
@@ -45,7 +39,6 @@ class BaseConnection(asyncio.Protocol):
     """
 
     __slots__ = (
-        "_broker",
         "_hub",
         "_task",
         "_transport",
@@ -62,7 +55,6 @@ class BaseConnection(asyncio.Protocol):
         self.client_address = ""
         self.host = ""
         self._transport: asyncio.Transport | None = None
-        self._broker: Abortable | None = None
         self._task: asyncio.Task[None] | None = None
 
     def take_over(self, transport: asyncio.BaseTransport) -> asyncio.Transport:
@@ -84,13 +76,15 @@ class BaseConnection(asyncio.Protocol):
 
     def fail(self, error: Exception) -> None:
         """Close both sides at once after a callback or a task of this connection has failed."""
-        transport, broker = self._transport, self._broker
+        transport = self._transport
         close_failed(lambda reason: self.close(reason, error=error), error)
         self._transport = None
         if transport is not None:
             transport.abort()
-        if broker is not None:
-            broker.abort()
+        self._abort_broker()
+
+    def _abort_broker(self) -> None:
+        """Abort the broker's side, if the connection has one and it is open."""
 
     async def _connect(self, open_broker: Callable[[], Awaitable[None]]) -> None:
         """Connect to the broker; if that fails, close the connection."""

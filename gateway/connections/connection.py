@@ -74,6 +74,7 @@ class Connection(BaseConnection):
     """The client's side of a connection whose client may send requests. ``closing``: it drains."""
 
     __slots__ = (
+        "_broker",
         "_broker_full",
         "_client_full",
         "_connects_to_ask",
@@ -88,12 +89,12 @@ class Connection(BaseConnection):
     )
 
     _hub: Hub
-    _broker: BrokerSide | None
 
     def __init__(self, hub: Hub, listener: str, node_id: int | None, session: Session) -> None:
         super().__init__(hub, listener, node_id)
         self.session = session
         self.closing = False
+        self._broker: BrokerSide | None = None
         self._restoring: asyncio.Task[None] | None = None
         self._early: bytes = b""
         self._gone = False
@@ -398,6 +399,10 @@ class Connection(BaseConnection):
         super().fail(error)
         if self._gone:
             self._hub.closed(self)
+
+    def _abort_broker(self) -> None:
+        if self._broker is not None:
+            self._broker.abort()
 
     def close(self, reason: str, *, quietly: bool = False, error: Exception | None = None) -> None:
         """See :meth:`BaseConnection.close`."""

@@ -42,10 +42,9 @@ class LoginConnection(BaseConnection):
     """The client's side of a connection during its login. ``admit`` makes the connection that takes
     over once the client has authenticated."""
 
-    __slots__ = ("_admit", "_late", "_spoke", "login")
+    __slots__ = ("_admit", "_broker", "_late", "_spoke", "login")
 
     _hub: LoginHub
-    _broker: LoginBroker | None
 
     def __init__(
         self,
@@ -58,6 +57,7 @@ class LoginConnection(BaseConnection):
         super().__init__(hub, listener, node_id)
         self.login = login
         self._admit = admit
+        self._broker: LoginBroker | None = None
         self._spoke = False
         self._late: asyncio.TimerHandle | None = None
 
@@ -141,6 +141,10 @@ class LoginConnection(BaseConnection):
     def awaits_answer(self) -> bool:
         """True: brokers answer each step of a login at once."""
         return True
+
+    def _abort_broker(self) -> None:
+        if self._broker is not None:
+            self._broker.abort()
 
     def _leave(self) -> asyncio.Transport | None:
         """End the login, and return the client's transport, or None if the login had ended
