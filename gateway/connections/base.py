@@ -13,7 +13,8 @@ from gateway.peers import address_text, host_text
 
 
 class BaseHub(Protocol):
-    """The owner of a connection, such as a worker's ``clients.Clients``."""
+    """The owner of a connection: a worker's ``clients.Clients``, or its port for peers,
+    ``peer_listener.PeerListener``."""
 
     def note_close(
         self,

@@ -51,8 +51,12 @@ Waiting: TypeAlias = Refresh | Prepare | Work | Interlude | Turn | Deciding
 
 
 class Hub(BaseHub, Protocol):
-    """The worker that a connection belongs to. ``busy`` are the connections with flows since the
-    last collection, and ``broker_heard`` is True once a broker has sent anything."""
+    """The worker that a connection belongs to: ``clients.Clients``, which makes connections. Tests
+    fill it in, because a connection is tested without a worker's listeners.
+
+    ``busy`` are the connections with flows since the last collection, and ``broker_heard`` is True
+    once a broker has sent anything.
+    """
 
     turns: Turns
     doubts: Doubts

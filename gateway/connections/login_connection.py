@@ -29,7 +29,8 @@ SHOWN_USER = 100
 
 
 class LoginHub(BaseHub, Protocol):
-    """The worker that a login belongs to (``clients.Clients``)."""
+    """The worker that a login belongs to: ``clients.Clients``, which makes logins. Tests fill it
+    in, because a login is tested without a worker's listeners."""
 
     logins: Logins
 

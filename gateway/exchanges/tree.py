@@ -36,7 +36,11 @@ class NotReferred(VolumeUnreachable):
 
 
 class Tree(Names, Protocol):
-    """The tree as one client connection sees it (``gateway.connections.lanes``)."""
+    """The tree as one client connection sees it.
+
+    :class:`gateway.connections.lanes.Lanes`, in a layer above handlers. Tests fill in the other
+    volumes that a case is about, because sessions are tested without lanes.
+    """
 
     def reach(self) -> Sequence[str]:
         """The mount paths of the volumes that the listener's clients can reach."""
