@@ -10,12 +10,13 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import Final
+from typing import Final, cast
 
 from gateway.names import DELIMITER
 from gateway.referrals.locations import Locations
 from gateway.referrals.lookups import Lookups
 from gateway.referrals.numbers import Numbers
+from gateway.referrals.peer_link import PeerLink
 from gateway.referrals.questions import Answer, Hop, Kind, Outcome, Question
 from gateway.referrals.routing import Here, Routes
 
@@ -79,7 +80,7 @@ class Node:
         self.lookups = Lookups(
             self.gateway_id,
             self.routes,
-            self.links,
+            cast(dict[str, PeerLink], self.links),
             locations=self.locations,
             numbers=Numbers({self.mount: self.number}),
             max_hops=MAX_HOPS,

@@ -11,7 +11,7 @@ import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from gateway.acl_model import (
     WILDCARD,
@@ -269,17 +269,10 @@ class AllowedBy:
         return self._texts.keys()
 
 
-class Rights(Protocol):
-    """A client's rights (:class:`gateway.views.access.Access`)."""
-
-    principal: str
-    allowed_by: AllowedBy
-
-
-def needed_acls(clients: Iterable[tuple[Rights, Place]]) -> set[NeededAcl]:
+def needed_acls(clients: Iterable[tuple[str, AllowedBy, Place]]) -> set[NeededAcl]:
     """The ACLs that have allowed clients an operation, each with the client's principal, and the
     cluster that its rights are in."""
-    found = {(one.principal, one.allowed_by, place) for one, place in clients}
+    found = set(clients)
     return {
         NeededAcl(principal, text, place)
         for principal, acls, place in found

@@ -25,10 +25,10 @@ from gateway.apis.counting import (
 )
 from gateway.brokers.throttling import with_throttle_ms
 from gateway.changes.base.context import Answered
+from gateway.changes.changes import NamespaceChanges
 from gateway.decision import Denied
 from gateway.exchanges.exchange import Answer, Exchange, RequestHandler, Work
 from gateway.exchanges.state import ConnectionState
-from gateway.exchanges.worker_state import Changes
 from gateway.names import InvalidName
 from gateway.rules.rename import Rejections
 from gateway.views.access import Access
@@ -107,7 +107,7 @@ def change(
     return Work(run)
 
 
-def answered_by(change_of: Callable[[Changes], Change]) -> RequestHandler:
+def answered_by(change_of: Callable[[NamespaceChanges], Change]) -> RequestHandler:
     """The handler of an API whose requests a single change answers, without the broker."""
 
     def request(

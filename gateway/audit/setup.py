@@ -15,8 +15,8 @@ from gateway.brokers.messages import ClusterAdmin
 from gateway.brokers.security import BrokerSecurity
 from gateway.config.models import Config
 from gateway.sinks import topic_partitions
-from gateway.sinks.record_topic import Partitions, RecordTopic
-from gateway.sinks.record_writer import LineFiles, RecordSink, RecordWriter
+from gateway.sinks.record_topic import RecordTopic
+from gateway.sinks.record_writer import RecordSink, RecordWriter
 from gateway.sinks.rolling_files import RollingFiles
 from gateway.sinks.topic_partitions import Message, TopicPartitions
 
@@ -24,7 +24,7 @@ WHAT: Final = "audit log"
 _OWNER_AND_GROUP: Final = 0o640
 
 
-def audit_files(source: str, files: LineFiles, max_queued: int) -> RecordWriter[AuditEvent]:
+def audit_files(source: str, files: RollingFiles, max_queued: int) -> RecordWriter[AuditEvent]:
     """Events in files, an event a line. ``source`` is the CloudEvents attribute of every event."""
     return RecordWriter(WHAT, files, max_queued, lambda event: encode(source, event) + b"\n")
 
@@ -41,7 +41,10 @@ CONTENT_TYPE: Final = b"application/cloudevents+json; charset=UTF-8"
 
 
 def audit_topic(
-    source: str, partitions: Partitions, max_queued: int, prepare: Callable[[], Awaitable[None]]
+    source: str,
+    partitions: TopicPartitions,
+    max_queued: int,
+    prepare: Callable[[], Awaitable[None]],
 ) -> RecordTopic[AuditEvent]:
     """Events in a topic, with their principals as keys. ``source`` is the CloudEvents attribute of
     every event."""

@@ -46,7 +46,8 @@ class BrokerNonsense(AuthenticationFailed):
 
 
 class Claim(Protocol):
-    """One exchange. ``user``: the name that the client has claimed; empty before that.
+    """One exchange, by one of three mechanisms (:class:`PlainClaim`, :class:`ScramClaim`,
+    :class:`OAuthBearerClaim`). ``user``: the name that the client has claimed; empty before that.
 
     ``sent`` takes a token of the client, and raises AuthenticationFailed if the token must not
     reach the broker. ``answered`` takes a response of the broker without an error, returns whether

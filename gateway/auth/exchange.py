@@ -33,7 +33,8 @@ class CredentialsError(Exception):
 
 
 class Exchange(Protocol):
-    """The server's side of one client's exchange (RFC 4422). Sans-IO.
+    """The server's side of one client's exchange (RFC 4422). Sans-IO. Each mechanism has its own
+    class: ``PlainExchange``, ``ScramExchange``, ``OAuthBearerExchange``.
 
     ``user`` is the name that the client has claimed so far. ``identity`` is set once it is proved;
     then the exchange has no further step.

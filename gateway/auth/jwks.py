@@ -111,7 +111,8 @@ class KeySet:
 
 
 class Keys(Protocol):
-    """A key set that is kept up to date.
+    """A key set that is kept up to date: :class:`FileKeys`, or
+    :class:`gateway.auth.jwks_url.UrlKeys`.
 
     ``current`` is None until the set was read once. ``missed`` notes that a token names an unknown
     key, so the set is fetched soon. ``load`` reads the keys at start, if that is quick, and raises

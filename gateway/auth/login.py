@@ -11,10 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from struct import Struct
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from gateway.auth.exchange import AuthenticationFailed, CannotTell, Exchange
-from gateway.auth.mechanisms import Session
+from gateway.auth.mechanisms import Mechanisms
 from gateway.auth.messages import (
     AUTHENTICATE,
     HANDSHAKE,
@@ -67,15 +67,6 @@ class Failure(NamedTuple):
     """The client's frame, sent after the delay for failures; empty: there is no response."""
 
 
-class Accepts(Protocol):
-    """The mechanisms of a listener (:class:`gateway.auth.mechanisms.Mechanisms`)."""
-
-    names: tuple[str, ...]
-
-    def begin(self, mechanism: str) -> Exchange: ...
-    def session(self, identity: Identity) -> Session: ...
-
-
 @dataclass(frozen=True, slots=True)
 class Request:
     """One whole request of a client that is logging in."""
@@ -102,7 +93,9 @@ class Login:
     here.
     """
 
-    def __init__(self, accepts: Accepts, versions: Callable[[int], bytes], max_bytes: int) -> None:
+    def __init__(
+        self, accepts: Mechanisms, versions: Callable[[int], bytes], max_bytes: int
+    ) -> None:
         """``versions`` returns the body of an ApiVersions response of a version. ``max_bytes``: the
         bytes that the client may send in all."""
         self.to_client: list[bytes] = []

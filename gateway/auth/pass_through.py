@@ -16,8 +16,8 @@ from typing import Any, Final, NamedTuple
 
 from gateway.auth.claims import DEFAULT_CLAIM, Claim, claim_of
 from gateway.auth.exchange import AuthenticationFailed, proved
-from gateway.auth.login import Accepts, Failure, Login, Request
-from gateway.auth.mechanisms import Session
+from gateway.auth.login import Failure, Login, Request
+from gateway.auth.mechanisms import Mechanisms, Session
 from gateway.auth.messages import handshake_answer
 from gateway.brokers.errors import LoginError
 from gateway.brokers.login_exchange import (
@@ -75,7 +75,7 @@ class PassThrough:
 
     def __init__(
         self,
-        accepts: Accepts,
+        accepts: Mechanisms,
         principal_claim: str,
         api_versions: Callable[[], Mapping[int, tuple[int, int]]],
         now: Callable[[], float] = time.time,

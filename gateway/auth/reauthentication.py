@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from gateway.auth.exchange import AuthenticationFailed, CannotTell, principal_of
-from gateway.auth.login import Accepts
+from gateway.auth.mechanisms import Mechanisms
 from gateway.auth.messages import authenticate_answer, authenticate_rejection, handshake_answer
 from gateway.auth.pass_through import NotOffered, PassThrough
 from gateway.brokers.login_exchange import Ask
@@ -50,7 +50,7 @@ class _Attempt:
 class Reauthentication(_Attempt):
     """A re-authentication on which the gateway decides."""
 
-    def __init__(self, accepts: Accepts, before: Identity, mechanism: str, began: float) -> None:
+    def __init__(self, accepts: Mechanisms, before: Identity, mechanism: str, began: float) -> None:
         """``before`` is the client's present identity; ``mechanism`` is one of the listener's."""
         super().__init__(before, mechanism, began)
         self._accepts = accepts

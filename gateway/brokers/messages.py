@@ -31,23 +31,23 @@ _MAX_PORT: Final = 65_535
 
 
 class ClusterAdmin(Protocol):
-    """Sends requests to the cluster over connections of its own (gateway/cluster/admin.py)."""
+    """Sends requests to the cluster over connections of its own.
+
+    :class:`gateway.cluster.admin.BrokerAdmin`, and for one request of a client
+    :class:`gateway.brokers.throttling.OneClientsAdmin`.
+    """
 
     async def ask(self, request: Request, *, changes: bool = True) -> Any:
         """Return the response entity. A request that ``changes`` nothing is sent again if its
         broker is lost. Raises an OSError when no broker responds."""
         ...
 
-
-class CoordinatorAdmin(ClusterAdmin, Protocol):
-    """Also sends requests to a specific broker, because each broker knows only the groups and
-    transactional ids that it coordinates."""
-
     async def ask_at(
         self, address: tuple[str, int], request: Request, *, within: float | None = None
     ) -> Any:
-        """Return the response entity of the broker at this address. Raises an OSError without a
-        response, which must come ``within`` so many seconds after the request's turn."""
+        """Return the response entity of the broker at this address, because each broker knows only
+        the groups and transactional ids that it coordinates. Raises an OSError without a response,
+        which must come ``within`` so many seconds after the request's turn."""
         ...
 
 

@@ -12,12 +12,16 @@ import socket
 import ssl
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from gateway.brokers.errors import SecurityError
 from gateway.brokers.login import BrokerLogin
-from gateway.config.connecting import SecretError, SecuritySettings, SecurityValues
+from gateway.config.connecting import SecretError, SecurityValues
 from gateway.tls.contexts import TlsError, client_context, client_files
+
+if TYPE_CHECKING:
+    # A type alone: at run time it would import pydantic, which clients do without.
+    from gateway.config.security import ClusterSecurity
 
 KEY: Final = "clusters[0].security"
 """The configuration key of these settings; that of another cluster is ``Config.security_key``."""
@@ -43,7 +47,11 @@ class BrokerSecurity:
     """
 
     def __init__(
-        self, settings: SecuritySettings | None = None, key: str = KEY, *, always_tls: bool = False
+        self,
+        settings: ClusterSecurity | SecurityValues | None = None,
+        key: str = KEY,
+        *,
+        always_tls: bool = False,
     ) -> None:
         """``key`` is the configuration's key of ``settings``, for error texts; with ``always_tls``
         they have no protocol to choose."""

@@ -11,7 +11,7 @@ from datetime import timedelta
 from functools import cache
 from typing import Any, Final
 
-from gateway.brokers.messages import CoordinatorAdmin
+from gateway.brokers.messages import ClusterAdmin
 from protocol import messages
 from protocol.messages import Request
 from protocol.schema import response_name
@@ -23,10 +23,10 @@ _MILLISECOND: Final = timedelta(milliseconds=1)
 
 
 class OneClientsAdmin:
-    """A :class:`CoordinatorAdmin` for one client request; ``throttle_ms``, for its response, is the
+    """A :class:`ClusterAdmin` for one client request; ``throttle_ms``, for its response, is the
     longest throttle time of the requests sent for it."""
 
-    def __init__(self, admin: CoordinatorAdmin) -> None:
+    def __init__(self, admin: ClusterAdmin) -> None:
         self.throttle_ms = 0
         self._admin = admin
 

@@ -10,8 +10,6 @@ from typing import Final, Protocol, TypeAlias
 from gateway.catalog.entities import Change, Entity, Key, Removal, key_of
 from gateway.catalog.schema.table import kind_of
 from gateway.catalog.snapshot import Snapshot
-from gateway.catalog.validity import Validity
-from gateway.counts import Row
 from protocol.pausing import paced
 
 Decide = Callable[[Snapshot], Sequence[Change]]
@@ -27,7 +25,11 @@ class CatalogUnavailable(ConnectionError):
 
 
 class Catalog(Protocol):
-    """A reader and writer of the catalog. Snapshots are replaced whole and never change."""
+    """A reader and writer of the catalog. Snapshots are replaced whole and never change.
+
+    :class:`gateway.catalog.replicated.ReplicatedCatalog` is the one of the product. Tests fill in
+    one in memory, because all that decides by the catalog or changes it is tested without a broker.
+    """
 
     @property
     def snapshot(self) -> Snapshot:
@@ -56,68 +58,6 @@ class Catalog(Protocol):
         the snapshot, read back, that holds them. Raises the exceptions of ``decide``, and
         :class:`CatalogUnavailable` if nothing can be written now.
         """
-        ...
-
-
-class CheckedCatalog(Catalog, Protocol):
-    """A catalog that reports the condition of its log."""
-
-    @property
-    def skipped(self) -> int:
-        """The number of records skipped because no gateway can have written them."""
-        ...
-
-    @property
-    def damaged(self) -> int:
-        """The number of entities that are not in the log as they should be: junk stands in their
-        place, or they were missing when the log was read from its beginning."""
-        ...
-
-    async def mend(self) -> int:
-        """Write again, or remove, every entity that junk has replaced, as if no other gateway had a
-        newer state; returns the number of records. Raises CatalogUnavailable."""
-        ...
-
-
-class OwnedCatalog(CheckedCatalog, Protocol):
-    """A catalog as seen by the process that started it."""
-
-    @property
-    def validity(self) -> Validity:
-        """The time until which it is fresh without a further read."""
-        ...
-
-    @property
-    def lost(self) -> bool:
-        """True while its log is missing, or is empty, and was there before."""
-        ...
-
-    @property
-    def position(self) -> int:
-        """The offset of the next record of its log; all records before it are in the snapshot."""
-        ...
-
-    @property
-    def age(self) -> float | None:
-        """Seconds since the log was last read to its end; None: it never was."""
-        ...
-
-    def take_rows(self) -> Sequence[Row]:
-        """Counts of skipped and mended records since the last call, for the metrics."""
-        ...
-
-    def prepare(self, preparing: Callable[[Snapshot], None]) -> None:
-        """Call ``preparing``, in slices, with each snapshot before it becomes ``snapshot``, because
-        the work of subscribers at that time must be short, and part of it may be done before.
-        ``preparing`` may be called with a snapshot that never becomes ``snapshot``."""
-        ...
-
-    async def start(self) -> None:
-        """Read to the end, and follow from then on."""
-        ...
-
-    async def stop(self) -> None:
-        """Read and write no more. The snapshot stays."""
         ...
 
 

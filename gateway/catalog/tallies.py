@@ -7,9 +7,9 @@ nothing is counted anew.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 from gateway.acl_model import namespace_of
 from gateway.catalog.entities import (
@@ -33,13 +33,6 @@ TALLIED: Final = frozenset({Namespace.KIND, ResourceAcls.KIND, Link.KIND, TopicE
 Tally: TypeAlias = tuple[str, str | None]
 """The name of a count (``namespaces``, ``ACLs``, ``links`` or ``aliases``), and the tier with
 everything below it (``""``: the default namespace alone, None: everything)."""
-
-
-class Places(Protocol):
-    """A lookup of the catalog's entities by key: a snapshot, which imports this module because it
-    keeps tallies."""
-
-    def entity(self, key: Key) -> Entity | None: ...
 
 
 def contents(entity: Entity | None) -> Iterator[tuple[str, str | None, int]]:
@@ -83,9 +76,12 @@ class Grown:
     """By how much tallies grow by changes of the catalog, one after the other; ``namespaces`` are
     the namespaces that gain an entity."""
 
-    def __init__(self, places: Places, changes: Iterable[Change] = ()) -> None:
+    def __init__(
+        self, before: Callable[[Key], Entity | None], changes: Iterable[Change] = ()
+    ) -> None:
+        """``before`` is ``Snapshot.entity`` of the state that the changes are made to."""
         self.namespaces: dict[str, None] = {}
-        self._places = places
+        self._before = before
         self._changed: dict[Key, Entity | None] = {}
         self._tallies: Counter[Tally] = Counter()
         for change in paced(changes):
@@ -96,7 +92,7 @@ class Grown:
         key = key_of(change)
         if key[0] not in TALLIED:
             return
-        before = self._changed[key] if key in self._changed else self._places.entity(key)
+        before = self._changed[key] if key in self._changed else self._before(key)
         now = None if isinstance(change, Removal) else change
         self._changed[key] = now
         self.exchange(before, now)

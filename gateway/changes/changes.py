@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,12 +19,19 @@ from gateway.changes.topics.delete_topics import delete_topics
 from gateway.views.access import Access
 
 
-def _bound(change: RequestChange) -> Callable[[NamespaceChanges, Access, int, bytes], Any]:
+def _bound(
+    change: RequestChange,
+) -> Callable[[NamespaceChanges, Access, int, bytes], Coroutine[Any, Any, Answered]]:
     return lambda self, access, version, body: self.carry_out(change, access, version, body)
 
 
 class NamespaceChanges:
-    """Implements ``gateway.exchanges.worker_state.Changes``: whole bodies in the client's names."""
+    """The requests of admin clients that the gateway carries out itself.
+
+    Each takes a whole request body in the client's names, at the client's version (CreateTopics
+    from v2 on), and returns the whole response body. The client is authorized by the state of the
+    catalog to which the change is applied.
+    """
 
     def __init__(self, context: Context, began: Callable[[Task], None]) -> None:
         """``began`` is called with every background task that a change has started."""

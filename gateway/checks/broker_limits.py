@@ -12,7 +12,7 @@ from contextlib import suppress
 from itertools import islice
 from typing import Final
 
-from gateway.brokers.messages import CoordinatorAdmin, describe_configs
+from gateway.brokers.messages import ClusterAdmin, describe_configs
 from gateway.cluster.listing import Address
 from gateway.commands.output import shortened
 from gateway.config.errors import Problem
@@ -40,7 +40,7 @@ _SHOWN: Final = 8
 
 
 async def limit_warnings(
-    config: Config, admin: CoordinatorAdmin, brokers: Mapping[int, Address]
+    config: Config, admin: ClusterAdmin, brokers: Mapping[int, Address]
 ) -> list[Problem]:
     """A warning for each limit of brokers below the connections that this gateway accepts. Brokers
     are left out if they cannot be reached, respond with errors, or do not describe their configs

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Protocol
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from gateway import exit_codes
 from gateway.checks.check import as_json, find_problems, find_warnings, plan, plan_rows
@@ -61,15 +61,13 @@ def fill(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_check)
 
 
-class _Findings(Protocol):
+class _Findings(NamedTuple):
     """The findings at other machines: at a cluster, or at the gateways of the tree."""
 
-    problems: list[Problem]
-    warnings: list[Problem]
-
-    def tables(self) -> Sequence[Sequence[Sequence[str]]]:
-        """Tables for the terminal."""
-        ...
+    problems: Sequence[Problem]
+    warnings: Sequence[Problem]
+    # Makes the tables for the terminal.
+    tables: Callable[[], Sequence[Sequence[Sequence[str]]]]
 
 
 def _check(options: argparse.Namespace) -> int:
@@ -134,9 +132,10 @@ def _asked(
         from gateway.checks.cluster import ask_clusters, found_json
 
         clusters = asyncio.run(ask_clusters(config, dry_run=options.dry_run))
-        yield clusters, found_json(clusters)
+        found = [_Findings(one.problems, one.warnings, one.tables) for one in clusters]
+        yield found, found_json(clusters)
     if options.peers:
         from gateway.checks.peers import ask_peers
 
         peers = asyncio.run(ask_peers(config))
-        yield [peers], peers.as_json()
+        yield [_Findings(peers.problems, peers.warnings, peers.tables)], peers.as_json()

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from gateway.acl_model import Operation, Resource, ResourceType
 from gateway.apis.table import APIS
-from gateway.brokers.messages import CoordinatorAdmin
+from gateway.brokers.messages import ClusterAdmin
 from gateway.catalog.snapshot import Snapshot
 from gateway.cluster.link import ClusterUnreachable
 from gateway.files import UnreadableFile, read_file
@@ -113,7 +113,7 @@ def _uses(line: bytes, cluster: str) -> Iterator[Use]:
         yield Use(listener, principal, host, Operation(api.needs.topic), resource)
 
 
-async def live_groups(admin: CoordinatorAdmin, snapshot: Snapshot) -> list[LiveGroup]:
+async def live_groups(admin: ClusterAdmin, snapshot: Snapshot) -> list[LiveGroup]:
     """Every group that has members, from the brokers that coordinate groups. Raises OSError."""
     metadata = await admin.ask(_METADATA, changes=False)
     found = []
@@ -127,7 +127,7 @@ async def live_groups(admin: CoordinatorAdmin, snapshot: Snapshot) -> list[LiveG
 
 
 async def _topics_of(
-    admin: CoordinatorAdmin, address: tuple[str, int], group: str
+    admin: ClusterAdmin, address: tuple[str, int], group: str
 ) -> Mapping[str, None]:
     """The topics of a group's committed offsets; none for a share group, which commits no such
     offsets."""

@@ -23,7 +23,7 @@ from gateway.checks.peer_agreement import (
     parent_problems,
 )
 from gateway.checks.peer_findings import AskedPeer, FoundMount, PeerFindings
-from gateway.commands.asking import ClosableLink, MakesLink, peer_link
+from gateway.commands.asking import MakesLink, peer_link
 from gateway.config.errors import Key, Problem
 from gateway.config.models import Config
 from gateway.config.reach import far_paths
@@ -35,7 +35,7 @@ from gateway.referrals.description import GatewayDescription, UnreadableDescript
 from gateway.referrals.locations import Locations
 from gateway.referrals.lookups import Lookups
 from gateway.referrals.numbers import Numbers
-from gateway.referrals.peer_link import PeerUnreachable
+from gateway.referrals.peer_link import PeerLink, PeerUnreachable
 from gateway.referrals.questions import MAX_TEXT, Answer, Kind, Outcome, Question
 from gateway.referrals.routing import Routes
 from gateway.tls.contexts import TlsError, read_certificates
@@ -171,7 +171,7 @@ async def _look_elsewhere(
         return
     own = GatewayDescription.of_config(config).numbers
     with ExitStack() as links:
-        ways: dict[str, ClosableLink] = {}
+        ways: dict[str, PeerLink] = {}
         for peer in tree.peers:
             if peer.name not in ways:
                 ways[peer.name] = link(peer, tree)

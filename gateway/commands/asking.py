@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from types import TracebackType
-from typing import Final, Protocol, Self
+from typing import Final, Self
 
 from gateway.brokers.security import BrokerSecurity
 from gateway.config.models import Config
@@ -30,24 +30,10 @@ PRINCIPAL: Final = "User:kafka-gateway"
 """The principal of these queries. Gateways answer them alike for all principals."""
 
 
-class ClosableLink(Protocol):
-    """A :class:`gateway.referrals.peer_link.PeerLink`, or an object with its methods."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def up(self) -> bool: ...
-
-    async def ask(self, question: Question) -> Answer: ...
-
-    def close(self) -> None: ...
+MakesLink = Callable[[Peer, TreeSettings], PeerLink]
 
 
-MakesLink = Callable[[Peer, TreeSettings], ClosableLink]
-
-
-def peer_link(peer: Peer, tree: TreeSettings) -> ClosableLink:
+def peer_link(peer: Peer, tree: TreeSettings) -> PeerLink:
     """The link that a running gateway would have to the peer."""
     return PeerLink(peer, BrokerSecurity(tree.security, "tree", always_tls=True))
 

@@ -24,8 +24,8 @@ from gateway.catalog.log.topics import (
     FoundTopic,
     find_topic,
 )
-from gateway.catalog.replicated import open_catalog, own_security
-from gateway.catalog.source import Actor, CatalogUnavailable, CheckedCatalog
+from gateway.catalog.replicated import ReplicatedCatalog, open_catalog, own_security
+from gateway.catalog.source import Actor, CatalogUnavailable
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster, ClusterUnreachable
 from gateway.commands.errors import CommandError, Unavailable
@@ -48,7 +48,7 @@ class Backend(NamedTuple):
 
     cluster: Cluster
     admin: BrokerAdmin
-    catalog: CheckedCatalog
+    catalog: ReplicatedCatalog
 
 
 class OpenedCluster(NamedTuple):

@@ -13,7 +13,7 @@ from typing import Final
 
 from gateway.brokers.security import BrokerSecurity
 from gateway.commands.errors import UsageError
-from gateway.config.connecting import SaslValues, SecurityValues, TlsValues
+from gateway.config.connecting import InlineSecret, SaslValues, SecurityValues, TlsValues
 from gateway.files import UnreadableFile, read_input, read_text
 
 MAX_FILE_BYTES: Final = 1024 * 1024
@@ -57,24 +57,6 @@ _PLACES: Final[Mapping[str, str]] = {
     ".tls.ca": "ssl.truststore.location",
     ".tls.verify_hostname": "ssl.endpoint.identification.algorithm",
 }
-
-
-class _Inline:
-    """A secret in the properties file itself, as for Kafka's tools; the gateway's
-    configuration does not allow this."""
-
-    file = None
-
-    def __init__(self, value: str) -> None:
-        self._value = value
-
-    def read(self) -> str:
-        return self._value
-
-    def __repr__(self) -> str:
-        return "(not shown)"
-
-    __str__ = __repr__
 
 
 class ClientSecurity(BrokerSecurity):
@@ -162,7 +144,7 @@ def _settings(path: Path) -> SecurityValues:
         ca=_file(values.get("ssl.truststore.location") or values.get("ssl.ca.location")),
         certificate=_file(certificate),
         key=_file(values.get("ssl.key.location") or certificate),
-        key_password=_Inline(key_password) if key_password else None,
+        key_password=InlineSecret(key_password) if key_password else None,
         verify_hostname=algorithm not in ("", "none"),
     )
     sasl = _sasl(path, values) if protocol.startswith("SASL_") else None
@@ -181,7 +163,7 @@ def _sasl(path: Path, values: Mapping[str, str]) -> SaslValues:
         raise UsageError(
             f"'{path}': give the user in sasl.jaas.config, or in sasl.username and sasl.password"
         )
-    secret = _Inline(password)
+    secret = InlineSecret(password)
     return SaslValues(mechanism=mechanism, username=user, password=secret)
 
 

@@ -4,36 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 from gateway.catalog.snapshot import Snapshot
+from gateway.commands.tree_walk import FarMount
 from gateway.mounts import Mounts, join
 from gateway.names import DELIMITER, is_reserved, parents
 
 _UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _STEP: Final = 1024
-
-
-class MountState(Protocol):
-    """The state of a mount at a path. ``counted``: its topics are known."""
-
-    @property
-    def counted(self) -> bool: ...
-
-    def text(self) -> str:
-        """The state in a few words."""
-        ...
-
-    def as_json(self) -> dict[str, object]:
-        """The state as JSON."""
-        ...
-
-
-class FarState(MountState, Protocol):
-    """The mount of another gateway, at ``path``."""
-
-    @property
-    def path(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +73,7 @@ class Node:
 
     path: str
     children: dict[str, Node] = field(default_factory=dict)
-    volume: MountState | None = None
+    volume: VolumeState | FarMount | None = None
     """The mount at this path."""
     topics: int = 0
     """Topics at this path itself; ``all_topics`` includes everything below."""
@@ -143,7 +122,7 @@ class Hidden:
 
 
 def tree_of(
-    volumes: Iterable[VolumeState], mounts: Mounts | None, far: Iterable[FarState] = ()
+    volumes: Iterable[VolumeState], mounts: Mounts | None, far: Iterable[FarMount] = ()
 ) -> tuple[Node, list[Hidden]]:
     """The root of the tree, and the namespaces that mounts hide. ``far`` are
     mounts of other gateways."""

@@ -1,93 +1,64 @@
 """The security of a connection, for code that connects: protocol, TLS files, login, secrets.
 
-The configuration's models (``config/security.py``) have this shape. The plain values here have it,
-too, for commands that connect without a configuration, because these do not load pydantic.
+These are plain values for commands that connect without a configuration, because such commands do
+not load pydantic. The configuration's models (``config/security.py``) have the same attributes.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 
 class SecretError(Exception):
     """A secret cannot be read. The text names its place, and never holds any of it."""
 
 
-class SecretSource(Protocol):
-    """The place of a secret; ``file`` is None if it is not in a file."""
+class InlineSecret:
+    """A secret that is given as it is, as in a properties file of Kafka's tools; the gateway's
+    configuration does not allow this. In place of ``Secret``."""
 
-    @property
-    def file(self) -> Path | None: ...
+    file = None
+
+    def __init__(self, value: str) -> None:
+        self._value = value
 
     def read(self) -> str:
-        """The current secret. Raises SecretError."""
-        ...
+        """The secret."""
+        return self._value
 
+    def __repr__(self) -> str:
+        return "(not shown)"
 
-class TlsSettings(Protocol):
-    """The files of a client's TLS (PEM). If there is no ``ca``, the system's authorities are
-    trusted; ``certificate`` and ``key`` are the client's own."""
-
-    @property
-    def ca(self) -> Path | None: ...
-    @property
-    def certificate(self) -> Path | None: ...
-    @property
-    def key(self) -> Path | None: ...
-    @property
-    def key_password(self) -> SecretSource | None: ...
-    @property
-    def verify_hostname(self) -> bool: ...
-
-
-class SaslSettings(Protocol):
-    """The mechanism and credentials of a login."""
-
-    @property
-    def mechanism(self) -> str: ...
-    @property
-    def username(self) -> str: ...
-    @property
-    def password(self) -> SecretSource: ...
-
-
-class SecuritySettings(Protocol):
-    """The security of connections; ``protocol`` is Kafka's ``security.protocol``."""
-
-    @property
-    def protocol(self) -> str: ...
-    @property
-    def tls(self) -> TlsSettings: ...
-    @property
-    def sasl(self) -> SaslSettings | None: ...
+    __str__ = __repr__
 
 
 @dataclass(frozen=True, slots=True)
 class TlsValues:
-    """TlsSettings as plain values."""
+    """The files of a client's TLS (PEM), in place of ``ClientTls``. If there is no ``ca``, the
+    system's authorities are trusted; ``certificate`` and ``key`` are the client's own."""
 
     ca: Path | None = None
     certificate: Path | None = None
     key: Path | None = None
-    key_password: SecretSource | None = None
+    key_password: InlineSecret | None = None
     verify_hostname: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class SaslValues:
-    """SaslSettings as plain values."""
+    """The mechanism and credentials of a login, in place of ``ClientSasl``."""
 
     mechanism: str
     username: str
-    password: SecretSource
+    password: InlineSecret
 
 
 @dataclass(frozen=True, slots=True)
 class SecurityValues:
-    """SecuritySettings as plain values; by default neither TLS nor a login."""
+    """The security of connections, in place of ``ClusterSecurity``; by default neither TLS nor a
+    login. ``protocol`` is Kafka's ``security.protocol``."""
 
     protocol: str = "PLAINTEXT"
-    tls: TlsSettings = TlsValues()
-    sasl: SaslSettings | None = None
+    tls: TlsValues = TlsValues()
+    sasl: SaslValues | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count, repeat
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 from gateway.config.addresses import Address
 from gateway.config.models import Cluster, Config, Listener
@@ -12,13 +12,7 @@ from gateway.mounts import Mount, Mounts
 from gateway.node_ids import NodeIdRanges, virtual_node_id
 from gateway.virtual_brokers import ReachAddresses, Volume
 
-
-class _Mounted(Protocol):
-    @property
-    def mount(self) -> str | None: ...
-
-
-_Cluster = TypeVar("_Cluster", bound=_Mounted)
+_Cluster = TypeVar("_Cluster")
 
 
 def mount_of(cluster: Cluster) -> Mount | None:
@@ -58,26 +52,35 @@ def volume_of(config: Config, listener: Listener) -> Cluster:
     return next((one for one in clusters if one.mount == listener.volume), clusters[0])
 
 
-def reached(clusters: Iterable[_Cluster], listener: Listener) -> tuple[_Cluster, ...]:
-    """The clusters whose brokers have a port on the listener, in the order of the ports.
+def reached(
+    clusters: Iterable[tuple[str | None, _Cluster]], listener: Listener
+) -> tuple[_Cluster, ...]:
+    """The clusters whose brokers have a port on the listener, in the order of the ports, from all
+    clusters, each after its mount.
 
     These are the listener's own volume, if its ``reach`` lacks it, and the clusters of its reach.
     Without a reach, all clusters, in the order of the configuration. Mounts of other gateways have
     no ports here.
     """
     clusters = tuple(clusters)
-    by_mount = {each.mount: each for each in clusters if each.mount is not None}
+    by_mount = {mount: each for mount, each in clusters if mount is not None}
     if listener.reach is None or not by_mount:
-        return clusters
-    own = clusters[0].mount if listener.volume is None else listener.volume
+        return tuple(each for _, each in clusters)
+    own = clusters[0][0] if listener.volume is None else listener.volume
     paths = listener.reach if own in listener.reach else (own, *listener.reach)
     return tuple(by_mount[path] for path in dict.fromkeys(paths) if path in by_mount)
 
 
+def reached_clusters(config: Config, listener: Listener) -> tuple[Cluster, ...]:
+    """The clusters of a configuration that a listener reaches, in the order of its ports."""
+    return reached(((each.mount, each) for each in config.clusters), listener)
+
+
 def listener_ranges(config: Config, listener: Listener) -> list[tuple[Cluster, NodeIdRanges]]:
     """The clusters that a listener reaches, with their node ids, in the order of its ports."""
-    clusters = reached(config.clusters, listener)
-    return [(each, NodeIdRanges.parse(each.node_ids)) for each in clusters]
+    return [
+        (each, NodeIdRanges.parse(each.node_ids)) for each in reached_clusters(config, listener)
+    ]
 
 
 class BrokerPlace(NamedTuple):

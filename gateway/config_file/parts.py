@@ -117,7 +117,7 @@ class Parts:
 
     def reach_of(self, listener: Listener) -> tuple[ClusterParts, ...]:
         """The clusters whose brokers have a port on the listener, in the order of the ports."""
-        return reached(self.clusters.values(), listener)
+        return reached(((one.mount, one) for one in self.clusters.values()), listener)
 
     def ranges_of(self, listener: Listener) -> list[NodeIdRanges] | None:
         """The node ids that have a port on the listener, by cluster, or None unless all are

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Set
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final, TypeAlias
 
 from gateway.apis.table import APIS, DIVIDED
 from gateway.auth.login import Login
@@ -12,10 +13,10 @@ from gateway.auth.pass_through import PassThrough, PassThroughLogin, principal_c
 from gateway.auth.unknown_users import Credentials
 from gateway.config.models import Config, Listener
 from gateway.connections.closing import SESSION_EXPIRED, guard
-from gateway.connections.connection import Connection, Hub
+from gateway.connections.connection import Connection
 from gateway.connections.doubts import Doubts
 from gateway.connections.lanes import NOTHING_SERVED, LaneHub, Lanes
-from gateway.connections.login_connection import LoginConnection, LoginHub
+from gateway.connections.login_connection import LoginConnection
 from gateway.connections.logins import Logins
 from gateway.connections.volumes import Volumes, passes_through
 from gateway.counts import Counts
@@ -34,11 +35,15 @@ MOST_BODIES: Final = 256
 """Bodies of ApiVersions responses that are kept at most: five for each version of Kafka in use."""
 
 
-class AdmittingHub(Hub, LoginHub, LaneHub, Protocol):
-    """The worker that clients are admitted to (``clients.Clients``)."""
+MakesConnection: TypeAlias = Callable[[str, int | None, Session], Connection]
+"""(listener, node id of the broker that the port stands for, session) -> a connection that was
+admitted."""
 
-    connections: set[Connection]
-    doubts: Doubts
+MakesLogin: TypeAlias = Callable[
+    [str, int | None, Login, Callable[[], Connection]], LoginConnection
+]
+"""(listener, node id, login, what makes the connection that follows) -> a connection that logs
+in."""
 
 
 class EarlyVersions:
@@ -85,9 +90,25 @@ class EarlyVersions:
 class Admission:
     """Admits the clients of a worker to its volumes."""
 
-    def __init__(self, hub: AdmittingHub, config: Config, volumes: Volumes, counts: Counts) -> None:
-        self._hub = hub
-        self._volumes = volumes
+    def __init__(
+        self,
+        config: Config,
+        counts: Counts,
+        *,
+        lane_hub: LaneHub,
+        connection: MakesConnection,
+        login: MakesLogin,
+        connections: Set[Connection],
+        doubts: Doubts,
+    ) -> None:
+        """``connection`` and ``login`` make connections of the worker, whose admitted
+        ``connections`` are open."""
+        self._lane_hub = lane_hub
+        self._make_connection = connection
+        self._make_login = login
+        self._connections = connections
+        self._doubts = doubts
+        self._volumes = volumes = lane_hub.volumes
         self._audit = volumes.of_listener(config.listeners[0].name).state.audit
         self._early_versions = EarlyVersions(volumes)
         self.logins = Logins(
@@ -121,8 +142,7 @@ class Admission:
             login = PassThroughLogin(self._pass_through[listener.name], early, max_bytes)
         else:
             login = Login(self.logins.sasl[listener.name], early, max_bytes)
-        return LoginConnection(
-            self._hub,
+        return self._make_login(
             listener.name,
             target.node_id,
             login,
@@ -167,9 +187,9 @@ class Admission:
             if login.software != api_versions.UNKNOWN_SOFTWARE:
                 state.note_software(*login.software)
         if self._volumes.mounts is not None and listener.name not in self._pass_through:
-            state.tree = Lanes(self._hub, listener, state)
+            state.tree = Lanes(self._lane_hub, listener, state)
             state.marked_ids_only = state.worker.mount != state.tree.own
-        connection = Connection(self._hub, listener.name, target.node_id, Session(state))
+        connection = self._make_connection(listener.name, target.node_id, Session(state))
         state.ask_broker = connection.ask
         return connection
 
@@ -187,12 +207,12 @@ class Admission:
         current access. Requests in flight are checked again, within a budget for all connections
         together, and in slices if that is spent."""
         budget = Budget()
-        for connection in list(self._hub.connections):
+        for connection in list(self._connections):
             guard(connection, partial(self._review, connection, budget))
-        for lane in list(self._hub.under_way.lanes):
+        for lane in list(self._lane_hub.under_way.lanes):
             guard(lane, partial(lane.see, budget))
             if lane.sent and lane.session.doubted:
-                self._hub.doubts.add(lane, lane.session, lane.end)
+                self._doubts.add(lane, lane.session, lane.end)
 
     def _review(self, connection: Connection, budget: Budget) -> None:
         state = connection.session.state

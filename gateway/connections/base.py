@@ -13,7 +13,8 @@ from gateway.peers import address_text, host_text
 
 
 class BaseHub(Protocol):
-    """The owner of a connection, such as a worker's ``clients.Clients``."""
+    """The owner of a connection: a worker's ``clients.Clients``, or its port for peers,
+    ``peer_listener.PeerListener``."""
 
     def note_close(
         self,
@@ -31,12 +32,6 @@ class BaseHub(Protocol):
         ...
 
 
-class Abortable(Protocol):
-    """The broker's side of a connection."""
-
-    def abort(self) -> None: ...
-
-
 class BaseConnection(asyncio.Protocol):
     """The client's side of a connection. ``node_id`` is the broker that its port stands for, or
     None on a bootstrap port.
@@ -45,7 +40,6 @@ class BaseConnection(asyncio.Protocol):
     """
 
     __slots__ = (
-        "_broker",
         "_hub",
         "_task",
         "_transport",
@@ -62,7 +56,6 @@ class BaseConnection(asyncio.Protocol):
         self.client_address = ""
         self.host = ""
         self._transport: asyncio.Transport | None = None
-        self._broker: Abortable | None = None
         self._task: asyncio.Task[None] | None = None
 
     def take_over(self, transport: asyncio.BaseTransport) -> asyncio.Transport:
@@ -78,15 +71,21 @@ class BaseConnection(asyncio.Protocol):
         that is the cause."""
         raise NotImplementedError
 
+    def give_way(self, reason: str) -> None:
+        """Close the connection to make room for another."""
+        self.close(reason)
+
     def fail(self, error: Exception) -> None:
         """Close both sides at once after a callback or a task of this connection has failed."""
-        transport, broker = self._transport, self._broker
+        transport = self._transport
         close_failed(lambda reason: self.close(reason, error=error), error)
         self._transport = None
         if transport is not None:
             transport.abort()
-        if broker is not None:
-            broker.abort()
+        self._abort_broker()
+
+    def _abort_broker(self) -> None:
+        """Abort the broker's side, if the connection has one and it is open."""
 
     async def _connect(self, open_broker: Callable[[], Awaitable[None]]) -> None:
         """Connect to the broker; if that fails, close the connection."""

@@ -24,7 +24,8 @@ minute, so without a limit clients that connect and leave could hold any number.
 
 
 class ClientSide(Protocol):
-    """The methods of the client's side that the broker's side calls (``connection.Connection``)."""
+    """The methods of the client's side that the broker's side calls: ``connection.Connection``,
+    which has the broker's side. Tests fill it in, because who lingers is tested without clients."""
 
     session: Session
 

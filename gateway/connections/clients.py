@@ -25,6 +25,7 @@ from gateway.connections.closing import CloseLog, guard
 from gateway.connections.connection import DRAINED, Connection, Waiting
 from gateway.connections.doubts import Doubts
 from gateway.connections.incomplete import IncompleteBytes
+from gateway.connections.lanes import LaneHub
 from gateway.connections.listeners import Listeners
 from gateway.connections.login_connection import LoginBroker, LoginConnection
 from gateway.connections.tasks import Tasks
@@ -100,7 +101,16 @@ class Clients:
             for volume in volumes
         }
         self._close_log = CloseLog(counts)
-        self.admission = Admission(self, config, volumes, counts)
+        self.lane_hub = LaneHub(turns, volumes, self.under_way, self.addresses, self.perform)
+        self.admission = Admission(
+            config,
+            counts,
+            lane_hub=self.lane_hub,
+            connection=partial(Connection, self),
+            login=partial(LoginConnection, self),
+            connections=self.connections,
+            doubts=self.doubts,
+        )
         self.logins = self.admission.logins
         self.login_failed = self.admission.login_failed
         self.reauthenticated = self.admission.reauthenticated
@@ -201,7 +211,7 @@ class Clients:
         for volume in self.volumes:
             state = volume.state
             used += [(access, state.place) for access in state.take_lane_accesses()]
-        acls = needed_acls(used)
+        acls = needed_acls((access.principal, access.allowed_by, place) for access, place in used)
         self.busy.clear()
         return flows, acls
 

@@ -96,7 +96,9 @@ class CloseLog:
 
 
 class Guarded(Protocol):
-    """An owner of callbacks on the event loop, such as a connection."""
+    """An owner of callbacks on the event loop: the client's side of a connection
+    (``base.BaseConnection``), the broker's (``broker_side.BrokerSide``,
+    ``login_connection.LoginBroker``), or a lane (``lane.Lane``)."""
 
     def fail(self, error: Exception) -> None:
         """Close both sides of the connection, in any state."""

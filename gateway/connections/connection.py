@@ -51,8 +51,12 @@ Waiting: TypeAlias = Refresh | Prepare | Work | Interlude | Turn | Deciding
 
 
 class Hub(BaseHub, Protocol):
-    """The worker that a connection belongs to. ``busy`` are the connections with flows since the
-    last collection, and ``broker_heard`` is True once a broker has sent anything."""
+    """The worker that a connection belongs to: ``clients.Clients``, which makes connections. Tests
+    fill it in, because a connection is tested without a worker's listeners.
+
+    ``busy`` are the connections with flows since the last collection, and ``broker_heard`` is True
+    once a broker has sent anything.
+    """
 
     turns: Turns
     doubts: Doubts
@@ -74,6 +78,7 @@ class Connection(BaseConnection):
     """The client's side of a connection whose client may send requests. ``closing``: it drains."""
 
     __slots__ = (
+        "_broker",
         "_broker_full",
         "_client_full",
         "_connects_to_ask",
@@ -88,12 +93,12 @@ class Connection(BaseConnection):
     )
 
     _hub: Hub
-    _broker: BrokerSide | None
 
     def __init__(self, hub: Hub, listener: str, node_id: int | None, session: Session) -> None:
         super().__init__(hub, listener, node_id)
         self.session = session
         self.closing = False
+        self._broker: BrokerSide | None = None
         self._restoring: asyncio.Task[None] | None = None
         self._early: bytes = b""
         self._gone = False
@@ -345,7 +350,7 @@ class Connection(BaseConnection):
         return self._broker is None or self.session.awaits_answer
 
     def give_way(self, reason: str) -> None:
-        """Close the connection to make room for another."""
+        """See :meth:`BaseConnection.give_way`."""
         self.close(reason, quietly=True)
 
     def used(self) -> None:
@@ -398,6 +403,10 @@ class Connection(BaseConnection):
         super().fail(error)
         if self._gone:
             self._hub.closed(self)
+
+    def _abort_broker(self) -> None:
+        if self._broker is not None:
+            self._broker.abort()
 
     def close(self, reason: str, *, quietly: bool = False, error: Exception | None = None) -> None:
         """See :meth:`BaseConnection.close`."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Se
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from uuid import UUID
 
 from gateway.acl_model import ResourceType, code_of
@@ -22,15 +22,17 @@ from gateway.connections.far_metadata import METADATA, METADATA_VERSION, learn, 
 from gateway.connections.lane_frames import request_payload, response_body
 from gateway.connections.lane_seconds import seconds_for
 from gateway.exchanges.state import ConnectionState
-from gateway.exchanges.tree import NotReferred, TreeBroker, VolumeUnreachable
+from gateway.exchanges.tree import NotReferred, VolumeUnreachable
 from gateway.names import DELIMITER, LogicalName
 from gateway.referrals.far import FarVolume
 from gateway.referrals.far_file import FarVolumes
+from gateway.referrals.lookups import Lookups
 from gateway.referrals.questions import Answer, Kind, Outcome, Question
 from gateway.rules.acl_spellings import volume_of_pattern
 from gateway.rules.declaration import Effect
 from gateway.rules.division import Requested
 from gateway.rules.far_answers import NotBelieved, believed
+from gateway.rules.tree_brokers import Broker
 from gateway.slices import InSlices, Slices, Turns, all_in_slices, in_slices
 from gateway.views.far_names import FarNames
 from protocol import messages
@@ -48,33 +50,19 @@ SHOWN_SECONDS: Final = 30.0
 """Seconds after which the brokers that a client is shown are looked up again."""
 
 
-class Asks(Protocol):
-    """Sends questions to other gateways (:class:`gateway.referrals.lookups.Lookups`)."""
-
-    async def ask(
-        self, question: Question, *, came_from: str | None = None, changes: bool = False
-    ) -> Answer: ...
-
-
-class Runs(Protocol):
-    """Runs work that no client waits for (:class:`gateway.connections.tasks.Tasks`)."""
-
-    def run(self, work: Coroutine[Any, Any, None]) -> object: ...
-
-
 @dataclass(frozen=True, slots=True)
 class OtherGateways:
     """The other gateways of a tree, as a worker reaches them."""
 
     # Sends questions to the peers.
-    lookups: Asks
+    lookups: Lookups
     # What this worker has learned of the other gateways' volumes.
     known: FarVolumes
     # The mount paths of all volumes of other gateways that this gateway's configuration names.
     paths: Sequence[str]
     max_hops: int
-    # Runs work in the background.
-    tasks: Runs
+    # Runs work that no client waits for.
+    run: Callable[[Coroutine[Any, Any, None]], object]
     # Reports a response that is not believed: the mount path, and why.
     disbelieve: Callable[[str, str], None]
 
@@ -147,12 +135,12 @@ class FarLanes:
 
     # -- what is known -----------------------------------------------------------------------------
 
-    def brokers(self) -> list[TreeBroker]:
+    def brokers(self) -> list[Broker]:
         """The brokers that the client is shown, as last known. Old ones are looked up again in the
         background."""
         self._renew()
         shown = (volume for volume in self.volumes() if volume.shows(self.principal))
-        return [TreeBroker(*broker) for volume in shown for broker in volume.brokers]
+        return [Broker(*broker) for volume in shown for broker in volume.brokers]
 
     def cluster(self, path: str) -> tuple[str | None, int]:
         """The cluster id of a volume and the virtual id of its controller, as last known, or None
@@ -302,7 +290,7 @@ class FarLanes:
         sought = self._sought.get(volume.path)
         if sought is None:
             sought = self._sought[volume.path] = (set(), set())
-            self._others.tasks.run(self._learn(volume))
+            self._others.run(self._learn(volume))
         return sought
 
     async def _learn(self, volume: FarVolume) -> None:
@@ -323,7 +311,7 @@ class FarLanes:
             age = volume.shown_age(self.principal)
             if age is None or age > SHOWN_SECONDS:
                 volume.note_shown(self.principal, shown=volume.shows(self.principal))
-                self._others.tasks.run(self._meet(volume))
+                self._others.run(self._meet(volume))
 
     async def _meet(self, volume: FarVolume) -> None:
         """Look up the brokers and the API versions of a volume."""

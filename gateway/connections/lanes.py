@@ -9,11 +9,11 @@ access.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from gateway.acl_model import ResourceType, code_of
 from gateway.apis.table import APIS, DIVIDED
@@ -35,7 +35,7 @@ from gateway.connections.volumes import Volume, Volumes, describable
 from gateway.decision import Denied
 from gateway.exchanges.exchange import Unanswerable
 from gateway.exchanges.state import ConnectionState
-from gateway.exchanges.tree import TreeBroker, TreeFacts, VolumeUnreachable
+from gateway.exchanges.tree import TreeFacts, VolumeUnreachable
 from gateway.flows import Flow
 from gateway.mounts import Mount
 from gateway.node_ids import virtual_node_id
@@ -43,6 +43,7 @@ from gateway.rules import api_versions
 from gateway.rules.acl_spellings import volume_of_pattern
 from gateway.rules.declaration import Effect, Shadows
 from gateway.rules.other_versions import at_version, response_at
+from gateway.rules.tree_brokers import Broker
 from gateway.session.deciding import MAX_TRIES, Deciding
 from gateway.session.session import Session
 from gateway.slices import Turns, all_in_slices, in_slices
@@ -55,15 +56,17 @@ NOTHING_SERVED: Final = messages.build(messages.message_class("ApiVersionsRespon
 _NO_CONTROLLER: Final = -1
 
 
-class LaneHub(Protocol):
-    """The worker that lanes belong to (``clients.Clients``)."""
+@dataclass(frozen=True, slots=True)
+class LaneHub:
+    """The parts of a worker that its lanes need."""
 
     turns: Turns
     volumes: Volumes
     under_way: UnderWay
-
-    def addresses(self, listener: str, path: str) -> ListenerAddresses: ...
-    async def perform(self, session: Session, work: Waiting) -> bytes | None: ...
+    # (listener, mount path) -> the listener's addresses for the brokers of the volume.
+    addresses: Callable[[str, str], ListenerAddresses]
+    # Does the work that a session waits for; returns the response body if the gateway makes it.
+    perform: Callable[[Session, Waiting], Coroutine[Any, Any, bytes | None]]
 
 
 class Lanes:
@@ -171,7 +174,7 @@ class Lanes:
         controller = virtual_node_id(own.state.number, own.cluster.controller_id)
         return own.cluster.cluster_id, controller if known else _NO_CONTROLLER
 
-    def _brokers(self, volume: Volume) -> list[TreeBroker]:
+    def _brokers(self, volume: Volume) -> list[Broker]:
         addresses = self._addresses(volume)
         found = []
         for node_id in sorted(volume.cluster.brokers):
@@ -179,7 +182,7 @@ class Lanes:
             if endpoint is not None:
                 virtual = virtual_node_id(volume.state.number, node_id)
                 rack = volume.cluster.racks.get(node_id)
-                found.append(TreeBroker(virtual, endpoint.host, endpoint.port, rack))
+                found.append(Broker(virtual, endpoint.host, endpoint.port, rack))
         return found
 
     def remembered(

@@ -11,9 +11,7 @@ import logging
 import socket
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Protocol
 
-from gateway.broker_names import BrokerNames
 from gateway.config.models import Listener
 from gateway.config.reach import addresses_of
 from gateway.config.security import ListenerTls, Unauthenticated
@@ -29,9 +27,9 @@ from gateway.connections.waiting_clients import UnauthenticatedClients
 from gateway.counts import Counts
 from gateway.node_ids import NodeIdRanges
 from gateway.tls.contexts import TlsError
-from gateway.tls.handshake import Handshake
+from gateway.tls.handshake import Gate, Handshake
 from gateway.tls.listener import TlsListener
-from gateway.virtual_brokers import ListenerAddresses, Target, Volume
+from gateway.virtual_brokers import ListenerAddresses, ReachAddresses, Target, Volume
 
 log = logging.getLogger(__name__)
 
@@ -49,20 +47,6 @@ MakeRoom = Callable[[str], object]
 """Closes a silent connection of the listener of this name."""
 
 
-class PortAddresses(Protocol):
-    """The addresses behind a listener's ports (:class:`gateway.virtual_brokers.ReachAddresses`).
-    If the ports stand for no broker, there is only ``bootstrap``."""
-
-    @property
-    def by_volume(self) -> Mapping[str, ListenerAddresses]: ...
-    @property
-    def names(self) -> BrokerNames | None: ...
-    @property
-    def bootstrap(self) -> Target: ...
-    def ports(self) -> dict[int, Target]: ...
-    def broker(self, virtual: int) -> Target: ...
-
-
 class Listeners:
     """The listeners' ports.
 
@@ -73,7 +57,7 @@ class Listeners:
     def __init__(
         self,
         listeners: Sequence[Listener],
-        addresses: Mapping[str, PortAddresses],
+        addresses: Mapping[str, ReachAddresses],
         accept: Accept,
         *,
         rejected: Rejected,
@@ -96,7 +80,7 @@ class Listeners:
         self._delays = {one.name: Delays(one.name, counts) for one in listeners}
         self._acceptors: list[Acceptor] = []
         self._tls: list[TlsListener] = []
-        self._gates: dict[str, _Gate] = {}
+        self._handshakes: dict[str, _Handshakes] = {}
         self._connecting: set[asyncio.Task[object]] = set()
 
     async def start(self) -> None:
@@ -114,8 +98,8 @@ class Listeners:
             acceptor.stop()
         self._acceptors.clear()
         self._tls.clear()
-        for gate in self._gates.values():
-            gate.abort()
+        for handshakes in self._handshakes.values():
+            handshakes.abort()
 
     def reload(self) -> None:
         """Use the current TLS files for new connections. Called once a second."""
@@ -151,7 +135,7 @@ class Listeners:
             tls = _tls_of(listener, listener.tls, addresses, self._tls_key)
             self._tls.append(tls)
             unauthenticated = self._unauthenticated[listener.name]
-            self._gates[listener.name] = _Gate(listener, unauthenticated, self._rejected)
+            self._handshakes[listener.name] = _Handshakes(listener, unauthenticated, self._rejected)
         await self._bind(listener, tls, listener.port, addresses.bootstrap, addresses)
         for port, target in addresses.ports().items():
             await self._bind(listener, tls, port, target, addresses)
@@ -162,7 +146,7 @@ class Listeners:
         tls: TlsListener | None,
         port: int,
         target: Target,
-        addresses: PortAddresses,
+        addresses: ReachAddresses,
     ) -> None:
         accept = partial(self._accept, listener)
 
@@ -173,7 +157,7 @@ class Listeners:
             if tls is None:
                 self._connect(accept(target), accepted)
             else:
-                handshake = Handshake(tls, self._gates[listener.name], named, peer)
+                handshake = Handshake(tls, self._handshakes[listener.name].gate, named, peer)
                 handshake.begin(accepted, self._limits.max_seconds)
 
         sockets = await listening_sockets(listener.bind, port)
@@ -213,7 +197,7 @@ class Listeners:
 
 
 def _tls_of(
-    listener: Listener, tls: ListenerTls, addresses: PortAddresses, key: str
+    listener: Listener, tls: ListenerTls, addresses: ReachAddresses, key: str
 ) -> TlsListener:
     identifies = listener.security_protocol == "SSL"
     try:
@@ -222,7 +206,7 @@ def _tls_of(
         raise TlsError(f"listener {listener.name}: {error.key}", error.reason) from None
 
 
-class _Gate:
+class _Handshakes:
     """The TLS handshakes of a listener."""
 
     def __init__(
@@ -231,28 +215,28 @@ class _Gate:
         self._listener = listener
         self._unauthenticated = unauthenticated
         self._rejected = rejected
-        self.handshakes: set[Handshake] = set()
-
-    def enter(self, handshake: Handshake) -> None:
-        self.handshakes.add(handshake)
-        self._unauthenticated.enter(handshake)
-
-    def spoke(self, handshake: Handshake) -> None:
-        self._unauthenticated.spoke(handshake)
-
-    def leave(self, handshake: Handshake) -> None:
-        self.handshakes.discard(handshake)
-        self._unauthenticated.leave(handshake)
-
-    def rejected(self, address: str, reason: str) -> None:
-        self._rejected(self._listener, address, reason, None)
-
-    def failed(self, address: str, error: Exception) -> None:
-        self._rejected(self._listener, address, internal_error(error), error)
+        self._in_progress: set[Handshake] = set()
+        self.gate = Gate(
+            self._enter, unauthenticated.spoke, self._leave, self._reject, self._failed
+        )
 
     def abort(self) -> None:
-        for handshake in list(self.handshakes):
+        for handshake in list(self._in_progress):
             handshake.abort()
+
+    def _enter(self, handshake: Handshake) -> None:
+        self._in_progress.add(handshake)
+        self._unauthenticated.enter(handshake)
+
+    def _leave(self, handshake: Handshake) -> None:
+        self._in_progress.discard(handshake)
+        self._unauthenticated.leave(handshake)
+
+    def _reject(self, address: str, reason: str) -> None:
+        self._rejected(self._listener, address, reason, None)
+
+    def _failed(self, address: str, error: Exception) -> None:
+        self._rejected(self._listener, address, internal_error(error), error)
 
 
 def listener_addresses(listener: Listener, ranges: NodeIdRanges) -> ListenerAddresses:

@@ -29,7 +29,8 @@ SHOWN_USER = 100
 
 
 class LoginHub(BaseHub, Protocol):
-    """The worker that a login belongs to (``clients.Clients``)."""
+    """The worker that a login belongs to: ``clients.Clients``, which makes logins. Tests fill it
+    in, because a login is tested without a worker's listeners."""
 
     logins: Logins
 
@@ -42,10 +43,9 @@ class LoginConnection(BaseConnection):
     """The client's side of a connection during its login. ``admit`` makes the connection that takes
     over once the client has authenticated."""
 
-    __slots__ = ("_admit", "_late", "_spoke", "login")
+    __slots__ = ("_admit", "_broker", "_late", "_spoke", "login")
 
     _hub: LoginHub
-    _broker: LoginBroker | None
 
     def __init__(
         self,
@@ -58,6 +58,7 @@ class LoginConnection(BaseConnection):
         super().__init__(hub, listener, node_id)
         self.login = login
         self._admit = admit
+        self._broker: LoginBroker | None = None
         self._spoke = False
         self._late: asyncio.TimerHandle | None = None
 
@@ -142,9 +143,9 @@ class LoginConnection(BaseConnection):
         """True: brokers answer each step of a login at once."""
         return True
 
-    def give_way(self, reason: str) -> None:
-        """Close the connection to make room for another."""
-        self.close(reason)
+    def _abort_broker(self) -> None:
+        if self._broker is not None:
+            self._broker.abort()
 
     def _leave(self) -> asyncio.Transport | None:
         """End the login, and return the client's transport, or None if the login had ended

@@ -11,17 +11,18 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from gateway.auth.mechanisms import Mechanisms
 from gateway.auth.unknown_users import Credentials
 from gateway.config.models import Listener
 from gateway.config.security import Unauthenticated
+from gateway.connections.base import BaseConnection
 from gateway.connections.closing import TOO_LATE, guard
 from gateway.connections.connection import Connection
 from gateway.connections.expired_sessions import ExpiredSessions
 from gateway.connections.signatures import Signatures
-from gateway.connections.waiting_clients import UnauthenticatedClient, UnauthenticatedClients
+from gateway.connections.waiting_clients import UnauthenticatedClients
 from gateway.counts import Counts
 from gateway.identity import Identity
 from gateway.session.expiry import end_of
@@ -33,15 +34,6 @@ LOOK_SECONDS: Final = 0.5
 NO_MECHANISM: Final = "(none)"
 """The label for a login that has no mechanism, or whose mechanism no listener has: clients could
 choose any name."""
-
-
-class LoginClient(UnauthenticatedClient, Protocol):
-    """A client that logs in (``login_connection.LoginConnection``)."""
-
-    listener: str
-
-    def close(self, reason: str, *, quietly: bool = False) -> None: ...
-    def fail(self, error: Exception) -> None: ...
 
 
 class Logins:
@@ -76,7 +68,7 @@ class Logins:
         self.unauthenticated: Mapping[str, UnauthenticatedClients] = {
             listener.name: UnauthenticatedClients(limits) for listener in listeners
         }
-        self._logins: dict[LoginClient, float] = {}
+        self._logins: dict[BaseConnection, float] = {}
         self._expired = ExpiredSessions(revoke)
         self._sweeper: asyncio.TimerHandle | None = None
         self._looked = 0.0
@@ -107,17 +99,17 @@ class Logins:
         """The number of logins under way at a listener."""
         return sum(login.listener == listener for login in self._logins)
 
-    def arrived(self, login: LoginClient) -> None:
+    def arrived(self, login: BaseConnection) -> None:
         """Track a client that begins to log in; above the limit for logins, another client gives
         way."""
         self._logins[login] = time.monotonic() + self.limits.max_seconds
         self.unauthenticated[login.listener].enter(login)
 
-    def spoke(self, login: LoginClient) -> None:
+    def spoke(self, login: BaseConnection) -> None:
         """Note that a client that logs in has sent something."""
         self.unauthenticated[login.listener].spoke(login)
 
-    def left(self, login: LoginClient) -> None:
+    def left(self, login: BaseConnection) -> None:
         """Stop tracking a login that has succeeded or failed, or whose client is gone."""
         if self._logins.pop(login, None) is not None:
             self.unauthenticated[login.listener].leave(login)

@@ -44,7 +44,8 @@ SERVED: Final = {
 
 
 class PeerHub(BaseHub, Protocol):
-    """The port that a peer has connected to (``peer_listener.PeerListener``)."""
+    """The port that a peer has connected to: ``peer_listener.PeerListener``, which makes these
+    connections. Tests fill it in, because a connection is tested without TLS and a port."""
 
     def admit(self, connection: PeerConnection, transport: asyncio.BaseTransport) -> Peer | None:
         """The peer that the connection's certificate belongs to, or None if it belongs to no peer,

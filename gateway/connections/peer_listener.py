@@ -8,11 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Coroutine
 from functools import partial
 from time import monotonic
-from types import MappingProxyType
-from typing import Final, Protocol
+from typing import Any, Final, TypeAlias
 
 from gateway.audit.audit import NO_AUDIT, Audit
 from gateway.config.models import Config, Listener
@@ -32,7 +31,7 @@ from gateway.referrals.questions import Answer, Question
 from gateway.session.requests import OTHER_LIMIT
 from gateway.tls.handshake import FAILED, NO_PRINCIPAL
 from gateway.tls.principal_mapping import MECHANISM, identity_of
-from gateway.virtual_brokers import ListenerAddresses, Target
+from gateway.virtual_brokers import ReachAddresses, Target, Volume
 
 log = logging.getLogger(__name__)
 
@@ -50,10 +49,8 @@ STRANGERS_REMEMBERED: Final = 1_000
 list begins afresh."""
 
 
-class Answers(Protocol):
-    """Answers the questions of peers (:class:`gateway.connections.referred.Referred`)."""
-
-    async def answer(self, peer: Peer, question: Question) -> Answer: ...
+AnswersPeer: TypeAlias = Callable[[Peer, Question], Coroutine[Any, Any, Answer]]
+"""Answers a question of a peer (``Referred.answer``)."""
 
 
 class PeerListener:
@@ -62,7 +59,7 @@ class PeerListener:
     def __init__(
         self,
         config: Config,
-        answers: Answers,
+        answer: AnswersPeer,
         *,
         tasks: Tasks,
         counts: Counts,
@@ -71,7 +68,7 @@ class PeerListener:
         tree = config.tree
         assert tree is not None and tree.listener is not None
         self.spawn = tasks.spawn
-        self.answer = answers.answer
+        self.answer = answer
         self._peers = {f"User:{peer.subject}": peer for peer in tree.peers}
         self._audit = audit
         self._counts = counts
@@ -85,7 +82,7 @@ class PeerListener:
         listener = _listener(config)
         self._listeners = Listeners(
             [listener],
-            {PEERS: _Addresses(tree.listener)},
+            {PEERS: _addresses(tree.listener)},
             self._accept,
             rejected=self._rejected,
             limits=config.unauthenticated,
@@ -220,21 +217,9 @@ def _listener(config: Config) -> Listener:
     return Listener.model_validate(settings)
 
 
-class _Addresses:
-    """The addresses behind the peers' port: it stands for no broker."""
-
-    by_volume: Mapping[str, ListenerAddresses] = MappingProxyType({})
-    names = None
-
-    def __init__(self, port: PeerPort) -> None:
-        # A target needs addresses, but no client is told these.
-        nobody = ListenerAddresses(port.bind, port.port, NodeIdRanges.parse(["0"]))
-        self.bootstrap = Target("", nobody, None)
-
-    def ports(self) -> dict[int, Target]:
-        """No ports: the bootstrap port is the only port."""
-        return {}
-
-    def broker(self, virtual: int) -> Target:
-        """The bootstrap target for any broker: there are no host names here."""
-        return self.bootstrap
+def _addresses(port: PeerPort) -> ReachAddresses:
+    """The addresses behind the peers' port, which stands for no broker: its bootstrap alone."""
+    # A target needs addresses, but no peer is shown these.
+    made = ReachAddresses(port.bind, port.port, [Volume("", 0, NodeIdRanges.parse(["0"]))])
+    made.by_volume.clear()
+    return made

@@ -16,7 +16,6 @@ from typing import Final
 from gateway.apis.table import APIS, DIVIDED
 from gateway.config.models import Config, Listener
 from gateway.config.tree import ALL, Peer
-from gateway.connections.far_lanes import Asks
 from gateway.connections.lane_frames import response_payload
 from gateway.connections.lanes import LaneHub
 from gateway.connections.referred_clients import ReferredClient, ReferredClients
@@ -27,6 +26,7 @@ from gateway.foreign_text import one_line
 from gateway.identity import ANONYMOUS
 from gateway.names import DELIMITER
 from gateway.referrals.description import GatewayDescription
+from gateway.referrals.lookups import Lookups
 from gateway.referrals.questions import Answer, Hop, Kind, Outcome, Question
 from gateway.referrals.routing import Here, Routes
 from gateway.rules import api_versions
@@ -53,7 +53,7 @@ class Referred:
     """Answers questions of peers in a worker. ``hub`` has the worker's volumes, and ``lookups``
     sends questions to other peers."""
 
-    def __init__(self, hub: LaneHub, config: Config, routes: Routes, lookups: Asks) -> None:
+    def __init__(self, hub: LaneHub, config: Config, routes: Routes, lookups: Lookups) -> None:
         self._hub = hub
         self._routes = routes
         self._lookups = lookups

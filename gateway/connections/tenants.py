@@ -28,7 +28,9 @@ class Refused(ConnectionResetError):
 
 
 class RoomClient(Protocol):
-    """A client's connection that has a broker connection, or is about to."""
+    """A client's connection that has a broker connection, or is about to: a
+    ``connection.Connection``, or a ``login_connection.LoginConnection`` whose broker decides on the
+    login."""
 
     @property
     def tenant(self) -> Tenant: ...

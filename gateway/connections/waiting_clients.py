@@ -32,7 +32,8 @@ network."""
 
 
 class UnauthenticatedClient(Protocol):
-    """A TLS handshake or a login under way; ``host`` is the client's IP address."""
+    """A TLS handshake (:class:`gateway.tls.handshake.Handshake`) or a login under way
+    (``login_connection.LoginConnection``); ``host`` is the client's IP address."""
 
     @property
     def host(self) -> str: ...

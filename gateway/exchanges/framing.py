@@ -29,7 +29,8 @@ ALL: Final = 1 << 62
 
 
 class Watcher(Protocol):
-    """Counts the held bytes: a connection, which is in a higher layer and cannot be imported."""
+    """Counts the held bytes: ``connections.connection.Connection``, in a layer above this one.
+    Tests fill it in, because frames are tested without connections."""
 
     def holds_more(self, change: int) -> object:
         """An incomplete request holds so many bytes more (or less, if negative)."""

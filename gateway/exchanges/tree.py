@@ -13,15 +13,6 @@ from gateway.rules.shadows import Far
 from gateway.rules.tree_brokers import Broker
 
 
-class TreeBroker(NamedTuple):
-    """A broker of the tree at the gateway's address; ``node_id`` is the virtual id."""
-
-    node_id: int
-    host: str
-    port: int
-    rack: str | None
-
-
 class TreeFacts(NamedTuple):
     """The brokers in every response of a listener, whatever the request and the node: all brokers
     in the listener's reach, with the cluster id and the controller of the listener's volume."""
@@ -45,7 +36,11 @@ class NotReferred(VolumeUnreachable):
 
 
 class Tree(Names, Protocol):
-    """The tree as one client connection sees it (``gateway.connections.lanes``)."""
+    """The tree as one client connection sees it.
+
+    :class:`gateway.connections.lanes.Lanes`, in a layer above handlers. Tests fill in the other
+    volumes that a case is about, because sessions are tested without lanes.
+    """
 
     def reach(self) -> Sequence[str]:
         """The mount paths of the volumes that the listener's clients can reach."""

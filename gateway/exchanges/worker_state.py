@@ -4,25 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Final, Protocol
+from typing import Final
 
 from gateway.audit.audit import NO_AUDIT, Audit
-from gateway.auth.login import Accepts
+from gateway.auth.mechanisms import Mechanisms
 from gateway.auth.pass_through import PassThrough
-from gateway.catalog.source import Actor, Catalog
+from gateway.catalog.source import Catalog
 from gateway.catalog.validity import Validity
-from gateway.changes.base.context import Answered, RequestChange
+from gateway.changes.changes import NamespaceChanges
+from gateway.changes.topics.auto_creation import AutoCreation
+from gateway.cluster.cluster import Cluster
 from gateway.counts import Labels, Row
 from gateway.exchanges.descriptions import Descriptions
 from gateway.exchanges.kept_answers import KeptAnswers
 from gateway.flows import Denial
-from gateway.names import LogicalName
 from gateway.places import NO_PLACE, Place
 from gateway.policies.judge import NO_JUDGE, Judge
 from gateway.rules.gateway_nodes import NO_GATEWAY_NODES, GatewayNodes
 from gateway.rules.regex_subscriptions import RegexSubscriptions
 from gateway.slices import SLICE_SECONDS
-from gateway.topic_ids import TopicIndex
 from gateway.views.access import Access
 from gateway.views.views import Listings
 
@@ -39,92 +39,16 @@ LOGGED_DENIALS: Final = 100
 the traffic log."""
 
 
-class ClusterFacts(Protocol):
-    """The facts of a cluster that handlers read without waiting (gateway/cluster/cluster.py)."""
-
-    @property
-    def index(self) -> TopicIndex:
-        """The topics of the cluster."""
-        ...
-
-    @property
-    def api_versions(self) -> Mapping[int, tuple[int, int]]:
-        """API key -> the (lowest, highest) version that all brokers of the cluster serve."""
-        ...
-
-    def versions_of(self, node_id: int | None) -> Mapping[int, tuple[int, int]]:
-        """The same for a single broker; for all brokers if the broker is unknown or None."""
-        ...
-
-    @property
-    def brokers(self) -> Mapping[int, tuple[str, int]]:
-        """Node id -> the broker's host and port."""
-        ...
-
-    def hear(self, node_id: int, host: str, port: int) -> None:
-        """Note a broker that is named in a broker's response to a client."""
-        ...
-
-
-class Changes(Protocol):
-    """The requests of admin clients that the gateway carries out itself (gateway/changes).
-
-    Each takes a whole request body in the client's names, at the client's version (CreateTopics
-    from v2 on), and returns the whole response body. The client is authorized by the state of the
-    catalog to which the change is applied.
-    """
-
-    async def create_topics(self, access: Access, version: int, body: bytes) -> Answered: ...
-    async def delete_topics(self, access: Access, version: int, body: bytes) -> Answered: ...
-    async def create_partitions(self, access: Access, version: int, body: bytes) -> Answered: ...
-    async def describe_configs(self, access: Access, version: int, body: bytes) -> Answered: ...
-    async def alter_configs(self, access: Access, version: int, body: bytes) -> Answered: ...
-    async def incremental_alter_configs(
-        self, access: Access, version: int, body: bytes
-    ) -> Answered: ...
-    async def carry_out(
-        self, change: RequestChange, access: Access, version: int, body: bytes
-    ) -> Answered:
-        """Carry out a change of an API's own slice."""
-        ...
-
-
-class AutoCreation(Protocol):
-    """Auto-creation of the topics in Metadata (gateway/changes/topics/auto_creation.py)."""
-
-    def allows(self, name: LogicalName) -> bool:
-        """Whether a Metadata request creates a topic of this name."""
-        ...
-
-    def begin(self, access: Access, actor: Actor, names: Mapping[LogicalName, str]) -> None:
-        """Create topics in the background; ``names`` maps them to the client's spellings."""
-        ...
-
-
-class NoAutoCreation:
-    """Creates no topic."""
-
-    def allows(self, name: LogicalName) -> bool:
-        """False for every name."""
-        return False
-
-    def begin(self, access: Access, actor: Actor, names: Mapping[LogicalName, str]) -> None:
-        """Does nothing: no name is allowed."""
-
-
-NO_AUTO_CREATION: Final = NoAutoCreation()
-
-
 @dataclass(slots=True)
 class WorkerState:
     """The state that all connections of a worker process share."""
 
     catalog: Catalog
-    cluster: ClusterFacts
-    changes: Changes
+    cluster: Cluster
+    changes: NamespaceChanges
     max_request_bytes: int
 
-    sasl: Mapping[str, Accepts] = field(default_factory=dict)
+    sasl: Mapping[str, Mechanisms] = field(default_factory=dict)
     """Listener -> the SASL logins that it accepts."""
 
     pass_through: Mapping[str, PassThrough] = field(default_factory=dict)
@@ -148,8 +72,8 @@ class WorkerState:
     judge: Judge = NO_JUDGE
     """Applies the policies."""
 
-    auto_creation: AutoCreation = NO_AUTO_CREATION
-    """Creates the topics that brokers must not create."""
+    auto_creation: AutoCreation | None = None
+    """Creates the topics that brokers must not create; None: no topic is created."""
 
     number: int = 0
     """The cluster's number in the tree; 0: there is no tree."""

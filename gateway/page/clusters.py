@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from heapq import nsmallest
 from typing import Final
 
+from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.catalog.snapshot import Snapshot
-from gateway.catalog.source import OwnedCatalog
 from gateway.cluster.cluster import Cluster
 from gateway.mounts import join
 from gateway.names import DELIMITER
@@ -28,7 +28,7 @@ class DescribedCluster:
     mount: str | None
     number: int
     cluster: Cluster
-    catalog: OwnedCatalog
+    catalog: ReplicatedCatalog
     down: Callable[[], Collection[str]] = frozenset
     _read: Snapshot | None = None
     _found: Item = field(default_factory=dict)

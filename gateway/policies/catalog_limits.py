@@ -7,11 +7,11 @@ replaces the defaults of that limit wherever the block applies.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Final, Protocol
+from typing import Final, TypeAlias
 
 from gateway.config.policies import CATALOG_LIMITS, PolicyBlock
 from gateway.names import parents
@@ -37,11 +37,9 @@ DEFAULTS_OF_ALL: Final = PolicyBlock(max_namespaces_in_tree=10_000)
 """The limits of the whole catalog."""
 
 
-class Tallies(Protocol):
-    """Numbers of entities in and below a tier; ``""``: in the default namespace alone, None: in the
-    whole catalog. A snapshot of the catalog implements this."""
-
-    def tally(self, what: str, tier: str | None) -> int: ...
+Tally: TypeAlias = Callable[[str, str | None], int]
+"""The number of entities of a name in and below a tier; ``""``: in the default namespace alone,
+None: in the whole catalog (``Snapshot.tally``)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +72,8 @@ def _rules(rule: str, blocks: Iterable[Placed]) -> Iterator[_Rule]:
 
 def catalog_violations(
     policies: Policies,
-    there: Tallies,
-    more: Tallies,
+    there: Tally,
+    more: Tally,
     namespaces: Iterable[str],
     subject: str,
     *,
@@ -91,10 +89,10 @@ def catalog_violations(
     rules = (one for path in namespaces for one in rules_of(policies, path, defaults=defaults))
     for one in rules:
         what, tier = LIMITED[one.rule], one.placed.namespace
-        added = more.tally(what, tier)
+        added = more(what, tier)
         if added <= 0:
             continue
-        limit = _limit(one, there.tally(what, tier) + added)
+        limit = _limit(one, there(what, tier) + added)
         if limit.would_be > limit.most:
             text, numbers = limit.sentence(subject), (limit.would_be, limit.most)
             found[violation(one.placed, one.rule, text, *numbers)] = None

@@ -9,8 +9,8 @@ creations exactly as many succeed as the limits allow.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
-from typing import Final, Protocol
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Final, TypeAlias
 
 from gateway.counts import DEFAULT_NAMESPACE, Labels, Row
 from gateway.decision import Denied
@@ -24,7 +24,7 @@ from gateway.policies.declared import (
     violations,
 )
 from gateway.policies.interface import RequestMetadata
-from gateway.policies.limits import Usage, nearly_over, over
+from gateway.policies.limits import Counts, nearly_over, over
 from gateway.policies.tree import NO_POLICIES, Placed, Policies
 from gateway.policies.violation import Violation, enforced
 
@@ -47,20 +47,20 @@ MAX_EVENTS: Final = 10_000
 dropped."""
 
 
-class Classes(Protocol):
-    """Runs policy classes. ``why_not`` returns the violation that the class of a block finds. It
-    never raises, because a class that fails is a violation."""
-
-    async def why_not(self, placed: Placed, metadata: RequestMetadata) -> Violation | None: ...
+AsksClass: TypeAlias = Callable[[Placed, RequestMetadata], Awaitable[Violation | None]]
+"""Returns the violation that the class of a block finds (``PolicyRunner.why_not``). Never raises,
+because a class that fails is a violation."""
 
 
 class Judge:
-    """Applies the policies of one process. A reload replaces ``policies``. ``classes`` may be left
-    out if no block names a class."""
+    """Applies the policies of one process. A reload replaces ``policies``. ``ask_class`` may be
+    left out if no block names a class."""
 
-    def __init__(self, policies: Policies = NO_POLICIES, classes: Classes | None = None) -> None:
+    def __init__(
+        self, policies: Policies = NO_POLICIES, ask_class: AsksClass | None = None
+    ) -> None:
         self.policies = policies
-        self._classes = classes
+        self._ask_class = ask_class
         self._counted: dict[Labels, int] = {}
         self._logged = 0
         self._events: list[PolicyEvent] = []
@@ -97,8 +97,8 @@ class Judge:
                 found += caused(placed, metadata, alteration)
         for placed in blocks:
             if classes and placed.block.class_name is not None:
-                assert self._classes is not None, f"{placed.source} names a class"
-                against = await self._classes.why_not(placed, metadata)
+                assert self._ask_class is not None, f"{placed.source} names a class"
+                against = await self._ask_class(placed, metadata)
                 if against is not None:
                     found.append(against)
         changed = None if alteration is None else alteration.changed
@@ -119,8 +119,8 @@ class Judge:
 
     def over_limit(
         self,
-        usage: Usage,
-        more: Usage,
+        usage: Counts,
+        more: Counts,
         topic: str,
         namespace: str,
         *,

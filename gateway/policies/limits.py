@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
 from gateway.config.policies import Range
 from gateway.names import parents
@@ -23,19 +23,6 @@ from gateway.policies.violation import (
     shown_name,
     violation,
 )
-
-
-class Usage(Protocol):
-    """Numbers of topics and partitions: the present numbers, or the numbers that a change adds.
-
-    ``path``: a namespace; ``""``: the default namespace. ``tree_`` counts a namespace and all
-    namespaces below it; None: all namespaces, the default one too.
-    """
-
-    def topics(self, path: str) -> int: ...
-    def partitions(self, path: str) -> int: ...
-    def tree_topics(self, path: str | None) -> int: ...
-    def tree_partitions(self, path: str | None) -> int: ...
 
 
 class Scope(NamedTuple):
@@ -65,7 +52,8 @@ class Part(NamedTuple):
 
 
 class Counts:
-    """Topics and partitions by scope. Implements :class:`Usage`."""
+    """Numbers of topics and partitions by scope: the present numbers, or the numbers that a change
+    adds."""
 
     def __init__(self, parts: Iterable[Part] = ()) -> None:
         self._topics: Counter[Scope] = Counter()
@@ -118,7 +106,7 @@ class Limit:
 
 
 def over(
-    policies: Policies, usage: Usage, more: Usage, topic: str, namespace: str
+    policies: Policies, usage: Counts, more: Counts, topic: str, namespace: str
 ) -> list[Violation]:
     """The limits of a namespace that ``more`` topics and partitions would exceed.
 
@@ -135,7 +123,7 @@ def over(
 
 
 def nearly_over(
-    policies: Policies, usage: Usage, more: Usage, topic: str, namespace: str
+    policies: Policies, usage: Counts, more: Counts, topic: str, namespace: str
 ) -> list[Violation]:
     """The limits that are not exceeded, but with less than 20 % left."""
     return [
@@ -154,7 +142,7 @@ def tree_text(path: str | None) -> str:
     return f"namespace '{path}' and all below it" if path else "the default namespace"
 
 
-def _limits(placed: Placed, usage: Usage, more: Usage, namespace: str) -> Iterator[Limit]:
+def _limits(placed: Placed, usage: Counts, more: Counts, namespace: str) -> Iterator[Limit]:
     """The limits of a block on the numbers that grow."""
     block, path = placed.block, placed.namespace
     here = f"namespace '{namespace}'" if namespace else "the default namespace"

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from gateway.catalog.log.held import Head, entity_lines, head_line, refusal_line
-from gateway.catalog.source import OwnedCatalog
+from gateway.catalog.replicated import ReplicatedCatalog
 
 LINES_AT_ONCE: Final = 100
 """Entities per turn of the event loop: about a millisecond of work."""
@@ -17,7 +17,7 @@ LINES_AT_ONCE: Final = 100
 class HeldCatalogs:
     """A worker's catalogs, by the names of their clusters."""
 
-    def __init__(self, gateway_id: str, catalogs: Mapping[str, OwnedCatalog]) -> None:
+    def __init__(self, gateway_id: str, catalogs: Mapping[str, ReplicatedCatalog]) -> None:
         self._gateway_id = gateway_id
         self._catalogs = catalogs
 

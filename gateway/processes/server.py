@@ -12,8 +12,8 @@ from time import monotonic
 from gateway.apis.table import prepare
 from gateway.audit.setup import open_audit
 from gateway.catalog.fleet import Membership, membership_of
-from gateway.catalog.replicated import own_security
-from gateway.catalog.source import CatalogUnavailable, OwnedCatalog
+from gateway.catalog.replicated import ReplicatedCatalog, own_security
+from gateway.catalog.source import CatalogUnavailable
 from gateway.changes.base.context import Context
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.link import ClusterUnreachable
@@ -59,7 +59,7 @@ class Server:
     def __init__(
         self,
         config: Config,
-        catalog: OwnedCatalog | None = None,
+        catalog: ReplicatedCatalog | None = None,
         *,
         worker_id: int = 0,
         new_catalogs: Collection[str] = (),
@@ -102,7 +102,7 @@ class Server:
             volume.part.watch(self.clients.under_way, volume.state)
             volume.overdue = Overdue(self.clients.connections, volume.state)
         if self._peers is not None:
-            self._peers.answer_by(self.clients, self.audit)
+            self._peers.answer_by(self.clients.lane_hub, self.audit)
         self.handover = Handover(config.gateway_id, volumes, self.clients.listeners)
         self._in_tree = self.served[0].state.place.mount is not None
         self.cut_off = CutOff(
@@ -122,7 +122,7 @@ class Server:
         admin: BrokerAdmin,
         membership: Membership,
         mounts: Mounts | None,
-        catalog: OwnedCatalog | None,
+        catalog: ReplicatedCatalog | None,
         worker_id: int,
     ) -> ServedVolume:
         return ServedVolume(

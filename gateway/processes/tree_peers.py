@@ -77,7 +77,9 @@ class TreePeers:
             turns=turns,
         )
         known, disbelieve = self._known, self.lookups.disbelieve
-        self.others = OtherGateways(self.lookups, known, paths, tree.max_hops, tasks, disbelieve)
+        self.others = OtherGateways(
+            self.lookups, known, paths, tree.max_hops, tasks.run, disbelieve
+        )
 
     def _renumber(self) -> None:
         """Stop showing clients a broker if its volume no longer has the broker's number."""
@@ -90,7 +92,7 @@ class TreePeers:
         self._referred = Referred(hub, config, self.routes, self.lookups)
         if tree is not None and tree.listener is not None:
             self._listener = PeerListener(
-                config, self._referred, tasks=self._tasks, counts=self._counts, audit=audit
+                config, self._referred.answer, tasks=self._tasks, counts=self._counts, audit=audit
             )
 
     def start(self) -> None:

@@ -21,8 +21,8 @@ from gateway.catalog.members import (
     seed,
     takes_its_place,
 )
-from gateway.catalog.replicated import open_catalog, own_security
-from gateway.catalog.source import Decide, OwnedCatalog
+from gateway.catalog.replicated import ReplicatedCatalog, open_catalog, own_security
+from gateway.catalog.source import Decide
 from gateway.changes.base.context import Context, now_ms
 from gateway.changes.base.existing_ids import IdListing
 from gateway.changes.base.freezing import Freezer
@@ -81,7 +81,7 @@ class ServedVolume:
         tasks: Tasks,
         changed: Callable[[], None],
         contexts: dict[int, Context] | None = None,
-        catalog: OwnedCatalog | None = None,
+        catalog: ReplicatedCatalog | None = None,
         worker_id: int = 0,
         anew: bool = False,
     ) -> None:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Mapping
-from typing import Final, Protocol
+from collections.abc import Callable, Mapping
+from typing import Final
 
 from gateway.brokers.messages import ClusterAdmin, describe_configs
+from gateway.cluster.cluster import Cluster
 from gateway.config.policies import PolicySettings
 from gateway.counts import Row
 from gateway.policies.instance import PolicyError
@@ -35,16 +36,7 @@ BROKER: Final = 4
 """ConfigResource.Type of a broker."""
 
 
-class Brokers(Protocol):
-    """The cluster's brokers (gateway/cluster/cluster.py)."""
-
-    @property
-    def brokers(self) -> Collection[int]:
-        """The brokers' node ids."""
-        ...
-
-
-async def broker_configs(admin: ClusterAdmin, cluster: Brokers) -> dict[str, str | None]:
+async def broker_configs(admin: ClusterAdmin, cluster: Cluster) -> dict[str, str | None]:
     """All configs of a broker; the values of sensitive configs are None.
 
     A broker describes only its own configs, and any broker's will do: so the request names all
@@ -71,12 +63,12 @@ class WorkerPolicies:
     """The policies of a cluster. ``judge`` judges topics, and stays the same through reloads;
     ``changed`` is called after a reload."""
 
-    def __init__(self, settings: PolicySettings, admin: ClusterAdmin, cluster: Brokers) -> None:
+    def __init__(self, settings: PolicySettings, admin: ClusterAdmin, cluster: Cluster) -> None:
         self._admin = admin
         self._cluster = cluster
         self._runner = PolicyRunner()
         self._prepared: tuple[Policies, Generation] | None = None
-        self.judge = Judge(Policies(settings), self._runner)
+        self.judge = Judge(Policies(settings), self._runner.why_not)
         self.changed: Callable[[], None] = lambda: None
 
     @property

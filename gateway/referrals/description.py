@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from gateway.config.models import Config, Listener
-from gateway.config.reach import reached
+from gateway.config.reach import reached_clusters
 from gateway.foreign_text import shown_text
 
 MAX_ITEMS: Final = 100_000
@@ -147,7 +147,7 @@ def _passes_through(listener: Listener) -> bool:
 def _listener(config: Config, listener: Listener) -> DescribedListener:
     first = config.clusters[0].mount or ""
     volume = first if listener.volume is None else listener.volume
-    near = (one.mount or "" for one in reached(config.clusters, listener))
+    near = (one.mount or "" for one in reached_clusters(config, listener))
     mechanisms: Sequence[str] = () if listener.sasl is None else listener.sasl.mechanisms
     return DescribedListener(
         listener.name,

@@ -20,9 +20,9 @@ from gateway.referrals.believing import Inner, Lie, inner_of, lie_of, passed_bac
 from gateway.referrals.lies import LOOKUPS, Lies
 from gateway.referrals.locations import NOBODY, Location, Locations
 from gateway.referrals.numbers import Numbers
-from gateway.referrals.peer_link import PeerUnreachable
+from gateway.referrals.peer_link import PeerLink, PeerUnreachable
 from gateway.referrals.questions import MAX_HOPS, Answer, Hop, Kind, Outcome, Question
-from gateway.referrals.racing import MARGIN, Link, Race, best
+from gateway.referrals.racing import MARGIN, Race, best
 from gateway.referrals.routing import Routes, Ways
 from gateway.slices import Slices, Turns, in_slices
 from protocol.errors import ProtocolError
@@ -67,7 +67,7 @@ class Lookups:
         self,
         gateway_id: str,
         routes: Routes,
-        links: Mapping[str, Link],
+        links: Mapping[str, PeerLink],
         *,
         locations: Locations,
         numbers: Numbers,
@@ -267,7 +267,7 @@ class Lookups:
         if location is not None and location is not NOBODY:
             self._lies.note(location.peer, Answer(Outcome.ANSWERED), Lie(text))
 
-    async def _ask_link(self, lookup: _Lookup, link: Link, changes: bool) -> Answer:
+    async def _ask_link(self, lookup: _Lookup, link: PeerLink, changes: bool) -> Answer:
         """Ask a link. If the connection is lost, ask once more, because a peer may be several
         gateways, and another may answer."""
         try:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from typing import Final, NamedTuple, Protocol
+from typing import Final, NamedTuple
 
-from gateway.referrals.questions import Answer, Outcome, Question
+from gateway.referrals.questions import Answer, Outcome
 
 MARGIN: Final = 0.01
 """Seconds of a question that a gateway keeps for itself, to pass the answer back in time."""
@@ -20,20 +20,6 @@ _WORST_LAST: Final = (
     Outcome.NO_SUCH_MOUNT,
     Outcome.UNREACHABLE,
 )
-
-
-class Link(Protocol):
-    """The connections to one peer. ``up``: whether the peer responds, as far as is known."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def up(self) -> bool: ...
-
-    async def ask(self, question: Question) -> Answer:
-        """The peer's answer, within the question's seconds. Raises PeerUnreachable."""
-        ...
 
 
 class Winner(NamedTuple):

@@ -30,8 +30,11 @@ last seen and that the principal may describe, by their names as the client spel
 
 
 class Names(Protocol):
-    """The volume of each name, as its mount path, for the clients of one listener. This is a
-    protocol because rules are pure, and ``connections`` implements it."""
+    """The volume of each name, as its mount path, for the clients of one listener.
+
+    :class:`gateway.connections.lanes.Lanes`, in a layer above these pure rules. Tests fill in the
+    names of a tree, because divisions are tested without clusters.
+    """
 
     @property
     def own(self) -> str:

@@ -19,20 +19,12 @@ clients have to know an address elsewhere: this gateway may end before they ask 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
-from typing import Final, NamedTuple
+from typing import Final
 
 from gateway.catalog.entities import Member
 from gateway.catalog.snapshot import Snapshot
 from gateway.node_ids import FIRST_GATEWAY_ID
-
-
-class GatewayNode(NamedTuple):
-    """A gateway as a node, in the form of :class:`gateway.rules.tree_brokers.Broker`."""
-
-    node_id: int
-    host: str
-    port: int
-    rack: str | None = None
+from gateway.rules.tree_brokers import Broker
 
 
 class GatewayNodes:
@@ -48,7 +40,7 @@ class GatewayNodes:
         self._members: Mapping[str, Member] | None = None
         self._absent: Set[str] = frozenset()
         self._hung: Set[str] = frozenset()
-        self._by_listener: dict[str, tuple[GatewayNode, ...]] = {}
+        self._by_listener: dict[str, tuple[Broker, ...]] = {}
 
     def leave_out(self, gateway_ids: Set[str]) -> None:
         """Leave these gateways out of the lists from now on."""
@@ -60,7 +52,7 @@ class GatewayNodes:
         self._hung = gateway_ids
         self._by_listener.clear()
 
-    def at(self, snapshot: Snapshot, listener: str) -> tuple[GatewayNode, ...]:
+    def at(self, snapshot: Snapshot, listener: str) -> tuple[Broker, ...]:
         """The gateways that a listener lists; empty if the cluster has a single gateway."""
         if listener not in self._listed_at:
             return ()
@@ -79,7 +71,7 @@ NO_GATEWAY_NODES: Final = GatewayNodes()
 
 def _nodes(
     members: Iterable[Member], own_id: str, hung: Set[str], listener: str
-) -> tuple[GatewayNode, ...]:
+) -> tuple[Broker, ...]:
     listed = sorted((one for one in members if listener in one.addresses), key=_number)
     others = [one for one in listed if one.gateway_id != own_id]
     if not others:
@@ -92,7 +84,7 @@ def _nodes(
             at = next((one for one in living if one.number > member.number), living[0])
         host, _, port = at.addresses[listener].rpartition(":")
         node_id = FIRST_GATEWAY_ID + member.number
-        nodes.append(GatewayNode(node_id, host.strip("[]"), int(port)))
+        nodes.append(Broker(node_id, host.strip("[]"), int(port)))
     return tuple(nodes)
 
 

@@ -11,7 +11,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple
 
 import re2
 
@@ -109,14 +109,17 @@ def _text(error: Exception) -> str:
     return reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
 
 
-class Names(Protocol):
-    """The topics that a client may see: ``names`` in the client's spelling, and a ``version`` that
-    changes whenever the names change."""
+class KnownNames(NamedTuple):
+    """The topics that a client may see."""
 
-    @property
-    def names(self) -> Sequence[str]: ...
-    @property
-    def version(self) -> int: ...
+    # Changes whenever the names change.
+    version: int
+    # Returns the names in the client's spelling. It is called only to evaluate an expression,
+    # because a listing of many topics takes long to sort.
+    read: Callable[[], Sequence[str]]
+
+
+NO_NAMES: Final = KnownNames(0, tuple)
 
 
 @dataclass(slots=True)
@@ -273,19 +276,19 @@ class GroupMembers:
         kept.move_to_end(pattern)
         return known
 
-    def matching(self, scope: Hashable, pattern: str, names: Names) -> tuple[str, ...]:
+    def matching(self, scope: Hashable, pattern: str, names: KnownNames) -> tuple[str, ...]:
         """The names that match, evaluated once for all members with the same expression."""
         evaluations, version = self._scopes[scope].evaluations, names.version
         known = evaluations.get(pattern)
         if known is None or known[0] != version:
-            known = (version, self.compiled(scope, pattern).matching(names.names))
+            known = (version, self.compiled(scope, pattern).matching(names.read()))
             evaluations[pattern] = known
             _bound(evaluations, MAX_EVALUATIONS)
         evaluations.move_to_end(pattern)
         return known[1]
 
     def subscription(
-        self, scope: Hashable, member: Member, names: Names, meaning: Hashable, reach: Reach
+        self, scope: Hashable, member: Member, names: KnownNames, meaning: Hashable, reach: Reach
     ) -> Subscription:
         """The names to subscribe a member to. Members with the same names and expression share the
         result while the listing and ``meaning`` are the same (None: the meaning may change, so the

@@ -2,23 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Final
 
 from gateway.rules.group_members import Member, MemberKey
-
-
-@dataclass(frozen=True, slots=True)
-class KnownNames:
-    """A listing that never changes."""
-
-    names: Sequence[str] = ()
-    version: int = 0
-
-
-NO_NAMES: Final = KnownNames()
 
 
 @dataclass(frozen=True, slots=True)

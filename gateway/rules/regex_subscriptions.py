@@ -27,15 +27,16 @@ from gateway.error_codes import (
 )
 from gateway.rules.group_members import (
     MAX_MEMBERS,
+    NO_NAMES,
     GroupMembers,
     InvalidTopicRegex,
+    KnownNames,
     Member,
     MemberKey,
-    Names,
     Reach,
     is_long,
 )
-from gateway.rules.heartbeat_outcomes import NO_NAMES, Forward, Sent, Unheard, Unknown
+from gateway.rules.heartbeat_outcomes import Forward, Sent, Unheard, Unknown
 from protocol import messages
 from protocol.messages import changed
 from protocol.pausing import paced
@@ -81,7 +82,7 @@ class RegexSubscriptions:
         self,
         request: Any,
         body: bytes,
-        listing: Callable[[], Names],
+        listing: Callable[[], KnownNames],
         scope: Hashable = None,
         reach: Reach = str.encode,
         meaning: Hashable = None,

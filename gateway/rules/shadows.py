@@ -82,7 +82,11 @@ def not_ready(name: str) -> Denied:
 
 
 class Far(Protocol):
-    """The topics of other volumes, for one request of a group's member."""
+    """The topics of other volumes, for one request of a group's member.
+
+    :class:`gateway.connections.far_topics.FarTopics`, which looks topics up in clusters and at
+    other gateways. It is an interface because rules are pure, in a layer below all these.
+    """
 
     def topic(self, operation: int, name: bytes) -> Resolved | Denied:
         """The shadow of the topic with this name, as the client spells it, if ``operation`` is

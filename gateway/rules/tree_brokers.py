@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple
 
 from protocol.messages import element_class, make
 
 
-class Broker(Protocol):
-    """One broker at the gateway's address."""
+class Broker(NamedTuple):
+    """A broker of the tree, or a gateway as a node, at the gateway's address. ``node_id`` is the
+    one that clients see."""
 
-    @property
-    def node_id(self) -> int: ...
-    @property
-    def host(self) -> str: ...
-    @property
-    def port(self) -> int: ...
-    @property
-    def rack(self) -> str | None: ...
+    node_id: int
+    host: str
+    port: int
+    rack: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,15 @@ import asyncio
 import logging
 import random
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import suppress
 from itertools import islice
-from typing import Final, Protocol, TypeVar
+from typing import Final, TypeVar
 
 from gateway.catalog.log.records import LogError
 from gateway.catalog.log.topics import TopicError
 from gateway.sinks.record_writer import QUEUE_FULL, STOPPED, TOO_LARGE, RecordSink
-from gateway.sinks.topic_partitions import Message, TopicMissing, Written
+from gateway.sinks.topic_partitions import Message, TopicMissing, TopicPartitions
 
 log = logging.getLogger(__name__)
 
@@ -34,18 +34,6 @@ _LONGEST_BACKOFF: Final = 5.0
 _Record = TypeVar("_Record")
 
 
-class Partitions(Protocol):
-    """The topic that messages are written to (gateway/sinks/topic_partitions.py)."""
-
-    async def write(self, messages: Sequence[Message]) -> Written:
-        """Write as many messages as possible now. Raises LogError if no message was written."""
-        ...
-
-    async def close(self) -> None:
-        """Close the connections."""
-        ...
-
-
 class RecordTopic(RecordSink[_Record]):
     """Writes records to a topic; used by a single event loop.
 
@@ -59,7 +47,7 @@ class RecordTopic(RecordSink[_Record]):
         self,
         what: str,
         items: str,
-        partitions: Partitions,
+        partitions: TopicPartitions,
         max_queued: int,
         prepare: Callable[[], Awaitable[None]],
         encode: Callable[[_Record], Message],

@@ -14,9 +14,10 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from gateway.counts import Row
+from gateway.sinks.rolling_files import RollingFiles
 
 log = logging.getLogger(__name__)
 
@@ -110,16 +111,6 @@ class RecordSink(Generic[_Record]):
         return due
 
 
-class LineFiles(Protocol):
-    """A destination of lines. ``write`` takes whole lines and raises OSError; all methods may
-    block."""
-
-    def prepare(self) -> None: ...
-    def tidy(self) -> None: ...
-    def write(self, lines: bytes) -> None: ...
-    def close(self) -> None: ...
-
-
 @dataclass(slots=True)
 class _Batch:
     """Records that are made only when they are written, and their number."""
@@ -134,7 +125,7 @@ class RecordWriter(RecordSink[_Record]):
     name = "file"
 
     def __init__(
-        self, what: str, files: LineFiles, max_queued: int, encode: Callable[[_Record], bytes]
+        self, what: str, files: RollingFiles, max_queued: int, encode: Callable[[_Record], bytes]
     ) -> None:
         super().__init__(what, "records", max_queued)
         self._files = files

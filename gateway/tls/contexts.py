@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from gateway.config.connecting import SecretError, SecretSource, TlsSettings
+from gateway.config.connecting import InlineSecret, SecretError, TlsValues
 from gateway.files import UnreadableFile, read_file
 from gateway.identity import ANONYMOUS, Identity
 from gateway.tls.client_hello import ClientHello
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric.types import PrivateKeyTypes
 
-    # A type alone: at run time it would import pydantic, which clients do without.
-    from gateway.config.security import ListenerTls
+    # Types alone: at run time they would import pydantic, which clients do without.
+    from gateway.config.security import ClientTls, ListenerTls, Secret
 
 CIPHERS: Final = "ECDHE+AESGCM:ECDHE+CHACHA20"
 """Of TLS 1.2: only forward secrecy and authenticated encryption. TLS 1.3 has nothing else."""
@@ -115,7 +115,7 @@ def server_context(tls: ListenerTls, admits: Admits | None = None) -> ssl.SSLCon
     return context
 
 
-def client_context(tls: TlsSettings) -> ssl.SSLContext:
+def client_context(tls: ClientTls | TlsValues) -> ssl.SSLContext:
     """The context of the gateway as a client of brokers. Raises TlsError."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     _harden(context)
@@ -138,13 +138,16 @@ def listener_files(tls: ListenerTls) -> tuple[Path, ...]:
     return _files(tls.certificate, tls.key, tls.client_ca, tls.key_password)
 
 
-def client_files(tls: TlsSettings) -> tuple[Path, ...]:
+def client_files(tls: ClientTls | TlsValues) -> tuple[Path, ...]:
     """Every file that a client's context is made of."""
     return _files(tls.certificate, tls.key, tls.ca, tls.key_password)
 
 
 def _files(
-    certificate: Path | None, key: Path | None, ca: Path | None, password: SecretSource | None
+    certificate: Path | None,
+    key: Path | None,
+    ca: Path | None,
+    password: Secret | InlineSecret | None,
 ) -> tuple[Path, ...]:
     secret = None if password is None else password.file
     return tuple(path for path in (certificate, key, ca, secret) if path is not None)
@@ -160,7 +163,7 @@ def _harden(context: ssl.SSLContext) -> None:
 
 
 def _present(
-    context: ssl.SSLContext, certificate: Path, key: Path, password: SecretSource | None
+    context: ssl.SSLContext, certificate: Path, key: Path, password: Secret | InlineSecret | None
 ) -> None:
     chain = read_certificates("certificate", certificate)
     secret = read_password("key_password", password)
@@ -246,7 +249,7 @@ def read_certificates(key: str, path: Path) -> tuple[x509.Certificate, ...]:
         raise TlsError(key, text) from None
 
 
-def read_password(key: str, secret: SecretSource | None) -> str | None:
+def read_password(key: str, secret: Secret | InlineSecret | None) -> str | None:
     """The password of a private key, if it has any. Raises TlsError."""
     try:
         return None if secret is None else secret.read()

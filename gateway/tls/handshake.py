@@ -14,7 +14,7 @@ import ssl
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from typing import Final, Protocol, cast
+from typing import Final, NamedTuple, cast
 
 from gateway.broker_names import UnknownName
 from gateway.peers import address_text, host_text
@@ -45,21 +45,19 @@ GoOn = Callable[[int | None], asyncio.Protocol]
 TLS."""
 
 
-class Gate(Protocol):
-    """The counts and limits of handshakes in progress.
+class Gate(NamedTuple):
+    """Called at the steps of handshakes, to count and limit those in progress."""
 
-    - ``enter``: another handshake begins; if there is no room, a slower handshake gives way.
-    - ``spoke``: the handshake's client has sent its first bytes.
-    - ``leave``: the handshake has ended.
-    - ``rejected``: the client at ``address`` (``host:port``) is rejected, with the reason.
-    - ``failed``: the client is closed because of a defect of the gateway.
-    """
-
-    def enter(self, handshake: Handshake) -> None: ...
-    def spoke(self, handshake: Handshake) -> None: ...
-    def leave(self, handshake: Handshake) -> None: ...
-    def rejected(self, address: str, reason: str) -> None: ...
-    def failed(self, address: str, error: Exception) -> None: ...
+    # Another handshake begins; if there is no room, a slower handshake gives way.
+    enter: Callable[[Handshake], None]
+    # The handshake's client has sent its first bytes.
+    spoke: Callable[[Handshake], None]
+    # The handshake has ended.
+    leave: Callable[[Handshake], None]
+    # The client at an address (``host:port``) is rejected, with the reason.
+    rejected: Callable[[str, str], None]
+    # The client at an address is closed because of a defect of the gateway.
+    failed: Callable[[str, Exception], None]
 
 
 class _SaidNothing(Exception):

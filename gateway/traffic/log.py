@@ -21,7 +21,7 @@ from gateway.config.models import Config, TrafficLogSettings
 from gateway.counts import Row
 from gateway.flows import Denial, Flow, NeededAcl, PolicyEvent
 from gateway.sinks.record_topic import RecordTopic
-from gateway.sinks.record_writer import CLOSE_SECONDS, LineFiles, RecordSink, RecordWriter
+from gateway.sinks.record_writer import CLOSE_SECONDS, RecordSink, RecordWriter
 from gateway.sinks.rolling_files import RollingFiles
 from gateway.sinks.topic_partitions import Message, TopicPartitions, ensure_topic
 from gateway.traffic.record import Origin, Record, Window
@@ -65,7 +65,7 @@ class TrafficLog:
         origin: Origin,
         *,
         clock: Callable[[], float] = time.time,
-        sink: LineFiles | None = None,
+        sink: RollingFiles | None = None,
         topic: RecordTopic[Draft] | None = None,
     ) -> None:
         self._origin = origin

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final, Protocol
+from typing import Final
 
 from gateway.acls.authorizer import Authorizer
 from gateway.catalog.entities import PrincipalHome
@@ -15,6 +15,7 @@ from gateway.catalog.freezes import Frozen, freezes_in
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import Catalog
 from gateway.config.models import Cluster, Listener
+from gateway.config.security import PrincipalSettings
 from gateway.decision import Denied
 from gateway.mounts import Mounts
 from gateway.names import below
@@ -112,14 +113,9 @@ class Views:
         return before.successor(snapshot, self._policies, frozen)
 
 
-class HasHome(Protocol):
-    """The configuration of a principal, of which only the home is used."""
-
-    @property
-    def home(self) -> str: ...
-
-
-def home_of(configured: Mapping[str, HasHome], snapshot: Snapshot, principal: str) -> str | None:
+def home_of(
+    configured: Mapping[str, PrincipalSettings], snapshot: Snapshot, principal: str
+) -> str | None:
     """The home of a principal by the configuration, or else by the catalog; None: the principal has
     no home of its own."""
     known = configured.get(principal)

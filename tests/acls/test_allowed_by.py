@@ -30,7 +30,7 @@ def access() -> AuthorizedAccess:
 
 
 def needed(*clients: AuthorizedAccess) -> set[tuple[str, str]]:
-    found = needed_acls((one, LA) for one in clients)
+    found = needed_acls((one.principal, one.allowed_by, LA) for one in clients)
     assert {one.place for one in found} <= {LA}
     return {(one.principal, one.acl) for one in found}
 
@@ -72,5 +72,5 @@ def test_the_same_acl_of_two_clusters_is_needed_in_both() -> None:
     alice = access()
     alice.to_read(b"team-a:x")
     places = [Place("la", "la:tracking"), Place("ny", "ny:tracking")]
-    found = needed_acls((alice, place) for place in places)
+    found = needed_acls((alice.principal, alice.allowed_by, place) for place in places)
     assert {one.place for one in found} == set(places)

@@ -15,13 +15,19 @@ from gateway.cluster.link import ClusterUnreachable
 from gateway.sinks import record_topic
 from gateway.sinks.record_topic import CHUNK
 from gateway.sinks.record_writer import SinkError
-from gateway.sinks.topic_partitions import Message, TopicMissing, TopicUnusable, Written
+from gateway.sinks.topic_partitions import (
+    Message,
+    TopicMissing,
+    TopicPartitions,
+    TopicUnusable,
+    Written,
+)
 from tests.audit import audit_samples as samples
 from tests.audit.cloud_events import checked
 from tests.waiting import eventually
 
 
-class FakePartitions:
+class FakePartitions(TopicPartitions):
     """A topic in memory. ``problems`` come first, one for each write; ``gate`` holds writes up."""
 
     def __init__(self) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from gateway.auth.exchange import AuthenticationFailed, CannotTell, Exchange, proved
 from gateway.auth.login import Login
-from gateway.auth.mechanisms import Session
+from gateway.auth.mechanisms import Mechanisms, Session
 from gateway.identity import Identity
 from protocol import messages
 from protocol.headers import (
@@ -91,7 +91,7 @@ class EchoExchange:
         return b"done"
 
 
-class Accepts:
+class Accepts(Mechanisms):
     """A listener with the mechanisms ONE and TWO, named by their numbers of tokens."""
 
     names: tuple[str, ...] = ("ONE", "TWO")

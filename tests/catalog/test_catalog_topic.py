@@ -21,6 +21,7 @@ from gateway.cluster.link import ClusterUnreachable
 from protocol import messages
 from protocol.messages import Request, element_class, make
 from protocol.schema import api_key_of, message_versions, response_name
+from tests.brokers.asks_no_broker import AsksNoBroker
 
 TOPIC = "__kafka_gateway_catalog"
 UNKNOWN_TOPIC = 3
@@ -32,7 +33,7 @@ BAD_REPLICATION = 38
 
 
 @dataclass
-class FakeAdmin:
+class FakeAdmin(AsksNoBroker):
     """A cluster with at most one topic and its mark; requests are written and parsed."""
 
     partitions: int = 0

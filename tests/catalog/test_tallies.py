@@ -76,7 +76,7 @@ def counted(snapshot: Snapshot) -> Counter[tuple[str, str | None]]:
 def test_kept_on_is_counted_anew(decisions: list[list[Change]]) -> None:
     snapshot = Snapshot()
     for decision in decisions:
-        grown, before = Grown(snapshot, decision), snapshot
+        grown, before = Grown(snapshot.entity, decision), snapshot
         snapshot = snapshot.apply(decision, snapshot.version + 1)
         expected = counted(snapshot)
         for what in WHAT:
@@ -94,5 +94,5 @@ def test_a_namespace_is_below_another() -> None:
 
 def test_where_things_come_to() -> None:
     link = Link(LogicalName("org:a", "x"), "p", b"i" * 16)
-    grown = Grown(Snapshot(), [Namespace("org"), link, Removal(("link", "free:y"))])
+    grown = Grown(Snapshot().entity, [Namespace("org"), link, Removal(("link", "free:y"))])
     assert list(grown.namespaces) == ["", "org:a"]

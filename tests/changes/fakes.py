@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from gateway.catalog.entities import Change, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide
 from gateway.catalog.validity import Validity
 from gateway.changes.base.context import Context
+from gateway.cluster.cluster import Cluster
 from gateway.cluster.link import ClusterUnreachable
 from gateway.counts import Row
 from gateway.policies.judge import NO_JUDGE, Judge
@@ -245,7 +246,7 @@ class World:
         catalog = FakeCatalog(self.log, step)
         cluster = FakeCluster(self.broker, self.clock, step)
         cluster.list()
-        context = Context(catalog, cluster, self.broker, self.clock, judge=judge)
+        context = Context(catalog, cast(Cluster, cluster), self.broker, self.clock, judge=judge)
         return FakeGateway(context, catalog, cluster, self.broker)
 
 

@@ -31,7 +31,8 @@ class Asked:
 
 def judge(classes: Asked | None = None, **settings: Any) -> Judge:
     """A judge by ``policies:`` of a configuration."""
-    return Judge(Policies(PolicySettings.model_validate(settings)), classes)
+    ask_class = None if classes is None else classes.why_not
+    return Judge(Policies(PolicySettings.model_validate(settings)), ask_class)
 
 
 def everywhere(**block: Any) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from gateway.catalog.entities import Alias, CatalogFormat, Link, TopicEntry
 from gateway.catalog.schema.table import LINK_FORMAT
+from gateway.changes.topics.auto_creation import AutoCreation
 from gateway.decision import Denied
 from gateway.names import LogicalName, encode
 from gateway.topic_ids import TopicIndex
@@ -181,7 +182,7 @@ def test_metadata_makes_none(version: int, home: str, name: str) -> None:
         def begin(self, access: object, actor: object, names: object) -> None:
             begun.append(names)
 
-    pair.worker.auto_creation = Everything()
+    pair.worker.auto_creation = cast(AutoCreation, Everything())
     cls = messages.message_class("MetadataRequest", version)
     topics = (make(element_class(cls, "topics"), {"name": name}),)
     request = make(cls, {"topics": topics, "allow_auto_topic_creation": True})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import yaml
 
@@ -22,7 +22,7 @@ from gateway.referrals.description import (
     DescribedPeer,
     GatewayDescription,
 )
-from gateway.referrals.peer_link import PeerUnreachable
+from gateway.referrals.peer_link import PeerLink, PeerUnreachable
 from gateway.referrals.questions import Answer, Hop, Kind, Outcome, Question
 from tests.config import config_samples
 
@@ -95,9 +95,9 @@ class Fakes:
     asked: list[tuple[str, tuple[Address, ...], Question]] = field(default_factory=list)
     open: int = 0
 
-    def link(self, peer: Peer, _: TreeSettings) -> FakeLink:
+    def link(self, peer: Peer, _: TreeSettings) -> PeerLink:
         self.open += 1
-        return FakeLink(self, peer)
+        return cast(PeerLink, FakeLink(self, peer))
 
 
 @dataclass

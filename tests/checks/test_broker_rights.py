@@ -12,6 +12,7 @@ from gateway.checks.broker_rights import Rights, exposure, lacking, not_creatabl
 from protocol import messages
 from protocol.messages import Request
 from protocol.schema import field_type
+from tests.brokers.asks_no_broker import AsksNoBroker
 
 NOT_TOLD = -(2**31)
 
@@ -19,7 +20,7 @@ CLIENTS_KEY = ("clusters", 0, "security")
 OWN_KEY = ("catalog", "security")
 
 
-class Asked:
+class Asked(AsksNoBroker):
     """Brokers with these responses."""
 
     def __init__(self, code: int = 0, operations: int = NOT_TOLD, ended: int = 49) -> None:

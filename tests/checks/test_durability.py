@@ -12,11 +12,12 @@ from gateway.policies.tree import Policies
 from protocol import messages
 from protocol.messages import Request
 from protocol.schema import field_type
+from tests.brokers.asks_no_broker import AsksNoBroker
 
 SNAPSHOT = Snapshot().apply([Namespace("org"), Namespace("team")], 2)
 
 
-class Asked:
+class Asked(AsksNoBroker):
     """A broker that has these values of min.insync.replicas, by topic."""
 
     def __init__(self, values: dict[str, str]) -> None:

@@ -213,7 +213,8 @@ async def compared(
     backend = FakeBackend(Snapshot().apply([*CATALOG, *acls], 5))
     cluster: Any = Groups({})
     cluster.held = groups
-    opened: Any = Backend(cluster, cluster, backend.catalog)
+    catalog: Any = backend.catalog
+    opened = Backend(cluster, cluster, catalog)
     found = await find_lock_out(config, opened)
     assert found is not None
     return found

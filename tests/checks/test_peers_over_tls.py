@@ -20,6 +20,7 @@ from gateway.connections.peer_listener import PeerListener
 from gateway.connections.referred import Referred
 from gateway.connections.tasks import Tasks
 from gateway.counts import Counts
+from gateway.referrals.lookups import Lookups
 from gateway.referrals.questions import Answer, Outcome, Question
 from gateway.referrals.routing import Routes
 
@@ -97,8 +98,8 @@ class Tree:
             for name in names:
                 config = self.configs[name]
                 routes = Routes.of_config(config)
-                referred = Referred(cast(LaneHub, None), config, routes, Nobody())
-                listener = PeerListener(config, referred, tasks=Tasks(), counts=Counts())
+                referred = Referred(cast(LaneHub, None), config, routes, cast(Lookups, Nobody()))
+                listener = PeerListener(config, referred.answer, tasks=Tasks(), counts=Counts())
                 await listener.start()
                 listeners.append(listener)
             yield

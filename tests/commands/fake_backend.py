@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import pytest
 
+from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import CatalogUnavailable, Decide
 from gateway.cluster.admin import BrokerAdmin
@@ -140,5 +141,7 @@ class FakeBackend:
         if read_only and not self.exists and not or_empty:
             raise backend.NoCatalog(f"cluster '{config.clusters[0].name}' has no catalog yet")
         yield backend.Backend(
-            cast(Cluster, self.cluster), cast(BrokerAdmin, self.cluster), self.catalog
+            cast(Cluster, self.cluster),
+            cast(BrokerAdmin, self.cluster),
+            cast(ReplicatedCatalog, self.catalog),
         )

@@ -10,6 +10,7 @@ from typing import cast
 
 import pytest
 
+from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.catalog.snapshot import Snapshot
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster
@@ -41,7 +42,7 @@ class FakeVolume:
             named = SimpleNamespace(name="metadata.version", max_version_level=self.level)
             features.append(named)
         fake.served = SimpleNamespace(finalized_features=features)
-        catalog = FakeCatalog(self.snapshot)
+        catalog = cast(ReplicatedCatalog, FakeCatalog(self.snapshot))
         return backend.Backend(cast(Cluster, cluster), cast(BrokerAdmin, cluster), catalog)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 import pytest
 
@@ -19,7 +20,7 @@ from gateway.referrals.description import (
 from gateway.referrals.locations import Locations
 from gateway.referrals.lookups import Lookups
 from gateway.referrals.numbers import Numbers
-from gateway.referrals.peer_link import PeerUnreachable
+from gateway.referrals.peer_link import PeerLink, PeerUnreachable
 from gateway.referrals.questions import Answer, Hop, Kind, Outcome, Question
 from gateway.referrals.routing import Here, Routes
 
@@ -88,6 +89,11 @@ class FakeLink:
     closed: bool = False
 
     @property
+    def link(self) -> PeerLink:
+        """This, for those that ask over it."""
+        return cast(PeerLink, self)
+
+    @property
     def up(self) -> bool:
         return not self.gateway.down
 
@@ -115,7 +121,7 @@ class FakeTree:
                 each.gateway_id,
                 each.routes,
                 {
-                    name: FakeLink(name, each.gateway_id, self.gateways[name])
+                    name: FakeLink(name, each.gateway_id, self.gateways[name]).link
                     for name in names
                     if name in self.gateways
                 },
@@ -127,10 +133,10 @@ class FakeTree:
     def __getitem__(self, name: str) -> FakeGateway:
         return self.gateways[name]
 
-    def link(self, peer: Peer, _: TreeSettings) -> asking.ClosableLink:
+    def link(self, peer: Peer, _: TreeSettings) -> PeerLink:
         """A link of the gateway whose command asks."""
         self.links.append(FakeLink(peer.name, self._asker, self.gateways[peer.name]))
-        return self.links[-1]
+        return self.links[-1].link
 
     def take_place(self, monkeypatch: pytest.MonkeyPatch) -> FakeTree:
         """Stand in for the gateways that a command asks."""

@@ -11,7 +11,7 @@ import pytest
 from gateway.config.addresses import Address
 from gateway.config.models import Config
 from gateway.config.policies import Range
-from gateway.config.reach import reached
+from gateway.config.reach import reached_clusters
 from gateway.config_file.loading import load_config
 from gateway.config_file.parts import Parts
 from gateway.config_file.rules import port_claims
@@ -90,7 +90,7 @@ def test_an_example_has_two_clusters_in_one_tree() -> None:
         ("la:tracking", 1),
         ("ny:tracking", 2),
     ]
-    reach = [[one.name for one in reached(config.clusters, each)] for each in config.listeners]
+    reach = [[one.name for one in reached_clusters(config, each)] for each in config.listeners]
     both = ["los-angeles", "new-york"]
     assert reach == [both, both[::-1], ["new-york"]]
     la, ny = map(config.of_volume, config.clusters)

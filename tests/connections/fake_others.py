@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from gateway.connections.far_lanes import OtherGateways
 from gateway.error_codes import (
@@ -15,6 +15,7 @@ from gateway.error_codes import (
 from gateway.names import decode
 from gateway.node_ids import virtual_node_id
 from gateway.referrals.far_file import FarVolumes
+from gateway.referrals.lookups import Lookups
 from gateway.referrals.numbers import bears_number
 from gateway.referrals.questions import Answer, Outcome, Question
 from protocol import messages
@@ -147,7 +148,7 @@ class FarKafka:
 
 
 class FakeOthers:
-    """The way to other gateways (:class:`gateway.connections.far_lanes.Asks`), and the tasks in the
+    """The way to other gateways (:class:`gateway.referrals.lookups.Lookups`), and the tasks in the
     background, which run only when the test calls for it."""
 
     def __init__(self, kafkas: Iterable[FarKafka]) -> None:
@@ -158,7 +159,9 @@ class FakeOthers:
         self.changes: list[bool] = []
         self.disbelieved: list[tuple[str, str]] = []
         self._pending: list[Coroutine[Any, Any, None]] = []
-        self.gateways = OtherGateways(self, self.known, [*self.kafkas], 16, self, self.disbelieve)
+        self.gateways = OtherGateways(
+            cast(Lookups, self), self.known, [*self.kafkas], 16, self.run, self.disbelieve
+        )
 
     def run(self, work: Coroutine[Any, Any, None]) -> None:
         """Keep work for :meth:`settled`."""

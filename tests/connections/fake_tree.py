@@ -12,6 +12,7 @@ from gateway.brokers.connection import BrokerConnection
 from gateway.brokers.errors import BrokerError
 from gateway.catalog.snapshot import Snapshot
 from gateway.cluster.admin import Ready
+from gateway.cluster.cluster import Cluster
 from gateway.config.models import Listener
 from gateway.connections.clients import Clients
 from gateway.connections.lanes import LaneHub, Lanes
@@ -135,7 +136,7 @@ class FakeTree:
             views = self.views[mount.path] = Views(catalog, [settings])
             state = WorkerState(
                 catalog,
-                cluster,
+                cast(Cluster, cluster),
                 cast(Any, None),
                 8 * 1024 * 1024,
                 number=mount.number,

@@ -16,6 +16,7 @@ from gateway.connections.volumes import Volumes
 from gateway.referrals.locations import Locations
 from gateway.referrals.lookups import Lookups
 from gateway.referrals.numbers import Numbers
+from gateway.referrals.peer_link import PeerLink
 from gateway.referrals.questions import Answer, Hop, Kind, Outcome, Question
 from gateway.referrals.routing import Routes
 from gateway.views.views import Views
@@ -89,7 +90,7 @@ class Owner:
         lookups = Lookups(
             "gw",
             routes,
-            self.links,
+            {name: cast(PeerLink, link) for name, link in self.links.items()},
             locations=Locations(expiry_seconds=30, unknown_seconds=5),
             numbers=Numbers({path: n for n, path in enumerate(PATHS, 1)}),
             max_hops=16,

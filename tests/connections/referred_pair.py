@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import uuid
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
+from gateway.cluster.cluster import Cluster
 from gateway.config.models import Listener
 from gateway.connections.far_lanes import FarLanes
 from gateway.connections.far_topics import FarTopics
@@ -70,7 +71,7 @@ class ReferredPair(Pair):
         self.ny = FarKafka(NY, 2)
         self.clicks = self.ny.topics["search:clicks"] = FarTopic(CLICKS_ID.bytes, 3)
         self.others = FakeOthers([self.ny])
-        self.worker.cluster = self.home.cluster
+        self.worker.cluster = cast(Cluster, self.home.cluster)
         self.worker.number, self.worker.mount = 1, LA
         self.be(ALICE)
 

@@ -13,8 +13,8 @@ from devkit.ports import free_ports
 from gateway.auth.reauthentication import Reauthentication
 from gateway.catalog.entities import PrincipalHome, Removal, ScramCredential, key_of
 from gateway.catalog.freezes import UNDER_WAY
+from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.catalog.snapshot import Snapshot
-from gateway.catalog.source import OwnedCatalog
 from gateway.config.reach import reach_addresses
 from gateway.connections.broker_side import BrokerSide
 from gateway.connections.closing import SESSION_EXPIRED
@@ -56,7 +56,7 @@ class Gate:
         config = config_samples.config(directory, listeners=listeners, **overrides)
         self.config = config
         self.catalog = FakeCatalog(Log(Snapshot.of(["team-a", "team-b"])), no_step)
-        self.server = Server(config, cast(OwnedCatalog, self.catalog))
+        self.server = Server(config, cast(ReplicatedCatalog, self.catalog))
         self.catalog.subscribe(self.server.served[0].catalog_changed)
         self.server.clients.logins.sasl["sasl"].load()
         cluster = self.server.served[0].cluster

@@ -55,8 +55,9 @@ class Changing:
         tree.volumes = Volumes(volumes, [tree.listener])
         access = views.access(views.of(LISTENER), "User:alice", "")
         tree.volumes.access = lambda *_, **__: access  # type: ignore[method-assign]
-        hub = SimpleNamespace(connections=(), under_way=tree.under_way, doubts=self._doubts)
-        Admission.review(cast(Admission, SimpleNamespace(_hub=hub)))
+        hub = SimpleNamespace(under_way=tree.under_way)
+        admits = SimpleNamespace(_connections=(), _lane_hub=hub, _doubts=self._doubts)
+        Admission.review(cast(Admission, admits))
 
     def asks(self, api: str, version: int, values: dict[str, Any]) -> asyncio.Task[Any]:
         """Send a request for ``ny`` from a client."""

@@ -101,7 +101,7 @@ class Site:
         self.go_on = asyncio.Event()
         self.go_on.set()
         self.peers = PeerListener(
-            self.config, self, tasks=Tasks(), counts=self.counts, audit=self.audit
+            self.config, self.answer, tasks=Tasks(), counts=self.counts, audit=self.audit
         )
 
     def tls(self, credentials: Credentials, ca: Authority | None = None) -> dict[str, str]:

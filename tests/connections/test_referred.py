@@ -15,6 +15,7 @@ from gateway.connections.lanes import LaneHub
 from gateway.connections.referred import MAX_SECONDS, Referred
 from gateway.error_codes import TOPIC_AUTHORIZATION_FAILED
 from gateway.referrals.description import GatewayDescription
+from gateway.referrals.lookups import Lookups
 from gateway.referrals.questions import Answer, Kind, Outcome, Question
 from gateway.referrals.routing import Routes
 from gateway.views.access import Access
@@ -253,7 +254,10 @@ async def test_what_changes_something_is_asked_once(
 ) -> None:
     noting = Noting()
     owner.referred = Referred(
-        cast(LaneHub, owner.tree), owner.config, Routes.of_config(owner.config), noting
+        cast(LaneHub, owner.tree),
+        owner.config,
+        Routes.of_config(owner.config),
+        cast(Lookups, noting),
     )
     asked = question(target="far", request=request(api, version, b""))
     await owner.referred.answer(DEEP, asked)

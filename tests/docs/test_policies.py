@@ -153,10 +153,11 @@ DECLARED: Mapping[str, tuple[Policies, RequestMetadata]] = {
 }
 
 
-class Usage:
+class Usage(Counts):
     """A usage with this number of topics and partitions, whatever namespace is counted."""
 
     def __init__(self, there: int) -> None:
+        super().__init__()
         self.there = there
 
     def topics(self, path: str) -> int:
@@ -198,7 +199,7 @@ class Tallies:
     def __init__(self, there: int) -> None:
         self.there = there
 
-    def tally(self, what: str, tier: str | None) -> int:
+    def __call__(self, what: str, tier: str | None) -> int:
         return self.there
 
 

@@ -6,8 +6,8 @@ from types import SimpleNamespace
 from typing import cast
 
 from gateway.catalog.entities import CatalogFormat, Gateway, Member
+from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.catalog.snapshot import Snapshot
-from gateway.catalog.source import OwnedCatalog
 from gateway.cluster.cluster import Cluster
 from gateway.page.clusters import MAX_GATEWAYS, MAX_NAMESPACES, DescribedCluster
 
@@ -26,7 +26,7 @@ def described(snapshot: Snapshot, mount: str | None = None) -> tuple[DescribedCl
     number = 0 if mount is None else 7
     return (
         DescribedCluster(
-            "main", mount, number, cast(Cluster, cluster), cast(OwnedCatalog, catalog)
+            "main", mount, number, cast(Cluster, cluster), cast(ReplicatedCatalog, catalog)
         ),
         catalog,
     )

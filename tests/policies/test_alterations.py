@@ -92,7 +92,7 @@ class Class:
 async def test_the_judge_tells_what_a_change_causes_and_what_a_class_says_of_the_result() -> None:
     block = {"partitions": {"max": 3}, "create.topic.policy.class.name": "any:Class"}
     settings = PolicySettings.model_validate({"everywhere": block})
-    judge = Judge(Policies(settings), Class())
+    judge = Judge(Policies(settings), Class().why_not)
     metadata = RequestMetadata(topic="x", num_partitions=9, replication_factor=1)
     denied = await judge.why_not(metadata)
     assert denied is not None

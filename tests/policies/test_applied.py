@@ -121,7 +121,7 @@ def test_nothing_may_be_set() -> None:
     )
 
 
-class Usage:
+class Usage(Counts):
     """A usage in which everything is full."""
 
     def topics(self, path: str) -> int:

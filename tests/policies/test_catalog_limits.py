@@ -26,7 +26,7 @@ class Tallies:
 
     held: Mapping[str | None, int] = field(default_factory=dict)
 
-    def tally(self, what: str, tier: str | None) -> int:
+    def __call__(self, what: str, tier: str | None) -> int:
         return self.held.get(tier, 0)
 
 

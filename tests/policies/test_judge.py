@@ -89,7 +89,7 @@ async def test_classes_are_asked_after_the_rules_outermost_first() -> None:
     written = policies(
         everywhere={CLASS: "outer"}, org={"partitions": {"max": 2}}, org_apache={CLASS: "inner"}
     )
-    denied = await Judge(written, classes).why_not(asked("org:apache:orders"))
+    denied = await Judge(written, classes.why_not).why_not(asked("org:apache:orders"))
     assert denied is not None
     assert denied.message.startswith("Topic ")
     assert denied.message.endswith(" set by namespace 'org'). outer: no. inner: no.")
@@ -100,16 +100,16 @@ async def test_classes_are_asked_after_the_rules_outermost_first() -> None:
 
 
 async def test_what_a_class_says_is_the_whole_message() -> None:
-    judge = Judge(policies(org={CLASS: "acme"}), Classes())
+    judge = Judge(policies(org={CLASS: "acme"}), Classes().why_not)
     denied = await judge.why_not(asked())
     assert denied is not None
     assert denied.message == "acme: no."
-    allowing = Judge(policies(org={CLASS: "acme"}), Classes(reject=False))
+    allowing = Judge(policies(org={CLASS: "acme"}), Classes(reject=False).why_not)
     assert await allowing.why_not(asked()) is None
 
 
 async def test_a_class_may_only_warn() -> None:
-    judge = Judge(policies(org={CLASS: "acme", "mode": "warn"}), Classes())
+    judge = Judge(policies(org={CLASS: "acme", "mode": "warn"}), Classes().why_not)
     assert await judge.why_not(asked()) is None
     assert judge.take_counters() == [
         ("policy_violations", ("org", "create.topic.policy", "warn"), 1)

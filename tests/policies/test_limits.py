@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 import pytest
 from hypothesis import given
@@ -15,11 +14,12 @@ from gateway.policies.tree import Policies
 from tests.policies.samples import policies
 
 
-@dataclass
-class Counted:
+class Counted(Counts):
     """The existing topics: for each namespace its topics' numbers of partitions."""
 
-    held: dict[str, list[int]] = field(default_factory=dict)
+    def __init__(self, held: dict[str, list[int]]) -> None:
+        super().__init__()
+        self.held = held
 
     def topics(self, path: str) -> int:
         return len(self.held.get(path, ()))
@@ -156,7 +156,7 @@ def test_what_stays_in_a_tree_is_checked_where_it_comes_to_alone() -> None:
 
 @given(st.integers(0, 20), st.lists(st.integers(1, 3), max_size=30))
 def test_one_after_the_other_never_too_many_come(most: int, batches: list[int]) -> None:
-    usage = Counted()
+    usage = Counted({})
     limit = policies(org={"max_topics": most})
     for size in batches:
         if not over(limit, usage, added("org", size, size), "org:t", "org"):

@@ -20,7 +20,7 @@ CONFIGS = {
 @pytest.mark.parametrize("version", [1, 4])
 async def test_the_configs_of_the_broker_that_answers(version: int) -> None:
     told = ToldConfigs(CONFIGS, version)
-    assert await broker_configs(told, told) == {
+    assert await broker_configs(told, told.cluster) == {
         "num.partitions": "3",
         "ssl.keystore.password": None,
         "log.dir": None,
@@ -31,7 +31,7 @@ async def test_a_broker_that_does_not_tell() -> None:
     told = ToldConfigs(CONFIGS)
     told.error = CLUSTER_AUTHORIZATION_FAILED
     with pytest.raises(PolicyError) as rejected:
-        await broker_configs(told, told)
+        await broker_configs(told, told.cluster)
     assert str(rejected.value) == (
         "the broker does not tell its configs (CLUSTER_AUTHORIZATION_FAILED), which policies are"
         " configured with; allow the gateway DescribeConfigs on the cluster"
@@ -42,4 +42,4 @@ async def test_no_broker_at_all() -> None:
     told = ToldConfigs(CONFIGS)
     told.error = ClusterUnreachable("main", "b:1: refused")
     with pytest.raises(OSError, match="refused"):
-        await broker_configs(told, told)
+        await broker_configs(told, told.cluster)

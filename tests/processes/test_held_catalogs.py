@@ -16,8 +16,8 @@ from gateway.catalog.log.held import (
     head_line,
     read_held,
 )
+from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.catalog.snapshot import Snapshot
-from gateway.catalog.source import OwnedCatalog
 from gateway.commands.catalog import from_memory
 from gateway.commands.errors import Unavailable
 from gateway.config.models import Config
@@ -45,13 +45,13 @@ class Bench:
         self.config = config
         self.known = Known(Snapshot()), Known(Snapshot())
         self.workers = [
-            worker_socket(config, number, {"main": cast(OwnedCatalog, known)})
+            worker_socket(config, number, {"main": cast(ReplicatedCatalog, known)})
             for number, known in enumerate(self.known)
         ]
 
 
 def worker_socket(
-    config: Config, worker_id: int, catalogs: Mapping[str, OwnedCatalog]
+    config: Config, worker_id: int, catalogs: Mapping[str, ReplicatedCatalog]
 ) -> OperatorSocket:
     held = HeldCatalogs(config.gateway_id, catalogs)
     return OperatorSocket(config.metrics.port, worker_id, held, Tracing(worker_id))

@@ -131,13 +131,16 @@ async def test_a_volume_whose_catalog_came_late_is_started_once(
     async def begin(what: str) -> None:
         began.append(what)
 
+    async def start(*, read_only: bool = False) -> None:
+        await begin("catalog")
+
     async def change(decide: object) -> None:
         began.append("change")
         if began.count("change") == 1:
             raise CatalogUnavailable("it cannot be written now")
 
     volume.policies.start = lambda: begin("policies")  # type: ignore[method-assign]
-    volume.catalog.start = lambda: begin("catalog")  # type: ignore[method-assign]
+    volume.catalog.start = start  # type: ignore[method-assign]
     volume.catalog.change = change  # type: ignore[assignment,method-assign]
     with pytest.raises(CatalogUnavailable):
         await volume.start()

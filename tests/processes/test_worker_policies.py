@@ -38,7 +38,7 @@ class Bench:
 
     def __init__(self, first: PolicySettings = BEFORE) -> None:
         self.told = ToldConfigs({"num.partitions": ("3", False)})
-        self.policies = WorkerPolicies(first, self.told, self.told)
+        self.policies = WorkerPolicies(first, self.told, self.told.cluster)
         self.changes = 0
         self.policies.changed = self._changed
 

@@ -4,16 +4,18 @@ them."""
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
+from gateway.cluster.cluster import Cluster
 from gateway.error_codes import INVALID_REQUEST
 from protocol import messages
 from protocol.messages import Request, element_class, make
+from tests.brokers.asks_no_broker import AsksNoBroker
 
 BROKER = 4
 
 
-class ToldConfigs:
+class ToldConfigs(AsksNoBroker):
     """The cluster and its admin: brokers 1 and 2, of which the second responds.
 
     ``configs`` maps keys to values, and to whether they are sensitive. ``error`` is its response
@@ -27,6 +29,11 @@ class ToldConfigs:
         self.version = version
         self.error: int | Exception = 0
         self.asked = 0
+
+    @property
+    def cluster(self) -> Cluster:
+        """This, as the cluster that is asked for its brokers."""
+        return cast(Cluster, self)
 
     async def ask(self, request: Request, *, changes: bool = True) -> Any:
         """Respond as BrokerAdmin does."""

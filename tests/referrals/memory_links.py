@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from typing import cast
 
 from gateway.counts import Counts
 from gateway.referrals.locations import Locations
 from gateway.referrals.lookups import Lookups
 from gateway.referrals.numbers import Numbers
-from gateway.referrals.peer_link import PeerUnreachable
+from gateway.referrals.peer_link import PeerLink, PeerUnreachable
 from gateway.referrals.questions import Answer, Hop, Kind, Outcome, Question
 from gateway.referrals.routing import Routes
 from protocol import messages
@@ -113,7 +114,7 @@ class Gateway:
     def __init__(self, parents: Iterable[str] = PARENTS, gateway_id: str = "me") -> None:
         self.left, self.right = MemoryLink("left"), MemoryLink("right")
         self.child = MemoryLink("child")
-        links = {link.name: link for link in (self.left, self.right, self.child)}
+        links = {link.name: cast(PeerLink, link) for link in (self.left, self.right, self.child)}
         self.routes = Routes([OWN], [("child", CHILD)], parents)
         self.counts = Counts()
         self.numbers = Numbers({OWN: 1})

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from gateway.decision import Denied
-from gateway.rules.heartbeat_outcomes import Forward, KnownNames, Sent, Unheard
+from gateway.rules.group_members import KnownNames
+from gateway.rules.heartbeat_outcomes import Forward, Sent, Unheard
 from gateway.rules.regex_subscriptions import RegexSubscriptions
 from protocol import messages
 from protocol.messages import make
@@ -23,7 +24,7 @@ Names = tuple[str, ...]
 
 
 def known(names: Names, version: int) -> Callable[[], KnownNames]:
-    return lambda: KnownNames(names, version)
+    return lambda: KnownNames(version, lambda: names)
 
 
 def heartbeat(
@@ -101,7 +102,8 @@ class Client:
         return forwarded(outcome)
 
     def listing(self) -> KnownNames:
-        return KnownNames(self.names, self.names_version)
+        names = self.names
+        return KnownNames(self.names_version, lambda: names)
 
     def topics_change(self, *names: str) -> None:
         self.names = names

@@ -6,7 +6,8 @@ import pytest
 
 from gateway.catalog.entities import Member, Removal
 from gateway.catalog.snapshot import Snapshot
-from gateway.rules.gateway_nodes import NO_GATEWAY_NODES, GatewayNode, GatewayNodes
+from gateway.rules.gateway_nodes import NO_GATEWAY_NODES, GatewayNodes
+from gateway.rules.tree_brokers import Broker
 
 FIRST = 2**30
 BOTH = Snapshot().apply(
@@ -21,8 +22,8 @@ BOTH = Snapshot().apply(
 def test_those_of_the_listener_in_the_order_of_their_numbers() -> None:
     nodes = GatewayNodes("gw-c", ["all"])
     assert nodes.at(BOTH, "all") == (
-        GatewayNode(FIRST + 1, "a.example", 9201, None),
-        GatewayNode(FIRST + 2, "::1", 9301, None),
+        Broker(FIRST + 1, "a.example", 9201, None),
+        Broker(FIRST + 2, "::1", 9301, None),
     )
 
 

@@ -14,6 +14,7 @@ from gateway.rules.group_members import (
     MAX_NAMES_KEPT,
     UNHEARD_SECONDS,
     GroupMembers,
+    KnownNames,
     Member,
     MemberKey,
     Subscription,
@@ -33,7 +34,10 @@ class Listing:
         self._names = names
 
     @property
-    def names(self) -> Sequence[str]:
+    def known(self) -> KnownNames:
+        return KnownNames(self.version, self._look)
+
+    def _look(self) -> Sequence[str]:
         self.looks += 1
         return self._names
 
@@ -100,10 +104,10 @@ def test_an_expression_is_evaluated_once_for_each_version_of_the_names() -> None
     members = GroupMembers()
     before, after = Listing("a:x", "b:x"), Listing("a:x", "a:y", version=2)
     for _ in range(2):
-        assert members.matching("s", "a:.*", before) == ("a:x",)
+        assert members.matching("s", "a:.*", before.known) == ("a:x",)
         assert before.looks == 1
-    assert members.matching("other", "a:.*", before) == ("a:x",)
-    assert members.matching("s", "a:.*", after) == ("a:x", "a:y")
+    assert members.matching("other", "a:.*", before.known) == ("a:x",)
+    assert members.matching("s", "a:.*", after.known) == ("a:x", "a:y")
     assert (before.looks, after.looks) == (2, 1)
 
 
@@ -111,9 +115,9 @@ def test_evaluations_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(group_members, "MAX_EVALUATIONS", 2)
     members, names = GroupMembers(), Listing("a")
     for pattern in ("a", "b", "a", "c", "a"):
-        members.matching("s", pattern, names)
+        members.matching("s", pattern, names.known)
     assert names.looks == 3, "what is used is kept"
-    members.matching("s", "b", names)
+    members.matching("s", "b", names.known)
     assert names.looks == 4
 
 
@@ -154,7 +158,7 @@ def test_what_was_evaluated_serves_until_names_or_their_meaning_change() -> None
     one, other = Member(("c",), "a:.*"), Member(("c",), "a:.*")
 
     def subscription(member: Member, meaning: int | None) -> Subscription:
-        return members.subscription("s", member, names, meaning, str.encode)
+        return members.subscription("s", member, names.known, meaning, str.encode)
 
     first = subscription(one, 1)
     assert first.wanted == ("a:x", "c")

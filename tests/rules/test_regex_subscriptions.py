@@ -8,8 +8,8 @@ import pytest
 
 from gateway.apis.groups.heartbeat_body import without_names
 from gateway.decision import Denied
-from gateway.rules.group_members import MAX_NAMES_KEPT
-from gateway.rules.heartbeat_outcomes import Forward, KnownNames, Unheard
+from gateway.rules.group_members import MAX_NAMES_KEPT, KnownNames
+from gateway.rules.heartbeat_outcomes import Forward, Unheard
 from gateway.rules.regex_subscriptions import MAX_NAMES, RegexSubscriptions
 from protocol import messages
 from protocol.messages import make

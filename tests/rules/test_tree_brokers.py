@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,17 +11,10 @@ from hypothesis import strategies as st
 from devkit.exact_messages import exactly
 from gateway.apis.cluster import describe_cluster
 from gateway.apis.topics import metadata_in_tree
+from gateway.rules.tree_brokers import Broker
 from protocol import messages
 from protocol.messages import has_field
 from protocol.schema import message_versions
-
-
-class Broker(NamedTuple):
-    node_id: int
-    host: str
-    port: int
-    rack: str | None
-
 
 BROKERS = [Broker(1 << 16 | 1, "gw", 9093, None), Broker(2 << 16 | 7, "gw", 9094, "ny")]
 TOPICS = st.lists(st.from_regex(r"[a-z]{1,8}", fullmatch=True), unique=True, max_size=5)

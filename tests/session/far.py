@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from gateway.acls.authorizer import Authorizer
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.context import Context
 from gateway.changes.topics.shadows import Shadows as ShadowTopics
+from gateway.cluster.cluster import Cluster
 from gateway.connections.far_topics import FarTopics
 from gateway.exchanges.exchange import Prepare
 from gateway.rules.declaration import Shadows
@@ -65,7 +66,7 @@ class FakeVolume:
         self.clock = Clock()
         self.cluster = ReachableCluster(self.broker, self.clock, no_step)
         self.state = FakeState(NUMBERS[self.path], catalog)
-        context = Context(catalog, self.cluster, self.broker)
+        context = Context(catalog, cast(Cluster, self.cluster), self.broker)
         self.shadows = ShadowTopics(context, self.clock.seconds)
 
     def make(self, *names: str, partitions: int = 1) -> None:
@@ -133,7 +134,7 @@ class FarPair(Pair):
         self.other.make("search..clicks", partitions=3)
         self.other.broker.topics["search..clicks"].topic_id = CLICKS_ID.bytes
         self.other.cluster.list()
-        self.worker.cluster = self.home.cluster
+        self.worker.cluster = cast(Cluster, self.home.cluster)
         self.worker.number, self.worker.mount = NUMBERS[home], home
         tree: Any = FakeTree(self.home, self.other)
         self.session.state.tree = tree

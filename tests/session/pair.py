@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Generator, Iterable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from gateway.acls.authorizer import Authorizer
@@ -14,6 +14,7 @@ from gateway.catalog.entities import TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.context import Context
 from gateway.changes.changes import NamespaceChanges
+from gateway.cluster.cluster import Cluster
 from gateway.exchanges.exchange import Work
 from gateway.exchanges.state import ConnectionState
 from gateway.exchanges.worker_state import WorkerState
@@ -182,9 +183,10 @@ class Pair:
             for name in self.facts.index.names()
         }
         judge = Judge(policies)
-        context = Context(self.catalog, self.facts, self.broker, judge=judge)
+        cluster = cast(Cluster, self.facts)
+        context = Context(self.catalog, cluster, self.broker, judge=judge)
         changes = NamespaceChanges(context, lambda _: None)
-        self.worker = WorkerState(self.catalog, self.facts, changes, 100 * 1024 * 1024, judge=judge)
+        self.worker = WorkerState(self.catalog, cluster, changes, 100 * 1024 * 1024, judge=judge)
         self.worker.turn_seconds = 3600.0  # decided at once, even if the machine is busy
         subtree = not home if list_subtree is None else list_subtree
         settings = ViewSettings("test", spelling, home, escape, subtree, list_namespaces)

@@ -5,12 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from gateway.catalog.entities import TopicEntry
 from gateway.catalog.source import Actor
+from gateway.changes.topics.auto_creation import AutoCreation
 from gateway.names import LogicalName
 from gateway.views.access import Access
 from protocol import messages
@@ -63,7 +64,7 @@ def asked(
 
 def made(*, allowed: bool = True, **more: Any) -> tuple[Pair, Recorded]:
     pair, recorded = Pair(**more), Recorded(allowed)
-    pair.worker.auto_creation = recorded
+    pair.worker.auto_creation = cast(AutoCreation, recorded)
     return pair, recorded
 
 

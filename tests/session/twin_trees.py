@@ -18,6 +18,7 @@ from gateway.changes.base.context import Context
 from gateway.changes.changes import NamespaceChanges
 from gateway.changes.topics.shadows import Shadows
 from gateway.cluster.admin import Ready
+from gateway.cluster.cluster import Cluster as KnownCluster
 from gateway.config.models import Cluster, Config, Listener, Trust
 from gateway.config.tree import Peer
 from gateway.connections.far_lanes import OtherGateways
@@ -32,6 +33,7 @@ from gateway.flows import FlowSource
 from gateway.identity import Identity
 from gateway.mounts import Mount, Mounts
 from gateway.referrals.far_file import FarVolumes
+from gateway.referrals.lookups import Lookups
 from gateway.referrals.questions import Answer, Question
 from gateway.referrals.routing import Routes
 from gateway.rules.shadows import expected_name, shadow_name
@@ -165,7 +167,9 @@ class TwinTree(FakeTree):
         self._pending: list[Coroutine[Any, Any, None]] = []
         others = None
         if owner is not None:
-            others = OtherGateways(self, FarVolumes(None), [SF], 16, self, lambda *_: None)
+            others = OtherGateways(
+                cast(Lookups, self), FarVolumes(None), [SF], 16, self.run, lambda *_: None
+            )
         self.volumes = Volumes(volumes, [self.listener], others)
         self.turns = Turns()
         self.under_way = UnderWay((), Turns(), Tasks())
@@ -260,10 +264,11 @@ def _volume(
     of_view = replace(tree_settings(MOUNTS, path, listener_volume, **named), **others)
     views = Views(catalog, [of_view], StandardAuthorizer())
     catalog.subscribe(views.update)
-    context = Context(catalog, cluster, cluster.broker, Clock())
+    known = cast(KnownCluster, cluster)
+    context = Context(catalog, known, cluster.broker, Clock())
     state = WorkerState(
         catalog,
-        cluster,
+        known,
         NamespaceChanges(context, lambda _: None),
         8 * 1024 * 1024,
         number=mount.number,

@@ -19,6 +19,7 @@ from gateway.flows import NeededAcl, PolicyEvent
 from gateway.sinks import record_writer
 from gateway.sinks.record_topic import RecordTopic
 from gateway.sinks.record_writer import SinkError
+from gateway.sinks.rolling_files import RollingFiles
 from gateway.traffic.log import Draft, TrafficLog, encode_message
 from gateway.traffic.record import Origin
 from tests.audit.test_topic import FakePartitions
@@ -28,7 +29,7 @@ from tests.waiting import eventually
 START = 1_700_000_000.0
 
 
-class MemorySink:
+class MemorySink(RollingFiles):
     """Lines in memory. ``gate`` holds the writer up, ``error`` rejects its lines."""
 
     def __init__(self) -> None:

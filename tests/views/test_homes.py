@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,17 +10,11 @@ import pytest
 from gateway.catalog.entities import PrincipalHome
 from gateway.catalog.snapshot import Snapshot
 from gateway.config.models import Cluster, Listener
+from gateway.config.security import PrincipalSettings
 from gateway.views.spelling import ViewSettings
 from gateway.views.views import home_of, settings_of, view_settings
 
 SNAPSHOT = Snapshot.of(["team-a:sub", "team-b"]).apply([PrincipalHome("User:alice", "team-a")], 2)
-
-
-@dataclass(frozen=True)
-class Settled:
-    """The configuration's setting for a principal."""
-
-    home: str
 
 
 def listener(**values: Any) -> Listener:
@@ -30,14 +24,17 @@ def listener(**values: Any) -> Listener:
 
 
 def test_the_catalogs_home_counts_where_the_configuration_says_nothing() -> None:
-    configured = {"User:bob": Settled("team-b")}
+    configured = {"User:bob": PrincipalSettings(home="team-b")}
     assert home_of(configured, SNAPSHOT, "User:alice") == "team-a"
     assert home_of(configured, SNAPSHOT, "User:bob") == "team-b"
     assert home_of(configured, SNAPSHOT, "User:eve") is None
 
 
 def test_the_configuration_wins() -> None:
-    assert home_of({"User:alice": Settled("team-b")}, SNAPSHOT, "User:alice") == "team-b"
+    assert (
+        home_of({"User:alice": PrincipalSettings(home="team-b")}, SNAPSHOT, "User:alice")
+        == "team-b"
+    )
 
 
 def test_principals_are_told_apart_by_case_and_type() -> None:

@@ -28,6 +28,7 @@ from gateway.exchanges.state import ConnectionState
 from gateway.exchanges.tree import Tree
 from gateway.rules import partial
 from gateway.rules.declaration import READ, Do, Needs
+from gateway.rules.group_members import KnownNames
 from gateway.rules.heartbeat_outcomes import Forward as Decided
 from gateway.rules.heartbeat_outcomes import Sent, Unheard
 from gateway.rules.rename import Rejections, one_by_link
@@ -74,7 +75,7 @@ def request(
     outcome = worker.regexes.on_request(
         messages.parse("ConsumerGroupHeartbeatRequest", plan.version, body),
         body,
-        state.listing,
+        lambda: _known_names(state),
         scope=state.view.settings.scope,
         reach=lambda name: _flat_of(state, name),
         meaning=(state.view.snapshot.version, state.view.closed),
@@ -189,6 +190,12 @@ def _linked(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied] | 
         if why is not None:
             return {value: why}
     return None
+
+
+def _known_names(state: ConnectionState) -> KnownNames:
+    """The topics that the client may see, as of now."""
+    listing = state.listing()
+    return KnownNames(listing.version, lambda: listing.names)
 
 
 def _flat_of(state: ConnectionState, name: str) -> bytes | None:

@@ -202,10 +202,11 @@ def _reject_uncreated(
         rejected[spelled] = denied
         if denied.rule == BEING_CREATED:
             created[state.view.parse(text)] = text
-    if created:
+    creation = state.worker.auto_creation
+    if created and creation is not None:
         source = state.source
         who = (source.principal, source.client_address, source.listener, source.client_id)
-        state.worker.auto_creation.begin(state.access, Actor(*who, "Metadata"), created)
+        creation.begin(state.access, Actor(*who, "Metadata"), created)
     if rejected:
         if renamer.rejections is None:
             renamer.rejections = Rejections()
@@ -235,7 +236,8 @@ def _creation_denial(
     if not ours and not resource.namespace:
         return state.access.creation(resource) if allowed else None
     name = LogicalName(resource.namespace, resource.name)
-    if not ours or not state.worker.auto_creation.allows(name):
+    creation = state.worker.auto_creation
+    if not ours or creation is None or not creation.allows(name):
         if not resource.namespace:
             return None
         message = f"Topic '{spelled}' does not exist."

@@ -206,7 +206,11 @@ class Fetched(NamedTuple):
 
 
 class Partition(Protocol):
-    """Reads the committed records. Every method raises LogError."""
+    """Reads the committed records. Every method raises LogError.
+
+    :class:`gateway.catalog.log.kafka_partition.KafkaPartition`. Tests fill in a log in memory,
+    because what readers and writers do is tested step by step, without a broker.
+    """
 
     async def fetch(self, offset: int, wait: float) -> Fetched:
         """Records from ``offset`` on; at the end of the log, wait up to ``wait`` seconds for a
@@ -230,7 +234,11 @@ class Partition(Protocol):
 
 
 class Transactions(Protocol):
-    """Writes, as the only holder of a transactional id."""
+    """Writes, as the only holder of a transactional id.
+
+    :class:`gateway.catalog.log.kafka_transactions.KafkaTransactions`; tests fill it in together
+    with :class:`Partition`.
+    """
 
     async def take(self) -> None:
         """Take the id: every other holder is fenced, and its transaction is ended.

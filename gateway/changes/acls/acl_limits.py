@@ -54,14 +54,14 @@ class AclLimits:
     def __init__(self, limits: CatalogLimits) -> None:
         self.found: dict[ResourcePattern, list[Violation]] = {}
         self._limits = limits
-        self._grown = Grown(Snapshot())
+        self._grown = Grown(Snapshot().entity)
         self._allowed: dict[tuple[str, str], tuple[str, Violation]] = {}
 
     def restart(self, snapshot: Snapshot) -> None:
         """Start the decision again on this state of the catalog."""
         self.found.clear()
         self._allowed.clear()
-        self._grown = Grown(snapshot)
+        self._grown = Grown(snapshot.entity)
 
     def exceeded(self, snapshot: Snapshot, after: ResourceAcls) -> bool:
         """Whether a pattern may not have these entries; if it may, later patterns count them

@@ -42,7 +42,7 @@ class CatalogLimits:
         """Why these changes of the newest catalog exceed a limit. The message calls their
         ``subject`` (``namespace 'a'``) by the client's name; ``name`` is the full name, such as
         ``org:a:``."""
-        grown = Grown(newest, changes)
+        grown = Grown(newest.entity, changes)
         return self.verdict(self.violations(newest, grown, grown.namespaces, subject), name)
 
     def violations(
@@ -53,7 +53,7 @@ class CatalogLimits:
             return []
         policies = self.context.judge.policies
         return catalog_violations(
-            policies, newest, grown, namespaces, subject, defaults=self._defaults
+            policies, newest.tally, grown.tally, namespaces, subject, defaults=self._defaults
         )
 
     def verdict(self, found: Collection[Violation], name: str) -> Denied | None:

@@ -17,9 +17,9 @@ from collections.abc import (
 )
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Final, Generic, Protocol, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
-from gateway.brokers.messages import CoordinatorAdmin
+from gateway.brokers.messages import ClusterAdmin
 from gateway.catalog.entities import Change, TopicEntry
 from gateway.catalog.freezes import Frozen, freezes_in
 from gateway.catalog.snapshot import Snapshot
@@ -30,11 +30,11 @@ from gateway.changes.base.flat_acls import FlatAcls
 from gateway.changes.base.freezing import NO_FREEZER, Freezer
 from gateway.changes.base.rejected import Rejected, is_denial, try_again
 from gateway.changes.base.usage import Trees, Usage
+from gateway.cluster.cluster import Cluster
 from gateway.decision import Denied
 from gateway.error_codes import REQUEST_TIMED_OUT
 from gateway.policies.judge import NO_JUDGE, Judge
 from gateway.slices import Turns, sliced
-from gateway.topic_ids import TopicIndex
 from gateway.views.access import Access
 from gateway.views.view import View
 from protocol import messages
@@ -56,34 +56,6 @@ class Outdated(Exception):
     """The catalog changed after the broker was queried, so the broker must be queried again."""
 
 
-class Cluster(Protocol):
-    """The cluster's topics (gateway/cluster/cluster.py)."""
-
-    @property
-    def api_versions(self) -> Mapping[int, tuple[int, int]]:
-        """The (lowest, highest) version that the brokers serve, by API key."""
-        ...
-
-    @property
-    def brokers(self) -> Mapping[int, tuple[str, int]]:
-        """The (host, port) of each broker by its node id, as of the last listing."""
-        ...
-
-    @property
-    def index(self) -> TopicIndex:
-        """The topics as of the last listing, with changes learnt since."""
-        ...
-
-    def lately_failed(self, address: tuple[str, int]) -> bool:
-        """Whether the gateway lately gave up the broker at this address, or it rejected a
-        connection."""
-        ...
-
-    async def refresh(self) -> None:
-        """List the topics again. Raises ClusterUnreachable, an OSError."""
-        ...
-
-
 def now_ms() -> int:
     """Milliseconds since the epoch."""
     return time.time_ns() // 1_000_000
@@ -95,7 +67,7 @@ class Context:
 
     catalog: Catalog
     cluster: Cluster
-    admin: CoordinatorAdmin
+    admin: ClusterAdmin
     clock: Callable[[], int] = now_ms
     """Returns milliseconds since the epoch."""
     trees: Trees = field(default_factory=Trees)

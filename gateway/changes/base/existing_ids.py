@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from gateway.brokers.messages import CoordinatorAdmin
+from gateway.brokers.messages import ClusterAdmin
 from gateway.changes.base.rejected import Rejected, try_again
 from gateway.slices import InSlices, Turns, all_in_slices, sliced
 from protocol.errors import ProtocolError
@@ -67,7 +67,7 @@ class IdListing:
 
     async def beginning(
         self,
-        admin: CoordinatorAdmin,
+        admin: ClusterAdmin,
         versions: Mapping[int, tuple[int, int]],
         prefixes: tuple[str, ...],
     ) -> Ids:
@@ -90,7 +90,7 @@ class IdListing:
     async def _list_after(
         self,
         running: asyncio.Task[Ids] | None,
-        admin: CoordinatorAdmin,
+        admin: ClusterAdmin,
         versions: Mapping[int, tuple[int, int]],
     ) -> Ids:
         if running is not None:
@@ -108,7 +108,7 @@ class IdListing:
         self._not_before = loop.time() + _REST_PER_WORK * took
         return listed
 
-    async def _list(self, admin: CoordinatorAdmin, versions: Mapping[int, tuple[int, int]]) -> Ids:
+    async def _list(self, admin: ClusterAdmin, versions: Mapping[int, tuple[int, int]]) -> Ids:
         topics = [{"name": name} for name in _COORDINATED]
         values = {"topics": topics, "allow_auto_topic_creation": False}
         request = Request("MetadataRequest", _METADATA, values)
@@ -137,9 +137,7 @@ _NOT_ALL: Final = try_again(
 )
 
 
-async def _of_broker(
-    admin: CoordinatorAdmin, address: tuple[str, int], request: Request
-) -> list[str]:
+async def _of_broker(admin: ClusterAdmin, address: tuple[str, int], request: Request) -> list[str]:
     response = await admin.ask_at(address, request)
     if int(response.error_code):
         raise Rejected.of(_NOT_ALL)  # a coordinator that loads knows some of them

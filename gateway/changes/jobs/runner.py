@@ -58,7 +58,8 @@ class Task(NamedTuple):
 
 
 class Job(Protocol):
-    """One kind of background work."""
+    """One kind of background work, such as ``NamespaceDeletion`` or ``Thawing``; ``background``
+    lists all kinds."""
 
     def tasks(self, snapshot: Snapshot) -> Iterable[Task]:
         """The tasks on this snapshot. Called after every change, so it has to be quick."""

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from gateway.commands.client_properties import ClientSecurity
 from gateway.commands.errors import UsageError
-from gateway.config.connecting import SecretSource, TlsSettings
+from gateway.config.connecting import InlineSecret, TlsValues
 
 _OF_USER: Final = "password"
 _OF_KEY: Final = "key-password"
@@ -34,7 +34,7 @@ def login_of(security: ClientSecurity, output: Path) -> Login:
         return Login({}, {})
     secrets: dict[Path, str] = {}
 
-    def kept(secret: SecretSource, suffix: str) -> dict[str, str]:
+    def kept(secret: InlineSecret, suffix: str) -> dict[str, str]:
         value = secret.read()
         if value.splitlines() != [value]:
             raise UsageError(
@@ -67,7 +67,7 @@ def absolute(path: Path) -> Path:
     return path.expanduser().absolute()
 
 
-def _tls(tls: TlsSettings) -> dict[str, Any]:
+def _tls(tls: TlsValues) -> dict[str, Any]:
     files = {"ca": tls.ca, "certificate": tls.certificate, "key": tls.key}
     block: dict[str, Any] = {
         key: str(absolute(path)) for key, path in files.items() if path is not None

@@ -11,7 +11,7 @@ from typing import Final
 
 from gateway.acl_model import ResourceType
 from gateway.acls.authorizer import AuthorizerError, load_authorizer
-from gateway.brokers.messages import CoordinatorAdmin
+from gateway.brokers.messages import ClusterAdmin
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.existing_ids import IdListing, Ids
 from gateway.changes.base.rejected import Rejected
@@ -144,7 +144,7 @@ async def _plan(config: Config, found: Backend, progress: Progress, *, plain: bo
     )
 
 
-async def _ids(admin: CoordinatorAdmin, found: Backend) -> Ids:
+async def _ids(admin: ClusterAdmin, found: Backend) -> Ids:
     """Every group and transactional id of the cluster. Raises CommandError."""
     try:
         return await IdListing().beginning(admin, found.cluster.api_versions, ("",))

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from gateway.changes.base.context import Context
 from gateway.changes.jobs.shadow_removal import GONE_SECONDS, LOOK_AGAIN, ShadowRemoval
+from gateway.cluster.cluster import Cluster
 from gateway.cluster.link import ClusterUnreachable
 from gateway.error_codes import TOPIC_AUTHORIZATION_FAILED, UNKNOWN_TOPIC_ID
 from gateway.rules.shadows import shadow_name
@@ -49,7 +50,7 @@ class Story:
         self.cluster = FakeCluster(self.broker, self.clock, no_step)
         self.cluster.list()
         gateway = self.world.gateway()
-        other = Context(gateway.context.catalog, self.cluster, self.broker)
+        other = Context(gateway.context.catalog, cast(Cluster, self.cluster), self.broker)
         self.there = shadow_name(2, self.broker.topics["there"].topic_id).decode()
         self.gone = shadow_name(2, GONE).decode()
         self.unknown = shadow_name(3, GONE).decode()
