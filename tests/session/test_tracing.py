@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+from weakref import ref
 
 import pytest
 
 from gateway.apis.table import PLANS
 from gateway.exchanges.watch import WATCH
-from gateway.session.tracing import MOST_OPEN, MOST_TRACES, TooManyTraces, Tracing
+from gateway.session.tracing import MOST_TRACES, TooManyTraces, Tracing
 from gateway.traced import MOST_ITEMS, Item, Outcome, TracedRequest, Wanted
 from protocol import messages
 from tests.session import fetching
@@ -43,6 +46,19 @@ def written(pair: Pair, topics: tuple[str, ...] = (ORDERS,), correlation_id: int
     pair.send(request_frame("Produce", 9, produce(records, 9), correlation_id))
     answered = {topic.replace(":", ".."): [0] for topic in topics}
     pair.answered(response_frame("Produce", 9, produced(answered, 9), correlation_id))
+
+
+def metadata(*topics: str) -> Any:
+    """A Metadata request of version 9."""
+    entity = messages.message_class("MetadataRequest", 9)
+    topic = messages.element_class(entity, "topics")
+    named = tuple(messages.make(topic, {"name": name}) for name in topics)
+    return messages.make(entity, {"topics": named})
+
+
+def groups(*names: str) -> Any:
+    """A DescribeGroups request of version 5."""
+    return messages.build(messages.message_class("DescribeGroupsRequest", 5), groups=names)
 
 
 def test_a_request_and_its_response() -> None:
@@ -145,11 +161,8 @@ def test_a_response_that_passes_in_pieces() -> None:
 def test_decided_again_after_a_refresh() -> None:
     """A namespace that is not known is looked for first."""
     pair = Pair()
-    metadata = messages.message_class("MetadataRequest", 9)
-    topic = messages.element_class(metadata, "topics")
-    named = messages.make(metadata, {"topics": (messages.make(topic, {"name": "nowhere:t"}),)})
     with traced() as seen:
-        pair.send(request_frame("Metadata", 9, named))
+        pair.send(request_frame("Metadata", 9, metadata("nowhere:t")))
         pair.let_answer()
     (one,) = seen
     assert one.outcomes == [Outcome.REFRESH, Outcome.REBUILD]
@@ -279,15 +292,86 @@ def test_bytes_are_the_same_with_a_trace() -> None:
     ]
 
 
-def test_requests_without_an_answer_are_forgotten() -> None:
-    """Connections end meanwhile, and a trace may go on for hours."""
-    tracing = Tracing(0)
-    with traced(Wanted(count=2 * MOST_OPEN), tracing) as seen:
-        for _ in range(MOST_OPEN + 10):
-            Pair().send(request_frame("Produce", 9, produce({ORDERS: [batch(1)]}, 9)))
-        assert len(tracing._open) == MOST_OPEN
+def test_requests_without_an_answer_are_freed_with_their_connections() -> None:
+    """A trace may go on for hours, and a request may have 8 MiB."""
+    with traced(Wanted(count=1000)) as seen:
+        ended = []
+        for _ in range(10):
+            pair = Pair()
+            pair.send(request_frame("Metadata", 9, metadata(ORDERS)))
+            (exchange,) = pair.session._in_flight.queue or ()
+            ended.append(ref(exchange))
+        del pair, exchange
+        gc.collect()
+        assert [one() for one in ended] == [None] * 10
     assert not seen
-    assert not tracing._open
+
+
+@pytest.mark.parametrize("changes", [0, 1])
+def test_a_trace_that_begins_or_ends_before_the_response(changes: int) -> None:
+    """Nobody has seen the decision on a request that came before it."""
+    pair = Pair()
+    frames = (
+        request_frame("Metadata", 9, metadata(ORDERS)),
+        request_frame("Produce", 9, produce({ORDERS: [batch(1)]}, 9)),
+    )
+    for frame in frames:
+        if changes:
+            with traced() as before:
+                pair.send(frame)
+            assert not before
+        else:
+            pair.send(frame)
+        with traced() as seen:
+            pair.let_answer()
+        assert not seen
+
+
+def test_a_second_trace_that_begins_before_the_response() -> None:
+    pair, tracing = Pair(), Tracing(0)
+    with traced(tracing=tracing) as first:
+        pair.send(request_frame("Produce", 9, produce({ORDERS: [batch(1)]}, 9)))
+        with traced(tracing=tracing) as second:
+            pair.let_answer()
+            written(pair)
+    assert (len(first), len(second)) == (2, 1)
+
+
+def test_a_handler_that_decides_what_is_left_by_the_plan() -> None:
+    """The groups that are left are decided by the handler of the plan again."""
+    pair = Pair(authorizer=Allowing(["DESCRIBE GROUP own"]))
+    with traced() as seen:
+        pair.send(request_frame("DescribeGroups", 5, groups("own", "denied")))
+        pair.let_answer()
+    (one,) = seen
+    assert one.outcomes == [Outcome.REBUILD]
+    assert [(item.name, item.error) for item in one.items] == [
+        ("own", ""),
+        ("denied", "GROUP_AUTHORIZATION_FAILED"),
+    ]
+
+
+def test_a_client_that_is_directed_to_another_gateway() -> None:
+    pair = Pair()
+    pair.session.leave()
+    with traced() as seen:
+        pair.send(request_frame("Produce", 9, produce({ORDERS: [batch(1)]}, 9)))
+    (one,) = seen
+    assert one.outcomes == [Outcome.ANSWER]
+    assert one.handler == "gateway/apis/records/turned_away.py"
+    assert one.broker_version is None
+
+
+@pytest.mark.parametrize("more", [b"\0\0\0", b""])
+def test_a_refresh_is_told_of_requests_that_are_decided_several_times(more: bytes) -> None:
+    """librdkafka sends bytes after the end of Metadata."""
+    pair = Pair()
+    frame = request_frame("Metadata", 9, metadata("nowhere:t"))
+    with traced() as seen:
+        pair.send((len(frame) - 4 + len(more)).to_bytes(4, "big") + frame[4:] + more)
+        pair.let_answer()
+    (one,) = seen
+    assert one.outcomes == [Outcome.REFRESH, Outcome.REBUILD]
 
 
 def test_many_items() -> None:
