@@ -23,8 +23,8 @@ from gateway.operators import address
 from gateway.traced import MOST_REQUESTS, Wanted
 from protocol.schema import API_NAMES
 
-LINE_LIMIT: Final = 1024 * 1024
-"""Bytes of a line: 50 names of 64 KiB at most, of which brokers allow 249 bytes."""
+LINE_LIMIT: Final = 4 * 1024 * 1024
+"""Bytes of a line, of which texts take 1.6 MB at most (``gateway.traced``)."""
 
 _EXAMPLES: Final = """\
 examples:
