@@ -6,11 +6,13 @@ import argparse
 import asyncio
 import json
 import os
+import socket
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 
 from gateway.commands import trace
 from gateway.commands.errors import Unavailable, UsageError
@@ -189,6 +191,43 @@ async def test_a_tool_that_does_not_read_costs_no_memory(
     writer.close()
     await until(lambda: bench.running == 0)
     assert len(await reader.read()) < 400_000
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_clients_do_not_notice_a_tool_that_leaves(at_once: bool, tmp_path: Path) -> None:
+    """On the event loop of workers, whose transports raise an error once they are closed."""
+
+    async def run() -> None:
+        bench = Bench(config_samples.config(tmp_path))
+        await bench.workers[0].start()
+        for _ in range(3):
+            tool = socket.socket(socket.AF_UNIX)
+            tool.connect(address(bench.config.metrics.port, 0))
+            tool.sendall(Wanted(count=100_000).line())
+            await until(lambda: bench.running == 1)
+            tool.close()
+            while bench.running:
+                if at_once:
+                    written(Pair())
+                written(Pair())
+                await asyncio.sleep(0)
+        await bench.workers[0].stop()
+
+    uvloop.run(run())
+
+
+async def test_many_requests_at_once(bench: Bench) -> None:
+    """All are written, though it takes some rounds of the event loop."""
+    await bench.workers[0].start()
+    reader, writer = await asyncio.open_unix_connection(address(bench.config.metrics.port, 0))
+    writer.write(Wanted(count=operator_socket.MOST_WAITING).line())
+    await until(lambda: bench.running == 1)
+    pair = Pair()
+    for _ in range(operator_socket.MOST_WAITING):
+        written(pair)
+    lines = (await reader.read()).splitlines()
+    assert len(lines) == operator_socket.MOST_WAITING
+    writer.close()
 
 
 @pytest.mark.parametrize(
