@@ -136,6 +136,34 @@ async def test_a_worker_that_ends(bench: Bench) -> None:
     assert bench.running == 0
 
 
+async def test_a_pipe_that_is_closed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``trace | head`` ends the command; it is no fault of the worker."""
+
+    def closed(_: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(trace, "_print", closed)
+    await bench.workers[0].start()
+    command = bench.trace(json=False)
+    await until(lambda: bench.running == 1)
+    written(Pair())
+    with pytest.raises(BrokenPipeError):
+        await command
+    await until(lambda: bench.running == 0)
+
+
+async def test_a_worker_that_sends_something_else(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for line in (b"[]\n", b"{\n", b"1\n", b"x" * trace.LINE_LIMIT):
+        monkeypatch.setattr(operator_socket, "refusal_line", lambda _, line=line: line)
+        monkeypatch.setattr("gateway.session.tracing.MOST_TRACES", 0)
+        await bench.workers[0].start()
+        with pytest.raises(Unavailable, match="makes no sense"):
+            await bench.trace()
+        await bench.workers[0].stop()
+
+
 async def test_more_traces_than_a_worker_runs(bench: Bench) -> None:
     for worker in bench.workers:
         await worker.start()
