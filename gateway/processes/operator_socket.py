@@ -16,7 +16,7 @@ import struct
 import sys
 from collections import deque
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 from gateway.operators import address
 from gateway.processes.held_catalogs import HeldCatalogs
@@ -49,7 +49,7 @@ class OperatorSocket:
         self._catalogs = catalogs
         self._tracing = tracing
         self._server: asyncio.Server | None = None
-        self._traces: set[asyncio.Task[None]] = set()
+        self._serving: set[asyncio.Task[Any]] = set()
 
     async def start(self) -> None:
         """Listen, if the system has addresses of that kind."""
@@ -66,19 +66,23 @@ class OperatorSocket:
             )
 
     async def stop(self) -> None:
-        """Listen no more, and end all traces."""
+        """Listen no more, and serve the tools no more that are connected."""
         if self._server is not None:
             self._server.close()
             self._server = None
-        for trace in self._traces:
-            trace.cancel()
-        if self._traces:
-            await asyncio.wait(self._traces)
+        for task in self._serving:
+            task.cancel()
+        if self._serving:
+            await asyncio.wait(self._serving)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
         try:
             if _may_read(writer):
-                with suppress(OSError, ValueError, TimeoutError):
+                # If it were cancelled, asyncio's streams would log a traceback (Python 3.11).
+                with suppress(OSError, ValueError, TimeoutError, asyncio.CancelledError):
                     async with asyncio.timeout(SECONDS):
                         line = (await reader.readline()).decode().removesuffix("\n")
                         if not line.startswith("{"):
@@ -86,6 +90,7 @@ class OperatorSocket:
                             return
                     await self._trace(line, reader, writer)
         finally:
+            self._serving.discard(task)
             writer.close()
 
     async def _trace(
@@ -98,16 +103,12 @@ class OperatorSocket:
         except (ValueError, AttributeError, RecursionError, TooManyTraces) as error:
             writer.write(refusal_line(str(error)))
             return
-        task = asyncio.current_task()
-        assert task is not None
-        self._traces.add(task)
         left = asyncio.create_task(_until_left(reader))
         enough = asyncio.create_task(written.until_enough(trace))
         try:
             await asyncio.wait([left, enough], return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._tracing.end(trace)
-            self._traces.discard(task)
             left.cancel()
             enough.cancel()
         await writer.drain()

@@ -26,7 +26,7 @@ from gateway.session.tracing import MOST_TRACES, Tracing
 from gateway.traced import Wanted
 from tests.config import config_samples
 from tests.session.pair import Pair
-from tests.session.test_tracing import written
+from tests.session.test_tracing import ORDERS, written
 from tests.waiting import eventually
 
 
@@ -162,6 +162,29 @@ async def test_a_worker_that_sends_something_else(
         with pytest.raises(Unavailable, match="makes no sense"):
             await bench.trace()
         await bench.workers[0].stop()
+
+
+async def test_a_worker_that_ends_logs_nothing(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever its tools are at: half a line, a trace, or the rest of one that they do not read."""
+    await bench.workers[0].start()
+    tools = [socket.socket(socket.AF_UNIX) for _ in range(3)]
+    counts = (100_000, operator_socket.MOST_WAITING)
+    lines = (b'{"trace', *(Wanted(count=count).line() for count in counts))
+    for tool, line in zip(tools, lines, strict=True):
+        tool.connect(address(bench.config.metrics.port, 0))
+        tool.sendall(line)
+    await until(lambda: bench.running == 2)
+    pair = Pair()
+    for number in range(operator_socket.MOST_WAITING):
+        written(pair, (ORDERS, *(f"team-a:{n}" for n in range(10))), number)
+    await until(lambda: bench.running == 1)
+    await bench.workers[0].stop()
+    await asyncio.sleep(0.01)
+    assert not caplog.records
+    for tool in tools:
+        tool.close()
 
 
 async def test_more_traces_than_a_worker_runs(bench: Bench) -> None:
