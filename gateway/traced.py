@@ -13,11 +13,30 @@ from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Any, Final, Self
 
+from protocol.text import text_of
+
 MOST_REQUESTS: Final = 1_000_000
 """The requests of one trace at most."""
 
 MOST_ITEMS: Final = 50
 """The items of a request (topics, groups, and so on) that are told one by one."""
+
+
+MOST_TEXT: Final = 300
+"""Characters of a name that are told; brokers allow topics 249, other names 32767."""
+
+MOST_SENTENCE: Final = 1_000
+"""Characters of a sentence, with the names in it, that are told."""
+
+_LONGEST_CHARACTER: Final = 4
+"""Bytes of UTF-8."""
+
+
+def shortened(text: str | bytes, most: int = MOST_TEXT) -> str:
+    """A text without what is beyond ``most`` characters, as a broker reads it."""
+    if isinstance(text, bytes):
+        text = text_of(text[: (most + 1) * _LONGEST_CHARACTER])
+    return text if len(text) <= most else f"{text[:most]}..."
 
 
 class Outcome(StrEnum):
@@ -171,4 +190,7 @@ class TracedRequest:
 
     def line(self) -> bytes:
         """The request as a line."""
-        return json.dumps(asdict(self)).encode() + b"\n"
+        content = asdict(self)
+        for name in ("principal", "client_id"):
+            content[name] = shortened(content[name])
+        return json.dumps(content).encode() + b"\n"

@@ -23,8 +23,8 @@ from gateway.operators import address
 from gateway.traced import MOST_REQUESTS, Wanted
 from protocol.schema import API_NAMES
 
-LINE_LIMIT: Final = 1024 * 1024
-"""Bytes of a line: 50 names of 64 KiB at most, of which brokers allow 249 bytes."""
+LINE_LIMIT: Final = 4 * 1024 * 1024
+"""Bytes of a line, of which texts take 1.6 MB at most (``gateway.traced``)."""
 
 _EXAMPLES: Final = """\
 examples:
@@ -162,18 +162,33 @@ async def _follow_worker(
         return f"worker {worker_id}: {os.strerror(error.errno or 0)}"
     try:
         writer.write(wanted.line())
-        while line := await reader.readline():
-            content = json.loads(line)
+        while content := await _content(reader):
             if "refused" in content:
                 return f"worker {worker_id}: {content['refused']}"
             if take(content):
                 return None
-    except (OSError, ValueError, TypeError) as error:
+    except _NotUnderstood as error:
         return f"worker {worker_id}: its response makes no sense ({error})"
     finally:
         with suppress(OSError):
             writer.close()
     return f"worker {worker_id}: it has ended, or serves this command to its own user alone"
+
+
+class _NotUnderstood(Exception):
+    """A worker sent something else than a line of JSON. The text says what."""
+
+
+async def _content(reader: asyncio.StreamReader) -> dict[str, Any]:
+    """The content of the next line, nothing at the end. Raises _NotUnderstood."""
+    try:
+        line = await reader.readline()
+        content = json.loads(line or b"{}")
+    except (OSError, ValueError) as error:
+        raise _NotUnderstood(str(error)) from None
+    if not isinstance(content, dict):
+        raise _NotUnderstood("no object")
+    return content
 
 
 def _print(request: Mapping[str, Any]) -> None:

@@ -115,6 +115,7 @@ class Exchange:
       do not count yet, because the request may be decided several times. They are reported later.
     - ``frame`` (buffer, body start, body end) and ``outcome``: the last decision and its bytes, for
       APIs that decide again if the catalog changes (:class:`Plan`).
+    - ``traced``: the notes of a trace (``gateway.session.tracing``); None as a rule.
 
     Its response:
 
@@ -162,6 +163,7 @@ class Exchange:
     ids: set[bytes] | None = None
     frame: tuple[bytes, int, int] | None = None
     outcome: Outcome | None = None
+    traced: object | None = None
     _after: list[Callable[[bytes], bytes]] | None = None
 
     def __init__(self, plan: Plan, correlation_id: int, arrived: float, size: int) -> None:

@@ -14,8 +14,9 @@ import os
 import socket
 import struct
 import sys
+from collections import deque
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
 from gateway.operators import address
 from gateway.processes.held_catalogs import HeldCatalogs
@@ -29,6 +30,9 @@ SECONDS: Final = 60.0
 
 MOST_UNREAD: Final = 1024 * 1024
 """Bytes of a trace that its tool has not read, at which further requests are left out of it."""
+
+MOST_WAITING: Final = 1_000
+"""Requests that wait to be written, one in a round of the event loop; others are left out."""
 
 _ROOT: Final = 0
 _CREDENTIALS: Final = struct.Struct("3i")
@@ -45,7 +49,7 @@ class OperatorSocket:
         self._catalogs = catalogs
         self._tracing = tracing
         self._server: asyncio.Server | None = None
-        self._traces: set[asyncio.Task[None]] = set()
+        self._serving: set[asyncio.Task[Any]] = set()
 
     async def start(self) -> None:
         """Listen, if the system has addresses of that kind."""
@@ -62,19 +66,23 @@ class OperatorSocket:
             )
 
     async def stop(self) -> None:
-        """Listen no more, and end all traces."""
+        """Listen no more, and serve the tools no more that are connected."""
         if self._server is not None:
             self._server.close()
             self._server = None
-        for trace in self._traces:
-            trace.cancel()
-        if self._traces:
-            await asyncio.wait(self._traces)
+        for task in self._serving:
+            task.cancel()
+        if self._serving:
+            await asyncio.wait(self._serving)
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
         try:
             if _may_read(writer):
-                with suppress(OSError, ValueError, TimeoutError):
+                # If it were cancelled, asyncio's streams would log a traceback (Python 3.11).
+                with suppress(OSError, ValueError, TimeoutError, asyncio.CancelledError):
                     async with asyncio.timeout(SECONDS):
                         line = (await reader.readline()).decode().removesuffix("\n")
                         if not line.startswith("{"):
@@ -82,6 +90,7 @@ class OperatorSocket:
                             return
                     await self._trace(line, reader, writer)
         finally:
+            self._serving.discard(task)
             writer.close()
 
     async def _trace(
@@ -94,17 +103,12 @@ class OperatorSocket:
         except (ValueError, AttributeError, RecursionError, TooManyTraces) as error:
             writer.write(refusal_line(str(error)))
             return
-        written.trace = trace
-        task = asyncio.current_task()
-        assert task is not None
-        self._traces.add(task)
         left = asyncio.create_task(_until_left(reader))
-        enough = asyncio.create_task(written.enough.wait())
+        enough = asyncio.create_task(written.until_enough(trace))
         try:
             await asyncio.wait([left, enough], return_when=asyncio.FIRST_COMPLETED)
         finally:
             self._tracing.end(trace)
-            self._traces.discard(task)
             left.cancel()
             enough.cancel()
         await writer.drain()
@@ -117,19 +121,34 @@ async def _until_left(reader: asyncio.StreamReader) -> None:
 
 
 class _Written:
-    """What is written of a trace."""
+    """What is written of a trace: not in the callbacks of clients, which neither wait for it nor
+    get its errors (a transport of uvloop that is closed raises one)."""
 
     def __init__(self, writer: asyncio.StreamWriter) -> None:
         self._writer = writer
-        self.enough = asyncio.Event()
-        self.trace: Trace | None = None
+        self._requests: deque[TracedRequest] = deque()
+        self._more = asyncio.Event()
 
     def take(self, request: TracedRequest) -> None:
-        """Write a request, unless the tool reads too slowly: that costs clients nothing."""
-        if self._writer.transport.get_write_buffer_size() < MOST_UNREAD:
-            self._writer.write(request.line())
-        if self.trace is not None and not self.trace.left:
-            self.enough.set()
+        """Take a request, unless there are too many in a round of the event loop."""
+        if len(self._requests) < MOST_WAITING:
+            self._requests.append(request)
+        self._more.set()
+
+    async def until_enough(self, trace: Trace) -> None:
+        """Write requests, unless the tool reads too slowly, until the trace has all that it
+        wants."""
+        while trace.left or self._requests:
+            await self._more.wait()
+            self._more.clear()
+            while self._requests:
+                line = self._requests.popleft().line()
+                transport = self._writer.transport
+                if transport.is_closing():
+                    return
+                if transport.get_write_buffer_size() < MOST_UNREAD:
+                    self._writer.write(line)
+                await asyncio.sleep(0)
 
 
 def _may_read(writer: asyncio.StreamWriter) -> bool:

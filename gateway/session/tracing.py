@@ -8,14 +8,12 @@ takes it away again.
 from __future__ import annotations
 
 import time
-from base64 import urlsafe_b64encode
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from itertools import islice
-from typing import Final, NamedTuple, TypeVar
+from collections.abc import Callable
+from math import inf
+from time import monotonic
+from typing import Final, NamedTuple
 
 from gateway.apis import generic
-from gateway.apis.counting import ERROR_CODE
 from gateway.apis.generic import ManyItems, TrailingBytes
 from gateway.apis.table import APIS, PLANS
 from gateway.decision import Denied
@@ -25,38 +23,21 @@ from gateway.exchanges.formats import WALKED_AT_ONCE
 from gateway.exchanges.state import ConnectionState
 from gateway.exchanges.watch import WATCH
 from gateway.flows import FlowSource
-from gateway.topic_ids import ID_LENGTH
-from gateway.traced import MOST_ITEMS, Item, Outcome, TracedRequest, Wanted
-from protocol.entities import Kind
+from gateway.session.traced_items import TracedItems, errors_of
+from gateway.traced import MOST_SENTENCE, Outcome, TracedRequest, Wanted, shortened
 from protocol.errors import NotUtf8, ProtocolError
-from protocol.primitives import read_uvarint
-from protocol.schema import API_NAMES, error_name
+from protocol.pausing import let_go
+from protocol.schema import API_NAMES
 from protocol.splice import Edit
-from protocol.text import text_of
-from protocol.walkers import Span
 
 MOST_TRACES: Final = 4
 """Traces that run in one worker at a time."""
 
-MOST_OPEN: Final = 1_000
-"""Requests without a response whose decisions are kept; of more the oldest are forgotten."""
+MOST_AGAIN: Final = 1_000
+"""Requests that are to be decided again whose earlier decisions are kept; of more the oldest are
+forgotten."""
 
-_MOST_SPELLED: Final = 1_000
-"""Names of a request that are looked at for what the broker gets."""
-
-_KINDS: Final[Mapping[int, str]] = {
-    int(Kind.TOPIC_NAME): "topic",
-    int(Kind.TOPIC_ID): "topic id",
-    int(Kind.GROUP_ID): "group",
-    int(Kind.TRANSACTIONAL_ID): "transactional id",
-    int(Kind.COORDINATOR_KEY): "coordinator",
-    int(Kind.RESOURCE_NAME): "resource",
-}
-_TOPIC_ID: Final = int(Kind.TOPIC_ID)
-_NO_ID: Final = bytes(ID_LENGTH)
-
-_Key = TypeVar("_Key")
-_Value = TypeVar("_Value")
+_TURNED_AWAY: Final = "gateway/apis/records/turned_away.py"
 
 Emit = Callable[[TracedRequest], None]
 
@@ -66,26 +47,31 @@ class TooManyTraces(Exception):
 
 
 class Trace:
-    """One operator's trace, which ``emit`` takes; ``left`` requests are still wanted."""
+    """One operator's trace, which ``emit`` takes; ``left`` requests are still wanted, of those that
+    arrived after it ``began`` (monotonic seconds): nobody has seen the decision of others."""
 
     def __init__(self, wanted: Wanted, emit: Emit) -> None:
         self.wanted = wanted
         self.emit = emit
         self.left = wanted.count
+        self.began = monotonic()
 
-    def takes(self, source: FlowSource, api: str) -> bool:
+    def takes(
+        self, listener: str, principal: str, client_id: str, api: str, arrived: float
+    ) -> bool:
         """Whether it wants a client's request of an API."""
-        return self.left > 0 and self.wanted.takes(
-            source.listener, source.principal, source.client_id, api
-        )
+        if self.left <= 0 or arrived < self.began:
+            return False
+        return self.wanted.takes(listener, principal, client_id, api)
 
 
-class _Open(NamedTuple):
-    """A request that is under way. The exchange is kept so that its identity stays its own."""
+class _Notes(NamedTuple):
+    """What is noted of a request, on its exchange, which is freed if its connection ends. It
+    arrived at a time that the exchange moves while its answer waits."""
 
-    exchange: Exchange
     request: TracedRequest
-    denials: list[tuple[bytes, Denied]]
+    items: TracedItems
+    arrived: float
 
 
 class Tracing:
@@ -96,9 +82,8 @@ class Tracing:
         self._now = now
         self._traces: list[Trace] = []
         self._handlers: dict[int, tuple[Plan, RequestHandler, ResponseHandler]] = {}
-        self._open: dict[int, _Open] = {}  # by the identity of their exchanges
-        # Decided again after a refresh, as other exchanges: by connection and correlation id.
-        self._refreshed: dict[tuple[int, int], tuple[ConnectionState, TracedRequest]] = {}
+        # To be decided again, as other exchanges: by connection and correlation id.
+        self._again: dict[tuple[int, int], tuple[ConnectionState, TracedRequest]] = {}
 
     def begin(self, wanted: Wanted, emit: Emit) -> Trace:
         """Begin a trace. Raises TooManyTraces."""
@@ -122,8 +107,7 @@ class Tracing:
             for plan, on_request, on_response in self._handlers.values():
                 plan.on_request, plan.on_response = on_request, on_response
             self._handlers.clear()
-            self._open.clear()
-            self._refreshed.clear()
+            self._again.clear()
 
     # -- around the handlers of a plan --------------------------------------------------------
 
@@ -137,21 +121,25 @@ class Tracing:
         def on_request(
             state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
         ) -> exchanges.Outcome:
-            request = None if exchange.checked else self._opened(state, exchange)
-            if request is None:
+            if exchange.checked or exchange.traced is not None:
+                # Decided while in flight, or a part of the decision that is under way.
                 return handler(state, exchange, buf, start, end)
+            notes = self._noted(state, exchange)
+            if notes is None:
+                return handler(state, exchange, buf, start, end)
+            request = notes.request
             try:
                 outcome = handler(state, exchange, buf, start, end)
             except (ManyItems, NotUtf8, TrailingBytes):
-                self._open.pop(id(exchange), None)  # the session decides it again
+                exchange.traced = None
+                self._keep_for_again(state, exchange, request)  # the session decides it again
                 raise
             except ProtocolError as error:
-                self._open.pop(id(exchange), None)
                 request.outcomes.append(Outcome.CLOSE)
-                request.reason = str(error)
-                self._emit(request)
+                request.reason = shortened(str(error), MOST_SENTENCE)
+                self._emit(request, exchange.arrived)
                 raise
-            self._decided(state, exchange, request, outcome, (buf, start, end))
+            self._decided(state, exchange, notes, outcome, (buf, start, end))
             return outcome
 
         return on_request
@@ -160,30 +148,41 @@ class Tracing:
         def on_response(
             state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
         ) -> list[Edit] | bytes | None:
-            if (opened := self._open.get(id(exchange))) is not None:
-                request = opened.request
-                request.broker_bytes = end - start
+            notes = exchange.traced
+            if isinstance(notes, _Notes):
+                notes.request.broker_bytes = end - start
                 if end - start <= WALKED_AT_ONCE:
-                    request.errors = _errors(exchange.plan, buf, start, end)
+                    notes.request.errors = errors_of(exchange.plan, buf, start, end)
             return handler(state, exchange, buf, start, end)
 
         return on_response
 
-    def _opened(self, state: ConnectionState, exchange: Exchange) -> TracedRequest | None:
-        """The record of a request that is about to be decided; None if no trace wants it."""
-        plan = exchange.client_plan
-        refreshed = self._refreshed.pop((id(state), exchange.correlation_id), None)
-        if refreshed is not None:
-            request = refreshed[1]
-        elif self._is_wanted(state.source, plan.name):
-            request = self._new(state.source, exchange, plan.name, plan.version)
+    def _noted(self, state: ConnectionState, exchange: Exchange) -> _Notes | None:
+        """The notes of a request that is about to be decided, which its exchange has from now on;
+        None if no trace wants it."""
+        plan, source = exchange.client_plan, state.source
+        again = self._again.pop((id(state), exchange.correlation_id), None)
+        if again is not None:
+            request = again[1]
+        elif self._is_wanted(source, plan.name, exchange.arrived):
+            request = self._new(source, exchange, plan.name, plan.version)
         else:
             return None
-        _keep(self._open, id(exchange), _Open(exchange, request, []))
-        return request
+        notes = exchange.traced = _Notes(request, TracedItems(request), exchange.arrived)
+        return notes
 
-    def _is_wanted(self, source: FlowSource, api: str) -> bool:
-        return any(trace.takes(source, api) for trace in self._traces)
+    def _is_wanted(self, source: FlowSource, api: str, arrived: float) -> bool:
+        asked = source.listener, source.principal, source.client_id, api, arrived
+        return any(trace.takes(*asked) for trace in self._traces)
+
+    def _keep_for_again(
+        self, state: ConnectionState, exchange: Exchange, request: TracedRequest
+    ) -> None:
+        """Keep the record of a request that the session decides again. The oldest ones are
+        forgotten, because connections end before that."""
+        self._again[id(state), exchange.correlation_id] = state, request
+        while len(self._again) > MOST_AGAIN:
+            del self._again[next(iter(self._again))]
 
     def _new(self, source: FlowSource, exchange: Exchange, api: str, version: int) -> TracedRequest:
         return TracedRequest(
@@ -204,13 +203,13 @@ class Tracing:
         self,
         state: ConnectionState,
         exchange: Exchange,
-        request: TracedRequest,
+        notes: _Notes,
         outcome: exchanges.Outcome,
         frame: tuple[bytes, int, int],
     ) -> None:
         """Note a handler's outcome, and the items that it was about."""
-        plan = exchange.client_plan
-        edits: list[Edit] = []
+        plan, request = exchange.client_plan, notes.request
+        edits: list[Edit] | None = None
         if isinstance(outcome, list):
             edits = outcome
             request.outcomes.append(Outcome.FORWARD)
@@ -224,148 +223,72 @@ class Tracing:
             request.outcomes.append(Outcome.WORK)
         else:
             request.outcomes.append(Outcome.REFRESH)
-            self._open.pop(id(exchange), None)
-            _keep(self._refreshed, (id(state), exchange.correlation_id), (state, request))
-        request.edits = len(edits)
-        spans = generic.request_spans(plan, *frame)
-        names = _names(exchange)
-        request.items, request.more_items = _items(state, spans, edits, names, plan.flexible)
+            self._keep_for_again(state, exchange, request)
+        request.edits = len(edits or ())
+        try:
+            spans = generic.request_spans(plan, *frame, most=inf)
+        except ProtocolError:
+            return  # its handler reads it in another way
+        rebuilt = isinstance(outcome, exchanges.Forward)
+        notes.items.find(state, exchange, spans, edits, rebuilt=rebuilt)
+        let_go(spans)
 
     # -- watched ------------------------------------------------------------------------------
 
     def _denied(self, exchange: Exchange, resource: bytes, denied: Denied) -> None:
-        if (opened := self._open.get(id(exchange))) is not None:
-            opened.denials.append((resource, denied))
+        if isinstance(notes := exchange.traced, _Notes):
+            notes.items.deny(resource, denied)
 
     def _done(self, done: list[Exchange], now: float) -> None:
         for exchange in done:
-            opened = self._open.pop(id(exchange), None)
-            request = self._streamed(exchange) if opened is None else opened.request
-            if request is None:
+            notes = exchange.traced
+            if not isinstance(notes, _Notes):
+                notes = self._undecided(exchange)
+            if notes is None:
                 continue
-            for resource, denied in () if opened is None else opened.denials:
-                _add_denial(request, resource, denied)
+            request = notes.request
+            notes.items.put_denials(topics=bool(exchange.client_plan.needs.topic))
             if exchange.stream is not None and Outcome.STREAM not in request.outcomes:
                 request.outcomes.append(Outcome.STREAM)
             request.response_bytes = exchange.response_size
             request.broker_seconds = exchange.answered - exchange.sent
             request.gateway_seconds = now - exchange.arrived - request.broker_seconds
-            self._emit(request)
+            self._emit(request, notes.arrived)
 
-    def _streamed(self, exchange: Exchange) -> TracedRequest | None:
-        """The record of a request that no handler has seen whole: its records passed while they
-        arrived, or the gateway does not serve its version. None if no trace wants it."""
-        flow = exchange.flow
+    def _undecided(self, exchange: Exchange) -> _Notes | None:
+        """The notes of a request that no handler has decided: its records passed while they
+        arrived, or its version is not served, or its client is directed to another gateway. None if
+        no trace wants it, or its decision was made before they began."""
+        flow, plan = exchange.flow, exchange.plan
         if flow is None:
             return None
         api = API_NAMES.get(flow.api_key, str(flow.api_key))
-        if not self._is_wanted(flow.source, api):
+        if not self._is_wanted(flow.source, api, exchange.arrived):
             return None
         request = self._new(flow.source, exchange, api, flow.version)
-        if flow.api_key != exchange.plan.api_key or flow.version < 0:
+        notes = _Notes(request, TracedItems(request), exchange.arrived)
+        if flow.api_key != plan.api_key or flow.version < 0:
             request.handler = _file_of(None)
             request.outcomes.append(Outcome.ANSWER)
-            return request
-        request.outcomes.append(Outcome.STREAM)
-        request.broker_version = exchange.plan.version
-        for spelled, kind in ((exchange.spelled, "topic"), (exchange.spelled_ids, "topic id")):
-            for at_broker, name in islice((spelled or {}).items(), MOST_ITEMS):
-                request.items.append(Item(kind, _shown(name, kind), _shown(at_broker, kind)))
-        return request
+        elif exchange.answer is not None:
+            if exchange.spelled is not None:
+                return None  # a handler has looked at its names, and it has waited since then
+            request.handler = _TURNED_AWAY
+            request.outcomes.append(Outcome.ANSWER)
+        elif plan.request_segments is None:
+            return None
+        else:
+            request.outcomes.append(Outcome.STREAM)
+            request.broker_version = plan.version
+            notes.items.find_spelled(exchange)
+        return notes
 
-    def _emit(self, request: TracedRequest) -> None:
-        source = request.listener, request.principal, request.client_id, request.api
+    def _emit(self, request: TracedRequest, arrived: float) -> None:
+        asked = request.listener, request.principal, request.client_id, request.api, arrived
         for trace in self._traces:
-            if trace.left > 0 and trace.wanted.takes(*source):
+            if trace.takes(*asked):
                 trace.left -= 1
                 trace.emit(request)
-
-
-def _keep(kept: dict[_Key, _Value], key: _Key, value: _Value) -> None:
-    """Keep a value; the oldest ones are forgotten, because connections end without a response."""
-    kept[key] = value
-    while len(kept) > MOST_OPEN:
-        del kept[next(iter(kept))]
-
-
-def _names(exchange: Exchange) -> dict[bytes, bytes]:
-    """The names and topic ids that a request forwards: the client's -> the broker's."""
-    names: dict[bytes, bytes] = {}
-    for spelled in (exchange.spelled, exchange.spelled_ids):
-        for at_broker, name in islice((spelled or {}).items(), _MOST_SPELLED):
-            names[name] = at_broker
-    return names
-
-
-def _items(
-    state: ConnectionState,
-    spans: Iterable[Span],
-    edits: Iterable[Edit],
-    names: Mapping[bytes, bytes],
-    flexible: bool,
-) -> tuple[list[Item], int]:
-    """The items of a request, each once, and the number of those beyond ``MOST_ITEMS``."""
-    replaced = {start: new for start, _, new in islice(edits, _MOST_SPELLED)}
-    found: dict[tuple[int, bytes], Item] = {}
-    more = 0
-    for code, start, _, value in spans:
-        kind = _KINDS.get(code)
-        if kind is None or not isinstance(value, bytes) or (code, value) in found:
-            continue
-        if code == _TOPIC_ID and value == _NO_ID:
-            continue  # the topic is named
-        if len(found) >= MOST_ITEMS:
-            more += 1
-            continue
-        at_broker = names.get(value)
-        if start in replaced:
-            new = replaced[start]
-            at_broker = new if code == _TOPIC_ID else _without_length(new, flexible=flexible)
-        shown = None if at_broker is None else _shown(at_broker, kind)
-        item = found[code, value] = Item(kind, _shown(value, kind), shown)
-        if code == _TOPIC_ID:
-            item.topic = text_of(state.view.flat_of_id(value, state.worker.cluster.index) or b"")
-    return [*found.values()], more
-
-
-def _without_length(text: bytes, *, flexible: bool) -> bytes:
-    """A text as it stands on the wire, without the length before it."""
-    return text[read_uvarint(text, 0, len(text))[1] if flexible else 2 :]
-
-
-def _add_denial(request: TracedRequest, resource: bytes, denied: Denied) -> None:
-    """Note a denial with the item that it is about, or as an item of its own."""
-    for item in request.items:
-        if item.name == _shown(resource, item.kind):
-            break
-    else:
-        if len(request.items) >= MOST_ITEMS:
-            request.more_items += 1
-            return
-        is_id = len(resource) == ID_LENGTH and not text_of(resource).isprintable()
-        kind = "topic id" if is_id else "topic"
-        item = Item(kind, _shown(resource, kind))
-        request.items.append(item)
-    item.at_broker = None
-    item.error, item.rule = error_name(denied.code), denied.rule
-    item.message, item.because = denied.message, denied.because
-
-
-def _errors(plan: Plan, buf: bytes, start: int, end: int) -> dict[str, int]:
-    """Kafka's names of the error codes in a response, and how often each is there."""
-    try:
-        spans = generic.response_spans(plan, buf, start, end)
-    except ProtocolError:
-        return {}  # its handler reads it in another way
-    codes = Counter(value for kind, _, _, value in spans if kind == ERROR_CODE and value)
-    return {error_name(code): count for code, count in codes.items()}
-
-
-def _shown(name: bytes, kind: str) -> str:
-    """A name as text, a topic id as Kafka's tools show it (``org.apache.kafka.common.Uuid``)."""
-    if kind == "topic id":
-        return urlsafe_b64encode(name).decode().rstrip("=")
-    return text_of(name)
 
 
 def _file_of(plan: Plan | None) -> str:

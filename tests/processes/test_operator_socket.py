@@ -6,11 +6,13 @@ import argparse
 import asyncio
 import json
 import os
+import socket
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 
 from gateway.commands import trace
 from gateway.commands.errors import Unavailable, UsageError
@@ -24,7 +26,7 @@ from gateway.session.tracing import MOST_TRACES, Tracing
 from gateway.traced import Wanted
 from tests.config import config_samples
 from tests.session.pair import Pair
-from tests.session.test_tracing import written
+from tests.session.test_tracing import ORDERS, written
 from tests.waiting import eventually
 
 
@@ -134,6 +136,57 @@ async def test_a_worker_that_ends(bench: Bench) -> None:
     assert bench.running == 0
 
 
+async def test_a_pipe_that_is_closed(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """``trace | head`` ends the command; it is no fault of the worker."""
+
+    def closed(_: object) -> None:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(trace, "_print", closed)
+    await bench.workers[0].start()
+    command = bench.trace(json=False)
+    await until(lambda: bench.running == 1)
+    written(Pair())
+    with pytest.raises(BrokenPipeError):
+        await command
+    await until(lambda: bench.running == 0)
+
+
+async def test_a_worker_that_sends_something_else(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for line in (b"[]\n", b"{\n", b"1\n", b"x" * trace.LINE_LIMIT):
+        monkeypatch.setattr(operator_socket, "refusal_line", lambda _, line=line: line)
+        monkeypatch.setattr("gateway.session.tracing.MOST_TRACES", 0)
+        await bench.workers[0].start()
+        with pytest.raises(Unavailable, match="makes no sense"):
+            await bench.trace()
+        await bench.workers[0].stop()
+
+
+async def test_a_worker_that_ends_logs_nothing(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever its tools are at: half a line, a trace, or the rest of one that they do not read."""
+    await bench.workers[0].start()
+    tools = [socket.socket(socket.AF_UNIX) for _ in range(3)]
+    counts = (100_000, operator_socket.MOST_WAITING)
+    lines = (b'{"trace', *(Wanted(count=count).line() for count in counts))
+    for tool, line in zip(tools, lines, strict=True):
+        tool.connect(address(bench.config.metrics.port, 0))
+        tool.sendall(line)
+    await until(lambda: bench.running == 2)
+    pair = Pair()
+    for number in range(operator_socket.MOST_WAITING):
+        written(pair, (ORDERS, *(f"team-a:{n}" for n in range(10))), number)
+    await until(lambda: bench.running == 1)
+    await bench.workers[0].stop()
+    await asyncio.sleep(0.01)
+    assert not caplog.records
+    for tool in tools:
+        tool.close()
+
+
 async def test_more_traces_than_a_worker_runs(bench: Bench) -> None:
     for worker in bench.workers:
         await worker.start()
@@ -189,6 +242,43 @@ async def test_a_tool_that_does_not_read_costs_no_memory(
     writer.close()
     await until(lambda: bench.running == 0)
     assert len(await reader.read()) < 400_000
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+def test_clients_do_not_notice_a_tool_that_leaves(at_once: bool, tmp_path: Path) -> None:
+    """On the event loop of workers, whose transports raise an error once they are closed."""
+
+    async def run() -> None:
+        bench = Bench(config_samples.config(tmp_path))
+        await bench.workers[0].start()
+        for _ in range(3):
+            tool = socket.socket(socket.AF_UNIX)
+            tool.connect(address(bench.config.metrics.port, 0))
+            tool.sendall(Wanted(count=100_000).line())
+            await until(lambda: bench.running == 1)
+            tool.close()
+            while bench.running:
+                if at_once:
+                    written(Pair())
+                written(Pair())
+                await asyncio.sleep(0)
+        await bench.workers[0].stop()
+
+    uvloop.run(run())
+
+
+async def test_many_requests_at_once(bench: Bench) -> None:
+    """All are written, though it takes some rounds of the event loop."""
+    await bench.workers[0].start()
+    reader, writer = await asyncio.open_unix_connection(address(bench.config.metrics.port, 0))
+    writer.write(Wanted(count=operator_socket.MOST_WAITING).line())
+    await until(lambda: bench.running == 1)
+    pair = Pair()
+    for _ in range(operator_socket.MOST_WAITING):
+        written(pair)
+    lines = (await reader.read()).splitlines()
+    assert len(lines) == operator_socket.MOST_WAITING
+    writer.close()
 
 
 @pytest.mark.parametrize(

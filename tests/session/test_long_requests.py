@@ -19,10 +19,12 @@ from gateway.names import LogicalName
 from gateway.node_ids import FIRST_GATEWAY_ID
 from gateway.rules.gateway_nodes import GatewayNodes
 from gateway.session.deciding import MAX_TRIES, Deciding
+from gateway.traced import MOST_ITEMS
 from protocol import messages
 from protocol.messages import element_class, make
 from tests.pauses import pause_everywhere
 from tests.session import fetching, producing
+from tests.session.allowing import Allowing
 from tests.session.long_requests import (
     TimedPair,
     best,
@@ -33,6 +35,7 @@ from tests.session.long_requests import (
 )
 from tests.session.pair import NAMESPACES, raw_frame, request_frame, response_frame, topic_id
 from tests.session.samples import request, response
+from tests.session.test_tracing import traced
 
 LONGEST_SECONDS = 0.05
 """CPU seconds of the longest callback. Callbacks are made to take 5 ms, and the code between two
@@ -71,6 +74,25 @@ def test_no_callback_is_long(api: str, version: int, way: str) -> None:
     many = best(lambda: timed(api, version, way, MANY), LONGEST_SECONDS)
     assert many.longest < LONGEST_SECONDS
     assert many.total < 0.05 + 2 * (MANY / FEW) * few.total, "it costs more than linear"
+
+
+@pytest.mark.alone
+def test_a_trace_makes_no_callback_long() -> None:
+    """Of a request whose names are all denied."""
+    entity = messages.message_class("MetadataRequest", 9)
+    topic = element_class(entity, "topics")
+    names = (make(topic, {"name": f"team-a:t{number}"}) for number in range(10 * MANY))
+    frame = request_frame("Metadata", 9, make(entity, {"topics": tuple(names)}))
+
+    def measured() -> TimedPair:
+        pair = TimedPair(authorizer=Allowing([]))
+        with traced() as seen:
+            pair.send(frame)
+            pair.let_answer()
+        assert seen[0].more_items == 10 * MANY - MOST_ITEMS
+        return pair
+
+    assert best(measured, LONGEST_SECONDS).longest < LONGEST_SECONDS
 
 
 @pytest.mark.alone

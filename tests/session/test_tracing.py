@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
-from gateway.apis.table import PLANS
-from gateway.exchanges.watch import WATCH
-from gateway.session.tracing import MOST_OPEN, MOST_TRACES, TooManyTraces, Tracing
-from gateway.traced import MOST_ITEMS, Item, Outcome, TracedRequest, Wanted
+from gateway.session.tracing import Tracing
+from gateway.traced import Item, Outcome, TracedRequest, Wanted
 from protocol import messages
 from tests.session import fetching
 from tests.session.allowing import Allowing
-from tests.session.pair import Pair, raw_frame, request_frame, response_frame
+from tests.session.pair import (
+    Pair,
+    raw_frame,
+    request_frame,
+    response_frame,
+)
 from tests.session.producing import batch, produce, produced
 
 ORDERS = "team-a:orders"
@@ -43,6 +47,19 @@ def written(pair: Pair, topics: tuple[str, ...] = (ORDERS,), correlation_id: int
     pair.send(request_frame("Produce", 9, produce(records, 9), correlation_id))
     answered = {topic.replace(":", ".."): [0] for topic in topics}
     pair.answered(response_frame("Produce", 9, produced(answered, 9), correlation_id))
+
+
+def metadata(*topics: str) -> Any:
+    """A Metadata request of version 9."""
+    entity = messages.message_class("MetadataRequest", 9)
+    topic = messages.element_class(entity, "topics")
+    named = tuple(messages.make(topic, {"name": name}) for name in topics)
+    return messages.make(entity, {"topics": named})
+
+
+def groups(*names: str) -> Any:
+    """A DescribeGroups request of version 5."""
+    return messages.build(messages.message_class("DescribeGroupsRequest", 5), groups=names)
 
 
 def test_a_request_and_its_response() -> None:
@@ -145,11 +162,8 @@ def test_a_response_that_passes_in_pieces() -> None:
 def test_decided_again_after_a_refresh() -> None:
     """A namespace that is not known is looked for first."""
     pair = Pair()
-    metadata = messages.message_class("MetadataRequest", 9)
-    topic = messages.element_class(metadata, "topics")
-    named = messages.make(metadata, {"topics": (messages.make(topic, {"name": "nowhere:t"}),)})
     with traced() as seen:
-        pair.send(request_frame("Metadata", 9, named))
+        pair.send(request_frame("Metadata", 9, metadata("nowhere:t")))
         pair.let_answer()
     (one,) = seen
     assert one.outcomes == [Outcome.REFRESH, Outcome.REBUILD]
@@ -181,83 +195,6 @@ def test_versions_that_are_not_served() -> None:
     assert one.handler == "gateway/apis/table.py"
 
 
-@pytest.mark.parametrize(
-    ("wanted", "matches"),
-    [
-        (Wanted(), True),
-        (Wanted(listener="test", principal="User:ANONYMOUS", api="Produce"), True),
-        (Wanted(client_id="test-client"), True),
-        (Wanted(client_id="test"), False),
-        (Wanted(listener="other"), False),
-        (Wanted(principal="User:alice"), False),
-        (Wanted(api="Fetch"), False),
-    ],
-)
-def test_only_what_is_wanted(wanted: Wanted, matches: bool) -> None:
-    pair = Pair()
-    with traced(wanted) as seen:
-        written(pair)
-        frame = request_frame("Produce", 9, produce({ORDERS: [batch(1) + bytes(1000)]}, 9))
-        pair.send(frame[:HEAD_AND_MORE])
-        pair.send(frame[HEAD_AND_MORE:])
-        pair.answered(response_frame("Produce", 9, produced({OWN: [0]}, 9)))
-    assert len(seen) == 2 * matches
-
-
-def test_as_many_as_are_wanted() -> None:
-    pair = Pair()
-    with traced(Wanted(count=2)) as seen:
-        for number in range(5):
-            written(pair, correlation_id=number)
-    assert [one.correlation_id for one in seen] == [0, 1]
-
-
-def test_two_traces_at_a_time() -> None:
-    pair, tracing = Pair(), Tracing(0)
-    with traced(tracing=tracing) as all_of_it:
-        with traced(Wanted(api="Fetch"), tracing) as fetches:
-            written(pair)
-        written(pair)
-    assert (len(all_of_it), len(fetches)) == (2, 0)
-
-
-def test_no_more_traces_than_these() -> None:
-    tracing = Tracing(0)
-    traces = [tracing.begin(Wanted(), lambda _: None) for _ in range(MOST_TRACES)]
-    try:
-        with pytest.raises(TooManyTraces):
-            tracing.begin(Wanted(), lambda _: None)
-    finally:
-        for trace in traces:
-            tracing.end(trace)
-            tracing.end(trace)  # does nothing
-
-
-def test_nothing_is_left_of_a_trace() -> None:
-    """The handlers are those from before, of plans that were made meanwhile, too."""
-    pair = Pair()
-    written(pair)
-    before = {key: (plan.on_request, plan.on_response) for key, plan in PLANS.items()}
-    forgotten = next(key for key in PLANS if key >> 16 == 3)
-    del PLANS[forgotten], before[forgotten]
-    with traced() as seen:
-        written(pair)
-        assert PLANS[9].on_request is not before[9][0]
-        entity = messages.build(
-            messages.message_class("MetadataRequest", forgotten & 0xFFFF), topics=()
-        )
-        pair.send(request_frame("Metadata", forgotten & 0xFFFF, entity))
-        pair.let_answer()
-    assert [one.api for one in seen] == ["Produce", "Metadata"]
-    assert (WATCH.made, WATCH.denied, WATCH.done) == (None, None, None)
-    for key, handlers in before.items():
-        assert (PLANS[key].on_request, PLANS[key].on_response) == handlers
-    with traced() as seen:
-        pass
-    written(pair)
-    assert not seen
-
-
 def test_bytes_are_the_same_with_a_trace() -> None:
     """Requests of all outcomes pass as they do without one."""
 
@@ -279,30 +216,29 @@ def test_bytes_are_the_same_with_a_trace() -> None:
     ]
 
 
-def test_requests_without_an_answer_are_forgotten() -> None:
-    """Connections end meanwhile, and a trace may go on for hours."""
-    tracing = Tracing(0)
-    with traced(Wanted(count=2 * MOST_OPEN), tracing) as seen:
-        for _ in range(MOST_OPEN + 10):
-            Pair().send(request_frame("Produce", 9, produce({ORDERS: [batch(1)]}, 9)))
-        assert len(tracing._open) == MOST_OPEN
-    assert not seen
-    assert not tracing._open
-
-
-def test_many_items() -> None:
-    pair = Pair()
-    topics: dict[str, list[bytes | None]] = {
-        f"team-a:t{number}": [batch(1)] for number in range(MOST_ITEMS + 30)
-    }
+def test_a_handler_that_decides_what_is_left_by_the_plan() -> None:
+    """The groups that are left are decided by the handler of the plan again."""
+    pair = Pair(authorizer=Allowing(["DESCRIBE GROUP own"]))
     with traced() as seen:
-        pair.send(request_frame("Produce", 9, produce(topics, 9)))
-        answer = {name.replace(":", ".."): [0] for name in topics}
-        pair.answered(response_frame("Produce", 9, produced(answer, 9)))
+        pair.send(request_frame("DescribeGroups", 5, groups("own", "denied")))
+        pair.let_answer()
     (one,) = seen
-    assert (len(one.items), one.more_items) == (MOST_ITEMS, 30)
-    assert one.items[1] == Item("topic", "team-a:t1", "team-a..t1")
-    assert one.edits == MOST_ITEMS + 30
+    assert one.outcomes == [Outcome.REBUILD]
+    assert [(item.name, item.error) for item in one.items] == [
+        ("own", ""),
+        ("denied", "GROUP_AUTHORIZATION_FAILED"),
+    ]
+
+
+def test_a_client_that_is_directed_to_another_gateway() -> None:
+    pair = Pair()
+    pair.session.leave()
+    with traced() as seen:
+        pair.send(request_frame("Produce", 9, produce({ORDERS: [batch(1)]}, 9)))
+    (one,) = seen
+    assert one.outcomes == [Outcome.ANSWER]
+    assert one.handler == "gateway/apis/records/turned_away.py"
+    assert one.broker_version is None
 
 
 def test_the_end_of_a_connection() -> None:
