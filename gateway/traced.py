@@ -134,7 +134,8 @@ class Item:
     """The sentence for the client."""
 
     because: str = ""
-    """The ACL, or the want of an ACL, for which it was denied."""
+    """The ACL, or the want of an ACL, for which it was denied; of the first items that are allowed
+    the ACL, or the reason, if an authorizer decides."""
 
 
 @dataclass(slots=True)

@@ -83,12 +83,13 @@ def _item_text(item: Mapping[str, Any]) -> str:
     if item["error"]:
         place = RULES.get(item["rule"], "")
         by = f"rule {item['rule']}" + (f" ({place})" if place else "")
-        why = item["because"] or item["message"]
-        return f"{item['name']}: {item['error']}, {by}: {why}"
+        why = [item["message"], f"({item['because']})" if item["because"] else ""]
+        return f"{item['name']}: {item['error']}, {by}: {' '.join(filter(None, why))}"
     stands_for = f" ({item['topic']})" if item["topic"] else ""
+    allowed = f", allowed: {item['because']}" if item["because"] else ""
     if item["at_broker"] is None or item["at_broker"] == item["name"]:
-        return f"{item['name']}{stands_for}"
-    return f"{item['name']} -> {item['at_broker']}{stands_for}"
+        return f"{item['name']}{stands_for}{allowed}"
+    return f"{item['name']} -> {item['at_broker']}{stands_for}{allowed}"
 
 
 def _decision_text(request: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ from math import inf
 from typing import Final
 from uuid import UUID
 
+from gateway.acl_model import Operation, ResourceType
 from gateway.apis import generic
 from gateway.apis.counting import ERROR_CODE
 from gateway.decision import Denied
@@ -24,8 +25,11 @@ from gateway.error_codes import (
 )
 from gateway.exchanges.exchange import Exchange, Plan
 from gateway.exchanges.state import ConnectionState
+from gateway.rules.declaration import Needs
 from gateway.topic_ids import ID_LENGTH
 from gateway.traced import MOST_ITEMS, MOST_SENTENCE, Item, TracedRequest, shortened
+from gateway.views.access import Access
+from gateway.views.authorized_access import AuthorizedAccess
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
 from protocol.pausing import eased
@@ -36,6 +40,9 @@ from protocol.walkers import Span
 
 MOST_DENIALS: Final = 1_000
 """Denials of a request that are kept until its items are known; of its items all are kept."""
+
+MOST_ALLOWED: Final = 10
+"""Items of a request of which the ACL that allows them is told: it is looked up once more."""
 
 _MOST_SPELLED: Final = 1_000
 """Names of a request that are looked at for what the broker gets."""
@@ -119,11 +126,14 @@ class TracedItems:
             item = Item(kind, shown(value, kind))
             if at_broker is not None:
                 item.at_broker = shown(at_broker, kind)
+            flat = None
             if code == _TOPIC_ID:
                 flat = state.view.flat_of_id(value, state.worker.cluster.index)
                 item.topic = text_of(flat or b"")
                 # The gateway's own work reports an id as Java shows it.
                 self._named[str(UUID(bytes=value)).encode()] = [item]
+            if at_broker is not None and len(request.items) < MOST_ALLOWED:
+                item.because = _allowed_by(state.access, exchange.plan.needs, kind, value, flat)
             request.items.append(item)
             self._named.setdefault(value, []).append(item)
 
@@ -178,6 +188,27 @@ def _of_kind(items: list[Item], kind: str) -> Item | None:
         if item.kind in (_MEANT[kind] if kind else _MEANT["topic"]):
             return item
     return items[0] if items and not kind else None
+
+
+def _allowed_by(access: Access, needs: Needs, kind: str, name: bytes, flat: bytes | None) -> str:
+    """The ACL, or the reason, for which an item is allowed; empty where no authorizer decides.
+    ``flat``: the topic of an id."""
+    if not isinstance(access, AuthorizedAccess):
+        return ""
+    operation, resource = 0, None
+    if kind == "topic":
+        operation, resource = needs.topic, access.topic_resource(name)
+    elif kind == "topic id" and flat is not None:
+        operation, resource = needs.topic, access.flat_resource(flat)
+    elif kind == "group":
+        operation, resource = needs.group, access.id_resource(ResourceType.GROUP, name)
+    elif kind == "transactional id":
+        operation = needs.transactional_id
+        resource = access.id_resource(ResourceType.TRANSACTIONAL_ID, name)
+    if not operation or resource is None:
+        return ""
+    verdict = access.verdict(Operation(operation), resource)
+    return shortened(verdict.rule, MOST_SENTENCE) if verdict.allowed else ""
 
 
 def _names(exchange: Exchange) -> dict[bytes, bytes]:

@@ -105,6 +105,7 @@ def test_denied_items_with_their_rule(by_id: bool) -> None:
     ids = ["AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg"]
     assert [allowed.name, denied.name] == (ids if by_id else [ORDERS, "team-b:x"])
     assert (allowed.at_broker, allowed.error) == (ids[0] if by_id else OWN, "")
+    assert (allowed.because, denied.because) == ("the list", "the list")
     assert (allowed.topic, denied.topic) == ((OWN, other) if by_id else ("", ""))
     assert denied.at_broker is None
     assert (denied.error, denied.rule) == ("TOPIC_AUTHORIZATION_FAILED", "acl")
