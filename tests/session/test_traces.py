@@ -6,15 +6,16 @@ import gc
 
 import pytest
 
-from gateway.apis.table import PLANS
+from gateway.apis.table import PLANS, plan_of
 from gateway.exchanges.exchange import Exchange
 from gateway.exchanges.watch import WATCH
 from gateway.session.tracing import MOST_TRACES, TooManyTraces, Tracing
 from gateway.traced import Outcome, Wanted
-from protocol import messages
 from tests.session.pair import Pair, request_frame, response_frame
 from tests.session.producing import batch, produce, produced
 from tests.session.test_tracing import HEAD_AND_MORE, ORDERS, OWN, metadata, traced, written
+
+METADATA = 3
 
 
 @pytest.mark.parametrize(
@@ -73,16 +74,14 @@ def test_nothing_is_left_of_a_trace() -> None:
     """The handlers are those from before, of plans that were made meanwhile, too."""
     pair = Pair()
     written(pair)
+    plan_of(METADATA, 9)
     before = {key: (plan.on_request, plan.on_response) for key, plan in PLANS.items()}
-    forgotten = next(key for key in PLANS if key >> 16 == 3)
+    forgotten = METADATA << 16 | 9
     del PLANS[forgotten], before[forgotten]
     with traced() as seen:
         written(pair)
         assert PLANS[9].on_request is not before[9][0]
-        entity = messages.build(
-            messages.message_class("MetadataRequest", forgotten & 0xFFFF), topics=()
-        )
-        pair.send(request_frame("Metadata", forgotten & 0xFFFF, entity))
+        pair.send(request_frame("Metadata", 9, metadata()))
         pair.let_answer()
     assert [one.api for one in seen] == ["Produce", "Metadata"]
     assert (WATCH.made, WATCH.denied, WATCH.done) == (None, None, None)

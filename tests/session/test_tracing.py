@@ -8,16 +8,22 @@ from typing import Any
 
 import pytest
 
+from gateway.apis.table import plan_of
+from gateway.exchanges.exchange import Exchange
+from gateway.exchanges.exchange import Outcome as AnyOutcome
+from gateway.exchanges.state import ConnectionState
 from gateway.session.tracing import Tracing
 from gateway.traced import Item, Outcome, TracedRequest, Wanted
 from protocol import messages
-from tests.session import fetching
+from protocol.schema import api_key_of
+from tests.session import fetching, samples
 from tests.session.allowing import Allowing
 from tests.session.pair import (
     Pair,
     raw_frame,
     request_frame,
     response_frame,
+    topic_id,
 )
 from tests.session.producing import batch, produce, produced
 
@@ -249,3 +255,24 @@ def test_the_end_of_a_connection() -> None:
         pair.send(frame)
     assert [one.outcomes for one in seen] == [[Outcome.CLOSE]]
     assert seen[0].reason
+
+
+@pytest.mark.parametrize("api", ["SaslHandshake", "SaslAuthenticate"])
+def test_a_login_is_decided_once(api: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its handler takes bytes after the end of the request, which others do not."""
+    plan = plan_of(api_key_of(f"{api}Request"), 1)
+    assert plan is not None
+    handler, decided = plan.on_request, []
+
+    def on_request(
+        state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+    ) -> AnyOutcome:
+        decided.append(exchange)
+        return handler(state, exchange, buf, start, end)
+
+    monkeypatch.setattr(plan, "on_request", on_request)
+    body = messages.write(samples.request(api, 1, ORDERS, topic_id(1)))
+    with traced() as seen:
+        Pair().send(raw_frame(plan.api_key, 1, body + bytes(3)))
+    assert len(decided) == 1
+    assert [one.outcomes for one in seen] == [[Outcome.ANSWER]]
