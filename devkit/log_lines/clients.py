@@ -66,6 +66,11 @@ LINES: Final = (
     ),
     LogLine(
         "error",
+        "a request cannot be traced: all traces of this worker end",
+        "a defect of `kafka-gateway trace`, which no client notices: keep the lines",
+    ),
+    LogLine(
+        "error",
         "a task of the gateway's own failed",
         "a defect: keep the lines",
     ),

@@ -14,7 +14,7 @@ from typing import Any, Final
 from gateway.commands.actions import run
 from gateway.commands.errors import CommandError, Unavailable, UsageError
 from gateway.commands.flags import Flag, fill_operator_parser
-from gateway.commands.output import Output, Progress, counted
+from gateway.commands.output import Output, Progress, counted, print_json
 from gateway.commands.trace_text import request_text
 from gateway.config.errors import nearest
 from gateway.config.models import Config
@@ -90,7 +90,12 @@ async def trace(config: Config, options: argparse.Namespace) -> Output:
                     show(request)
             return len(requests) >= wanted.count
 
-        reasons = await _follow(config, wanted, take, options.seconds)
+        try:
+            reasons = await _follow(config, wanted, take, options.seconds)
+        except asyncio.CancelledError:  # Ctrl-C: what has come by now is worth something
+            if options.json:
+                print_json({"requests": requests})
+            raise
     if not requests and len(reasons) == config.workers:
         raise Unavailable(
             f"no gateway on this machine can be traced ({'; '.join(reasons)}); run this where one"

@@ -99,7 +99,8 @@ class OperatorSocket:
         """Write what is traced, until there is enough of it or the tool leaves."""
         written = _Written(writer)
         try:
-            trace = self._tracing.begin(Wanted.of_line(json.loads(line)), written.take)
+            wanted = Wanted.of_line(json.loads(line))
+            trace = self._tracing.begin(wanted, written.take, written.go_on)
         except (ValueError, AttributeError, RecursionError, TooManyTraces) as error:
             writer.write(refusal_line(str(error)))
             return
@@ -111,7 +112,8 @@ class OperatorSocket:
             self._tracing.end(trace)
             left.cancel()
             enough.cancel()
-        await writer.drain()
+        async with asyncio.timeout(SECONDS):
+            await writer.drain()
 
 
 async def _until_left(reader: asyncio.StreamReader) -> None:
@@ -133,6 +135,10 @@ class _Written:
         """Take a request, unless there are too many in a round of the event loop."""
         if len(self._requests) < MOST_WAITING:
             self._requests.append(request)
+        self._more.set()
+
+    def go_on(self) -> None:
+        """Look once more whether there is enough, because the trace has ended."""
         self._more.set()
 
     async def until_enough(self, trace: Trace) -> None:

@@ -170,15 +170,19 @@ class TracedItems:
     def _added(self, resource: bytes, kind: str, denied: Denied) -> Item | None:
         """An item that no field of the request names; None if it is one too many."""
         request = self._request
-        if len(request.items) >= MOST_ITEMS:
-            # It is among the others, unless there are none.
-            request.more_items = request.more_items or 1
-            return None
         if kind == "topic" and len(resource) == ID_LENGTH and not text_of(resource).isprintable():
             kind = "topic id"
         name = shown(resource, kind) if resource else denied.resource
         item = Item(kind, name)
-        request.items.append(item)
+        if len(request.items) < MOST_ITEMS:
+            request.items.append(item)
+            return item
+        # In the place of an allowed one, because operators look for the denied ones.
+        request.more_items = request.more_items or 1
+        allowed = [at for at, other in enumerate(request.items) if not other.error]
+        if not allowed:
+            return None
+        request.items[allowed[-1]] = item
         return item
 
 

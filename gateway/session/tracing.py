@@ -7,11 +7,12 @@ takes it away again.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from math import inf
 from time import monotonic
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from gateway.apis import generic
 from gateway.apis.generic import ManyItems, TrailingBytes
@@ -30,6 +31,8 @@ from protocol.pausing import let_go
 from protocol.schema import API_NAMES
 from protocol.splice import Edit
 
+log = logging.getLogger(__name__)
+
 MOST_TRACES: Final = 4
 """Traces that run in one worker at a time."""
 
@@ -41,6 +44,8 @@ _TURNED_AWAY: Final = "gateway/apis/records/turned_away.py"
 
 Emit = Callable[[TracedRequest], None]
 
+_Noted = TypeVar("_Noted")
+
 
 class TooManyTraces(Exception):
     """So many traces run in this worker that no other one begins."""
@@ -48,11 +53,13 @@ class TooManyTraces(Exception):
 
 class Trace:
     """One operator's trace, which ``emit`` takes; ``left`` requests are still wanted, of those that
-    arrived after it ``began`` (monotonic seconds): nobody has seen the decision of others."""
+    arrived after it ``began`` (monotonic seconds): nobody has seen the decision of others. If it
+    ends by itself, nothing is ``left``, and ``ended`` is called."""
 
-    def __init__(self, wanted: Wanted, emit: Emit) -> None:
+    def __init__(self, wanted: Wanted, emit: Emit, ended: Callable[[], None]) -> None:
         self.wanted = wanted
         self.emit = emit
+        self.ended = ended
         self.left = wanted.count
         self.began = monotonic()
 
@@ -85,11 +92,11 @@ class Tracing:
         # To be decided again, as other exchanges: by connection and correlation id.
         self._again: dict[tuple[int, int], tuple[ConnectionState, TracedRequest]] = {}
 
-    def begin(self, wanted: Wanted, emit: Emit) -> Trace:
+    def begin(self, wanted: Wanted, emit: Emit, ended: Callable[[], None] = lambda: None) -> Trace:
         """Begin a trace. Raises TooManyTraces."""
         if len(self._traces) >= MOST_TRACES:
             raise TooManyTraces(f"{MOST_TRACES} traces run in it already")
-        trace = Trace(wanted, emit)
+        trace = Trace(wanted, emit, ended)
         self._traces.append(trace)
         if len(self._traces) == 1:
             WATCH.made, WATCH.denied, WATCH.done = self._surround, self._denied, self._done
@@ -109,6 +116,19 @@ class Tracing:
             self._handlers.clear()
             self._again.clear()
 
+    def _noting(self, note: Callable[[], _Noted]) -> _Noted | None:
+        """What is noted; None if it cannot be. A defect here ends all traces, and no client's
+        request or connection."""
+        try:
+            return note()
+        except Exception:
+            log.exception("a request cannot be traced: all traces of this worker end")
+            for trace in [*self._traces]:
+                trace.left = 0
+                self.end(trace)
+                trace.ended()
+            return None
+
     # -- around the handlers of a plan --------------------------------------------------------
 
     def _surround(self, plan: Plan) -> None:
@@ -124,7 +144,7 @@ class Tracing:
             if exchange.checked or exchange.traced is not None:
                 # Decided while in flight, or a part of the decision that is under way.
                 return handler(state, exchange, buf, start, end)
-            notes = self._noted(state, exchange)
+            notes = self._noting(lambda: self._noted(state, exchange))
             if notes is None:
                 return handler(state, exchange, buf, start, end)
             request = notes.request
@@ -137,9 +157,9 @@ class Tracing:
             except ProtocolError as error:
                 request.outcomes.append(Outcome.CLOSE)
                 request.reason = shortened(str(error), MOST_SENTENCE)
-                self._emit(request, exchange.arrived)
+                self._noting(lambda: self._emit(request, exchange.arrived))
                 raise
-            self._decided(state, exchange, notes, outcome, (buf, start, end))
+            self._noting(lambda: self._decided(state, exchange, notes, outcome, (buf, start, end)))
             return outcome
 
         return on_request
@@ -152,7 +172,8 @@ class Tracing:
             if isinstance(notes, _Notes):
                 notes.request.broker_bytes = end - start
                 if end - start <= WALKED_AT_ONCE:
-                    notes.request.errors = errors_of(exchange.plan, buf, start, end)
+                    errors = self._noting(lambda: errors_of(exchange.plan, buf, start, end))
+                    notes.request.errors = errors or {}
             return handler(state, exchange, buf, start, end)
 
         return on_response
@@ -237,9 +258,13 @@ class Tracing:
 
     def _denied(self, exchange: Exchange, resource: bytes, denied: Denied) -> None:
         if isinstance(notes := exchange.traced, _Notes):
-            notes.items.deny(resource, denied)
+            items = notes.items
+            self._noting(lambda: items.deny(resource, denied))
 
     def _done(self, done: list[Exchange], now: float) -> None:
+        self._noting(lambda: self._note_done(done, now))
+
+    def _note_done(self, done: list[Exchange], now: float) -> None:
         for exchange in done:
             notes = exchange.traced
             if not isinstance(notes, _Notes):

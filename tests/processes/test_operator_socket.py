@@ -287,3 +287,18 @@ async def test_many_requests_at_once(bench: Bench) -> None:
 async def test_what_the_configuration_does_not_have(bench: Bench, options: dict[str, str]) -> None:
     with pytest.raises(UsageError):
         await bench.trace(**options)
+
+
+async def test_ctrl_c_prints_what_has_come(
+    bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await bench.workers[0].start()
+    command = bench.trace(count=5)
+    await until(lambda: bench.running == 1)
+    written(Pair())
+    await eventually(lambda: bench.tracing._traces[0].left == 4, "the request")
+    await asyncio.sleep(0.1)  # its line is on its way
+    command.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await command
+    assert len(json.loads(capsys.readouterr().out)["requests"]) == 1

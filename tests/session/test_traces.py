@@ -10,7 +10,8 @@ from gateway.apis.table import PLANS, plan_of
 from gateway.exchanges.exchange import Exchange
 from gateway.exchanges.watch import WATCH
 from gateway.session.tracing import MOST_TRACES, TooManyTraces, Tracing
-from gateway.traced import Outcome, Wanted
+from gateway.traced import MOST_ITEMS, Outcome, Wanted
+from tests.session.allowing import Allowing
 from tests.session.pair import Pair, request_frame, response_frame
 from tests.session.producing import batch, produce, produced
 from tests.session.test_tracing import HEAD_AND_MORE, ORDERS, OWN, metadata, traced, written
@@ -148,3 +149,45 @@ def test_a_refresh_is_told_of_requests_that_are_decided_several_times(more: byte
         pair.let_answer()
     (one,) = seen
     assert one.outcomes == [Outcome.REFRESH, Outcome.REBUILD]
+
+
+def test_a_defect_of_tracing_is_no_clients(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """All traces end, with one line in the log; the request passes as without one."""
+
+    def fails(*_: object, **__: object) -> None:
+        raise RuntimeError("a defect")
+
+    def passed() -> tuple[bytes, bytes]:
+        pair = Pair()
+        pair.send(request_frame("Produce", 9, produce({ORDERS: [batch(1)]}, 9)))
+        sent = pair.to_broker()
+        pair.answered(response_frame("Produce", 9, produced({OWN: [0]}, 9)))
+        return sent, pair.to_client()
+
+    without = passed()
+    ended: list[int] = []
+    for place in ("find", "put_denials"):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"gateway.session.traced_items.TracedItems.{place}", fails)
+            caplog.clear()
+            tracing = Tracing(0)
+            trace = tracing.begin(Wanted(), lambda _: None, lambda: ended.append(1))
+            assert passed() == without
+            assert (trace.left, WATCH.done) == (0, None)
+            assert [record.levelname for record in caplog.records] == ["ERROR"]
+            tracing.end(trace)  # does nothing
+    assert len(ended) == 2
+
+
+def test_a_denied_item_is_shown_among_many() -> None:
+    pair = Pair(authorizer=Allowing([f"WRITE TOPIC team-a:t{number}" for number in range(99)]))
+    names = [f"team-a:t{number}" for number in range(100)]
+    with traced() as seen:
+        pair.send(request_frame("Produce", 9, produce({name: [batch(1)] for name in names}, 9)))
+        answered = {name.replace(":", ".."): [0] for name in names[:99]}
+        pair.answered(response_frame("Produce", 9, produced(answered, 9)))
+    (one,) = seen
+    assert (len(one.items), one.more_items) == (MOST_ITEMS, 50)
+    assert [item.name for item in one.items if item.error] == ["team-a:t99"]
