@@ -16,7 +16,7 @@ import uvloop
 
 from gateway.commands import trace
 from gateway.commands.errors import Unavailable, UsageError
-from gateway.commands.output import Output
+from gateway.commands.output import Output, Progress
 from gateway.config.models import Config
 from gateway.operators import address
 from gateway.processes import operator_socket
@@ -290,14 +290,23 @@ async def test_what_the_configuration_does_not_have(bench: Bench, options: dict[
 
 
 async def test_ctrl_c_prints_what_has_come(
-    bench: Bench, capsys: pytest.CaptureFixture[str]
+    bench: Bench, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    seen: list[Progress] = []
+
+    class Seen(Progress):
+        """Progress that the test can look at."""
+
+        def __init__(self, work: str) -> None:
+            super().__init__(work)
+            seen.append(self)
+
+    monkeypatch.setattr(trace, "Progress", Seen)
     await bench.workers[0].start()
     command = bench.trace(count=5)
     await until(lambda: bench.running == 1)
     written(Pair())
-    await eventually(lambda: bench.tracing._traces[0].left == 4, "the request")
-    await asyncio.sleep(0.1)  # its line is on its way
+    await until(lambda: seen[0].text.startswith("1 of"))
     command.cancel()
     with pytest.raises(asyncio.CancelledError):
         await command
