@@ -71,8 +71,9 @@ def note_denied(
     *,
     named: bool = True,
 ) -> None:
-    """Report denied items, each with its name, as :func:`note_denials` does. ``named``: the items
-    are topics by name, or resources of namespaces by id.
+    """Report denied items, each with its name, as :func:`note_denials` does. ``named``: the
+    names are topics' names or topic ids, so the namespace can be found by them; if not, an item's
+    namespace stands in ``denied.resource``, if anywhere.
 
     Each denial counts under its item's namespace. If nothing of the request is forwarded, the
     request counts under the namespace of the item that was denied first.
@@ -234,7 +235,8 @@ def count_batches(
     batches: list[tuple[bytes, int, int]],
 ) -> bool:
     """Set the flows of a Produce request, and the counts to add to them after the broker accepts
-    its batches: (flat topic, start, end). Returns whether all batches are idempotent."""
+    its batches. ``batches``: (flat topic, start, stop) of each partition's records; ``stop`` may be
+    beyond ``end``, up to which the request has arrived. Returns whether all are idempotent."""
     version = exchange.plan.version
     if len(batches) == 1:
         flat, start, stop = batches[0]

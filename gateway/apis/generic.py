@@ -61,6 +61,8 @@ SPELLED_TWICE: Final = Denied(
 )
 
 _METADATA_V0: Final = 3 << 16
+"""The ``key`` of a plan: API key 3, version 0."""
+
 _NO_TOPIC_AT_ALL: Final = PLACEHOLDER.encode()
 
 
@@ -149,8 +151,9 @@ def restore(
     *,
     remembered: bool = False,
 ) -> list[Edit] | bytes:
-    """:func:`response`, for spans that the caller has walked. ``far`` has the topics of other
-    volumes; None: this function makes it. ``remembered`` is as for :class:`ResponseRenamer`."""
+    """:func:`response`, for spans that the caller has walked. ``protocol_type`` is the group's if
+    no span holds it. ``far`` has the topics of other volumes, or is None if it is to be made here.
+    ``remembered`` is as for :class:`ResponseRenamer`."""
     plan = exchange.plan
     renamer = ResponseRenamer(
         state.access,

@@ -200,6 +200,8 @@ class ScramExchange:
         return outcome
 
     def _look_up(self, _prepared: str) -> tuple[bytes, bytes, bytes, int]:
+        """The credential by which scramp checks the proof: the user's, by the name as it was sent,
+        or one that is made up for an unknown user, so that nobody can find out users."""
         credentials = self._credentials()
         found = credentials.get((self._mechanism, self.user))
         self._known = found is not None

@@ -25,8 +25,8 @@ class BrokerLogin:
     """A login by PLAIN (RFC 4616) or SCRAM (RFC 5802).
 
     ``key``: the configuration's key of the identity, for error texts.
-    ``session_seconds``: how long the broker lets the session last, once logged in; 0: as long as
-    its connection.
+    ``session_seconds``, set by the last response: how long the broker lets the session last
+    (KIP-368), or 0 if as long as its connection.
     """
 
     def __init__(self, mechanism: str, username: str, password: str, key: str) -> None:

@@ -29,7 +29,7 @@ Run: TypeAlias = Callable[[Admin, argparse.Namespace], Awaitable[Output]]
 
 class Action(NamedTuple):
     """The action that the switch ``--name`` selects; ``flags`` are the flags that go with the
-    action, by their names in ``argparse``."""
+    action: their names in ``argparse``, separated by spaces."""
 
     name: str
     help: str

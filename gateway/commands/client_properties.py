@@ -49,6 +49,7 @@ _JAAS_OPTION: Final = re.compile(
     r"(\w+)\s*=\s*(?:\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'|(\S+))\s*"
 )
 _ESCAPES: Final = {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}
+# A key below COMMAND_CONFIG in an error of BrokerSecurity -> its word in the file.
 _PLACES: Final[Mapping[str, str]] = {
     ".protocol": "security.protocol",
     ".sasl.mechanism": "sasl.mechanism",

@@ -100,8 +100,8 @@ class Logins:
         return sum(login.listener == listener for login in self._logins)
 
     def arrived(self, login: BaseConnection) -> None:
-        """Track a client that begins to log in; above the limit for logins, another client gives
-        way."""
+        """Track a client that begins to log in; if its address has its share of the places, or
+        all places of the listener are taken, another client is closed for it."""
         self._logins[login] = time.monotonic() + self.limits.max_seconds
         self.unauthenticated[login.listener].enter(login)
 

@@ -27,7 +27,8 @@ class FetchedTopic:
 
 
 def fetched_flow(state: ConnectionState, exchange: Exchange, flat: bytes) -> Flow:
-    """The flow of a topic in a Fetch response; the request itself counts only on its lead."""
+    """The flow of a topic in a Fetch response. The request itself is ``led`` on ``exchange.flow``,
+    the flow of the topic that it named first, and ``followed`` on all others."""
     flow = state.flow(exchange.plan.api_key, exchange.plan.version, flat)
     if flow is not exchange.flow:
         flow.followed += 1
@@ -78,7 +79,11 @@ def size_change(spelled: Mapping[bytes, bytes] | None, flexible: bool) -> int | 
 
 
 def error_topics(plan: Format, body: bytes) -> tuple[int, bytes]:
-    """The topic entries of a response body that the gateway made: their count and their bytes."""
+    """The topics of a Fetch response that the gateway made of denials: their count and their bytes.
+
+    The last span of a prefix or topic head is the count of what follows, that of a partition head
+    the size of the records (:class:`protocol.walkers.Segments`).
+    """
     segments = plan.response_segments
     assert segments is not None
     spans: list[Span] = []

@@ -34,7 +34,8 @@ class DescribedCluster:
     _found: Item = field(default_factory=dict)
 
     def item(self) -> Item:
-        """The present state of the cluster and its catalog."""
+        """The present state of the cluster and its catalog, in the keys that page/assets/*.js read.
+        ``age``: seconds since the catalog was read to its end, or None if it never was."""
         catalog = self.catalog
         snapshot = catalog.snapshot
         if snapshot is not self._read:

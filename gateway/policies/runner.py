@@ -48,8 +48,8 @@ class Generation:
         """Close the policies once no call is in progress; each step takes up to ``seconds``."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                # If several classes judge a topic, its next call has begun by the time that this
-                # continues.
+                # Count again: if several classes judge a topic, the judge has called the next one
+                # before this task continues.
                 while self._under_way:
                     await self._unused.wait()
         await self.close(seconds)

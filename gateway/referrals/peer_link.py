@@ -183,7 +183,7 @@ class PeerLink:
             raise PeerUnreachable(text, reason=str(error)) from None
         try:
             async with asyncio.timeout_at(asked.deadline):
-                answer = await peer_wire.exchange(connection, correlation_id, request)
+                answer = await peer_wire.ask(connection, correlation_id, request)
         except TimeoutError:
             waited = loop.time() - began
             reason = f"no answer within {waited:.3g} s"

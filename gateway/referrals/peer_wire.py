@@ -61,7 +61,7 @@ def question_frame(question: Question) -> tuple[int, bytes]:
     return correlation_id, frame(header, legacy_string(CLIENT_ID.encode()), _NO_TAGS, body)
 
 
-async def exchange(connection: BrokerConnection, correlation_id: int, request: bytes) -> Answer:
+async def ask(connection: BrokerConnection, correlation_id: int, request: bytes) -> Answer:
     """Send a question's frame and return the answer. Raises BrokerError; the connection is then
     closed."""
     response = await connection.forward(request, "a question")

@@ -30,10 +30,10 @@ async def describe_user_scram_credentials(
     batch = Batch[str, None, None](context, access, (CLUSTER,))
     why = await admit(batch, _denial(Operation.DESCRIBE))
     if why is not None and why.code == CLUSTER_AUTHORIZATION_FAILED and access.view.settings.home:
-        # Only named users get the error, because an error of the whole request ends every client of
-        # librdkafka (2.x: an assertion fails).
-        told = scram_messages.description_error(version, why, users, whole=False)
-        return Answered(told, [(user, why) for user in dict.fromkeys(users)])
+        # Only the named users get the error, because an error of the whole request ends the process
+        # of every client of librdkafka (2.x: an assertion fails).
+        response = scram_messages.description_error(version, why, users, whole=False)
+        return Answered(response, [(user, why) for user in dict.fromkeys(users)])
     if why is not None:
         return batch.answered(scram_messages.description_error(version, why, users))
     return Answered(scram_messages.description_response(version, batch.view.snapshot, users))

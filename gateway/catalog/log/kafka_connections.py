@@ -45,7 +45,7 @@ _LONGEST_SECONDS: Final = 60.0
 
 
 def own_request(needs: Mapping[str, int], name: str, values: Mapping[str, Any]) -> Request:
-    """A request in the newest version that ``needs`` has for it, or an older version."""
+    """A request in the newest version that the broker has, up to the version in ``needs``."""
     return Request(name, needs[name], values)
 
 

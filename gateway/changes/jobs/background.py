@@ -63,7 +63,7 @@ def background_jobs(
     if volumes is not None:
         jobs.append(ShadowRemoval(context, volumes))
     if membership is not None:
-        jobs.append(Listing(context, membership))
+        jobs.append(FleetMembership(context, membership))
     return JobRunner(context, jobs)
 
 
@@ -112,9 +112,9 @@ class Registration:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
-    """Lists a running gateway among the brokers if the catalog does not, as soon as every gateway
-    can read such records.
+class FleetMembership:
+    """Makes a running gateway a member of its fleet, which gateways list as a node beside the
+    brokers, if the catalog does not have it, as soon as every gateway can read such records.
 
     A gateway counts as listed with any addresses. So of two gateways with the same id the last to
     start is listed, and they do not overwrite each other's record by turns.
@@ -169,22 +169,23 @@ class Housekeeping:
         self._look_at = 0
 
     async def _end_creations(self) -> None:
-        """End the creation of topics that exist, because every listing has them by now; remove the
-        entries of topics that do not exist."""
+        """Settle entries that are ``creating`` or ``counted`` for too long. If the topic is there,
+        every gateway's listing has it by now, so both are cleared. If it is not, and the entry is
+        ``creating``, its creation failed or its process died: the entry goes."""
         context = self._context
         now = context.clock()
         entries = context.catalog.snapshot.topics.values()
-        left = [entry for entry in entries if is_left_over(entry, now)]
+        overdue = [entry for entry in entries if is_left_over(entry, now)]
         await context.cluster.refresh()
         index = context.cluster.index
-        exists = {entry.flat: index.exists(entry.flat.encode()) for entry in left}
+        exists = {entry.flat: index.exists(entry.flat.encode()) for entry in overdue}
 
         def decide(snapshot: Snapshot) -> list[Change]:
             return [
                 Removal(key_of(entry))
                 if entry.creating and not exists[entry.flat]
                 else settled(snapshot, replace(entry, creating=False, counted=0))
-                for entry in left
+                for entry in overdue
                 if snapshot.topics.get(entry.flat) == entry
             ]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gateway.catalog.entities import CatalogFormat, Gateway, Member, Removal
 from gateway.catalog.fleet import Membership
-from gateway.changes.jobs.background import LISTING, Listing
+from gateway.changes.jobs.background import LISTING, FleetMembership
 from gateway.changes.jobs.runner import Task
 from tests.changes.fakes import World
 
@@ -14,7 +14,7 @@ TASK = Task(LISTING, "gw-a", 0)
 
 async def test_one_that_was_forgotten_is_listed_again() -> None:
     world = World()
-    job = Listing(world.gateway().context, Membership("gw-a", AT))
+    job = FleetMembership(world.gateway().context, Membership("gw-a", AT))
     assert list(job.tasks(world.snapshot)) == [TASK]
     await job.run(TASK)
     assert list(job.tasks(world.snapshot)) == []
@@ -27,14 +27,14 @@ async def test_one_that_was_forgotten_is_listed_again() -> None:
 
 def test_one_without_addresses_is_not_listed() -> None:
     world = World()
-    job = Listing(world.gateway().context, Membership("gw-a", {}))
+    job = FleetMembership(world.gateway().context, Membership("gw-a", {}))
     assert list(job.tasks(world.snapshot)) == []
 
 
 async def test_it_waits_until_every_gateway_can_read_it() -> None:
     world = World()
     world.log.append([CatalogFormat(3), Gateway("old", 3, "0.1")])
-    job = Listing(world.gateway().context, Membership("gw-a", AT))
+    job = FleetMembership(world.gateway().context, Membership("gw-a", AT))
     assert list(job.tasks(world.snapshot)) == []
     world.log.append([Gateway("old", 4, "0.2")])
     assert list(job.tasks(world.snapshot)) == [TASK]
