@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.exchanges.fetch_stream import AT_ONCE
@@ -15,6 +15,7 @@ from gateway.flows import Flow
 from protocol import messages
 from protocol.errors import ProtocolError
 from protocol.pausing import FEW
+from tests.examples import examples
 from tests.pauses import pause_everywhere
 from tests.session import fetching
 from tests.session.long_requests import TimedPair, best
@@ -65,6 +66,7 @@ def answer(
 
 
 @pytest.mark.parametrize("version", [BY_NAME, BY_ID])
+@settings(max_examples=examples(40))
 @given(cuts=st.lists(st.floats(0, 1), min_size=1, max_size=4), turns=st.booleans())
 def test_it_is_the_same_in_whatever_pieces_it_arrives(
     version: int, cuts: list[float], turns: bool
