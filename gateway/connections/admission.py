@@ -12,7 +12,7 @@ from gateway.auth.login import Login
 from gateway.auth.pass_through import PassThrough, PassThroughLogin, principal_claim
 from gateway.auth.unknown_users import Credentials
 from gateway.config.models import Config, Listener
-from gateway.connections.closing import SESSION_EXPIRED, guard
+from gateway.connections.closing import SESSION_EXPIRED, guard, guard_each
 from gateway.connections.connection import Connection
 from gateway.connections.doubts import Doubts
 from gateway.connections.lanes import NOTHING_SERVED, LaneHub, Lanes
@@ -207,14 +207,13 @@ class Admission:
         current access. Requests in flight are checked again, within a budget for all connections
         together, and in slices if that is spent."""
         budget = Budget()
-        for connection in list(self._connections):
-            guard(connection, partial(self._review, connection, budget))
+        guard_each(list(self._connections), partial(self._review, budget))
         for lane in list(self._lane_hub.under_way.lanes):
             guard(lane, partial(lane.see, budget))
             if lane.sent and lane.session.doubted:
                 self._doubts.add(lane, lane.session, lane.end)
 
-    def _review(self, connection: Connection, budget: Budget) -> None:
+    def _review(self, budget: Budget, connection: Connection) -> None:
         state = connection.session.state
         why = self.logins.why_not(connection.listener, state.identity)
         if why is not None:

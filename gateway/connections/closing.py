@@ -13,7 +13,7 @@ for another call, and a ``try`` costs nothing.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
 from typing import Concatenate, Final, ParamSpec, Protocol, TypeVar
 
@@ -130,6 +130,15 @@ def guard(owner: Guarded, step: Callable[[], object]) -> None:
         step()
     except Exception as error:  # noqa: BLE001 - the others' turns have to come
         owner.fail(error)
+
+
+def guard_each(owners: Iterable[Owner], step: Callable[[Owner], object]) -> None:
+    """Do a step for each of many connections; a connection whose step fails closes."""
+    for owner in owners:
+        try:
+            step(owner)
+        except Exception as error:  # noqa: BLE001 - the others' turns have to come
+            owner.fail(error)
 
 
 def close_failed(close: Callable[[str], object], error: Exception) -> None:

@@ -174,7 +174,11 @@ class Session(Requests):
         no time.
         """
         self.state.see(access)
-        silent, under_way = self._in_flight.silent, [*(self._in_flight.queue or ())]
+        silent, queue = self._in_flight.silent, self._in_flight.queue
+        if silent is None and not queue:  # as most of 10,000 connections
+            self.doubted = None
+            return True
+        under_way = [*(queue or ())]
         if self.state.view.closed:
             # Requests that were decided while the catalog was known may be carried out for a while,
             # but not a request whose rest is still to come, nor a request that waits for records,

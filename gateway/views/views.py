@@ -5,6 +5,7 @@ All are replaced when the catalog changes.
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -53,15 +54,19 @@ class Views:
         self._authorizer = authorizer
         self._policies = policies
         self._views: dict[ViewSettings, View] = {}
-        self._accesses: dict[tuple[View, str, str], Access] = {}
+        self._by_home: dict[tuple[str, str | None], View] = {}
+        self._accesses: OrderedDict[tuple[View, str, str], Access] = OrderedDict()
         self.update()
 
     def of(self, listener: str, home: str | None = None) -> View:
         """The view of a listener for principals with this home; None: the listener's own home."""
-        settings = settings_of(self._settings[listener], home)
-        view = self._views.get(settings)
+        view = self._by_home.get((listener, home))
         if view is None:
-            view = self._views[settings] = self._made(settings, None)
+            settings = settings_of(self._settings[listener], home)
+            view = self._views.get(settings)
+            if view is None:
+                view = self._views[settings] = self._made(settings, None)
+            self._by_home[listener, home] = view
         return view
 
     def access(self, view: View, principal: str, host: str) -> Access:
@@ -76,7 +81,7 @@ class Views:
             else:
                 access = AuthorizedAccess(view, principal, host, self._authorizer)
             if len(self._accesses) >= MAX_ACCESSES:
-                del self._accesses[next(iter(self._accesses))]
+                self._accesses.popitem(last=False)
             self._accesses[key] = access
         return access
 
@@ -97,6 +102,7 @@ class Views:
         if self._authorizer is not None:
             self._authorizer.see(self._catalog.snapshot)
         self._accesses.clear()
+        self._by_home.clear()
         for settings, before in self._views.items():
             self._views[settings] = self._made(settings, before)
 
