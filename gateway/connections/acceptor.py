@@ -227,6 +227,11 @@ class Acceptor:
         self._quota.on_room.remove(self._resume)
         self._listening.close()
 
+    @property
+    def waits_for_room(self) -> bool:
+        """Whether a client waits because ``max.connections`` are open."""
+        return not (self._reading or self._stopped) and self._retry is None
+
     def _accept(self) -> None:
         """Accept clients that wait, up to :data:`ACCEPTED_A_TURN`, as far as the quota has room."""
         if self._quota.full:

@@ -158,7 +158,7 @@ class HttpPort:
             for connection in list(self._connections.values()):
                 if connection.overdue(now):
                     connection.abort()
-            if self._quota.full:
+            if any(acceptor.waits_for_room for acceptor in self._acceptors):
                 self._make_room()
 
     @web.middleware

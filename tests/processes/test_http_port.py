@@ -166,6 +166,15 @@ async def test_a_full_port_still_responds() -> None:
             each.cancel()
 
 
+async def test_a_full_port_closes_nobody_if_no_other_waits() -> None:
+    async with Site(most=1) as site:
+        reader = await site.connect()
+        await eventually(lambda: site.http.open, "an open connection")
+        await asyncio.sleep(0.1)  # some sweeps
+        site.writers[0].write(GET)
+        assert (await response(reader)).startswith(b"HTTP/1.1 200")
+
+
 async def test_where_all_have_requests_in_work_others_wait() -> None:
     async with Site(most=1) as site:
         working = await site.connect(GET.replace(b"/livez", b"/wait"))
