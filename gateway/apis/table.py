@@ -13,13 +13,11 @@ from struct import Struct
 from typing import Final
 
 import gateway.apis
-from gateway.apis import gateway_nodes, generic, numbering
+from gateway.apis import generic
 from gateway.apis.counting import PRODUCE
-from gateway.apis.groups import sought_again
 from gateway.apis.records import fetch, produce, produce_rejections
-from gateway.apis.splitting import splitting
 from gateway.error_codes import UNSUPPORTED_VERSION
-from gateway.exchanges.api import APIS, Api, declare
+from gateway.exchanges.api import APIS, Api, Around, declare
 from gateway.exchanges.exchange import Exchange, Plan
 from gateway.exchanges.state import ConnectionState
 from gateway.exchanges.watch import WATCH
@@ -30,7 +28,16 @@ from protocol.headers import read_request_header, response_header, response_head
 from protocol.messages import has_field, make
 from protocol.schema import API_NAMES, response_name
 
-__all__ = ["APIS", "DIVIDED", "PLANS", "any_plan", "plan_of", "prepare", "unsupported"]
+__all__ = [
+    "APIS",
+    "DIVIDED",
+    "PLANS",
+    "any_plan",
+    "plan_of",
+    "prepare",
+    "put_around",
+    "unsupported",
+]
 
 API_VERSIONS: Final = 18
 
@@ -40,6 +47,9 @@ UNKNOWN_VERSION: Final = -1
 
 PLANS: Final[dict[int, Plan]] = {}
 """Plans made so far, by key: ``api_key << 16 | version``."""
+
+_AROUND: Final[list[Around]] = []
+"""What a tree and a fleet put around the handlers; empty if there is neither."""
 
 _HEAD: Final = Struct(">hhih")
 
@@ -61,6 +71,19 @@ DIVIDED: Final = frozenset(api.key for api in APIS.values() if api.division is n
 """The keys of the APIs whose requests divide by volume in a tree."""
 
 
+def put_around(around: Around) -> None:
+    """Put handlers around those of every API, in all plans that are made from now on. If they are
+    there already, nothing changes."""
+    if around not in _AROUND:
+        _AROUND.append(around)
+        _AROUND.sort(key=_place)
+        PLANS.clear()
+
+
+def _place(around: Around) -> int:
+    return around.place
+
+
 def plan_of(api_key: int, version: int) -> Plan | None:
     """The plan of an API at a version; None when the gateway does not serve the version."""
     plan = PLANS.get(api_key << 16 | version)
@@ -71,11 +94,10 @@ def _make(api_key: int, version: int) -> Plan | None:
     api = APIS.get(api_key)
     if api is None or not api.first <= version <= api.last:
         return None
-    on_request = numbering.request_of(api, version, api.request or generic.request)
-    on_response = numbering.response_of(api, version, api.response or generic.response)
-    on_request = gateway_nodes.request_of(api, splitting(api, on_request))
-    on_request = sought_again.request_of(api, on_request)
-    on_response = gateway_nodes.response_of(api, version, on_response)
+    on_request, on_response = api.request or generic.request, api.response or generic.response
+    for around in _AROUND:
+        on_request = around.request_of(api, version, on_request)
+        on_response = around.response_of(api, version, on_response)
     plan = Plan(api, version, on_request, on_response, plan_of, api.on_change)
     PLANS[plan.key] = plan
     watch = WATCH.made

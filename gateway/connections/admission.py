@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Set
+from collections.abc import Callable, Collection, Set
 from functools import partial
 from typing import Any, Final, TypeAlias
 
@@ -15,12 +15,13 @@ from gateway.config.models import Config, Listener
 from gateway.connections.closing import SESSION_EXPIRED, guard, guard_each
 from gateway.connections.connection import Connection
 from gateway.connections.doubts import Doubts
-from gateway.connections.lanes import NOTHING_SERVED, LaneHub, Lanes
+from gateway.connections.lane import Lane
 from gateway.connections.login_connection import LoginConnection
 from gateway.connections.logins import Logins
 from gateway.connections.volumes import Volumes, passes_through
 from gateway.counts import Counts
 from gateway.exchanges.state import ConnectionState
+from gateway.exchanges.tree import Tree
 from gateway.flows import FlowSource
 from gateway.identity import ANONYMOUS, Identity
 from gateway.rules import api_versions
@@ -44,6 +45,9 @@ MakesLogin: TypeAlias = Callable[
 ]
 """(listener, node id, login, what makes the connection that follows) -> a connection that logs
 in."""
+
+TreeOf: TypeAlias = Callable[[Listener, ConnectionState], Tree]
+"""(listener, state of a client's connection) -> the volumes of the tree, for that client."""
 
 
 class EarlyVersions:
@@ -81,34 +85,38 @@ class EarlyVersions:
         node = volumes.of_target(listener.name, target).cluster.served_by(target.node_id)
         told = [each.cluster.served for each in volumes if each.cluster.served is not None]
         if node is None:
-            node = told[0] if told else NOTHING_SERVED
+            node = told[0] if told else api_versions.NOTHING_SERVED
         leaves = volumes.mounts is not None and not passes_through(listener)
         reach = volumes.reach(listener) if leaves else ()
         return [node, *(one.cluster.served for one in reach if one.cluster.served is not None)]
 
 
 class Admission:
-    """Admits the clients of a worker to its volumes."""
+    """Admits the clients of a worker to its volumes. ``tree_of`` is set before the first client
+    comes, if the volumes are those of a tree."""
 
     def __init__(
         self,
         config: Config,
         counts: Counts,
         *,
-        lane_hub: LaneHub,
+        volumes: Volumes,
+        lanes: Collection[Lane],
         connection: MakesConnection,
         login: MakesLogin,
         connections: Set[Connection],
         doubts: Doubts,
     ) -> None:
         """``connection`` and ``login`` make connections of the worker, whose admitted
-        ``connections`` are open."""
-        self._lane_hub = lane_hub
+        ``connections`` are open; ``lanes`` are the requests that other volumes' clients have under
+        way."""
+        self.tree_of: TreeOf | None = None
+        self._lanes = lanes
         self._make_connection = connection
         self._make_login = login
         self._connections = connections
         self._doubts = doubts
-        self._volumes = volumes = lane_hub.volumes
+        self._volumes = volumes
         self._audit = volumes.of_listener(config.listeners[0].name).state.audit
         self._early_versions = EarlyVersions(volumes)
         self.logins = Logins(
@@ -187,7 +195,8 @@ class Admission:
             if login.software != api_versions.UNKNOWN_SOFTWARE:
                 state.note_software(*login.software)
         if self._volumes.mounts is not None and listener.name not in self._pass_through:
-            state.tree = Lanes(self._lane_hub, listener, state)
+            assert self.tree_of is not None
+            state.tree = self.tree_of(listener, state)
             state.marked_ids_only = state.worker.mount != state.tree.own
         connection = self._make_connection(listener.name, target.node_id, Session(state))
         state.ask_broker = connection.ask
@@ -208,7 +217,7 @@ class Admission:
         together, and in slices if that is spent."""
         budget = Budget()
         guard_each(list(self._connections), partial(self._review, budget))
-        for lane in list(self._lane_hub.under_way.lanes):
+        for lane in list(self._lanes):
             guard(lane, partial(lane.see, budget))
             if lane.sent and lane.session.doubted:
                 self._doubts.add(lane, lane.session, lane.end)

@@ -25,7 +25,6 @@ from gateway.connections.closing import CloseLog, guard
 from gateway.connections.connection import DRAINED, Connection, Waiting
 from gateway.connections.doubts import Doubts
 from gateway.connections.incomplete import IncompleteBytes
-from gateway.connections.lanes import LaneHub
 from gateway.connections.listeners import Listeners
 from gateway.connections.login_connection import LoginBroker, LoginConnection
 from gateway.connections.tasks import Tasks
@@ -101,11 +100,11 @@ class Clients:
             for volume in volumes
         }
         self._close_log = CloseLog(counts)
-        self.lane_hub = LaneHub(turns, volumes, self.under_way, self.addresses, self.perform)
         self.admission = Admission(
             config,
             counts,
-            lane_hub=self.lane_hub,
+            volumes=volumes,
+            lanes=self.under_way.lanes,
             connection=partial(Connection, self),
             login=partial(LoginConnection, self),
             connections=self.connections,

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from gateway.changes.topics.shadows import Shadows
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster
 from gateway.config.models import Config, Listener
-from gateway.connections.far_lanes import OtherGateways
 from gateway.decision import Denied
 from gateway.exchanges.worker_state import WorkerState
 from gateway.identity import Identity
@@ -35,8 +33,6 @@ class Volume:
     views: Views
     # Sends requests of other nodes' clients to the cluster's brokers, as the gateway itself.
     lanes: BrokerAdmin
-    # The shadows that the cluster's groups have of other volumes' topics.
-    shadows: Shadows
 
     @property
     def path(self) -> str:
@@ -67,21 +63,14 @@ def describable(
 
 
 class Volumes:
-    """All volumes of a worker, by mount path. ``mounts`` is None if there is no tree, and
-    ``others`` is None if the tree has no other gateways."""
+    """All volumes of a worker, by mount path. ``mounts`` is None if there is no tree."""
 
-    def __init__(
-        self,
-        volumes: Iterable[Volume],
-        listeners: Iterable[Listener],
-        others: OtherGateways | None = None,
-    ) -> None:
+    def __init__(self, volumes: Iterable[Volume], listeners: Iterable[Listener]) -> None:
         self._by_path = {volume.path: volume for volume in volumes}
         listeners = tuple(listeners)
         first = next(iter(self._by_path.values()))
         mounted = [each.mount for each in self if each.mount is not None]
         self.mounts = Mounts(mounted) if mounted else None
-        self.others = others
         self._own_paths = {
             one.name: first.path if one.volume is None else one.volume for one in listeners
         }

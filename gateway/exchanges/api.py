@@ -31,15 +31,30 @@ class Api(Declaration):
     ``gateway.apis.generic`` apply.
 
     ``in_tree`` handles requests of an API without a ``division`` that any node of a tree can
-    answer. ``at_gateway_node`` handles requests that a client means for the broker that it sends
-    them to, at a node that stands for a gateway.
+    answer. ``in_fleet`` makes the request handler of a gateway in a fleet from the one of a
+    gateway alone. ``at_gateway_node`` handles requests that a client means for the broker that it
+    sends them to, at a node that stands for a gateway.
     """
 
     request: RequestHandler | None = None
     response: ResponseHandler | None = None
     on_change: ChangeHandler | None = None
     in_tree: TreeHandler | None = None
+    in_fleet: Callable[[RequestHandler], RequestHandler] | None = None
     at_gateway_node: NodeHandler | None = None
+
+
+@dataclass(frozen=True)
+class Around:
+    """Handlers that the tree, or the fleet, puts around the handlers of each API.
+
+    The functions are called with an API, a version and the handler inside; they return that handler
+    if there is nothing to add. ``place``: 0 is next to the API's own handlers.
+    """
+
+    place: int
+    request_of: Callable[[Api, int, RequestHandler], RequestHandler]
+    response_of: Callable[[Api, int, ResponseHandler], ResponseHandler]
 
 
 APIS: Final[dict[int, Api]] = {}

@@ -6,7 +6,6 @@ from collections.abc import Collection, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from gateway.flows import Flow
-from gateway.referrals.questions import Outcome
 from gateway.rules.declaration import Shadows
 from gateway.rules.division import Names
 from gateway.rules.shadows import Far
@@ -26,19 +25,10 @@ class VolumeUnreachable(Exception):
     """A volume's cluster does not respond in time; the text is a sentence for the client."""
 
 
-class NotReferred(VolumeUnreachable):
-    """The gateways of the tree report that a request is for no volume, or not for this client.
-    ``outcome`` is their outcome of the query."""
-
-    def __init__(self, text: str, outcome: Outcome) -> None:
-        super().__init__(text)
-        self.outcome = outcome
-
-
 class Tree(Names, Protocol):
     """The tree as one client connection sees it.
 
-    :class:`gateway.connections.lanes.Lanes`, in a layer above handlers. Tests fill in the other
+    :class:`gateway.tree.lanes.Lanes`, in a layer above handlers. Tests fill in the other
     volumes that a case is about, because sessions are tested without lanes.
     """
 

@@ -9,6 +9,7 @@ from typing import Final
 from gateway.audit.audit import NO_AUDIT, Audit
 from gateway.auth.mechanisms import Mechanisms
 from gateway.auth.pass_through import PassThrough
+from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import Catalog
 from gateway.catalog.validity import Validity
 from gateway.changes.changes import NamespaceChanges
@@ -20,8 +21,8 @@ from gateway.exchanges.kept_answers import KeptAnswers
 from gateway.flows import Denial
 from gateway.places import NO_PLACE, Place
 from gateway.policies.judge import NO_JUDGE, Judge
-from gateway.rules.gateway_nodes import NO_GATEWAY_NODES, GatewayNodes
 from gateway.rules.regex_subscriptions import RegexSubscriptions
+from gateway.rules.tree_brokers import Broker
 from gateway.slices import SLICE_SECONDS
 from gateway.views.access import Access
 from gateway.views.views import Listings
@@ -29,6 +30,10 @@ from gateway.views.views import Listings
 
 async def _at_once(_: str, work: Callable[[], None]) -> None:
     work()
+
+
+def _no_gateways(_: Snapshot, listener: str) -> tuple[Broker, ...]:
+    return ()
 
 
 MAX_DENIALS: Final = 10_000
@@ -87,8 +92,8 @@ class WorkerState:
     lane_accesses: set[Access] = field(default_factory=set)
     """The accesses of other volumes' clients that were used here since the last collection."""
 
-    gateway_nodes: GatewayNodes = NO_GATEWAY_NODES
-    """The gateways that listeners list among the brokers."""
+    listed_gateways: Callable[[Snapshot, str], tuple[Broker, ...]] = _no_gateways
+    """(the catalog's state, listener) -> the gateways that the listener lists among the brokers."""
 
     turn_seconds: float = SLICE_SECONDS
     """Seconds for which a connection decides requests before other connections have their turn."""

@@ -18,16 +18,18 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Collection
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from gateway.brokers.connection import API_VERSIONS, BrokerConnection
 from gateway.cluster.cluster import Cluster
 from gateway.cluster.link import ClusterLink, ClusterUnreachable
 from gateway.connections.clients import Clients
-from gateway.connections.handover import Handover
 from gateway.tls.contexts import TlsError
 from gateway.tls.principal_mapping import InvalidRules
 from protocol import messages
+
+if TYPE_CHECKING:
+    from gateway.fleet.handover import Handover
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +86,7 @@ class CutOff:
         self,
         clusters: Collection[Cluster],
         clients: Clients,
-        handover: Handover,
+        handover: Handover | None,
         *,
         in_tree: bool,
     ) -> None:
@@ -116,19 +118,22 @@ class CutOff:
             await self._close()
 
     async def _close(self) -> None:
-        has_peers = self._handover.has_peers
-        if not has_peers and self._in_tree:
+        others = self._handover
+        if others is not None and not others.has_peers:
+            others = None
+        if others is None and self._in_tree:
             return
         self.now = True
         log.error("cut off from the cluster: clients are refused until it responds")
-        if has_peers:
-            await self._handover.begin()
+        if others is not None:
+            await others.begin()
             self._clients.refuse()
         else:
             self._clients.listeners.stop()
 
     async def _open(self) -> None:
-        self._handover.end()
+        if self._handover is not None:
+            self._handover.end()
         try:
             await self._clients.listeners.start()
         except (InvalidRules, OSError, TlsError) as error:

@@ -8,33 +8,33 @@ import logging
 from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from gateway.apis.table import prepare
 from gateway.audit.setup import open_audit
 from gateway.catalog.fleet import Membership, membership_of
 from gateway.catalog.replicated import ReplicatedCatalog, own_security
 from gateway.catalog.source import CatalogUnavailable
-from gateway.changes.base.context import Context
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.models import Config
 from gateway.config.reach import gateway_addresses, mounts_of
 from gateway.connections.clients import Clients
-from gateway.connections.handover import LEAVING_SECONDS, Handover
 from gateway.connections.overdue import Overdue
 from gateway.connections.tasks import Tasks
 from gateway.connections.volumes import Volumes
 from gateway.counts import Counts
 from gateway.flows import Denial
 from gateway.mounts import Mounts
-from gateway.processes.absence import Absence
 from gateway.processes.cut_off import CutOff
-from gateway.processes.hung_gateways import HungGateways, asked_at
-from gateway.processes.tree_peers import TreePeers
 from gateway.processes.volume import ServedVolume, open_cluster
 from gateway.processes.worker_messages import WorkerReport
 from gateway.processes.worker_policies import VolumePolicies
 from gateway.slices import Turns
+
+if TYPE_CHECKING:
+    from gateway.fleet.worker_fleet import WorkerFleet
+    from gateway.tree.worker_tree import WorkerTree
 
 log = logging.getLogger(__name__)
 
@@ -75,46 +75,46 @@ class Server:
         self.audit = open_audit(configs[0], f"w{worker_id}", self.own_admin, own)
         self._audits = False
         self._starting: set[asyncio.Task[None]] = set()
-        self._contexts: dict[int, Context] = {}
         mounts = mounts_of(config)
+        self._tree = None if mounts is None else self._plug_tree(worker_id)
+        self._peers = None if self._tree is None else self._tree.peers
         self.served = [
             self._volume(each, admin, membership_of(config, cluster), mounts, catalog, worker_id)
             for each, admin, cluster in zip(configs, admins, config.clusters, strict=True)
         ]
         self.policies = VolumePolicies({each.cluster.name: each.policies for each in self.served})
-        self._peers = None
-        if config.tree is not None:
-            worker = f"w{worker_id}"
-            self._peers = TreePeers(
-                config,
-                config.tree,
-                worker,
-                tasks=self._tasks,
-                counts=self._counts,
-                turns=self._turns,
-            )
-        others = None if self._peers is None else self._peers.others
-        volumes = Volumes([each.volume for each in self.served], config.listeners, others)
+        volumes = Volumes([each.volume for each in self.served], config.listeners)
         self.clients = Clients(
             config, volumes, turns=self._turns, tasks=self._tasks, counts=self._counts
         )
         for volume in self.served:
             volume.part.watch(self.clients.under_way, volume.state)
             volume.overdue = Overdue(self.clients.connections, volume.state)
-        if self._peers is not None:
-            self._peers.answer_by(self.clients.lane_hub, self.audit)
-        self.handover = Handover(config.gateway_id, volumes, self.clients.listeners)
+        if self._tree is not None:
+            self._tree.connect(self.clients, self.audit)
+        self._fleet = self._plug_fleet() if gateway_addresses(config) else None
         self._in_tree = self.served[0].state.place.mount is not None
         self.cut_off = CutOff(
             [each.cluster for each in self.served],
             self.clients,
-            self.handover,
+            None if self._fleet is None else self._fleet.handover,
             in_tree=self._in_tree,
         )
-        states = [each.state for each in self.served]
-        self.absence = Absence(config.gateway_id, states)
-        self.hung_gateways = HungGateways(config.gateway_id, states, asked_at(config))
         self._watching: list[asyncio.Task[None]] = []
+
+    def _plug_tree(self, worker_id: int) -> WorkerTree:
+        # Imported here, because a gateway without a tree has none of its modules.
+        from gateway.tree.worker_tree import WorkerTree
+
+        return WorkerTree(
+            self._config, worker_id, turns=self._turns, tasks=self._tasks, counts=self._counts
+        )
+
+    def _plug_fleet(self) -> WorkerFleet:
+        # Imported here, because a gateway without a fleet has none of its modules.
+        from gateway.fleet.worker_fleet import WorkerFleet
+
+        return WorkerFleet(self._config, self.clients.volumes, self.clients.listeners)
 
     def _volume(
         self,
@@ -134,7 +134,7 @@ class Server:
             turns=self._turns,
             tasks=self._tasks,
             changed=self._go_on,
-            contexts=None if mounts is None else self._contexts,
+            joins=None if self._tree is None else self._tree.mount,
             catalog=catalog,
             worker_id=worker_id,
             anew=config.clusters[0].name in self._new_catalogs,
@@ -173,12 +173,10 @@ class Server:
         await self.clients.listeners.start()
         if self._peers is not None:
             await self._peers.listen()
-        in_fleet = gateway_addresses(self._config)
-        if in_fleet or not self._in_tree:
+        if self._fleet is not None or not self._in_tree:
             self._watching.append(self._tasks.run(self.cut_off.watch()))
-        if in_fleet:
-            self._watching.append(self._tasks.run(self.absence.watch()))
-            self._watching.append(self._tasks.run(self.hung_gateways.watch()))
+        if self._fleet is not None:
+            self._watching += map(self._tasks.run, self._fleet.watches())
 
     async def _start(self, volume: ServedVolume) -> None:
         if not volume.cluster.started:
@@ -265,8 +263,8 @@ class Server:
         """Stop accepting, respond to requests in flight for at most ``seconds``, then stop. If
         another gateway is up, clients are led to it."""
         self._stop_watching()
-        peer = await self.handover.begin()
-        drains = [self.clients.drain(seconds, LEAVING_SECONDS if peer else 0.0)]
+        leaving = 0.0 if self._fleet is None else await self._fleet.handover.begin()
+        drains = [self.clients.drain(seconds, leaving)]
         if self._peers is not None:
             drains.append(self._peers.drain(seconds))
         await asyncio.gather(*drains)
@@ -299,7 +297,7 @@ class Server:
                 **({} if self._in_tree else self._gauges(self.served[0])),
                 "accepting": int(self.clients.listeners.accepting),
                 "cut_off": int(self.cut_off.now),
-                "other_gateways_down": len(self.absence.down),
+                "other_gateways_down": len(self.other_gateways_down),
                 "audit_queued_events": self.audit.queued,
             },
             clusters={
@@ -311,6 +309,11 @@ class Server:
                 *(row for each in self.served for row in each.take_rows()),
             ],
         )
+
+    @property
+    def other_gateways_down(self) -> frozenset[str]:
+        """The ids of the other gateways of the fleet that accepted no connection lately."""
+        return frozenset() if self._fleet is None else self._fleet.down
 
     def _gauges(self, volume: ServedVolume) -> dict[str, int]:
         return {**volume.gauges(), **self.clients.rooms[volume.volume.path].gauges()}

@@ -29,8 +29,8 @@ from gateway.changes.base.freezing import Freezer
 from gateway.changes.changes import NamespaceChanges
 from gateway.changes.jobs.background import background_jobs
 from gateway.changes.jobs.group_removal import GroupRemoval
+from gateway.changes.jobs.runner import Job
 from gateway.changes.topics.auto_creation import AutoCreation
-from gateway.changes.topics.shadows import Shadows
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster
 from gateway.config.models import Config
@@ -41,13 +41,12 @@ from gateway.connections.volumes import Volume
 from gateway.counts import DEFAULT_NAMESPACE, Row, cluster_label, namespace_label
 from gateway.exchanges.worker_state import WorkerState
 from gateway.flows import PolicyEvent
-from gateway.mounts import Mounts
+from gateway.mounts import Mount, Mounts
 from gateway.page.clusters import DescribedCluster
 from gateway.places import Place
 from gateway.policies.judge import VIOLATIONS
 from gateway.processes.taking_part import TakingPart
 from gateway.processes.worker_policies import WorkerPolicies, broker_configs
-from gateway.rules.gateway_nodes import GatewayNodes
 from gateway.slices import Turns, sliced
 from gateway.views.views import Views, view_settings
 
@@ -63,7 +62,8 @@ class ServedVolume:
     ``config``: has this cluster alone (``Config.of_volume``).
     ``membership``: the gateway's entry in the cluster's catalog.
     ``changed``: called when connections have to go on with another catalog, or other policies.
-    ``contexts``: the contexts of all volumes of the tree, by number.
+    ``joins``: called with the volume's mount and context if it is mounted; returns its background
+    job in the tree.
     ``catalog``: replaces the catalog on the cluster.
     ``worker_id``: the worker's number in its gateway.
     ``anew``: the cluster's catalog may begin anew.
@@ -80,7 +80,7 @@ class ServedVolume:
         turns: Turns,
         tasks: Tasks,
         changed: Callable[[], None],
-        contexts: dict[int, Context] | None = None,
+        joins: Callable[[Mount, Context], Job] | None = None,
         catalog: ReplicatedCatalog | None = None,
         worker_id: int = 0,
         anew: bool = False,
@@ -114,11 +114,10 @@ class ServedVolume:
             ids=IdListing(turns),
             turns=turns,
         )
-        if mount is not None and contexts is not None:
-            contexts[mount.number] = context
+        further = [] if mount is None or joins is None else [joins(mount, context)]
         self._membership = membership
         groups = GroupRemoval(lambda: self.cluster.brokers.values(), self.admin.ask_at)
-        self._jobs = background_jobs(context, config.gateway_id, contexts, self._membership, groups)
+        self._jobs = background_jobs(context, config.gateway_id, further, self._membership, groups)
         self._changes = NamespaceChanges(context, self._jobs.claim)
         self.state = WorkerState(
             self.catalog,
@@ -131,7 +130,6 @@ class ServedVolume:
             number=0 if mount is None else mount.number,
             mount="" if mount is None else mount.path,
             place=place,
-            gateway_nodes=GatewayNodes(config.gateway_id, self._membership.addresses),
             validity=self.catalog.validity,
         )
         self.overdue = Overdue((), self.state)
@@ -156,7 +154,6 @@ class ServedVolume:
             self.cluster,
             self._views,
             lanes,
-            Shadows(context),
         )
 
     async def start(self) -> None:

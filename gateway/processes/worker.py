@@ -250,7 +250,7 @@ def _made(
         log.exception("the worker cannot be made")
         link.send(Failed(f"internal error: {raised_text(error)}"))
         return None
-    clusters = [one.described(lambda: server.absence.down) for one in server.served]
+    clusters = [one.described(lambda: server.other_gateways_down) for one in server.served]
     observing = Observing(clusters, link.observe)
     link.on_line = OrderTaker(
         server.policies,

@@ -288,7 +288,7 @@ class FarVolume:
 
 def _is_one_topic(one: LogicalName, other: LogicalName) -> bool:
     """Whether two names are spellings of one flat name (``search..clicks`` may be read as a topic
-    of the default namespace, see :mod:`gateway.views.far_names`)."""
+    of the default namespace, see :mod:`gateway.tree.far_names`)."""
     try:
         return encode(one) == encode(other)
     except InvalidName:

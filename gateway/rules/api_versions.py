@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, Final
 
 from gateway.error_codes import UNSUPPORTED_VERSION
 from gateway.rules.declaration import Declaration
@@ -16,6 +16,9 @@ _RESPONSE = "ApiVersionsResponse"
 API_VERSIONS = 18
 OWN_VERSIONS = (0, 4)
 """The versions of ApiVersions itself that the gateway reads."""
+
+NOTHING_SERVED: Final = messages.build(messages.message_class(_RESPONSE, 4))
+"""The response of a broker that serves no API."""
 
 _NO_ZERO_FEATURES = 3
 """The last version whose readers reject features that begin at version 0."""

@@ -1,8 +1,9 @@
 """How an API divides its requests by volume, as its declaration says.
 
-A **volume** is one Kafka cluster of a tree, known by its mount (``la:tracking``). ``volume_parts``
-divides requests and merges the responses; ``volume_down`` makes the errors for a volume that does
-not respond. An API's own functions stand in its slice, and a :class:`Division` refers to them.
+A **volume** is one Kafka cluster of a tree, known by its mount (``la:tracking``).
+``tree.volume_parts`` divides requests and merges the responses; ``tree.volume_down`` makes the
+errors for a volume that does not respond. An API's own functions stand in its slice, and a
+:class:`Division` refers to them.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ last seen and that the principal may describe, by their names as the client spel
 class Names(Protocol):
     """The volume of each name, as its mount path, for the clients of one listener.
 
-    :class:`gateway.connections.lanes.Lanes`, in a layer above these pure rules. Tests fill in the
+    :class:`gateway.tree.lanes.Lanes`, in a layer above these pure rules. Tests fill in the
     names of a tree, because divisions are tested without clusters.
     """
 

@@ -129,3 +129,19 @@ def _holds(message: str, struct: StructSpec) -> bool:
         or (field.struct is not None and _holds(message, field.struct))
         for field in struct.fields + struct.tagged
     )
+
+
+def with_numbers(
+    message: str,
+    version: int,
+    buf: bytes,
+    start: int,
+    end: int,
+    result: list[Edit] | bytes,
+    number: int,
+) -> list[Edit] | bytes:
+    """The result of a response handler, with virtual node ids. Raises ProtocolError."""
+    if isinstance(result, bytes):
+        return numbered(message, version, result, number)
+    edits = number_edits(message, version, buf, start, end, number)
+    return sorted([*result, *edits])

@@ -84,7 +84,7 @@ def not_ready(name: str) -> Denied:
 class Far(Protocol):
     """The topics of other volumes, for one request of a group's member.
 
-    :class:`gateway.connections.far_topics.FarTopics`, which looks topics up in clusters and at
+    :class:`gateway.tree.far_topics.FarTopics`, which looks topics up in clusters and at
     other gateways. It is an interface because rules are pure, in a layer below all these.
     """
 

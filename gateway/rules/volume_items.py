@@ -1,6 +1,6 @@
 """The items of a request by volume: the arrays that hold them, and the volume of each item.
 
-``volume_parts`` divides requests by these items, and merges the responses.
+``tree.volume_parts`` divides requests by these items, and merges the responses.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _KEYS: Final = ("key", "name", TOPIC_ID)
 
 
 def with_all_else(own: str, answers: Mapping[str, Any], values: Mapping[str, object]) -> Any:
-    """The merged response with these values; the other fields are as ``volume_parts`` says."""
+    """The merged response with these values; the other fields are as ``tree.volume_parts`` says."""
     base = answers[own] if own in answers else next(iter(answers.values()))
     rest: dict[str, object] = {}
     if has_field(type(base), "throttle_time"):

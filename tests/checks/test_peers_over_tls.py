@@ -15,14 +15,14 @@ from gateway.checks.peers import ask_peers
 from gateway.config.errors import key_text
 from gateway.config.models import Config
 from gateway.config_file.loading import load_config
-from gateway.connections.lanes import LaneHub
-from gateway.connections.peer_listener import PeerListener
-from gateway.connections.referred import Referred
 from gateway.connections.tasks import Tasks
 from gateway.counts import Counts
 from gateway.referrals.lookups import Lookups
 from gateway.referrals.questions import Answer, Outcome, Question
 from gateway.referrals.routing import Routes
+from gateway.tree.lanes import LaneHub
+from gateway.tree.peer_listener import PeerListener
+from gateway.tree.referred import Referred
 
 MOUNTS = {"root": "/", "la": "/la", "deep": "/la/deep"}
 NEIGHBOURS: dict[str, list[str]] = {"root": [], "la": ["root"], "deep": ["la"]}

@@ -17,7 +17,7 @@ from gateway.node_ids import NodeIdRanges
 from gateway.virtual_brokers import ListenerAddresses, Target
 from protocol import messages
 from tests.cluster.answers import served
-from tests.connections.fake_tree import LISTENER, FakeCluster, FakeTree
+from tests.tree.fake_tree import LISTENER, FakeCluster, FakeTree
 
 PRODUCE, METADATA, SASL_HANDSHAKE, SASL_AUTHENTICATE = 0, 3, 17, 36
 NEW = served({PRODUCE: (3, 13), METADATA: (0, 13)}, {"metadata.version": 29}, epoch=7)
@@ -28,7 +28,7 @@ LISTENING = Listener.model_construct(name=LISTENER, port=9000, reach=None)
 
 def plain(cluster: FakeCluster) -> Volumes:
     """A cluster without a tree."""
-    parts: Any = (SimpleNamespace(), SimpleNamespace(mount=""), cluster, None, None, None)
+    parts: Any = (SimpleNamespace(), SimpleNamespace(mount=""), cluster, None, None)
     return Volumes([Volume(None, *parts)], [LISTENING])
 
 

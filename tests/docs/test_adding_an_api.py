@@ -20,13 +20,13 @@ from gateway.exchanges.api import APIS, Api, declare
 from gateway.exchanges.tree import VolumeUnreachable
 from gateway.names import LogicalName
 from protocol import messages
-from tests.connections.fake_tree import FakeTree
 from tests.docs import markdown
 from tests.scenarios.entities import entity
 from tests.session.allowing import Allowing
 from tests.session.pair import Pair, topic_id
 from tests.session.test_gateway_nodes import fleet
 from tests.session.test_trees import tree_pair
+from tests.tree.fake_tree import FakeTree
 
 TOPICS, GROUP = "AlterPartitionReassignments", "ShareGroupHeartbeat"
 

@@ -13,7 +13,7 @@ from gateway.commands.output import table
 from gateway.config.models import Config
 from gateway.config.reach import gateway_addresses
 from gateway.config_file.loading import load_config
-from gateway.rules.gateway_nodes import GatewayNodes
+from gateway.fleet.gateway_nodes import GatewayNodes
 from tests.docs import markdown
 
 PAGE = markdown.read("docs/high-availability.md")

@@ -23,11 +23,12 @@ WRITTEN = {
     "auth/login.py": 1,
     "auth/messages.py": 2,
     # ApiVersions is how versions are agreed, also with brokers and between gateways.
-    "connections/lanes.py": 1,
-    "connections/far_lanes.py": 3,
+    "tree/far_lanes.py": 3,
     "rules/api_versions.py": 2,
     # Requests of the gateway's own.
-    "connections/far_metadata.py": 2,
+    "tree/far_metadata.py": 2,
+    "tree/shadow_removal.py": 1,
+    "tree/shadow_topics.py": 2,
     "exchanges/descriptions.py": 1,
     "session/own_requests.py": 1,
     # The envelope in which gateways send each other questions.

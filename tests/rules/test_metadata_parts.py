@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from gateway.rules.volume_parts import divide, merge
+from gateway.tree.volume_parts import divide, merge
 from tests.rules.apis import api_named
 from tests.rules.volume_cases import OSLO, OWN, ByPrefix, answer, answered, asked, body_of
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.rules.volume_parts import divide, merge
+from gateway.tree.volume_parts import divide, merge
 from protocol import messages
 from tests.rules.apis import api_named
 from tests.rules.volume_cases import LA, OSLO, OWN, ByPrefix, answer, answered, asked, sent

@@ -8,13 +8,15 @@ from typing import Any, cast
 from uuid import UUID
 
 from gateway.acls.authorizer import Authorizer
+from gateway.apis.table import put_around
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.context import Context
-from gateway.changes.topics.shadows import Shadows as ShadowTopics
 from gateway.cluster.cluster import Cluster
-from gateway.connections.far_topics import FarTopics
 from gateway.exchanges.exchange import Prepare
 from gateway.rules.declaration import Shadows
+from gateway.tree.far_topics import FarTopics
+from gateway.tree.shadow_topics import ShadowTopics
+from gateway.tree.splitting import AROUND
 from gateway.views.access import Access
 from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.spelling import Spelling
@@ -102,6 +104,7 @@ class FakeTree:
             view.volume_of_topic,
             lambda volume: volume.access(),  # type: ignore[attr-defined]
             shadows,
+            self.home.shadows,
             final=final,
         )
 
@@ -127,6 +130,7 @@ class FarPair(Pair):
         authorizer: Authorizer | None = None,
         at_home: Authorizer | None = None,
     ) -> None:
+        put_around(AROUND)
         super().__init__()
         self.home = FakeVolume(home, spelling, at_home)
         self.other = FakeVolume(NY if home == LA else LA, spelling, authorizer)

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from gateway.apis.table import APIS
+from gateway.apis.table import APIS, put_around
 from gateway.catalog.entities import Member
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, NOT_LEADER_OR_FOLLOWER
-from gateway.rules.gateway_nodes import GatewayNodes
+from gateway.fleet.gateway_nodes import GatewayNodes
+from gateway.fleet.node_handlers import AROUND
 from protocol.schema import api_key_of
 from tests.session.pair import Pair, topic_id
 from tests.session.samples import request, response
@@ -27,7 +28,8 @@ def fleet(members: int = 2, *, on_gateway_node: bool = False) -> Pair:
     """A session of a listener that lists gateways."""
     pair = Pair(topics=["team-a..t"], node_ids=["1-9"])
     pair.log.append(MEMBERS[:members])
-    pair.worker.gateway_nodes = GatewayNodes("gw-a", ["test"])
+    put_around(AROUND)
+    pair.worker.listed_gateways = GatewayNodes("gw-a", ["test"]).at
     pair.session.state.on_gateway_node = on_gateway_node
     return pair
 
@@ -88,7 +90,7 @@ def test_descriptions_list_them_behind_the_brokers(version: int) -> None:
 
 def test_a_listener_that_lists_none_answers_as_before() -> None:
     pair = fleet()
-    pair.worker.gateway_nodes = GatewayNodes("gw-a", ["other"])
+    pair.worker.listed_gateways = GatewayNodes("gw-a", ["other"]).at
     assert answered(pair, "Metadata", 12) == answered(fleet(1), "Metadata", 12)
 
 

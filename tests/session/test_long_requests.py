@@ -10,14 +10,15 @@ import pytest
 
 from gateway.apis.counting import PRODUCE
 from gateway.apis.records import produce
-from gateway.apis.table import APIS
+from gateway.apis.table import APIS, put_around
 from gateway.catalog.entities import Member, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.error_codes import FETCH_SESSION_ID_NOT_FOUND
 from gateway.exchanges.exchange import Exchange
+from gateway.fleet.gateway_nodes import GatewayNodes
+from gateway.fleet.node_handlers import AROUND
 from gateway.names import LogicalName
 from gateway.node_ids import FIRST_GATEWAY_ID
-from gateway.rules.gateway_nodes import GatewayNodes
 from gateway.session.deciding import MAX_TRIES, Deciding
 from gateway.traced import MOST_ITEMS
 from protocol import messages
@@ -240,7 +241,8 @@ def test_a_listing_of_many_topics(version: int, gateways: int) -> None:
     pair.log.append(
         [Member(f"gw-{n}", n, {"test": "gateway.example:9201"}) for n in range(1, gateways + 1)]
     )
-    pair.worker.gateway_nodes = GatewayNodes("gw-own", ["test"])
+    put_around(AROUND)
+    pair.worker.listed_gateways = GatewayNodes("gw-own", ["test"]).at
     cls = messages.message_class("MetadataRequest", version)
     for _ in range(2):
         pair.longest = 0.0

@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gateway.apis.table import put_around
 from gateway.exchanges.fetch_stream import AT_ONCE
 from gateway.flows import Flow
+from gateway.tree.splitting import AROUND
 from protocol import messages
 from protocol.errors import ProtocolError
 from protocol.pausing import FEW
@@ -43,6 +45,7 @@ def fetching_pair(version: int, count: int, partitions: int = 1, number: int = 0
     """A client that has requested these partitions of ``count`` topics, at a cluster with a number
     if it is in a tree."""
     pair = TimedPair(topics=topics_of(BY_NAME, count, flat=True))
+    put_around(AROUND)
     pair.worker.number = number
     wanted = {key: list(range(partitions)) for key in topics_of(version, count, flat=False)}
     pair.send(request_frame("Fetch", version, fetching.request(version, wanted)))

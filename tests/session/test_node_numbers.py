@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from gateway.apis.table import put_around
+from gateway.tree.splitting import AROUND
 from protocol import messages
 from protocol.messages import element_class, make
 from protocol.schema import message_spec
@@ -22,6 +24,7 @@ OWN = "team-a..orders"
 def pair(number: int = NUMBER) -> Pair:
     """A session of a cluster with this number."""
     made = Pair(topics=[OWN, "plain"])
+    put_around(AROUND)
     made.worker.number = number
     return made
 

@@ -11,19 +11,16 @@ from typing import Any, Final, cast
 from uuid import UUID
 
 from gateway.acls.standard import StandardAuthorizer
+from gateway.apis.table import put_around
 from gateway.brokers.connection import BrokerConnection
 from gateway.catalog.entities import CatalogFormat
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.context import Context
 from gateway.changes.changes import NamespaceChanges
-from gateway.changes.topics.shadows import Shadows
 from gateway.cluster.admin import Ready
 from gateway.cluster.cluster import Cluster as KnownCluster
 from gateway.config.models import Cluster, Config, Listener, Trust
 from gateway.config.tree import Peer
-from gateway.connections.far_lanes import OtherGateways
-from gateway.connections.lanes import LaneHub, Lanes
-from gateway.connections.referred import Referred
 from gateway.connections.tasks import Tasks
 from gateway.connections.under_way import UnderWay
 from gateway.connections.volumes import Volume, Volumes
@@ -39,15 +36,20 @@ from gateway.referrals.routing import Routes
 from gateway.rules.shadows import expected_name, shadow_name
 from gateway.session.session import Session
 from gateway.slices import Turns, in_slices
+from gateway.tree.far_lanes import OtherGateways
+from gateway.tree.lanes import LaneHub, Lanes
+from gateway.tree.referred import Referred
+from gateway.tree.shadow_topics import ShadowTopics
+from gateway.tree.splitting import AROUND
 from gateway.views.views import Views
 from protocol.errors import ProtocolError
 from tests.changes.acl_requests import entities
 from tests.changes.fake_broker import FakeBroker, FakeTopic, no_step
 from tests.changes.fakes import Clock, FakeCatalog, FakeCluster, Log
-from tests.connections.fake_tree import FakeTree
 from tests.session.pair import ScriptedBroker, frames, topic_id
 from tests.session.twin_exchanges import Asked, frame, reply
 from tests.session.twin_worlds import BOTH, OWN, RIGHTS, World
+from tests.tree.fake_tree import FakeTree
 from tests.views.trees import tree_settings
 
 LISTENER: Final = "test"
@@ -165,12 +167,14 @@ class TwinTree(FakeTree):
         )
         self.owner = owner
         self._pending: list[Coroutine[Any, Any, None]] = []
-        others = None
+        put_around(AROUND)
+        self.shadows = {each.path: shadows for each, shadows in volumes}
+        self.gateways = None
         if owner is not None:
-            others = OtherGateways(
+            self.gateways = OtherGateways(
                 cast(Lookups, self), FarVolumes(None), [SF], 16, self.run, lambda *_: None
             )
-        self.volumes = Volumes(volumes, [self.listener], others)
+        self.volumes = Volumes([each for each, _ in volumes], [self.listener])
         self.turns = Turns()
         self.under_way = UnderWay((), Turns(), Tasks())
         clusters = [
@@ -253,7 +257,7 @@ def _volume(
     listener_volume: str,
     settings: Mapping[str, Any],
     trust: Iterable[Trust],
-) -> Volume:
+) -> tuple[Volume, ShadowTopics]:
     mount = MOUNTS.at(path)
     assert mount is not None
     catalog = FakeCatalog(Log(Snapshot.of((*world.namespaces, "shared"))), no_step)
@@ -276,6 +280,5 @@ def _volume(
     )
     state.turn_seconds = 3600.0
     config = SimpleNamespace(principals={}, clusters=[SimpleNamespace(trust=tuple(trust))])
-    shadows = Shadows(context, Clock().seconds)
-    parts: Any = (config, state, cluster, views, cluster, shadows)
-    return Volume(mount, *parts)
+    parts: Any = (config, state, cluster, views, cluster)
+    return Volume(mount, *parts), ShadowTopics(context, Clock().seconds)

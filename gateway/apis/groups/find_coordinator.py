@@ -12,6 +12,7 @@ from dataclasses import fields, replace
 from typing import Any, Final
 
 from gateway.apis import generic
+from gateway.apis.groups.sought_again import checked
 from gateway.decision import Denied
 from gateway.error_codes import (
     COORDINATOR_NOT_AVAILABLE,
@@ -176,5 +177,6 @@ API = Api(
     translated_response=_translated_response,
     request=request,
     response=response,
+    in_fleet=checked,
     small_request=KIB // 4,  # a denied key takes 80 us
 )

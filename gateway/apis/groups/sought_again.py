@@ -20,7 +20,6 @@ from gateway.apis import generic
 from gateway.apis.counting import count_errors
 from gateway.decision import Denied
 from gateway.error_codes import COORDINATOR_NOT_AVAILABLE
-from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome, RequestHandler
 from gateway.exchanges.state import ConnectionState
 from protocol import messages
@@ -41,11 +40,8 @@ MOST_SOUGHT: Final = 100
 _WHY: Final = Denied(COORDINATOR_NOT_AVAILABLE, "Ask again for the coordinator.", "request")
 
 
-def request_of(api: Api, handler: RequestHandler) -> RequestHandler:
-    """The handler of FindCoordinator's requests, with this check; ``handler`` itself for other
-    APIs."""
-    if api.name != "FindCoordinator":
-        return handler
+def checked(handler: RequestHandler) -> RequestHandler:
+    """The handler of FindCoordinator's requests, with this check before it."""
 
     def request(
         state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
@@ -64,7 +60,7 @@ def request_of(api: Api, handler: RequestHandler) -> RequestHandler:
 
 def _lists_gateways(state: ConnectionState) -> bool:
     worker = state.worker
-    return bool(worker.gateway_nodes.at(worker.catalog.snapshot, state.source.listener))
+    return bool(worker.listed_gateways(worker.catalog.snapshot, state.source.listener))
 
 
 def _is_sought_again(state: ConnectionState, key: tuple[int, str]) -> bool:

@@ -17,7 +17,6 @@ from typing import Final
 
 from gateway.apis import generic
 from gateway.apis.counting import ERROR_CODE, TOPIC_ID, TOPIC_NAME, discount_rejected
-from gateway.apis.numbering import with_numbers
 from gateway.apis.records import init_producer_id, produce_rejections, producer_guarantee
 from gateway.apis.records.produce_rejections import transaction_of
 from gateway.apis.records.producer_guarantee import ACKS_ALL, count_request
@@ -28,6 +27,7 @@ from gateway.exchanges.exchange import Exchange, Outcome, Plan
 from gateway.exchanges.state import ConnectionState
 from gateway.policies.tree import REQUIRE_IDEMPOTENCE
 from gateway.rules.declaration import KIB, Do, Needs, Records, Topics, TopicShape
+from gateway.rules.node_numbers import with_numbers
 from gateway.rules.rename import wire_string
 from gateway.views.access import WRITE
 from protocol.entities import Kind

@@ -7,7 +7,7 @@ topics that were created so long ago that every listing has them.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -22,7 +22,6 @@ from gateway.changes.jobs.end_topic_removal import EndTopicRemoval
 from gateway.changes.jobs.group_removal import GroupRemoval
 from gateway.changes.jobs.namespace_deletion import NamespaceDeletion
 from gateway.changes.jobs.runner import Job, JobRunner, Task
-from gateway.changes.jobs.shadow_removal import ShadowRemoval
 from gateway.changes.jobs.thawing import Thawing
 from gateway.changes.namespaces.namespace_configs import apply_namespace, apply_topic
 from gateway.changes.topics.create_plan import is_left_over
@@ -43,14 +42,13 @@ _LOOK_AGAIN: Final = 5_000
 def background_jobs(
     context: Context,
     gateway_id: str,
-    volumes: Mapping[int, Context] | None = None,
+    further: Iterable[Job] = (),
     membership: Membership | None = None,
     groups: GroupRemoval | None = None,
 ) -> JobRunner:
     """The runner of all jobs, not started yet.
 
-    ``volumes``: the volumes of the tree, by number, or None if there is no tree. ``groups`` deletes
-    the groups of deleted namespaces.
+    ``further``: the jobs of a tree's volume. ``groups`` deletes the groups of deleted namespaces.
     """
     jobs: list[Job] = [
         NamespaceDeletion(context, groups),
@@ -59,9 +57,8 @@ def background_jobs(
         Housekeeping(context),
         Registration(context, gateway_id, version()),
         Thawing(context),
+        *further,
     ]
-    if volumes is not None:
-        jobs.append(ShadowRemoval(context, volumes))
     if membership is not None:
         jobs.append(FleetMembership(context, membership))
     return JobRunner(context, jobs)

@@ -1,0 +1,89 @@
+"""Requests that a gateway with several clusters divides by volume (hierarchical topics).
+
+Requests about one node stay on that node's connection: records, groups, transactions. All requests
+here get the same response on every node, without that node's broker: each part of a request is
+decided in its own volume, and the responses are merged. Without a tree nothing is divided.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Final
+
+from gateway.apis import generic
+from gateway.exchanges.api import Api, Around, TreeHandler
+from gateway.exchanges.exchange import Exchange, Outcome, Plan, RequestHandler, Work
+from gateway.exchanges.state import ConnectionState
+from gateway.exchanges.tree import Tree, VolumeUnreachable
+from gateway.rules.declaration import Declaration
+from gateway.rules.division import Parts
+from gateway.tree import numbering, volume_down, volume_parts
+
+
+def request_of(api: Api, version: int, handler: RequestHandler) -> RequestHandler:
+    """The handler of an API's requests in a tree, around the handler of one cluster's requests."""
+    handler = numbering.request_of(api, version, handler)
+    decide = api.in_tree if api.division is None else _divide
+    return handler if decide is None else partial(_in_tree, decide, handler)
+
+
+def _in_tree(
+    decide: TreeHandler,
+    handler: RequestHandler,
+    state: ConnectionState,
+    exchange: Exchange,
+    buf: bytes,
+    start: int,
+    end: int,
+) -> Outcome:
+    tree = state.tree
+    if tree is None:
+        return handler(state, exchange, buf, start, end)
+    generic.request_spans(exchange.plan, buf, start, end)
+    found = decide(tree, state.worker.mount, exchange.plan, buf[start:end])
+    return handler(state, exchange, buf, start, end) if found is None else found
+
+
+def _divide(tree: Tree, mount: str, plan: Plan, body: bytes) -> Outcome:
+    """Answer every part of the request in its own volume."""
+    api, version = plan.api, plan.version
+    parts = volume_parts.divide(api, version, body, tree)
+    return Work(partial(_answer, api, tree, version, body, parts))
+
+
+async def _answer(
+    api: Declaration, tree: Tree, version: int, body: bytes, parts: Parts | None
+) -> bytes:
+    """The merged response of all volumes that a request names, as every node responds."""
+    if parts is None:
+        answer = await _answer_part(api, tree, version, tree.own, body)
+    else:
+        bodies = parts.bodies
+        alone = len(bodies) == 1
+        answers = await tree.at_once(
+            (
+                _answer_part(api, tree, version, path, part, alone=alone)
+                for path, part in bodies.items()
+            )
+        )
+        answer = volume_parts.merge(api, parts, dict(zip(bodies, answers, strict=True)))
+    return answer if api.brokers is None else api.brokers.replaced(version, answer, *tree.facts())
+
+
+async def _answer_part(
+    api: Declaration, tree: Tree, version: int, path: str, body: bytes, *, alone: bool = True
+) -> bytes:
+    try:
+        answer = await tree.ask(path, api.key, version, body, alone=alone)
+        if api.brokers is not None and api.brokers.node_ids is not None:
+            await tree.meet(path, api.brokers.node_ids(version, answer))
+        return answer
+    except volume_down.NotReferred as error:
+        return volume_down.when_not_referred(api, version, body, error.outcome, str(error))
+    except VolumeUnreachable as error:
+        if api.division is not None and api.division.when_down is not None:
+            return api.division.when_down(version, body, partial(tree.remembered, path))
+        return volume_down.failed(api, version, body, volume_down.code_when_down(api), str(error))
+
+
+AROUND: Final = Around(0, request_of, numbering.response_of)
