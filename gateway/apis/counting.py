@@ -56,22 +56,22 @@ MAX_COUNTED_TOPICS: Final = 100
 """The topics of one request that are counted on flows of their own."""
 
 
-def note_denials(state: ConnectionState, exchange: Exchange, rejections: Rejections) -> None:
+def report_rejections(state: ConnectionState, exchange: Exchange, rejections: Rejections) -> None:
     """Report denials: each is counted on the flow and is an event in the traffic log. Only the
     first on a connection is also a line in the log, because clients repeat denied requests."""
     for items in (rejections.topics, rejections.ids):
         if items:
-            note_denied(state, exchange, items.items())
+            report_denied(state, exchange, items.items())
 
 
-def note_denied(
+def report_denied(
     state: ConnectionState,
     exchange: Exchange,
     items: Iterable[tuple[bytes, Denied]],
     *,
     named: bool = True,
 ) -> None:
-    """Report denied items, each with its name, as :func:`note_denials` does. ``named``: the
+    """Report denied items, each with its name, as :func:`report_rejections` does. ``named``: the
     names are topics' names or topic ids, so the namespace can be found by them; if not, an item's
     namespace stands in ``denied.resource``, if anywhere.
 
@@ -87,7 +87,7 @@ def note_denied(
         _report(state, exchange, resource, denied, named=named)
 
 
-def report_denied(
+def report_held_back(
     state: ConnectionState, exchange: Exchange, told: Counter[tuple[bytes, int]]
 ) -> None:
     """Report the denials that were held back until the request's decision was final. ``told``

@@ -16,8 +16,8 @@ from gateway.apis.counting import (
     TOPIC_NAME,
     count_errors,
     count_topics,
-    note_denials,
-    note_denied,
+    report_denied,
+    report_rejections,
 )
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, UNKNOWN_TOPIC_OR_PARTITION
@@ -271,7 +271,7 @@ def reject(
     again = look_again(exchange, rejections)
     if again is not None:
         return again
-    note_denials(state, exchange, rejections)
+    report_rejections(state, exchange, rejections)
     plan = exchange.plan
     if rejections.ids or rejections.id_aliases:
         if plan.api.item_shape(plan.version) is None:
@@ -318,7 +318,7 @@ def split_topics(
     plan = exchange.plan
     split = partial.split(plan.api, plan.version, body, denied, aliases)
     if aliases:
-        note_denied(state, exchange, partial.contradictions(split.kept, aliases))
+        report_denied(state, exchange, partial.contradictions(split.kept, aliases))
     return split
 
 
@@ -333,7 +333,7 @@ def without_items(
     plan = exchange.plan
     split = item_lists.split_items(plan.api, plan.version, body, denied, aliases)
     if aliases:
-        note_denied(state, exchange, item_lists.contradictions(split.kept, aliases))
+        report_denied(state, exchange, item_lists.contradictions(split.kept, aliases))
     return _left(exchange, split, item_lists.merge_items)
 
 

@@ -53,7 +53,7 @@ starts at the view's volume."""
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamespacesAmong:
     """The names of one request that look like namespaces, in the client's spelling."""
 
     existing: dict[str, str]
@@ -63,7 +63,7 @@ class Named:
     """The other names, which are subject to the rules for topic names."""
 
 
-def named(access: Access, names: Iterable[bytes]) -> Named | None:
+def namespaces_among(access: Access, names: Iterable[bytes]) -> NamespacesAmong | None:
     """The namespaces among the topic names of a request; None: no name looks like a namespace.
 
     A namespace that the client may not describe is among the ``others``, where it is rejected.
@@ -73,10 +73,10 @@ def named(access: Access, names: Iterable[bytes]) -> Named | None:
     suspects = [name for name in names if name.endswith(ends)]
     if not suspects:
         return None
-    found = Named({}, [])
+    found = NamespacesAmong({}, [])
     for name in suspects:
         text = name.decode(errors="replace")
-        path = denoted(view, text)
+        path = path_of(view, text)
         if path is not None and path.startswith(_ROOT):
             found.existing[text] = path
             continue
@@ -89,11 +89,11 @@ def named(access: Access, names: Iterable[bytes]) -> Named | None:
 
 
 def are_many(view: View) -> bool:
-    """Whether :func:`listed` takes a while, so that the caller must call it in slices."""
+    """Whether :func:`listed_namespaces` takes a while, so that it must be called in slices."""
     return view.settings.list_namespaces and len(view.snapshot.namespaces) > MANY
 
 
-def listed(access: Access) -> dict[str, str]:
+def listed_namespaces(access: Access) -> dict[str, str]:
     """The namespaces in a listing for this client: the listener's spelling -> the tier path, sorted
     by path; empty unless the listener lists namespaces. A listing of the listener's own volume
     begins with the mounts that the listener lists.
@@ -138,7 +138,7 @@ def names_of(spans: list[Span]) -> list[bytes]:
     return [value for kind, _, _, value in eased(spans) if kind == TOPIC_NAME and value]
 
 
-def worth_a_refresh(state: ConnectionState, exchange: Exchange, found: Named) -> bool:
+def worth_a_refresh(state: ConnectionState, exchange: Exchange, found: NamespacesAmong) -> bool:
     """Whether the newest catalog must be read before a namespace is reported as unknown."""
     if exchange.refreshed:
         return False
@@ -146,7 +146,7 @@ def worth_a_refresh(state: ConnectionState, exchange: Exchange, found: Named) ->
     return any(not index.exists(name.encode()) for name in found.others)
 
 
-def denoted(view: View, name: str) -> str | None:
+def path_of(view: View, name: str) -> str | None:
     """The tier path of the namespace that a name denotes, even if it does not exist; with a leading
     ``:``, the path of a directory of the tree."""
     directory = view.directory_named(name)
@@ -158,9 +158,9 @@ def denoted(view: View, name: str) -> str | None:
         return None
 
 
-def described(access: Access, name: str) -> str | None:
+def describable_path(access: Access, name: str) -> str | None:
     """:func:`denoted`, but None for a namespace that the client may not describe."""
-    path = denoted(access.view, name)
+    path = path_of(access.view, name)
     if path is None or path.startswith(_ROOT) or access.namespace(DESCRIBE, path) is None:
         return path
     return None
@@ -170,7 +170,7 @@ def place(access: Access, name: str) -> str | None:
     """The sort key of a topic or namespace in the broker's order, by flat name; a namespace comes
     before its topics. None for an invalid name, and for a name that the client may not describe,
     because its place would reveal whether the namespace exists."""
-    path = described(access, name)
+    path = describable_path(access, name)
     if path is not None:
         return flat_prefix(path)
     found = access.topic(DESCRIBE, name.encode())
@@ -194,7 +194,7 @@ def answering(empty: Empty) -> RequestHandler:
     ) -> Outcome:
         plan, access = exchange.plan, state.access
         spans = generic.request_spans(plan, buf, start, end)
-        found = named(access, names_of(spans))
+        found = namespaces_among(access, names_of(spans))
         taken = () if found is None else {*_permitted(access, plan.needs.topic, found.existing)}
         if not taken:
             return generic.request_of(state, exchange, buf, start, end, spans)

@@ -20,8 +20,8 @@ from gateway.apis.counting import (
     TOPIC_NAME,
     count_errors,
     count_first_topic,
-    note_denials,
-    note_denied,
+    report_denied,
+    report_rejections,
 )
 from gateway.brokers.throttling import with_throttle_ms
 from gateway.changes.base.context import Answered
@@ -75,7 +75,7 @@ def without_denied(
     """A request without topics and namespaces that ACLs deny: see ``generic.without_topics``."""
     if not forbidden:
         return body
-    note_denials(state, exchange, Rejections(topics=forbidden))
+    report_rejections(state, exchange, Rejections(topics=forbidden))
     return generic.without_topics(state, exchange, body, forbidden)
 
 
@@ -99,7 +99,7 @@ def change(
         spans = generic.response_spans(plan, answer, 0, len(answer))
         codes = Counter(span[3] for span in eased(spans) if span[0] == ERROR_CODE)
         denied = ((name.encode(), why) for name, why in answered.denied)
-        note_denied(state, exchange, denied, named=topics)
+        report_denied(state, exchange, denied, named=topics)
         codes -= Counter(why.code for _, why in paced(answered.denied))  # counted with the denials
         count_errors(exchange, list(codes.elements()))
         return answer

@@ -11,8 +11,8 @@ from gateway.brokers.throttling import OneClientsAdmin
 from gateway.changes.base.context import Answered, Context, RequestChange
 from gateway.changes.configs.alter_configs import alter_configs, incremental_alter_configs
 from gateway.changes.configs.describe_configs import describe_configs
+from gateway.changes.jobs.job_runner import Task
 from gateway.changes.jobs.namespace_deletion import deletion_task
-from gateway.changes.jobs.runner import Task
 from gateway.changes.topics.create_partitions import create_partitions
 from gateway.changes.topics.create_topics import create_topics
 from gateway.changes.topics.delete_topics import delete_topics

@@ -29,7 +29,7 @@ from gateway.mounts import Mounts
 from gateway.processes.cut_off import CutOff
 from gateway.processes.volume import ServedVolume, open_cluster
 from gateway.processes.worker_messages import WorkerReport
-from gateway.processes.worker_policies import VolumePolicies
+from gateway.processes.worker_policies import WorkerPolicies
 from gateway.slices import Turns
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Server:
             self._volume(each, admin, membership_of(config, cluster), mounts, catalog, worker_id)
             for each, admin, cluster in zip(configs, admins, config.clusters, strict=True)
         ]
-        self.policies = VolumePolicies({each.cluster.name: each.policies for each in self.served})
+        self.policies = WorkerPolicies({each.cluster.name: each.policies for each in self.served})
         volumes = Volumes([each.volume for each in self.served], config.listeners)
         self.clients = Clients(
             config, volumes, turns=self._turns, tasks=self._tasks, counts=self._counts

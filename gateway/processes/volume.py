@@ -29,7 +29,7 @@ from gateway.changes.base.freezing import Freezer
 from gateway.changes.changes import NamespaceChanges
 from gateway.changes.jobs.background import background_jobs
 from gateway.changes.jobs.group_removal import GroupRemoval
-from gateway.changes.jobs.runner import Job
+from gateway.changes.jobs.job_runner import Job
 from gateway.changes.topics.auto_creation import AutoCreation
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster
@@ -46,7 +46,7 @@ from gateway.page.clusters import DescribedCluster
 from gateway.places import Place
 from gateway.policies.judge import VIOLATIONS
 from gateway.processes.taking_part import TakingPart
-from gateway.processes.worker_policies import WorkerPolicies, broker_configs
+from gateway.processes.worker_policies import ClusterPolicies, broker_configs
 from gateway.slices import Turns, sliced
 from gateway.views.views import Views, view_settings
 
@@ -98,7 +98,7 @@ class ServedVolume:
         place = Place(settings.name, None if mount is None else mount.path, mounts)
         observer = partial(audit.catalog_changed, place=place)
         self.catalog = catalog or open_catalog(config, own_admin, own, observer, anew=anew)
-        self.policies = WorkerPolicies(config.policies, self.admin, self.cluster)
+        self.policies = ClusterPolicies(config.policies, self.admin, self.cluster)
         self.part = TakingPart(self.catalog, config.gateway_id, worker_id, config.workers)
         silence = int(config.catalog.max_staleness * 1000) + UNDER_WAY
         freezer = Freezer(

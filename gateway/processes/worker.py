@@ -51,7 +51,7 @@ from gateway.processes.worker_messages import (
     Ready,
     WorkerReport,
 )
-from gateway.processes.worker_policies import OrderTaker
+from gateway.processes.worker_orders import OrderTaker
 from gateway.session.tracing import Tracing
 from gateway.sinks.record_writer import SinkError
 from gateway.tls.contexts import TlsError

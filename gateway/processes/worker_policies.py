@@ -1,4 +1,4 @@
-"""A worker's policies, from its start through reloads to its end; the orders of its supervisor.
+"""A worker's policies, from its start through reloads to its end.
 
 A reload has two steps: each worker prepares the new policies, and if all succeed, all commit, else
 all abort. So either every worker judges by the new policies, or every worker by the old.
@@ -6,7 +6,6 @@ all abort. So either every worker judges by the new policies, or every worker by
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -17,17 +16,8 @@ from gateway.config.policies import PolicySettings
 from gateway.counts import Row
 from gateway.policies.instance import PolicyError
 from gateway.policies.judge import Judge
-from gateway.policies.runner import Generation, PolicyRunner, with_class
+from gateway.policies.policy_runner import Generation, PolicyRunner, with_class
 from gateway.policies.tree import Policies
-from gateway.processes.worker_messages import (
-    Abort,
-    Commit,
-    MakeRoom,
-    Observe,
-    Prepare,
-    Prepared,
-    decode_message,
-)
 from protocol.schema import error_name
 
 log = logging.getLogger(__name__)
@@ -59,7 +49,7 @@ async def broker_configs(admin: ClusterAdmin, cluster: Cluster) -> dict[str, str
     )
 
 
-class WorkerPolicies:
+class ClusterPolicies:
     """The policies of a cluster. ``judge`` judges topics, and stays the same through reloads;
     ``changed`` is called after a reload."""
 
@@ -120,17 +110,17 @@ class WorkerPolicies:
         return await self._runner.prepare(policies, configs)
 
 
-class VolumePolicies:
+class WorkerPolicies:
     """The policies of all clusters of a worker, by the clusters' names; reloaded together."""
 
-    def __init__(self, of_clusters: Mapping[str, WorkerPolicies]) -> None:
+    def __init__(self, of_clusters: Mapping[str, ClusterPolicies]) -> None:
         self._of_clusters = of_clusters
 
     async def prepare(
         self, settings: PolicySettings, of_clusters: Mapping[str, PolicySettings]
     ) -> None:
         """Prepare the policies of each cluster: its own, else ``settings``. Raises as
-        :meth:`WorkerPolicies.prepare` does; then the policies in force stay."""
+        :meth:`ClusterPolicies.prepare` does; then the policies in force stay."""
         try:
             for name, policies in self._of_clusters.items():
                 await policies.prepare(of_clusters.get(name, settings))
@@ -147,69 +137,3 @@ class VolumePolicies:
         """Close the prepared policies of every cluster."""
         for policies in self._of_clusters.values():
             await policies.abort()
-
-
-class OrderTaker:
-    """Carries out the supervisor's orders. An order to prepare or abort cancels the order before
-    it.
-
-    ``answer``: sends a message to the supervisor.
-    ``observe``: takes orders for the page.
-    ``make_room``: takes orders on behalf of clients of other workers.
-    """
-
-    def __init__(
-        self,
-        policies: VolumePolicies,
-        answer: Callable[[Prepared], None],
-        observe: Callable[[Observe], None] = lambda _: None,
-        make_room: Callable[[MakeRoom], None] = lambda _: None,
-    ) -> None:
-        self._policies = policies
-        self._answer = answer
-        self._observe = observe
-        self._make_room = make_room
-        self._task: asyncio.Task[None] | None = None
-        self._prepared: int | None = None
-
-    def __call__(self, line: bytes) -> None:
-        """Carry out the order of a line."""
-        try:
-            order = decode_message(line)
-        except ValueError as error:
-            log.error("the supervisor sent no order: %s", error)
-            return
-        match order:
-            case Observe():
-                self._observe(order)
-            case MakeRoom():
-                self._make_room(order)
-            case Commit(number):
-                if number == self._prepared:
-                    self._prepared = None
-                    self._policies.commit()
-            case Prepare() | Abort():
-                self._prepared = None
-                before = self._task
-                self._task = asyncio.get_running_loop().create_task(self._do(order, before))
-            case _:
-                log.error("the supervisor sent no order: %s", line.decode(errors="replace"))
-
-    async def _do(self, order: Prepare | Abort, before: asyncio.Task[None] | None) -> None:
-        if before is not None:
-            before.cancel()
-            await asyncio.wait([before])
-        if isinstance(order, Abort):
-            await self._policies.abort()
-            return
-        failure = ""
-        try:
-            await self._policies.prepare(order.policies, order.of_clusters)
-            self._prepared = order.number
-        except (PolicyError, OSError) as error:
-            failure = str(error)
-        # Caught: the supervisor waits for a response, whatever fails here.
-        except Exception:
-            log.exception("preparing policies failed")
-            failure = "preparing policies failed; its log says why"
-        self._answer(Prepared(order.number, failure))

@@ -6,7 +6,7 @@ from collections import Counter
 from functools import partial
 from typing import Final
 
-from gateway.apis.counting import report_denied
+from gateway.apis.counting import report_held_back
 from gateway.apis.generic import TrailingBytes
 from gateway.apis.records.turned_away import turned_away
 from gateway.exchanges.exchange import (
@@ -97,7 +97,7 @@ class Deciding:
             if not self._again(access, left):
                 if isinstance(outcome, (Refresh, Prepare)):
                     exchange.undecided = None  # it will be decided again
-                report_denied(self.state, exchange, told)
+                report_held_back(self.state, exchange, told)
                 # Reporting takes turns, too, in which the catalog may change.
                 if not self._again(access, left):
                     return self._written(exchange, end, outcome)

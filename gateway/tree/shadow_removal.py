@@ -16,7 +16,7 @@ from uuid import UUID
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.broker import delete_at_broker
 from gateway.changes.base.context import Context
-from gateway.changes.jobs.runner import Task
+from gateway.changes.jobs.job_runner import Task
 from gateway.error_codes import UNKNOWN_TOPIC_ID
 from gateway.rules.shadows import Origin, is_shadow, origin_of
 from protocol.messages import Request

@@ -7,7 +7,7 @@ from functools import partial
 from gateway.apis.table import put_around
 from gateway.audit.audit import Audit
 from gateway.changes.base.context import Context
-from gateway.changes.jobs.runner import Job
+from gateway.changes.jobs.job_runner import Job
 from gateway.config.models import Config
 from gateway.connections.clients import Clients
 from gateway.connections.tasks import Tasks

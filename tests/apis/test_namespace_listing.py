@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from gateway.apis import namespace_listing
+from gateway.apis.namespace_listing import listed_namespaces, namespaces_among
 from gateway.catalog.entities import Namespace, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.names import LogicalName
@@ -26,8 +27,8 @@ def view(*, deleting: str = "", topics: tuple[TopicEntry, ...] = (), **settings:
     return View(ViewSettings("test", **{"list_namespaces": True, **settings}), snapshot)
 
 
-def named(over: View, *names: str) -> namespace_listing.Named | None:
-    return namespace_listing.named(Access(over, "", ""), [name.encode() for name in names])
+def named(over: View, *names: str) -> namespace_listing.NamespacesAmong | None:
+    return namespaces_among(Access(over, "", ""), [name.encode() for name in names])
 
 
 def test_topics_look_like_no_namespace() -> None:
@@ -69,43 +70,43 @@ def test_under_a_home_names_are_relative_and_confined() -> None:
 
 
 def test_a_listing_holds_every_tier() -> None:
-    assert namespace_listing.listed(Access(view(), "", "")) == {f"{path}:": path for path in TIERS}
+    assert listed_namespaces(Access(view(), "", "")) == {f"{path}:": path for path in TIERS}
 
 
 def test_a_legal_listener_lists_legal_names() -> None:
-    shown = list(namespace_listing.listed(Access(view(spelling="legal"), "", "")))
+    shown = list(listed_namespaces(Access(view(spelling="legal"), "", "")))
     assert shown[:3] == ["org..", "org.v1-.2..", "team-a.."]
 
 
 def test_nothing_is_listed_unless_the_listener_says_so() -> None:
-    assert namespace_listing.listed(Access(view(list_namespaces=False), "", "")) == {}
+    assert listed_namespaces(Access(view(list_namespaces=False), "", "")) == {}
 
 
 def test_without_the_subtree_only_direct_namespaces_are_listed() -> None:
-    assert list(namespace_listing.listed(Access(view(list_subtree=False), "", ""))) == [
+    assert list(listed_namespaces(Access(view(list_subtree=False), "", ""))) == [
         "org:",
         "team-a:",
         "team-b:",
     ]
-    shown = namespace_listing.listed(Access(view(home="team-a", list_subtree=False), "", ""))
+    shown = listed_namespaces(Access(view(home="team-a", list_subtree=False), "", ""))
     assert shown == {"sub:": "team-a:sub"}
 
 
 @pytest.mark.parametrize("escape", [False, True])
 def test_under_a_home_what_is_below_it_is_listed(escape: bool) -> None:
-    shown = namespace_listing.listed(Access(view(home="team-a", escape=escape), "", ""))
+    shown = listed_namespaces(Access(view(home="team-a", escape=escape), "", ""))
     assert shown == {"sub:": "team-a:sub", "sub:deep:": "team-a:sub:deep"}
 
 
 def test_what_is_being_deleted_is_not_listed_nor_what_is_below_it() -> None:
-    shown = namespace_listing.listed(Access(view(deleting="team-a:sub"), "", ""))
+    shown = listed_namespaces(Access(view(deleting="team-a:sub"), "", ""))
     assert list(shown.values()) == ["org", "org:v1.2", "team-a", "team-b"]
 
 
 @pytest.mark.parametrize("settings", [{}, {"spelling": "legal"}, {"home": "team-a"}])
 def test_what_is_listed_denotes_what_it_stands_for(settings: dict[str, Any]) -> None:
     over = view(**settings)
-    shown = namespace_listing.listed(Access(over, "", ""))
+    shown = listed_namespaces(Access(over, "", ""))
     found = named(over, *shown)
     assert found is not None
     assert found.existing == shown
@@ -138,9 +139,9 @@ def test_what_may_not_be_named_has_no_place(name: str) -> None:
 
 def test_a_namespace_that_is_gone_still_has_a_place() -> None:
     assert namespace_listing.place(Access(view(), "", ""), "gone:") == "gone.."
-    assert namespace_listing.denoted(view(), "gone:") == "gone"
-    assert namespace_listing.denoted(view(), "gone..") is None
-    assert namespace_listing.denoted(view(), "gone") is None
+    assert namespace_listing.path_of(view(), "gone:") == "gone"
+    assert namespace_listing.path_of(view(), "gone..") is None
+    assert namespace_listing.path_of(view(), "gone") is None
 
 
 # -- directories of a tree -------------------------------------------------------------------------
@@ -163,17 +164,17 @@ def in_tree(volume: str = "la:tracking", **settings: Any) -> View:
 )
 def test_a_listing_holds_the_mounts(spelling: str, shown: list[str]) -> None:
     access = Access(in_tree(spelling=spelling), "", "")
-    assert list(namespace_listing.listed(access)) == shown
+    assert list(listed_namespaces(access)) == shown
     with_namespaces = Access(in_tree(spelling=spelling, list_namespaces=True), "", "")
-    assert list(namespace_listing.listed(with_namespaces))[:3] == shown
-    assert len(namespace_listing.listed(with_namespaces)) == 3 + len(TIERS)
+    assert list(listed_namespaces(with_namespaces))[:3] == shown
+    assert len(listed_namespaces(with_namespaces)) == 3 + len(TIERS)
 
 
 def test_mounts_are_listed_in_the_listeners_volume_alone_and_within_its_reach() -> None:
-    assert namespace_listing.listed(Access(in_tree("ny"), "", "")) == {}
-    assert namespace_listing.listed(Access(in_tree(list_tree=False), "", "")) == {}
-    assert namespace_listing.listed(Access(in_tree(home="team-a"), "", "")) == {}
-    within = namespace_listing.listed(Access(in_tree(mounts=TREE.within(["ny"])), "", ""))
+    assert listed_namespaces(Access(in_tree("ny"), "", "")) == {}
+    assert listed_namespaces(Access(in_tree(list_tree=False), "", "")) == {}
+    assert listed_namespaces(Access(in_tree(home="team-a"), "", "")) == {}
+    within = listed_namespaces(Access(in_tree(mounts=TREE.within(["ny"])), "", ""))
     assert list(within) == [":ny:"]
 
 

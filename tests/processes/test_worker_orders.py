@@ -21,7 +21,8 @@ from gateway.processes.worker_messages import (
 )
 from gateway.processes.worker_messages import decode_message as decode
 from gateway.processes.worker_messages import encode_message as encode
-from gateway.processes.worker_policies import OrderTaker, VolumePolicies
+from gateway.processes.worker_orders import OrderTaker
+from gateway.processes.worker_policies import WorkerPolicies
 from tests.waiting import eventually
 
 SETTINGS = PolicySettings.model_validate(
@@ -118,7 +119,7 @@ class Bench:
         self.observed: list[Observe] = []
         self.rooms: list[MakeRoom] = []
         self.taker = OrderTaker(
-            cast(VolumePolicies, self.policies),
+            cast(WorkerPolicies, self.policies),
             self.answers.append,
             self.observed.append,
             self.rooms.append,
@@ -199,5 +200,5 @@ async def test_what_cannot_be_prepared(error: Exception, told: str) -> None:
 
 
 def test_nonsense_is_logged(caplog: pytest.LogCaptureFixture) -> None:
-    OrderTaker(cast(VolumePolicies, FakePolicies()), lambda _: None)(b"{}")
+    OrderTaker(cast(WorkerPolicies, FakePolicies()), lambda _: None)(b"{}")
     assert caplog.messages == ["the supervisor sent no order: a line that is no message"]

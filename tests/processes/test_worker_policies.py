@@ -10,7 +10,7 @@ import pytest_asyncio
 from gateway.cluster.link import ClusterUnreachable
 from gateway.config.policies import PolicySettings
 from gateway.policies.instance import PolicyError
-from gateway.processes.worker_policies import WorkerPolicies
+from gateway.processes.worker_policies import ClusterPolicies
 from tests.policies import classes
 from tests.policies.classes import OBLIGING, Obliging, block, topic
 from tests.processes.told_configs import ToldConfigs
@@ -38,7 +38,7 @@ class Bench:
 
     def __init__(self, first: PolicySettings = BEFORE) -> None:
         self.told = ToldConfigs({"num.partitions": ("3", False)})
-        self.policies = WorkerPolicies(first, self.told, self.told.cluster)
+        self.policies = ClusterPolicies(first, self.told, self.told.cluster)
         self.changes = 0
         self.policies.changed = self._changed
 

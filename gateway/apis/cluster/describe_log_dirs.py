@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from gateway.apis import generic
-from gateway.apis.counting import count_errors, count_topics, note_denials
+from gateway.apis.counting import count_errors, count_topics, report_rejections
 from gateway.decision import Denied
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Refresh
@@ -55,7 +55,7 @@ def request(
     generic.request_spans(plan, buf, start, end)
     denied = _denial(state.access)
     if denied is not None:
-        note_denials(state, exchange, Rejections(ids={b"kafka-cluster": denied}))
+        report_rejections(state, exchange, Rejections(ids={b"kafka-cluster": denied}))
         return generic.answer_error(exchange, body, denied)
     generic.require_open(state)
     asked = messages.parse(_REQUEST, plan.version, body)
@@ -81,7 +81,7 @@ def request(
     again = generic.look_again(exchange, rejections)
     if again is not None:
         return again
-    note_denials(state, exchange, rejections)
+    report_rejections(state, exchange, rejections)
     exchange.kept = RequestedTopics(requested)
     exchange.spelled = {
         flat.encode(): next(iter(spelled)).encode() for flat, spelled in paced(requested.items())

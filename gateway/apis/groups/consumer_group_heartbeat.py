@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.apis import generic
-from gateway.apis.counting import TOPIC_ID, TOPIC_NAME, note_denials
+from gateway.apis.counting import TOPIC_ID, TOPIC_NAME, report_rejections
 from gateway.apis.groups import recalled_members
 from gateway.apis.groups.classic_members import GROUP_ID, remember_spelling
 from gateway.apis.groups.heartbeat_body import without_names, without_partitions
@@ -58,7 +58,7 @@ def request(
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
     spans = generic.request_spans(plan, buf, start, end)
     if state.tree is not None and (elsewhere := _elsewhere(state, state.tree, spans)) is not None:
-        note_denials(state, exchange, Rejections(topics={b"": elsewhere}))
+        report_rejections(state, exchange, Rejections(topics={b"": elsewhere}))
         return generic.answer_error(exchange, buf[start:end], elsewhere)
     renamer = generic.renamer_for(state, exchange, thawed=True)  # a member also owns frozen topics
     renamer.add([span for span in eased(spans) if span[0] in (GROUP_ID, TOPIC_ID)])
@@ -69,7 +69,7 @@ def request(
         return Refresh.TOPICS
     forbidden = _forbidden(state, spans) or _linked(state, spans)
     if forbidden is not None:
-        note_denials(state, exchange, Rejections(topics=forbidden))
+        report_rejections(state, exchange, Rejections(topics=forbidden))
         return generic.answer_error(exchange, buf[start:end], next(iter(forbidden.values())))
     body = buf[start:end]
     outcome = worker.regexes.on_request(

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from gateway.apis import generic
-from gateway.apis.counting import ERROR_CODE, TOPIC_ID, TOPIC_NAME, count_errors, note_denials
+from gateway.apis.counting import ERROR_CODE, TOPIC_ID, TOPIC_NAME, count_errors, report_rejections
 from gateway.decision import Denied
 from gateway.error_codes import (
     CLUSTER_AUTHORIZATION_FAILED,
@@ -98,7 +98,7 @@ def request(
     spans = generic.request_spans(plan, buf, start, end)
     if _poses_as_replica(spans):
         # If the broker trusts the gateway as a broker, the fetch could move the high watermark.
-        note_denials(state, exchange, Rejections(ids={b"replica_id": NO_REPLICA}))
+        report_rejections(state, exchange, Rejections(ids={b"replica_id": NO_REPLICA}))
         return generic.answer_error(exchange, buf[start:end], NO_REPLICA)
     to_read, flexible = state.access.to_read, plan.flexible
     session_id, epoch = _session_of(spans)
@@ -302,7 +302,7 @@ def _reject(
     again = generic.look_again(exchange, rejections)
     if again is not None:
         return again
-    note_denials(state, exchange, rejections)
+    report_rejections(state, exchange, rejections)
     state.fetch_session_closed(session_id)
     if epoch not in FULL_FETCHES:
         return _session_gone(state, exchange, body)

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from gateway.acl_model import Operation, ResourceType
 from gateway.apis import generic
-from gateway.apis.counting import ERROR_CODE, note_denials
+from gateway.apis.counting import ERROR_CODE, report_rejections
 from gateway.error_codes import CLUSTER_AUTHORIZATION_FAILED, COORDINATOR_NOT_AVAILABLE
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Outcome, Plan, Work
@@ -72,7 +72,7 @@ def request(
         denied = access.id_denial(TWO_PHASE_COMMIT, kind, transactional_id)
     if denied is None:
         return generic.request(state, exchange, buf, start, end)
-    note_denials(state, exchange, Rejections(ids={b"": denied}))
+    report_rejections(state, exchange, Rejections(ids={b"": denied}))
     return generic.answer_error(exchange, body, denied)
 
 

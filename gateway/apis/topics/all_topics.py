@@ -85,7 +85,7 @@ def request(state: ConnectionState, exchange: Exchange, body: bytes) -> Outcome:
     # A freeze need not wait for this request: its names are of the time of the response.
     exchange.spelled = {}
     exchange.flow = state.flow(exchange.plan.api_key, version, b"")
-    namespaces = namespace_listing.listed(state.access)
+    namespaces = namespace_listing.listed_namespaces(state.access)
     if namespaces:
         exchange.then(lambda answer: metadata.add_namespaces(version, answer, namespaces))
     return []

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gateway.apis import generic
-from gateway.apis.counting import TOPIC_NAME, count_first_topic, note_denied
+from gateway.apis.counting import TOPIC_NAME, count_first_topic, report_denied
 from gateway.apis.own_changes import VIRTUAL, change, concerns_namespaces
 from gateway.changes.base import admin_rights
 from gateway.decision import Denied
@@ -64,7 +64,7 @@ def request(
     requested = messages.parse(f"{plan.name}Request", plan.version, body)
     forbidden = admin_rights.configs(state.access, plan.name, requested.resources)
     if forbidden:
-        note_denied(state, exchange, _each(requested.resources, forbidden))
+        report_denied(state, exchange, _each(requested.resources, forbidden))
         left = generic.without_items(state, exchange, body, forbidden)
         if isinstance(left, Answer):
             return left
@@ -89,7 +89,7 @@ def request(
         return again
     count_first_topic(state, exchange, spans)
     if denied or aliases:
-        note_denied(state, exchange, _each(requested.resources, denied))
+        report_denied(state, exchange, _each(requested.resources, denied))
         left = generic.without_items(state, exchange, body, denied, aliases)
         if isinstance(left, Answer):
             return left

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from gateway.acl_model import Operation
 from gateway.apis import generic
-from gateway.apis.counting import TOPIC_NAME, count_first_topic, note_denials
+from gateway.apis.counting import TOPIC_NAME, count_first_topic, report_rejections
 from gateway.apis.own_changes import (
     VIRTUAL,
     change,
@@ -120,7 +120,7 @@ def request(
         exchange.kept = OnlyValidated()
     count_first_topic(state, exchange, spans)
     if rejections.topics or rejections.aliases:
-        note_denials(state, exchange, rejections)
+        report_rejections(state, exchange, rejections)
         left = generic.without_topics(state, exchange, left, rejections.topics, rejections.aliases)
         if isinstance(left, Answer):
             return left

@@ -82,7 +82,7 @@ def request(
         if not exchange.refreshed and requested.cursor is None:
             return Refresh.TOPICS
         return _describe_all(state, exchange, requested)
-    found = namespace_listing.named(state.access, namespace_listing.names_of(spans))
+    found = namespace_listing.namespaces_among(state.access, namespace_listing.names_of(spans))
     if found is not None:
         if namespace_listing.worth_a_refresh(state, exchange, found):
             return Refresh.CATALOG
@@ -122,7 +122,7 @@ def _describe_all(state: ConnectionState, exchange: Exchange, requested: Any) ->
     version, access = exchange.plan.version, state.access
     cursor = None if requested.cursor is None else requested.cursor.topic_name
     start = None if cursor is None else namespace_listing.place(access, cursor)
-    namespaces = namespace_listing.listed(access)
+    namespaces = namespace_listing.listed_namespaces(access)
     if namespaces:
         _add_namespaces(state, exchange, requested, namespaces)
     limit = volume_pages.page_limit(requested)
@@ -152,7 +152,7 @@ def _describe(
     requested = with_cursor_among(requested, names, place)
     cursor = page(requested).cursor
     _add_namespaces(state, exchange, requested, namespaces)
-    if cursor is not None and namespace_listing.described(access, cursor):
+    if cursor is not None and namespace_listing.describable_path(access, cursor):
         # The broker knows no namespace, so its page begins with the first topic after it.
         start = place(cursor) or ""
         names = [name for name in names if (place(name) or start) >= start]

@@ -122,7 +122,7 @@ def _answer_namespaces(
     """Answer namespaces, and forward the other topics as if only they were named; None if the
     request names no existing namespace."""
     plan = exchange.plan
-    found = namespace_listing.named(state.access, names)
+    found = namespace_listing.namespaces_among(state.access, names)
     if found is None:
         return None
     if worth_a_refresh(state, exchange, found):

@@ -13,7 +13,7 @@ in other volumes can be committed: they are kept under shadows.
 from __future__ import annotations
 
 from gateway.apis import generic
-from gateway.apis.counting import note_denials
+from gateway.apis.counting import report_rejections
 from gateway.apis.shadow_offsets import commit_response
 from gateway.decision import Denied
 from gateway.error_codes import (
@@ -55,7 +55,7 @@ def offsets_request(
                 " a transaction keeps to one volume; name both in the same one."
             )
             denied = Denied(GROUP_AUTHORIZATION_FAILED, why, "volume")
-            note_denials(state, exchange, Rejections(ids={group: denied}))
+            report_rejections(state, exchange, Rejections(ids={group: denied}))
             return generic.answer_error(exchange, buf[start:end], denied)
     return generic.request(state, exchange, buf, start, end)
 

@@ -20,8 +20,8 @@ from gateway.changes.base.context import Context
 from gateway.changes.base.inherited import settled
 from gateway.changes.jobs.end_topic_removal import EndTopicRemoval
 from gateway.changes.jobs.group_removal import GroupRemoval
+from gateway.changes.jobs.job_runner import Job, JobRunner, Task
 from gateway.changes.jobs.namespace_deletion import NamespaceDeletion
-from gateway.changes.jobs.runner import Job, JobRunner, Task
 from gateway.changes.jobs.thawing import Thawing
 from gateway.changes.namespaces.namespace_configs import apply_namespace, apply_topic
 from gateway.changes.topics.create_plan import is_left_over

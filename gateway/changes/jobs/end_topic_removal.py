@@ -11,8 +11,8 @@ from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.broker import delete_at_broker
 from gateway.changes.base.context import Context
 from gateway.changes.jobs.end_topic import end_topic
+from gateway.changes.jobs.job_runner import Task
 from gateway.changes.jobs.namespace_deletion import deletion_task, log_stays
-from gateway.changes.jobs.runner import Task
 from gateway.names import END_TOPIC, is_end_topic
 
 END_TOPICS: Final = "removal of end topics"

@@ -30,7 +30,7 @@ from gateway.changes.base.context import Context
 from gateway.changes.base.inherited import removed_topic, topics_in
 from gateway.changes.jobs.end_topic import end_topic, why_not_deletable, why_not_made
 from gateway.changes.jobs.group_removal import GroupRemoval
-from gateway.changes.jobs.runner import Task
+from gateway.changes.jobs.job_runner import Task
 from gateway.names import below, parents
 
 log = logging.getLogger(__name__)

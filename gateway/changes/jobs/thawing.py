@@ -10,7 +10,7 @@ from typing import Final
 from gateway.catalog.freezes import expired, freezes_in, thaw
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.context import Context
-from gateway.changes.jobs.runner import Task
+from gateway.changes.jobs.job_runner import Task
 
 log = logging.getLogger(__name__)
 

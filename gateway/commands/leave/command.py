@@ -23,7 +23,7 @@ from gateway.commands.flags import Flag, fill_operator_parser
 from gateway.commands.leave.compared import CarriedAcls, carried, resources
 from gateway.commands.leave.flat_acls import translated
 from gateway.commands.leave.names import Names
-from gateway.commands.leave.plan import Plan, shapes_of
+from gateway.commands.leave.plan import LeavePlan, shapes_of
 from gateway.commands.leave.script import Script
 from gateway.commands.output import Output, Progress, counted
 from gateway.commands.volumes import CLUSTER_FLAG, of_cluster
@@ -100,7 +100,7 @@ async def _leave(config: Config, options: argparse.Namespace) -> Output:
     return Output({**plan.as_json(), "sections": sections}, script.text(), notes)
 
 
-async def _plan(config: Config, found: Backend, progress: Progress, *, plain: bool) -> Plan:
+async def _plan(config: Config, found: Backend, progress: Progress, *, plain: bool) -> LeavePlan:
     cluster, snapshot = config.clusters[0], found.catalog.snapshot
     flats = sorted(flat.decode() for flat in found.cluster.index.names())
     names = Names(snapshot, flats, plain=plain)
@@ -120,7 +120,7 @@ async def _plan(config: Config, found: Backend, progress: Progress, *, plain: bo
         if listener.sasl is not None and not listener.sasl.pass_through
         for user in listener.sasl.users
     }
-    return Plan(
+    return LeavePlan(
         cluster=cluster.name,
         servers=",".join(map(str, cluster.bootstrap_servers)),
         brokers=len(found.cluster.brokers),

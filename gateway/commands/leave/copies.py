@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Iterator
 from typing import Final
 
-from gateway.commands.leave.plan import Plan
+from gateway.commands.leave.plan import LeavePlan
 from gateway.commands.leave.sections import ADMIN, BY_HAND, Section, printable_ids, regex_of
 
 MIRROR: Final = "leave-mirror.properties"
@@ -20,7 +20,7 @@ that MirrorMaker makes."""
 class Copies:
     """The sections about copies. ``to`` are the flags of Kafka's tools for the brokers."""
 
-    def __init__(self, plan: Plan, to: str) -> None:
+    def __init__(self, plan: LeavePlan, to: str) -> None:
         self._plan = plan
         self._to = to
 

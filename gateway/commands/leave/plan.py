@@ -31,7 +31,7 @@ class TopicShape(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class LeavePlan:
     """Everything that has to be done."""
 
     cluster: str

@@ -12,7 +12,7 @@ from typing import Final
 from gateway.acl_model import WILDCARD, AclBinding, PatternType, Permission, ResourceType
 from gateway.commands.leave.copies import ALIAS, Copies
 from gateway.commands.leave.names import LeftId, LeftTopic
-from gateway.commands.leave.plan import Plan
+from gateway.commands.leave.plan import LeavePlan
 from gateway.commands.leave.sections import (
     ADMIN,
     BY_HAND,
@@ -39,7 +39,7 @@ _FLAGS: Final = {
 class Script:
     """The sections of a plan."""
 
-    def __init__(self, plan: Plan) -> None:
+    def __init__(self, plan: LeavePlan) -> None:
         self._plan = plan
         login = f" --command-config {ADMIN}" if plan.logs_in else ""
         self._to = f"--bootstrap-server {plan.servers}{login}"

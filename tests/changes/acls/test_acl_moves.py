@@ -22,13 +22,13 @@ from gateway.changes.acls import acl_limits
 from gateway.changes.acls.acl_moves import carried, carrying, inside, without
 from gateway.changes.base.rejected import Rejected
 from gateway.changes.base.virtual_configs import Move, Release
+from gateway.changes.jobs.job_runner import Task
 from gateway.changes.jobs.namespace_deletion import (
     DELETION,
     NamespaceDeletion,
     deletion_task,
     removals,
 )
-from gateway.changes.jobs.runner import Task
 from gateway.changes.namespaces import delete_namespaces
 from gateway.changes.topics.move_topics import move_topic
 from gateway.decision import Denied

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gateway.changes.jobs.background import background_jobs
-from gateway.changes.jobs.runner import JobRunner
+from gateway.changes.jobs.job_runner import JobRunner
 from tests.changes.fakes import World
 
 

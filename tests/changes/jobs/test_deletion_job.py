@@ -6,13 +6,13 @@ import pytest
 
 from gateway.catalog.entities import Alias, Namespace, TopicEntry
 from gateway.changes.jobs.end_topic_removal import LOOK_AGAIN, EndTopicRemoval
+from gateway.changes.jobs.job_runner import Task
 from gateway.changes.jobs.namespace_deletion import (
     LIST_AGAIN,
     SETTLE_TIME,
     NamespaceDeletion,
     deletion_task,
 )
-from gateway.changes.jobs.runner import Task
 from gateway.cluster.link import ClusterUnreachable
 from gateway.names import LogicalName, is_end_topic
 from tests.changes.admin_requests import codes, create, delete

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gateway.catalog.entities import CatalogFormat, Gateway, Member, Removal
 from gateway.catalog.fleet import Membership
 from gateway.changes.jobs.background import LISTING, FleetMembership
-from gateway.changes.jobs.runner import Task
+from gateway.changes.jobs.job_runner import Task
 from tests.changes.fakes import World
 
 AT = {"all": "gw.example:9201"}

@@ -6,7 +6,7 @@ from gateway.catalog.entities import Gateway, Removal
 from gateway.catalog.log.records import FORMAT
 from gateway.changes.jobs.background import REGISTRATION as KIND
 from gateway.changes.jobs.background import Registration
-from gateway.changes.jobs.runner import Task
+from gateway.changes.jobs.job_runner import Task
 from tests.changes.fakes import World
 
 

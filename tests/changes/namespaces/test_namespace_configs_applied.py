@@ -12,7 +12,7 @@ import pytest
 from gateway.catalog.entities import Change, Namespace, TopicEntry
 from gateway.changes.base.resources import DELETE, SET, Operation
 from gateway.changes.jobs.background import ApplyJob
-from gateway.changes.jobs.runner import Task
+from gateway.changes.jobs.job_runner import Task
 from gateway.changes.namespaces.namespace_configs import (
     NotApplied,
     applied,

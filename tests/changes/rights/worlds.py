@@ -13,8 +13,8 @@ from gateway.catalog.log.records import FORMAT
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.jobs.background import Housekeeping
 from gateway.changes.jobs.group_removal import GroupRemoval
+from gateway.changes.jobs.job_runner import Job
 from gateway.changes.jobs.namespace_deletion import NamespaceDeletion
-from gateway.changes.jobs.runner import Job
 from gateway.views.authorized_access import AuthorizedAccess
 from gateway.views.view import View, ViewSettings
 from protocol import messages

@@ -23,7 +23,7 @@ from gateway.catalog.log.kafka_connections import Connections
 from gateway.catalog.replicated import ReplicatedCatalog
 from gateway.changes.base.context import Context
 from gateway.changes.changes import NamespaceChanges
-from gateway.changes.jobs.runner import Task
+from gateway.changes.jobs.job_runner import Task
 from gateway.cluster.admin import BrokerAdmin
 from gateway.cluster.cluster import Cluster
 from gateway.config.addresses import Address

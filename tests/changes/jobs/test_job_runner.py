@@ -11,8 +11,8 @@ import pytest
 from gateway.catalog.entities import Namespace
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import ACTOR, GATEWAY, Actor
+from gateway.changes.jobs.job_runner import MAX_TASKS, JobRunner, Task
 from gateway.changes.jobs.namespace_deletion import NamespaceDeletion, deletion_task
-from gateway.changes.jobs.runner import MAX_TASKS, JobRunner, Task
 from tests.changes.admin_requests import delete
 from tests.changes.fakes import FakeGateway, World
 

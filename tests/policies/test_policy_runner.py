@@ -1,4 +1,4 @@
-"""gateway.policies.runner: the classes of a configuration, and how they are replaced."""
+"""gateway.policies.policy_runner: the classes of a configuration, and how they are replaced."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 import pytest
 import pytest_asyncio
 
-from gateway.policies import runner as runners
+from gateway.policies import policy_runner
 from gateway.policies.instance import PolicyError
-from gateway.policies.runner import PolicyRunner, with_class
+from gateway.policies.policy_runner import PolicyRunner, with_class
 from gateway.policies.tree import Policies
 from gateway.policies.violation import Violation
 from tests.policies.classes import OBLIGING, TIMEOUT, Obliging, block, policies, topic
@@ -102,7 +102,7 @@ async def test_a_block_that_nobody_knows(runner: PolicyRunner) -> None:
 async def test_a_call_that_never_ends_is_left_behind(
     runner: PolicyRunner, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(runners, "REPLACE_SECONDS", 0.05)
+    monkeypatch.setattr(policy_runner, "REPLACE_SECONDS", 0.05)
     stuck = policies(everywhere=block())
     await take(runner, stuck)
     judging = asyncio.create_task(messages(runner, stuck, "stick"))
@@ -148,7 +148,7 @@ async def test_closing_all(monkeypatch: pytest.MonkeyPatch) -> None:
     await take(runner, after)
     await runner.close()
     assert [policy.did for policy in Obliging.made] == [["configure", "close"]] * 2
-    monkeypatch.setattr(runners, "STOP_SECONDS", 0.05)
+    monkeypatch.setattr(policy_runner, "STOP_SECONDS", 0.05)
     stuck = policies(everywhere={**block(), TIMEOUT: 10})
     await take(runner, stuck)
     await messages(runner, stuck, "stick")
