@@ -141,6 +141,49 @@ def test_new_clients_that_cannot_get_through_are_told_apart(full: KafkaCluster) 
         wait_until(ready, "readiness again", clients.SECONDS)
 
 
+WAIT: Final = 5.0
+"""Seconds for which a client waits for a broker that does not answer."""
+
+
+def test_one_client_does_not_fill_a_listener_of_the_broker() -> None:
+    """At ``max.connections`` of a listener a broker answers no new connection and closes none.
+
+    Directly new clients wait until another client leaves. Through the gateway an idle connection
+    of the client that has the most gives way.
+    """
+    listener = Listener("all", "every namespace")
+    limit = {"listener.name.plaintext.max.connections": str(LIMIT)}
+    with (
+        KafkaCluster(overrides=limit) as kafka,
+        GatewayProcess(kafka.bootstrap_servers, [listener], ["team-a"]) as gateway,
+        ExitStack() as stack,
+    ):
+        servers = gateway.bootstrap_servers("all")
+
+        def comes(source: str, address: str = servers) -> Wire | None:
+            wire = stack.enter_context(Wire(address, source=source, seconds=WAIT))
+            if served(wire):
+                return wire
+            wire.close()
+            return None
+
+        with ThreadPoolExecutor(IDLE) as pool:
+            many = [wire for wire in pool.map(comes, ["127.0.0.1"] * IDLE) if wire is not None]
+        assert LIMIT / 4 < len(many) <= LIMIT, "the broker's limit, less the gateway's own"
+        assert comes("127.0.0.1", kafka.bootstrap_servers) is None, "directly clients wait"
+        others = [f"127.0.0.{number + 2}" for number in range(OTHERS)]
+        for other in others:
+            wait_until(partial(comes, other), "another client is served", clients.SECONDS)
+        stayed = sum(map(served, many))
+        assert len(many) - stayed <= OTHERS + 1, "no more gave way than were needed"
+
+        log = gateway.log()
+        assert log.count("does not answer new connections") == 1
+        assert "max.connections and" in log
+        wait_until(lambda: gateway.get("/readyz")[0] == 200, "readiness", clients.SECONDS)
+        assert count(gateway, "locked_out") == 0
+
+
 def set_rate(brokers: SecuredBrokers, rate: int | None) -> None:
     """Limit the broker's new connections per second, on all listeners together (KIP-612)."""
     kind = AlterConfigOpType.DELETE if rate is None else AlterConfigOpType.SET
