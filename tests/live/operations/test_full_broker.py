@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -194,6 +194,16 @@ def set_rate(brokers: SecuredBrokers, rate: int | None) -> None:
         changed.result(clients.SECONDS)
 
 
+def set_address_rate(brokers: SecuredBrokers, rate: int | None) -> None:
+    """Limit the new connections per second of this address, as ``kafka-configs.sh --entity-type
+    ips`` does (KIP-612)."""
+    op = {"key": "connection_creation_rate", "value": float(rate or 0), "remove": rate is None}
+    entity = {"entity_type": "ip", "entity_name": "127.0.0.1"}
+    with Wire(brokers.kafka.bootstrap_servers) as wire:
+        changed = wire.ask("AlterClientQuotas", 1, entries=[{"entity": [entity], "ops": [op]}])
+    assert [each.error_code for each in changed.entries] == [0]
+
+
 def log_in(wire: Wire, user: str) -> None:
     assert not wire.ask("SaslHandshake", 1, mechanism="PLAIN").error_code
     token = f"\0{user}\0{PASSWORDS[user]}".encode()
@@ -230,20 +240,28 @@ def crowd(address: str, user: str | None = None) -> int:
     return len(through)
 
 
-def test_as_many_get_through_as_directly() -> None:
-    """120 clients at once at a broker that accepts 5 connections a second, each of which waits."""
+@pytest.mark.parametrize("set_limit", [set_rate, set_address_rate])
+def test_as_many_get_through_as_directly(
+    set_limit: Callable[[SecuredBrokers, int | None], None],
+) -> None:
+    """120 clients at once at a broker that accepts 5 connections a second.
+
+    At the broker's limit each connection waits, beyond that of an address it is closed.
+    """
     with SecuredBrokers() as brokers:
         security = brokers.identity("SASL_PLAINTEXT", "PLAIN")
         with brokers.gateway(security) as gateway:
             servers = gateway.bootstrap_servers("all")
             assert crowd(servers) == AT_ONCE, "without a rate all do"
-            set_rate(brokers, RATE)
+            set_limit(brokers, RATE)
             time.sleep(QUOTA_SECONDS)
             directly = crowd(brokers.kafka.servers("SASL_PLAINTEXT"), "gateway")
             assert directly < AT_ONCE
             time.sleep(QUOTA_SECONDS)
             through = crowd(servers)
+            print(f"{set_limit.__name__}: {directly} directly, {through} through the gateway")
             assert through >= directly - SPARED
             assert gateway.get("/readyz")[0] == 200
-            set_rate(brokers, None)
-            assert crowd(servers) == AT_ONCE
+            set_limit(brokers, None)
+            # The broker answers before it goes by the change.
+            wait_until(lambda: crowd(servers) == AT_ONCE, "all get through", clients.SECONDS)
