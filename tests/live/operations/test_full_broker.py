@@ -22,7 +22,7 @@ from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
-from tests.live.support import clients
+from tests.live.support import clients, namespaces
 from tests.live.support.secured_brokers import PASSWORDS, SecuredBrokers
 from tests.live.support.wire import ConnectionEnded, Wire
 
@@ -159,6 +159,8 @@ def test_one_client_does_not_fill_a_listener_of_the_broker() -> None:
         ExitStack() as stack,
     ):
         servers = gateway.bootstrap_servers("all")
+        checked = namespaces.attempt("check", "--cluster", str(gateway.config_path))
+        assert f"accepts {LIMIT} connections ({next(iter(limit))})" in checked.err
 
         def comes(source: str, address: str = servers) -> Wire | None:
             wire = stack.enter_context(Wire(address, source=source, seconds=WAIT))
