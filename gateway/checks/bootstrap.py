@@ -92,7 +92,9 @@ async def _sentence(config: Config, server: Address, error: BrokerError, timeout
         return f"'{server}' {spoken}; {_step(config, spoken)}"
     text = str(error)
     if "; " not in text:
-        text += f"; see that it runs, and that {key_text(config.cluster_key)} names it"
+        # A broker at its limit leaves a new connection in its backlog, as one that hangs does.
+        full = ", that it is not at its max.connections," if text.startswith("no answer") else ","
+        text += f"; see that it runs{full} and that {key_text(config.cluster_key)} names it"
     return f"'{server}' does not answer: {text}"
 
 

@@ -22,7 +22,11 @@ from protocol.errors import ProtocolError
 
 AT_ONCE: Final = ("max.connections", "max.connections.per.ip")
 A_SECOND: Final = "max.connection.creation.rate"
-"""Configs of a broker (KIP-402, KIP-612). Without a limit they are ``UNLIMITED``."""
+"""Configs of a broker (KIP-402, KIP-612). Without a limit they are ``UNLIMITED``. A listener of
+the broker has limits of its own beside them, with ``listener.name.<name>.`` before the key."""
+
+_LISTENERS: Final = ("advertised.listeners", "listeners")
+"""Configs that have the names of the broker's listeners, ``NAME://host:port``."""
 
 _MEANING: Final = {
     AT_ONCE[0]: "connections",
@@ -47,13 +51,18 @@ async def limit_warnings(
     (DescribeConfigs on the cluster)."""
     found: dict[tuple[str, int], list[int]] = {}
     for node_id, address in islice(sorted(brokers.items()), MOST_ASKED):
-        keys = (*AT_ONCE, A_SECOND)
-        request = describe_configs([str(node_id)], keys, resource_type=_BROKER)
+        # All configs, because the name of the listener is not known before.
+        request = describe_configs([str(node_id)], None, resource_type=_BROKER)
         with suppress(OSError, ProtocolError):
             answer = await admin.ask_at(address, request)
-            for one in (each for result in answer.results for each in result.configs or ()):
-                if str(one.value or "").isdecimal():
-                    found.setdefault((one.name, int(one.value)), []).append(node_id)
+            configs = {
+                one.name: str(one.value or "")
+                for result in answer.results
+                for one in result.configs or ()
+            }
+            for key in _limits_at(address, configs):
+                if configs.get(key, "").isdecimal():
+                    found.setdefault((key, int(configs[key])), []).append(node_id)
     return [
         problem
         for (key, limit), nodes in sorted(found.items())
@@ -61,11 +70,25 @@ async def limit_warnings(
     ]
 
 
+def _limits_at(address: Address, configs: Mapping[str, str]) -> list[str]:
+    """The configs that limit connections to a broker at this address, which one of its listeners
+    has."""
+    keys = [*AT_ONCE, A_SECOND]
+    for listener in ",".join(configs.get(each, "") for each in _LISTENERS).split(","):
+        name, _, bound = listener.strip().partition("://")
+        host, _, port = bound.rpartition(":")
+        if (host.strip("[]"), port) == (address[0], str(address[1])):
+            prefix = f"listener.name.{name.lower()}."
+            return keys + [prefix + key for key in (AT_ONCE[0], A_SECOND)]
+    return keys
+
+
 def _judged(config: Config, key: str, limit: int, nodes: Sequence[int]) -> Iterator[Problem]:
     cluster = config.clusters[0]
     mine = [one for one in config.listeners if one.volume in (None, cluster.mount)]
-    let_in = sum(_let_in(one, key) for one in mine) * config.workers
-    if key in AT_ONCE and cluster.max_connections_per_broker is not None:
+    kind = next(each for each in (AT_ONCE[1], AT_ONCE[0], A_SECOND) if key.endswith(each))
+    let_in = sum(_let_in(one, kind) for one in mine) * config.workers
+    if kind in AT_ONCE and cluster.max_connections_per_broker is not None:
         let_in = min(let_in, cluster.max_connections_per_broker)
     if limit >= min(let_in, UNLIMITED):
         return
@@ -74,9 +97,9 @@ def _judged(config: Config, key: str, limit: int, nodes: Sequence[int]) -> Itera
         brokers, accept = f"broker {nodes[0]}", "accepts"
     yield Problem(
         config.cluster_key,
-        f"{brokers} {accept} {limit:,} {_MEANING[key]} ({key}), which all clients and the gateway"
+        f"{brokers} {accept} {limit:,} {_MEANING[kind]} ({key}), which all clients and the gateway"
         " itself share, and the listeners let more in; ask who runs the brokers for more, or set"
-        f" {A_SECOND + ' of the listeners' if key == A_SECOND else OF_CLUSTER} below it",
+        f" {A_SECOND + ' of the listeners' if kind == A_SECOND else OF_CLUSTER} below it",
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, Protocol, cast
 
 from gateway.cluster.link import ClusterUnreachable
-from gateway.connections.closing import NO_ROOM, Guarded, close_failed
+from gateway.connections.closing import GAVE_WAY, NO_ROOM, Guarded, close_failed
 from gateway.connections.tenants import NoRoom, Refused
 from gateway.peers import address_text, host_text
 
@@ -73,7 +73,7 @@ class BaseConnection(asyncio.Protocol):
 
     def give_way(self, reason: str) -> None:
         """Close the connection to make room for another."""
-        self.close(reason)
+        self.close(reason, quietly=reason == GAVE_WAY)
 
     def fail(self, error: Exception) -> None:
         """Close both sides at once after a callback or a task of this connection has failed."""

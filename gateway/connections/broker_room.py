@@ -8,7 +8,8 @@ recently used connection to accept an inter-broker connection. Clients connect a
 to, as after the broker's ``connections.max.idle.ms``.
 
 A limit is known from the configuration, or because the broker has just closed a new connection
-without a byte while others stayed open.
+without a byte while others stayed open, or has left new connections unanswered, as it does at its
+``max.connections``, until an idle connection gave way.
 """
 
 from __future__ import annotations
@@ -219,9 +220,13 @@ class BrokerRoom:
         most = max(self._places, key=lambda each: len(self._places[each]), default=tenant)
         if most is None or most == tenant or len(self._places[most]) <= mine + 1:
             return False
+        return self._close_idle(most)
+
+    def _close_idle(self, tenant: Tenant) -> bool:
+        """Close the longest idle connection of a tenant, because another tenant needs room."""
         self._contended = True
         long_ago = self.clock() - IDLE_SECONDS
-        for place in islice(self._places[most], LOOKED_AT):
+        for place in islice(self._places[tenant], LOOKED_AT):
             client = place.client
             if place.used_at > long_ago:
                 return False  # they are in order of use: the rest were used later
@@ -231,6 +236,32 @@ class BrokerRoom:
                 self.gave_way += 1
                 return True
         return False
+
+    def note_waiting(self) -> None:
+        """Make room for a connection, because new connections have waited long for the broker to
+        accept them, while others are open. Called once a second as long as that is so.
+
+        A broker at its ``max.connections`` accepts a connection for each that is closed, in the
+        order in which they came. So connections of tenants that have their share do not wait ahead
+        of the others.
+        """
+        waiting = [each for each in islice(self._opening, LOOKED_AT) if each.client.awaits_answer]
+        accepted = {who: sum(each.answered for each in of) for who, of in self._places.items()}
+        most = max(accepted, key=accepted.__getitem__, default=None)
+        if most is None or not self.open:
+            return
+        wanting = [each.tenant for each in waiting if accepted[each.tenant] + 1 < accepted[most]]
+        limit = self.open
+        if not wanting or not self._close_idle(most):
+            if waiting:
+                self._ask_others(waiting[0].tenant, accepted[waiting[0].tenant])
+            return
+        self._learned, self._learned_until = limit, self.clock() + LEARNED_SECONDS
+        for place in waiting:
+            if accepted[place.tenant] >= self._share_of(limit):
+                self.rejected += 1
+                place.leave()
+                guard(place.client, partial(place.client.give_way, GAVE_WAY))
 
     # -- called by places --------------------------------------------------------------------------
 

@@ -17,6 +17,10 @@ log = logging.getLogger(__name__)
 UNANSWERED_SECONDS: Final = 5.0
 """Seconds without an answer after which a new connection counts as not accepted."""
 
+RETRIED_SECONDS: Final = 2.5
+"""Seconds without a waiting connection, at two or more sweeps, after which clients do not count as
+waiting any more: a client that gives up connects again sooner."""
+
 LOCKED_SECONDS: Final = 3.0
 """Seconds without a new connection that was accepted, after which new clients count as locked
 out."""
@@ -60,6 +64,7 @@ class Refusals:
         self._room = room
         self._seen = Seen()
         self._accepted_at = room.clock()
+        self._waited: tuple[float, float] | None = None  # since when clients wait, seen when
         self._failing_since: float | None = None
         self._failed_at = 0.0
         self._began: tuple[float, Seen] | None = None
@@ -79,10 +84,12 @@ class Refusals:
         grown = _less(seen, before)
         if grown.accepted:
             self._accepted_at, self._failing_since = now, None
-        waits_since = room.waits_since
+        waits_since = self._waits_since(room.waits_since, now)
         waits = waits_since is not None and (
             now - max(waits_since, self._accepted_at) >= UNANSWERED_SECONDS
         )
+        if waits:
+            room.note_waiting()
         if grown.refused or waits:
             self._failed_at = now
             if self._failing_since is None and not grown.accepted:
@@ -96,6 +103,19 @@ class Refusals:
             self._began = None
             self._tell(logging.INFO, "are not refused any more", since, counts)
         return grown
+
+    def _waits_since(self, oldest: float | None, now: float) -> float | None:
+        """Since when connections have waited without a pause, or None if none waits; ``oldest`` is
+        when the connection began that waits longest. A client may give up before the broker counts
+        as full, and connect again."""
+        before, self._waited = self._waited, None
+        if before is not None and now - before[1] < RETRIED_SECONDS:
+            self._waited = before
+        if oldest is None:
+            return None
+        since = oldest if self._waited is None else min(self._waited[0], oldest)
+        self._waited = since, now
+        return since
 
     def _go_on(self, now: float, before: Seen, kind: tuple[str, str]) -> None:
         self._event_at = now

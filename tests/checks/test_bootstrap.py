@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from pathlib import Path
 from typing import Any
@@ -17,12 +18,14 @@ from tests.commands.init.fake_brokers import HOST, FakeBrokers
 from tests.config import config_samples
 
 
-async def texts(directory: Path, servers: list[str], **security: Any) -> list[str]:
+async def texts(
+    directory: Path, servers: list[str], timeout: float = 5, **security: Any
+) -> list[str]:
     """The problems, with the key of each, if none of the addresses responds."""
     values = config_samples.values()
     values["clusters"][0] |= {"bootstrap_servers": servers, "security": security}
     config = config_samples.config(directory, **values)
-    found = await ask_bootstrap(config, timeout=5)
+    found = await ask_bootstrap(config, timeout=timeout)
     assert not found.answers
     return [f"{key_text(problem.key)}: {problem.text}" for problem in found.problems]
 
@@ -80,6 +83,15 @@ async def test_another_protocol(
     tls = "speaks TLS there" if has_tls else "speaks no TLS there"
     assert f"'{brokers.address}' {tls}, and " in text
     assert text.partition("; ")[2] == step
+
+
+async def test_a_broker_that_leaves_connections_in_its_backlog(tmp_path: Path) -> None:
+    """At ``max.connections`` of its listener, as one that hangs does."""
+    with socket.create_server((HOST, 0)) as server:
+        address = f"{HOST}:{server.getsockname()[1]}"
+        (text,) = await texts(tmp_path, [address], timeout=0.3)
+    assert "no answer to ApiVersionsRequest" in text
+    assert "max.connections" in text
 
 
 async def test_a_controller(tmp_path: Path) -> None:

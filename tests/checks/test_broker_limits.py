@@ -41,9 +41,8 @@ class Brokers:
         cls = messages.message_class("DescribeConfigsResponse", request.at_most)
         result: Any = field_type(get_type_hints(cls)["results"])[0]
         config: Any = field_type(get_type_hints(result)["configs"])[0]
-        told = {
-            key: value for key, value in (own or {}).items() if key in resource.configuration_keys
-        }
+        wanted = resource.configuration_keys
+        told = {key: value for key, value in (own or {}).items() if wanted is None or key in wanted}
         configs = tuple(
             messages.build(config, name=key, value=value) for key, value in told.items()
         )
@@ -88,6 +87,26 @@ async def test_each_limit(configured: Configured, key: str) -> None:
     (text,) = await warned(configured(), Brokers(b1=limits, b2=limits))
     assert f"({key})" in text
     assert "brokers 1, 2 accept 40 " in text
+
+
+@pytest.mark.parametrize("key", ["max.connections", "max.connection.creation.rate"])
+async def test_limits_of_the_listener_that_the_gateway_connects_to(
+    configured: Configured, key: str
+) -> None:
+    """Kafka's ``listener.name.<name in lower case>.<key>`` (KIP-402, KIP-612)."""
+    listeners = "REPLICATION://broker.example:91,CLIENTS://broker.example:1"
+    brokers = Brokers(
+        b1={
+            "advertised.listeners": listeners,
+            f"listener.name.clients.{key}": "40",
+            f"listener.name.replication.{key}": "10",
+        }
+    )
+    (text,) = await warned(configured(), brokers)
+    assert f"(listener.name.clients.{key})" in text
+    assert "broker 1 accepts 40 " in text
+    elsewhere = Brokers(b1={"listeners": "CLIENTS://:1", f"listener.name.clients.{key}": "40"})
+    assert await warned(configured(), elsewhere) == []
 
 
 async def test_each_worker_lets_as_many_in(configured: Configured) -> None:

@@ -125,6 +125,32 @@ async def test_an_answer_that_each_listing_contradicts_has_one_made(
         assert len(broker.asked(METADATA)) <= 1 + 49 + 2
 
 
+async def test_brokers_that_are_fenced_do_not_hide_one_that_is_new(
+    broker: ScriptedBroker, state: ClusterState
+) -> None:
+    async with started(broker) as cluster:
+        changes = Changes(cluster)
+        for node_id in range(100, 116):  # DescribeCluster v2 names them, Metadata does not
+            cluster.hear(node_id, "fenced.example", 9092)
+        await cluster.refresh()
+        state.brokers[NODE] = NEW
+        cluster.hear(NODE, *NEW)
+        await changes.until(lambda: NODE in cluster.brokers)
+
+
+async def test_a_new_broker_is_listed_for_its_client_among_any_number_of_others(
+    broker: ScriptedBroker, state: ClusterState, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locating, "PAUSE_SECONDS", NEVER)
+    async with started(broker) as cluster:
+        for node_id in range(100, 150):
+            cluster.hear(node_id, "fenced.example", 9092)
+            await cluster.refresh()
+        state.brokers[NODE] = NEW
+        cluster.hear(NODE, *NEW)
+        assert await locate(cluster, NODE) == NEW
+
+
 async def test_connections_to_one_that_does_not_exist_have_few_listings_made(
     broker: ScriptedBroker,
 ) -> None:

@@ -50,6 +50,7 @@ class Broker:
         self.delay = 0.0
         self.room = BrokerRoom(limits or Limits(), lambda: self.now)
         self.open: dict[Client, None] = {}
+        self.backlog: list[Client] = []
 
     def comes(self, name: str) -> Client | None:
         """Let a client connect, again if that is worth it; returns None if it is not let in."""
@@ -76,8 +77,27 @@ class Broker:
         self.now += IDLE_SECONDS
         return [one for one in came if one is not None]
 
+    def waits(self, name: str, count: int) -> list[Client]:
+        """Let clients connect to a broker that leaves new connections in its backlog."""
+        clients = [Client(self, (name, "")) for _ in range(count)]
+        for client in clients:
+            client.place = self.room.enter(client)
+        self.backlog += clients
+        return clients
+
+    def accepts(self) -> None:
+        """Accept connections of the backlog, in the order in which they came."""
+        while self.backlog and len(self.open) < self.most:
+            client = self.backlog.pop(0)
+            self.open[client] = None
+            assert client.place is not None
+            client.place.heard()
+
     def close(self, client: Client) -> None:
-        del self.open[client]
+        if client in self.backlog:
+            self.backlog.remove(client)
+        else:
+            del self.open[client]
         assert client.place is not None
         client.place.leave()
 
@@ -96,6 +116,58 @@ def test_one_client_does_not_lock_the_others_out() -> None:
     assert [each for each in many if each.reasons] == many[:1], "idle for longest"
     assert many[0].reasons == [GAVE_WAY]
     assert (broker.room.refused, broker.room.gave_way) == (20, 1)
+
+
+def test_one_client_does_not_fill_a_broker_that_lets_others_wait() -> None:
+    """A broker at ``max.connections`` leaves new connections in its backlog."""
+    broker = Broker(most=40)
+    many = broker.come("many", 40)
+    ahead = broker.waits("many", 20)
+    (few,) = broker.waits("few", 1)
+    broker.room.note_waiting()
+    broker.accepts()
+    assert few in broker.open
+    assert broker.counts == {"many": 39, "few": 1}
+    assert [each for each in many if each.reasons] == many[:1], "idle for longest"
+    assert all(each.reasons == [GAVE_WAY] for each in ahead), "they had their share"
+    assert broker.room.limit == 40
+    assert len(broker.come("other", 1)) == 1, "room is made before it waits"
+    assert (broker.room.gave_way, broker.room.rejected) == (2, 20)
+
+
+def test_many_that_wait_get_no_more_than_others_have() -> None:
+    broker = Broker(most=40)
+    broker.come("many", 40)
+    broker.waits("few", 100)
+    for _ in range(60):
+        broker.room.note_waiting()
+        broker.accepts()
+        broker.now += IDLE_SECONDS
+    assert broker.counts == {"many": 20, "few": 20}
+    assert len(broker.backlog) == 80
+    (third,) = broker.waits("third", 1)
+    broker.room.note_waiting()
+    broker.accepts()
+    assert third in broker.open
+    assert not broker.backlog, "the rest had their share, and gave way"
+
+
+def test_nothing_gives_way_where_a_tenant_waits_alone_or_nothing_is_idle() -> None:
+    broker = Broker(most=40)
+    many = broker.come("many", 40)
+    broker.waits("many", 20)
+    broker.room.note_waiting()
+    (few,) = broker.waits("few", 1)
+    for each in many:
+        each.idle = False
+    broker.room.note_waiting()
+    few.awaits_answer = False  # its first request is one that brokers hold back
+    for each in many:
+        each.idle = True
+    broker.room.note_waiting()
+    assert len(broker.open) == 40
+    assert len(broker.backlog) == 21
+    assert broker.room.limit is None
 
 
 def test_a_known_limit_makes_room_before_the_broker_refuses() -> None:

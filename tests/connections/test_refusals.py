@@ -9,6 +9,7 @@ import pytest
 from gateway.cluster.cluster import Cluster
 from gateway.connections.broker_room import Limits, Place
 from gateway.connections.broker_rooms import ASK_SECONDS, BrokerRooms
+from gateway.connections.closing import GAVE_WAY
 from gateway.connections.refusals import LOCKED_SECONDS, OVER_SECONDS, UNTRIED_SECONDS
 from gateway.connections.tenants import NoRoom, Wanted
 from gateway.counts import Counts
@@ -148,6 +149,54 @@ def test_a_broker_that_does_not_answer(caplog: pytest.LogCaptureFixture) -> None
     )
     waiting.heard()
     assert worker.look() == OPEN
+
+
+def test_clients_that_give_up_and_try_again_wait_for_it_all_the_same() -> None:
+    worker = Worker()
+    worker.accepted(1)
+    worker.look()
+    for _ in range(4):
+        waiting = worker.opens(1)
+        assert worker.look() == OPEN
+        waiting.leave()
+    assert worker.look() == OPEN
+    worker.opens(1)
+    assert worker.look() == {"refusing_brokers": 1, "locked_out": 0}
+
+
+def test_clients_that_came_long_ago_do_not_count() -> None:
+    worker = Worker()
+    worker.accepted(1)
+    for _ in range(20):
+        waiting = worker.opens(1)
+        assert worker.look() == OPEN
+        waiting.leave()
+        worker.look()
+        worker.look()
+
+
+def test_room_is_made_at_a_broker_that_does_not_answer() -> None:
+    class Many(Client):
+        tenant = ("User:many", "")
+        idle = True
+
+        def give_way(self, reason: str) -> None:
+            closed.append(reason)
+
+    closed: list[str] = []
+    worker = Worker()
+    for _ in range(10):
+        worker.rooms.of(1).enter(Many()).heard()
+    worker.look()
+    few = worker.opens(1)
+    for _ in range(4):
+        worker.look()
+    assert not closed
+    worker.look()
+    assert closed == [GAVE_WAY]
+    few.heard()
+    worker.look()
+    assert closed == [GAVE_WAY]
 
 
 def test_a_broker_that_holds_a_response_back(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
@@ -22,7 +22,7 @@ from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayProcess
 from devkit.waiting import wait_until
-from tests.live.support import clients
+from tests.live.support import clients, namespaces
 from tests.live.support.secured_brokers import PASSWORDS, SecuredBrokers
 from tests.live.support.wire import ConnectionEnded, Wire
 
@@ -141,6 +141,51 @@ def test_new_clients_that_cannot_get_through_are_told_apart(full: KafkaCluster) 
         wait_until(ready, "readiness again", clients.SECONDS)
 
 
+WAIT: Final = 5.0
+"""Seconds for which a client waits for a broker that does not answer."""
+
+
+def test_one_client_does_not_fill_a_listener_of_the_broker() -> None:
+    """At ``max.connections`` of a listener a broker answers no new connection and closes none.
+
+    Directly new clients wait until another client leaves. Through the gateway an idle connection
+    of the client that has the most gives way.
+    """
+    listener = Listener("all", "every namespace")
+    limit = {"listener.name.plaintext.max.connections": str(LIMIT)}
+    with (
+        KafkaCluster(overrides=limit) as kafka,
+        GatewayProcess(kafka.bootstrap_servers, [listener], ["team-a"]) as gateway,
+        ExitStack() as stack,
+    ):
+        servers = gateway.bootstrap_servers("all")
+        checked = namespaces.attempt("check", "--cluster", str(gateway.config_path))
+        assert f"accepts {LIMIT} connections ({next(iter(limit))})" in checked.err
+
+        def comes(source: str, address: str = servers) -> Wire | None:
+            wire = stack.enter_context(Wire(address, source=source, seconds=WAIT))
+            if served(wire):
+                return wire
+            wire.close()
+            return None
+
+        with ThreadPoolExecutor(IDLE) as pool:
+            many = [wire for wire in pool.map(comes, ["127.0.0.1"] * IDLE) if wire is not None]
+        assert LIMIT / 4 < len(many) <= LIMIT, "the broker's limit, less the gateway's own"
+        assert comes("127.0.0.1", kafka.bootstrap_servers) is None, "directly clients wait"
+        others = [f"127.0.0.{number + 2}" for number in range(OTHERS)]
+        for other in others:
+            wait_until(partial(comes, other), "another client is served", clients.SECONDS)
+        stayed = sum(map(served, many))
+        assert len(many) - stayed <= OTHERS + 1, "no more gave way than were needed"
+
+        log = gateway.log()
+        assert log.count("does not answer new connections") == 1
+        assert "max.connections and" in log
+        wait_until(lambda: gateway.get("/readyz")[0] == 200, "readiness", clients.SECONDS)
+        assert count(gateway, "locked_out") == 0
+
+
 def set_rate(brokers: SecuredBrokers, rate: int | None) -> None:
     """Limit the broker's new connections per second, on all listeners together (KIP-612)."""
     kind = AlterConfigOpType.DELETE if rate is None else AlterConfigOpType.SET
@@ -149,6 +194,16 @@ def set_rate(brokers: SecuredBrokers, rate: int | None) -> None:
     admin = clients.admin(brokers.kafka.bootstrap_servers)
     for changed in admin.incremental_alter_configs([resource]).values():
         changed.result(clients.SECONDS)
+
+
+def set_address_rate(brokers: SecuredBrokers, rate: int | None) -> None:
+    """Limit the new connections per second of this address, as ``kafka-configs.sh --entity-type
+    ips`` does (KIP-612)."""
+    op = {"key": "connection_creation_rate", "value": float(rate or 0), "remove": rate is None}
+    entity = {"entity_type": "ip", "entity_name": "127.0.0.1"}
+    with Wire(brokers.kafka.bootstrap_servers) as wire:
+        changed = wire.ask("AlterClientQuotas", 1, entries=[{"entity": [entity], "ops": [op]}])
+    assert [each.error_code for each in changed.entries] == [0]
 
 
 def log_in(wire: Wire, user: str) -> None:
@@ -187,20 +242,28 @@ def crowd(address: str, user: str | None = None) -> int:
     return len(through)
 
 
-def test_as_many_get_through_as_directly() -> None:
-    """120 clients at once at a broker that accepts 5 connections a second, each of which waits."""
+@pytest.mark.parametrize("set_limit", [set_rate, set_address_rate])
+def test_as_many_get_through_as_directly(
+    set_limit: Callable[[SecuredBrokers, int | None], None],
+) -> None:
+    """120 clients at once at a broker that accepts 5 connections a second.
+
+    At the broker's limit each connection waits, beyond that of an address it is closed.
+    """
     with SecuredBrokers() as brokers:
         security = brokers.identity("SASL_PLAINTEXT", "PLAIN")
         with brokers.gateway(security) as gateway:
             servers = gateway.bootstrap_servers("all")
             assert crowd(servers) == AT_ONCE, "without a rate all do"
-            set_rate(brokers, RATE)
+            set_limit(brokers, RATE)
             time.sleep(QUOTA_SECONDS)
             directly = crowd(brokers.kafka.servers("SASL_PLAINTEXT"), "gateway")
             assert directly < AT_ONCE
             time.sleep(QUOTA_SECONDS)
             through = crowd(servers)
+            print(f"{set_limit.__name__}: {directly} directly, {through} through the gateway")
             assert through >= directly - SPARED
             assert gateway.get("/readyz")[0] == 200
-            set_rate(brokers, None)
-            assert crowd(servers) == AT_ONCE
+            set_limit(brokers, None)
+            # The broker answers before it goes by the change.
+            wait_until(lambda: crowd(servers) == AT_ONCE, "all get through", clients.SECONDS)
