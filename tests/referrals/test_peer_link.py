@@ -182,12 +182,15 @@ class TestFailing:
     async def test_one_that_answers_others_meanwhile_is_not(
         self, peer: ScriptedPeer, link: PeerLink
     ) -> None:
+        await asyncio.gather(link.ask(ASKED), link.ask(ASKED))  # two connections, as above
         peer.reply = lambda number, asked: (
             None if asked.target == "slow" else ANSWERS(number, asked)
         )
         slow = replace(ASKED, target="slow", seconds=4 * PATIENCE)
         waiting = asyncio.ensure_future(unreachable(link, slow))
-        await eventually(lambda: peer.questions, "a question under way")
+        await eventually(
+            lambda: any(each.target == "slow" for each in peer.questions), "a question under way"
+        )
         while not waiting.done():
             await link.ask(ASKED)
         assert (await waiting).sent
