@@ -37,7 +37,7 @@ INSTALLED := tests/live/installed tests/live/clients tests/live/namespaces tests
 	tests/live/access/test_acl_tools.py tests/live/operations/test_drain.py tests/live/operations/test_metrics.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-tree report test test-all long check format unit jobs soak live live-installed live-lagging sums oracle callbacks fuzz fuzz-config fuzz-frames twins rights planted mirror fleet rolling dashboards drawn-dashboards log-lines map walk \
+.PHONY: help demo demo-tree report test test-all long check format unit jobs soak live live-installed live-lagging sums oracle callbacks fuzz fuzz-config fuzz-frames twins rights leaning planted mirror fleet rolling dashboards drawn-dashboards log-lines map walk \
 	tree-outages \
 	compiled bench bench-quick bench-tree bench-spark spark wheel chart lock upgrade clean
 .NOTPARALLEL:
@@ -145,6 +145,9 @@ rights: $(STAMP)  ## Let delegates change names and ACLs at random (SEQUENCES=10
 
 fuzz: $(STAMP)  ## Ask a Kafka and the gateway any API at random (REQUESTS=1000000, SEED=...).
 	FUZZ_REQUESTS=$(REQUESTS) FUZZ_SEED=$(SEED) $(PYTEST) -v tests/live/fuzz/test_differential_fuzz.py
+
+leaning: $(STAMP)  ## Search for tests that lean on another (WAY=backwards or alone; TESTS=tests/live/moves).
+	@$(SUITE) run $(BIN)/python -m devkit.suite.leaning $(WAY) $(TESTS)
 
 mirror: $(STAMP)  ## Write to two sites that copy each other (SECONDS=1800): nothing may go in circles.
 	MIRROR_SECONDS=$(SECONDS) $(PYTEST) -v --timeout=$$(($(SECONDS) + 1200)) \

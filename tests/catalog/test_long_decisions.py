@@ -12,6 +12,7 @@ from time import thread_time
 
 import pytest
 
+from gateway import slices
 from gateway.acl_model import (
     AclEntry,
     Operation,
@@ -89,7 +90,11 @@ async def test_a_preparation_with_a_defect_holds_nothing_up(
     assert "preparing for a change of the catalog failed" in caplog.text
 
 
-async def test_a_short_decision_shows_in_the_turn_in_which_it_is_read() -> None:
+async def test_a_short_decision_shows_in_the_turn_in_which_it_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    # The first decision of a process takes longer than the first slice, on a busy machine.
+    monkeypatch.setattr(slices, "FIRST_SECONDS", 3600.0)
     log = FakeLog()
     async with reading(log) as reader:
         shown: list[int] = []

@@ -12,7 +12,7 @@ import pytest_asyncio
 from gateway.brokers.connection import BrokerConnection
 from gateway.brokers.messages import request_frame
 from gateway.brokers.throttling import OneClientsAdmin
-from gateway.cluster.admin import MAX_CONNECTIONS, MOST_RESTING, BrokerAdmin
+from gateway.cluster.admin import MAX_CONNECTIONS, MOST_RESTING, TURN_TIMEOUT, BrokerAdmin
 from gateway.cluster.cluster import Cluster
 from gateway.cluster.link import ClusterUnreachable
 from protocol.messages import Request
@@ -61,14 +61,19 @@ async def test_one_broker_alone_is_asked(broker: ScriptedBroker, admin: BrokerAd
 
 
 async def test_the_time_for_a_turn_is_not_the_brokers(
-    broker: ScriptedBroker, admin: BrokerAdmin
+    broker: ScriptedBroker, admin: BrokerAdmin, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A silent broker is given up, and is asked last from then on."""
     request = Request("MetadataRequest", 99, VALUES)
     for _ in range(MAX_CONNECTIONS):
         await admin._take_turn()
-    waiting = asyncio.create_task(admin.ask_at(broker.address, request, within=0.2))
-    await asyncio.sleep(0.3)
+    within = TURN_TIMEOUT / 4
+    waiting = asyncio.create_task(admin.ask_at(broker.address, request, within=within))
+    await asyncio.sleep(0)
+    loop = asyncio.get_running_loop()
+    clock = loop.time
+    monkeypatch.setattr(loop, "time", lambda: clock() + 2 * within)
+    await asyncio.sleep(0.01)
     assert not waiting.done()
     for _ in range(MAX_CONNECTIONS):
         admin._turns.release()

@@ -170,6 +170,7 @@ class TestFailing:
         assert await link.ask(ASKED) == answer_to(ASKED)
 
     async def test_a_peer_that_hangs_is_down(self, peer: ScriptedPeer, link: PeerLink) -> None:
+        await link.ask(ASKED)  # a connection's first handshake takes most of the patience
         peer.reply = lambda *_: None
         error = await unreachable(link, replace(ASKED, seconds=2 * PATIENCE))
         assert error.sent
@@ -181,12 +182,15 @@ class TestFailing:
     async def test_one_that_answers_others_meanwhile_is_not(
         self, peer: ScriptedPeer, link: PeerLink
     ) -> None:
+        await asyncio.gather(link.ask(ASKED), link.ask(ASKED))  # two connections, as above
         peer.reply = lambda number, asked: (
             None if asked.target == "slow" else ANSWERS(number, asked)
         )
         slow = replace(ASKED, target="slow", seconds=4 * PATIENCE)
         waiting = asyncio.ensure_future(unreachable(link, slow))
-        await eventually(lambda: peer.questions, "a question under way")
+        await eventually(
+            lambda: any(each.target == "slow" for each in peer.questions), "a question under way"
+        )
         while not waiting.done():
             await link.ask(ASKED)
         assert (await waiting).sent

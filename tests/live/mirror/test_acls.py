@@ -114,7 +114,7 @@ def described(servers: str) -> set[tuple[str, str, str]]:
     return {(one.name, one.principal, one.operation.name) for one in found}
 
 
-def test_acls_of_topics_are_copied_and_those_of_namespaces_are_not(
+def test_acls_of_topics_are_copied_and_the_gate_is_carried_by_a_command_alone(
     site_a: GatewayProcess, site_b: GatewayProcess
 ) -> None:
     source = site_a.bootstrap_servers(authorized.USERS_LISTENER)
@@ -143,17 +143,16 @@ def test_acls_of_topics_are_copied_and_those_of_namespaces_are_not(
         assert "Could not sync ACL" not in mirror_maker.log
         assert "Could not create topic" not in mirror_maker.log
 
+    _carry_the_gate(site_a, site_b)
+    # The command writes the catalog itself, and the gateway reads it from there.
+    gate = ("dr:a:team-a:", "User:alice", "DESCRIBE")
+    wait_until(lambda: gate in described(everything), "the gate at site B", SECONDS)
 
-def test_the_gate_is_carried_if_one_wants_it(
-    site_a: GatewayProcess, site_b: GatewayProcess
-) -> None:
-    everything = site_b.bootstrap_servers("users")
+
+def _carry_the_gate(site_a: GatewayProcess, site_b: GatewayProcess) -> None:
     file = str(site_a.config_path.with_name("namespaces.yaml"))
     config = ["--config", str(site_a.config_path), "--namespaces"]
     namespaces.command("catalog", "export", *config, "--output", file)
     config = ["--config", str(site_b.config_path), "--under", "dr:a", "--yes"]
     said = namespaces.attempt("catalog", "import", *config, file)
     assert said.status == 0, said.err
-    gate = ("dr:a:team-a:", "User:alice", "DESCRIBE")
-    # The command writes the catalog itself, and the gateway reads it from there.
-    wait_until(lambda: gate in described(everything), "the gate at site B", SECONDS)

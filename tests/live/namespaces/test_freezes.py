@@ -166,7 +166,7 @@ def test_a_move_waits_for_what_is_under_way(
 
 
 def test_names_are_thawed_when_the_maker_of_a_freeze_was_killed(
-    colon: str, gateway: GatewayProcess, moving: tuple[str, str, str]
+    colon: str, kafka: KafkaCluster, gateway: GatewayProcess, moving: tuple[str, str, str]
 ) -> None:
     old, target, _ = moving
     with _streams(colon, old), Wire(colon) as wire, Wire(colon) as asking:
@@ -185,3 +185,4 @@ def test_names_are_thawed_when_the_maker_of_a_freeze_was_killed(
             return False
 
     wait_until(is_thawed, "the end of the freeze", clients.SECONDS)
+    processes.forget_killed(kafka)  # otherwise the next test's move waits for the killed workers

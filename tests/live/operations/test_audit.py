@@ -6,8 +6,10 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -93,10 +95,16 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
         yield found
 
 
-def test_a_denied_creation(world: World) -> None:
+def denied_creation(world: World) -> Future[Any]:
+    """The creation of ``org:mine`` by alice, which is denied."""
     alice = audited.admin(world.servers, ALICE)
     future = alice.create_topics([NewTopic("org:mine", 1, 1)])["org:mine"]
     assert clients.error_code(future) == KafkaError.TOPIC_AUTHORIZATION_FAILED
+    return future
+
+
+def test_a_denied_creation(world: World) -> None:
+    future = denied_creation(world)
     (event, *_) = world.denied("CreateTopics", "CREATE")
     assert event["subject"] == "TOPIC org:mine"
     data = event["data"]
@@ -301,8 +309,11 @@ def test_no_client_reaches_the_topic(world: World) -> None:
 
 
 def test_metrics(world: World) -> None:
+    denied_creation(world)
+    world.denied("CreateTopics", "CREATE")
+
     def settled() -> Scrape | None:
-        scrape = Scrape(world.gateway.metrics())
+        scrape = Scrape(world.gateway.fresh_metrics())
         events = scrape.sum("audit_events_total")
         sinks = [scrape.sum("audit_events_written_total", sink=sink) for sink in ("file", "topic")]
         return scrape if events and sinks == [events, events] else None

@@ -1,4 +1,7 @@
-"""A group over two clusters while brokers of either are gone."""
+"""A group over two clusters while brokers of either are gone.
+
+Each test has clusters of its own, because a cluster that is gone does not come back.
+"""
 
 from __future__ import annotations
 
@@ -25,20 +28,20 @@ It lists its clusters each 5 s, on a busy machine later, and reports no end of t
 """
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def la() -> Iterator[KafkaCluster]:
     """Two brokers, of which the second may be killed."""
     with KafkaCluster(2, missed_quickly=True) as cluster:
         yield cluster
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def ny() -> Iterator[KafkaCluster]:
     with KafkaCluster(2, missed_quickly=True) as cluster:
         yield cluster
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def tree(la: KafkaCluster, ny: KafkaCluster) -> Iterator[GatewayProcess]:
     with GatewayProcess(mounted(la, ny), LISTENERS, []) as gateway:
         yield gateway
