@@ -290,15 +290,17 @@ class GatewayProcess:
             program = [str(self._interpreter), "-P", "-m", "gateway"]
         command = [*program, "serve", "--config", str(self.config_path)]
         env = {**os.environ, "PYTHONUNBUFFERED": "1", **self._environment}
-        if COMMAND in env:
-            env.pop("PYTHONPATH", None)  # else it would run these sources, not its own
         if self._python_path is not None:
             env["PYTHONPATH"] = str(self._python_path)
+        elif COMMAND in env:
+            env.pop("PYTHONPATH", None)  # else it would run these sources, not its own
+        elif self._interpreter is None:
+            # The environment may have another copy of the sources installed.
+            paths = (str(PROJECT_ROOT), env.get("PYTHONPATH", ""))
+            env["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
         if self._summed:
             command[:1] = [sys.executable, "-m", sums.PROGRAM]
             env[sums.FILE] = str(self._final_metrics)
-            paths = (str(PROJECT_ROOT), os.environ.get("PYTHONPATH", ""))
-            env["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
         self._process = ManagedProcess("kafka-gateway", command, self._log_path, env=env)
 
     def _await_ready(self) -> None:

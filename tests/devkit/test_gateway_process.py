@@ -15,6 +15,7 @@ from devkit import gateway_config, gateway_process
 from devkit.broker import KafkaCluster
 from devkit.gateway_config import Listener
 from devkit.gateway_process import GatewayError, GatewayProcess
+from devkit.paths import PROJECT_ROOT
 from devkit.ports import free_port, free_ports
 from tests.live.support.wire import Wire
 
@@ -100,12 +101,28 @@ def test_without_the_command_the_error_says_what_to_do(monkeypatch: pytest.Monke
         gateway_process.gateway_command()
 
 
-def test_the_command_of_another_environment_sees_no_sources(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+@pytest.fixture
+def command(tmp_path: Path) -> Path:
+    """A command that prints which sources it would import."""
+    made = tmp_path / "kafka-gateway"
+    made.write_text('#!/bin/sh\necho "$1, path: ${PYTHONPATH-none}"\nexit 78\n')
+    made.chmod(0o755)
+    return made
+
+
+def test_this_environments_command_runs_these_sources(
+    monkeypatch: pytest.MonkeyPatch, command: Path
 ) -> None:
-    command = tmp_path / "kafka-gateway"
-    command.write_text('#!/bin/sh\necho "$1, path: ${PYTHONPATH-none}"\nexit 78\n')
-    command.chmod(0o755)
+    """Another checkout may be the one that is installed."""
+    monkeypatch.setattr(gateway_process, "gateway_command", lambda: str(command))
+    gateway = GatewayProcess(f"127.0.0.1:{free_port()}", _LISTENERS, [])
+    with pytest.raises(GatewayError, match=f"serve, path: {PROJECT_ROOT}"):
+        gateway.start()
+
+
+def test_the_command_of_another_environment_sees_no_sources(
+    monkeypatch: pytest.MonkeyPatch, command: Path
+) -> None:
     monkeypatch.setenv(gateway_process.COMMAND, str(command))
     monkeypatch.setenv("PYTHONPATH", "/these/sources")
     assert gateway_process.gateway_command() == str(command)
