@@ -63,6 +63,10 @@ class Alias:
     until: int
     topic_id: bytes | None = None
 
+    def link(self, flat: str) -> Link:
+        """The link to the topic that is stored as ``flat``."""
+        return Link(self.name, flat, self.topic_id, until=max(self.until, 1))
+
 
 @dataclass(frozen=True, slots=True)
 class TopicEntry(Entity):
@@ -90,12 +94,12 @@ class TopicEntry(Entity):
     flat: str
     name: LogicalName
     topic_id: bytes | None = None
+    aliases: tuple[Alias, ...] | None = None
     own_configs: tuple[str, ...] = ()
     apply: bool = False
     creating: bool = False
     since: int = 0
     counted: int = 0
-    aliases: tuple[Alias, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +125,7 @@ class Link(Entity):
 
     name: LogicalName
     flat: str
-    topic_id: bytes | None
+    topic_id: bytes | None = None
     gone: str = ""
     until: int = 0
 

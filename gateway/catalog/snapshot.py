@@ -407,7 +407,7 @@ class _Draft:
         for alias in aliases:
             there = links.get(alias.name)
             if there is None or (there.until and there.flat == flat):
-                self.apply(Link(alias.name, flat, alias.topic_id, until=alias.until))
+                self.apply(alias.link(flat))
             else:
                 names.discard(alias.name)  # a link to another topic has had the name before
             links = self._held(Link.KIND)

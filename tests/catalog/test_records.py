@@ -12,6 +12,7 @@ from gateway.catalog.entities import (
     CatalogFormat,
     Change,
     Gateway,
+    Link,
     Namespace,
     PrincipalHome,
     Removal,
@@ -79,6 +80,16 @@ def test_every_change_has_a_level_that_this_software_reads(change: Change) -> No
             '{"aliases":[{"namespace":"","topic":"team-a.x","until":8}],'
             '"namespace":"team-a","own_configs":["retention.ms"],"topic":"x",'
             f'"topic_id":"{"00" * 16}"}}',
+        ),
+        (
+            TopicEntry("x", LogicalName("", "y"), aliases=()),
+            "topic/x",
+            '{"namespace":"","topic":"y"}',
+        ),
+        (
+            Link(LogicalName("org", "old"), "x", until=8, topic_id=None),
+            "link/org:old",
+            '{"flat":"x","until":8}',
         ),
         (
             ResourceAcls(

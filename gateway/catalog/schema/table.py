@@ -83,9 +83,16 @@ def _check_topic(entry: TopicEntry) -> None:
 
 def _check_link(link: Link) -> None:
     encode(link.name)
+    check_has_id(link)
     check_topic(link.flat)
     if len(link.flat) > MAX_FLAT_LENGTH or is_reserved(link.flat):
         raise InvalidName(f"'{link.flat}' is no name that a topic can be stored by")
+
+
+def check_has_id(link: Link) -> None:
+    """Raise InvalidName for a link that has neither an end nor a topic id of its own."""
+    if link.topic_id is None and not link.until:
+        raise InvalidName(f"link '{link.name}' has no topic id")
 
 
 class _Aliases(Records):

@@ -199,4 +199,4 @@ def _without_expired(snapshot: Snapshot, now: int) -> list[Change]:
 
 
 def _has_ended(link: Link, now: int) -> bool:
-    return 0 < link.until <= now
+    return bool(link.until) and link.until <= now

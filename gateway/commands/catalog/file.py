@@ -16,7 +16,6 @@ from gateway.catalog.entities import (
     CatalogFormat,
     Entity,
     Key,
-    Link,
     Namespace,
     ResourceAcls,
     TopicEntry,
@@ -214,8 +213,8 @@ def _read(imported: Imported, kind: Kind, identity: str, value: Value) -> None:
     key = key_of(entity)
     found = [entity]
     if isinstance(entity, TopicEntry) and entity.aliases is not None:  # of an earlier version
-        ends = [Link(one.name, entity.flat, one.topic_id, "", one.until) for one in entity.aliases]
-        found = [replace(entity, aliases=None), *ends]
+        links = (alias.link(entity.flat) for alias in entity.aliases)
+        found = [replace(entity, aliases=None), *links]
     for one in found:
         # If a list holds an item twice, only this check finds it.
         if key_of(one) in imported.places:
