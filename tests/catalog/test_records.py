@@ -144,6 +144,13 @@ def test_an_unknown_kind_says_what_to_upgrade(value: bytes | None) -> None:
         decode(Record(b"quota/x", value, known.headers))
 
 
+def test_a_link_without_an_end_has_an_id() -> None:
+    written = encode(Link(LogicalName("org", "l"), "x", None, until=8), PLACE)
+    assert isinstance(decode(written)[0], Link)
+    with pytest.raises(Junk, match=r"has no topic id"):
+        decode(written._replace(value=b'{"flat":"x"}'))
+
+
 @pytest.mark.parametrize(
     "value", [b"nonsense", b"[]", b"\xff", b'{"quota": 1}', b"[" * 100_000, b"1" * 5_000]
 )

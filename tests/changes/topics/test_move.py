@@ -42,7 +42,7 @@ def moved(
 
 
 def entry_moved(snapshot: Snapshot, flat: str, to: LogicalName, **dynamic: str) -> TopicEntry:
-    return moved(snapshot, flat, to, **dynamic).topics[flat]
+    return moved(snapshot, flat, to, None, **dynamic).topics[flat]
 
 
 def rejection(snapshot: Snapshot, flat: str, to: LogicalName, *there: str) -> tuple[int, str]:
