@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
+from gateway.catalog.entities import Link
 from gateway.catalog.snapshot import Snapshot
 from gateway.mirror_maker import EXCLUDE, EXCLUDE_BEFORE, excluded
 from gateway.names import (
@@ -36,8 +37,7 @@ class LeftTopic:
     flat: str
     becomes: str
     """Its name after the gateway is left: ``flat``, or another name, to which it is copied."""
-    aliases: tuple[Name, ...] = ()
-    links: tuple[Name, ...] = ()
+    links: tuple[Link, ...] = ()
     kept: str = ""
     """The reason why the topic keeps a flat name that belongs to a namespace although plain names
     were requested; else empty."""
@@ -119,10 +119,8 @@ class Names:
         taken = {fold(flat): flat for flat in self._all}
         for flat in sorted(self._all):
             name = self._snapshot.owner(flat)
-            entry = self._snapshot.topics.get(flat)
-            links = self._snapshot.links_of(flat)
-            aliases = () if entry is None else tuple(one.name for one in entry.aliases)
-            if str(name) == flat and not links and not aliases:
+            links = tuple(self._snapshot.all_links_of(flat))
+            if str(name) == flat and not links:
                 continue
             becomes, why = flat, ""
             if self.plain and name.namespace and decode(flat).namespace:
@@ -131,7 +129,7 @@ class Names:
                 if not why:
                     becomes = wanted
                     taken[fold(wanted)] = flat
-            yield LeftTopic(name, flat, becomes, aliases, links, why)
+            yield LeftTopic(name, flat, becomes, links, why)
 
 
 def _why_not(flat: str, wanted: str, taken: dict[str, str]) -> str:
