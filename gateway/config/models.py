@@ -284,8 +284,9 @@ class Config(StrictModel):
         return (*self.cluster_key, name) if own else (name,)
 
     def to_json(self) -> str:
-        """The configuration as a line of JSON, in which workers get it."""
-        return self.model_dump_json(by_alias=True)
+        """The configuration as a line of JSON, in which workers get it: what was set, because a
+        worker has the same defaults."""
+        return self.model_dump_json(by_alias=True, exclude_unset=True)
 
     @classmethod
     def from_json(cls, text: str | bytes) -> "Config":

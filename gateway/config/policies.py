@@ -7,7 +7,7 @@ docs/policies.md describes every key.
 
 import math
 from functools import lru_cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 import re2
 from pydantic import (
@@ -188,6 +188,11 @@ class ProducerGuarantee(StrictModel):
     )
 
 
+# Shared, because pydantic would copy a default for each of 20,000 blocks.
+_NO_RULES: Final = ConfigRules()
+_NO_GUARANTEE: Final = ProducerGuarantee()
+
+
 class PolicyBlock(StrictModel):
     """The policies of a place in the tree. ``mode`` is the mode of its rules and its class."""
 
@@ -213,7 +218,7 @@ class PolicyBlock(StrictModel):
         "The range of retention.bytes; -1 is above every max.", alias="retention.bytes"
     )
     configs: ConfigRules = Field(
-        default=ConfigRules(), description="Rules on the configs of topics."
+        default_factory=lambda: _NO_RULES, description="Rules on the configs of topics."
     )
     name_pattern: (
         Annotated[str, Field(max_length=MAX_NAME_PATTERN), AfterValidator(_pattern)] | None
@@ -237,7 +242,8 @@ class PolicyBlock(StrictModel):
         "Aliases in the namespace of the block and all below it, together."
     )
     producer: ProducerGuarantee = Field(
-        default=ProducerGuarantee(), description="The guarantee that producers are held to."
+        default_factory=lambda: _NO_GUARANTEE,
+        description="The guarantee that producers are held to.",
     )
 
     @model_validator(mode="after")

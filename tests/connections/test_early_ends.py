@@ -9,12 +9,14 @@ from typing import cast
 
 import pytest
 
+from gateway.apis.table import put_around
 from gateway.brokers.errors import BrokerError
 from gateway.connections import connection as connection_module
 from gateway.connections.clients import CUT_OFF
 from gateway.connections.connection import Connection
 from gateway.exchanges.tree import Tree, VolumeUnreachable
 from gateway.session.session import Session
+from gateway.tree.splitting import AROUND
 from protocol import messages
 from tests.connections.connected import connected, settled
 from tests.scenarios.entities import entity
@@ -182,6 +184,7 @@ class Volumes:
 
 def in_tree() -> tuple[Slow, Volumes]:
     slow, volumes = Slow(), Volumes()
+    put_around(AROUND)
     slow.pair.session.state.tree = cast(Tree, volumes)
     slow.server.heard = lambda connection: None  # type: ignore[attr-defined]
     return slow, volumes

@@ -89,6 +89,10 @@ def seconds(shape: Shape) -> float:
             pair.let_answer()
     except (ProtocolError, Unanswerable):
         pass  # the connection ends; its time counts
+    finally:
+        # Work that is left unfinished puts off Python's collector only for the first minute, and
+        # all shapes after that would pay for it.
+        pair.session.abandon()
     return pair.longest
 
 
@@ -98,8 +102,11 @@ def _change(pair: TimedPair) -> None:
     access = pair.access()
     pair.callback(lambda: pair.session.see(access))
     checking = Slices(pair.session.check_doubted)
-    while pair.session.doubted and not checking.done:
-        pair.callback(checking.step)
+    try:
+        while pair.session.doubted and not checking.done:
+            pair.callback(checking.step)
+    finally:
+        checking.abandon()
 
 
 def steady(shape: Shape, bound: float) -> float:

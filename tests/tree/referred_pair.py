@@ -7,6 +7,7 @@ import uuid
 from dataclasses import replace
 from typing import Any, cast
 
+from gateway.apis.table import put_around
 from gateway.cluster.cluster import Cluster
 from gateway.config.models import Listener
 from gateway.exchanges.exchange import Prepare
@@ -18,6 +19,7 @@ from gateway.slices import Turns
 from gateway.tree.far_lanes import FarLanes
 from gateway.tree.far_topics import FarTopics
 from gateway.tree.referred_topics import ReferredTopics
+from gateway.tree.splitting import AROUND
 from gateway.views.spelling import Spelling
 from tests.session.far import CLICKS_ID, LA, NY, FakeVolume, codes, message
 from tests.session.pair import Pair
@@ -86,6 +88,7 @@ class ReferredPair(Pair):
         listener = Listener.model_construct(name="test", port=9000, volume=LA, reach=(LA, NY))
         self.lanes = FarLanes(self.others.gateways, listener, LA, state, Turns())
         tree: Any = FakeTree(self.home, self.lanes)
+        put_around(AROUND)
         state.tree = tree
 
     def goes_down(self, outcome: Outcome = Outcome.UNREACHABLE) -> None:

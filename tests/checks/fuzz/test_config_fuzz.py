@@ -310,6 +310,18 @@ def test_a_file_that_stands_for_more_than_it_is(
         assert tried(runner, case, pace)[0].status == exit_codes.CONFIG
 
 
+def test_20_000_blocks_of_policies_are_checked_in_memory_for_one_file(
+    runner: Runner, pace: Pace
+) -> None:
+    """Found by the search below: pydantic copied the defaults of each block."""
+    sample = next(one for one in SAMPLES if one.name == "everything.yaml")
+    content = copy.deepcopy(sample.content)
+    blocks = content["policies"]["namespaces"]
+    blocks |= {f"team-a{number}": dict(blocks["team-a"]) for number in range(20_000)}
+    outcomes = tried(runner, case_of(sample, content, "20,000 blocks"), pace)
+    assert outcomes[0].status == exit_codes.OK
+
+
 def test_files_that_are_almost_valid(runner: Runner, pace: Pace) -> None:
     source = random.Random(SEED)
     if FUZZ_SECONDS:
