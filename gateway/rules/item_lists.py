@@ -17,7 +17,7 @@ from gateway.rules.declaration import Declaration, ItemShape
 from gateway.rules.topic_entries import SPELLING
 from protocol import messages
 from protocol.messages import element_class, make
-from protocol.pausing import eased, pause_point
+from protocol.pausing import eased, paced, pause_point
 
 Key = TypeVar("Key", bound=Hashable)
 """The key of an item: its id as raw bytes, or a number and raw bytes."""
@@ -75,7 +75,7 @@ def split_items(
     keys: list[Key] = [_key(entry, shape.asked_by) for entry in eased(entries)]
     by_key = dict(zip(keys, entries, strict=True))
     left, items = [], []
-    for key, entry in zip(keys, entries, strict=True):
+    for key, entry in paced(zip(keys, entries, strict=True)):
         first = aliases.get(key, key)
         why = denied.get(key) or denied.get(first)
         if why is None and first != key and not _same(shape, entry, by_key[first]):
@@ -109,7 +109,7 @@ def reject_all_items(api: Declaration, version: int, body: bytes, why: Denied) -
     keys: list[Hashable] = [
         _key(entry, shape.asked_by) for entry in eased(getattr(request, shape.asked))
     ]
-    items = tuple(RequestedItem(key, key, why) for key in eased(keys))
+    items = tuple(RequestedItem(key, key, why) for key in paced(keys))
     return merge_items(KeptItems(api, shape, version, items), None)
 
 
@@ -126,11 +126,11 @@ def merge_items(kept: KeptItems[Key], body: bytes | None) -> bytes:
         response = messages.parse(name, kept.version, body)
     entry_class = element_class(type(response), shape.answered)
     answers: dict[Any, list[Any]] = {}
-    for entry in getattr(response, shape.answered):
+    for entry in paced(getattr(response, shape.answered)):
         answers.setdefault(_key(entry, shape.answered_by), []).append(entry)
     firsts = {key: entries[0] for key, entries in eased(answers.items())}
     merged = []
-    for item in kept.items:
+    for item in paced(kept.items):
         if item.denied is not None:
             merged.append(_error_entry(shape, entry_class, item.key, item.denied))
         elif item.key != item.forwarded:

@@ -45,6 +45,7 @@ FOUND = [
     Shape("Metadata", 13, "topics", 30_000, 1, "team-a:t", True),
     Shape("DescribeLogDirs", 1, "topics", 30_000, 1, "t", True),
     Shape("FindCoordinator", 4, "coordinator_keys", 10, 10_000, "x:", False),
+    Shape("FindCoordinator", 4, "coordinator_keys", 99_000, 1, "", False, malformed=True),
     Shape("CreateTopics", 5, "topics", 99_000, 1, "t", True),
     Shape("Produce", 9, "topic_data", 10_000, 1, "t", True, leaving=True),
     Shape("Fetch", 12, "topics", 10_000, 1, "t", True, leaving=True),
