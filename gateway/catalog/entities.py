@@ -56,16 +56,15 @@ class Namespace(Entity):
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """A link with an end in its topic's record, where formats before 6 keep it: its name, its end
-    and its topic id (16 bytes; None: the broker's own)."""
+    """A former name of a moved topic that works ``until`` that time.
+
+    ``topic_id`` is the 16 bytes by which clients know the topic under this name; None: the broker's
+    own.
+    """
 
     name: LogicalName
     until: int
     topic_id: bytes | None = None
-
-    def link(self, flat: str) -> Link:
-        """The link to the topic that is stored as ``flat``."""
-        return Link(self.name, flat, self.topic_id, until=max(self.until, 1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +72,7 @@ class TopicEntry(Entity):
     """A topic whose flat name does not give its logical name, or about which more is to be kept.
 
     - ``flat``: the topic's name at the broker, which is the key.
-    - ``name``: the only logical name that reaches it, besides its links.
+    - ``name``: the only logical name that reaches it, besides its ``aliases``.
     - ``topic_id``: the virtual topic id (16 bytes) by which clients know the topic since it was
       moved; None: the broker's own.
     - ``own_configs``: the config keys that were set on the topic itself, so no namespace overrides
@@ -84,8 +83,6 @@ class TopicEntry(Entity):
     - ``counted``: if the number of topics or partitions is limited, the partitions with which the
       topic counts from ``since`` on, even if a gateway's listing of the cluster lacks them; 0:
       listings count.
-    - ``aliases``: only of a record that was read, or is written in a format before 6: all links
-      with an end that are kept in the topic's record. Snapshots hold them as links.
     """
 
     KIND = "topic"
@@ -94,30 +91,45 @@ class TopicEntry(Entity):
     flat: str
     name: LogicalName
     topic_id: bytes | None = None
-    aliases: tuple[Alias, ...] | None = None
+    aliases: tuple[Alias, ...] = ()
     own_configs: tuple[str, ...] = ()
     apply: bool = False
     creating: bool = False
     since: int = 0
     counted: int = 0
 
+    @property
+    def names(self) -> tuple[LogicalName, ...]:
+        """Every logical name that reaches the topic: its ``name``, then its aliases."""
+        return (self.name, *(alias.name for alias in self.aliases))
+
+    @property
+    def ids(self) -> dict[bytes, LogicalName]:
+        """Its virtual topic ids, each with the logical name under which clients know it."""
+        pairs = [(self.topic_id, self.name), *((one.topic_id, one.name) for one in self.aliases)]
+        return {topic_id: name for topic_id, name in pairs if topic_id is not None}
+
+    def names_under(self, topic_id: bytes | None) -> list[LogicalName]:
+        """The logical names that go with a virtual topic id, or with the broker's own id (None)."""
+        return [name for name in self.names if self.id_under(name) == topic_id]
+
+    def id_under(self, name: LogicalName) -> bytes | None:
+        """The virtual topic id that goes with a name of the topic; None: the broker's own."""
+        for alias in self.aliases:
+            if alias.name == name:
+                return alias.topic_id
+        return self.topic_id
+
 
 @dataclass(frozen=True, slots=True)
 class Link(Entity):
-    """A further name of a topic.
-
-    A link without an end shares the topic under a name with ACLs of its own, and dangles after the
-    topic was deleted. A link with an end is the former name of a moved topic: the topic's LITERAL
-    ACLs have moved along, so the topic's own name decides the rights; no listing shows the link,
-    and it goes with its topic.
+    """A further name of a topic, with ACLs of its own: the topic is shared under it, not moved.
 
     - ``flat``: the topic's name at the broker, so that the link follows a moved topic; a topic with
       links has an entry.
-    - ``topic_id``: the virtual topic id (16 bytes) by which clients know the topic under this name;
-      None, only of a link with an end: the broker's own.
+    - ``topic_id``: the virtual topic id (16 bytes) by which clients know the topic under this name.
     - ``gone``: the name of the topic to which the link led before the topic was deleted: the link
       dangles for good. Empty while the topic exists.
-    - ``until``: the time after which the link ends; 0: it has no end.
     """
 
     KIND = "link"
@@ -125,9 +137,8 @@ class Link(Entity):
 
     name: LogicalName
     flat: str
-    topic_id: bytes | None = None
+    topic_id: bytes
     gone: str = ""
-    until: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -68,11 +68,18 @@ class Frozen:
         it was by an entry of this topic."""
         return any(
             self.holds(name.namespace, str(name) if _may_lead(snapshot, name, flat) else "")
-            for name in snapshot.names_of(flat)
+            for name in names_of(snapshot, flat)
         )
 
 
 NOTHING_FROZEN: Final = Frozen()
+
+
+def names_of(snapshot: Snapshot, flat: str, *, links: bool = True) -> tuple[LogicalName, ...]:
+    """Every name that leads to a topic: its own, its aliases and, if ``links``, its links."""
+    entry = snapshot.topics.get(flat)
+    own = (snapshot.owner(flat),) if entry is None else entry.names
+    return (*own, *snapshot.links_of(flat)) if links else own
 
 
 def _may_lead(snapshot: Snapshot, name: LogicalName, flat: str) -> bool:

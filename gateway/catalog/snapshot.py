@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 from gateway.acl_model import ResourcePattern
 from gateway.catalog.entities import (
-    Alias,
     CatalogFormat,
     Change,
     Entity,
@@ -28,7 +27,7 @@ from gateway.catalog.entities import (
     TopicEntry,
     Volume,
 )
-from gateway.catalog.schema.table import END_FORMAT, KINDS, kind_of
+from gateway.catalog.schema.table import KINDS, kind_of
 from gateway.catalog.tallies import NO_TALLIES, TALLIED, Tally, tally_difference
 from gateway.names import (
     DELIMITER,
@@ -67,10 +66,6 @@ class Snapshot:
     _links_of: Mapping[str, tuple[LogicalName, ...]] = field(
         default_factory=dict, repr=False, compare=False
     )
-    _in_records: Mapping[str, tuple[LogicalName, ...]] = field(
-        default_factory=dict, repr=False, compare=False
-    )
-    """By flat name, the links that stand in the topic's record, and change with it."""
     _prefixes: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
     _tallies: Mapping[Tally, int] = field(
         default_factory=lambda: NO_TALLIES, repr=False, compare=False
@@ -120,10 +115,8 @@ class Snapshot:
 
     @property
     def size(self) -> int:
-        """The number of entities that have a record, without those that describe the catalog
-        itself."""
-        held = sum(len(self.of_kind(kind.name)) for kind in KINDS.values() if kind.counted)
-        return held if self.format >= END_FORMAT else held - self.tally("aliases", None)
+        """The number of entities, without those that describe the catalog itself."""
+        return sum(len(self.of_kind(kind.name)) for kind in KINDS.values() if kind.counted)
 
     def tally(self, what: str, tier: str | None) -> int:
         """How many ``namespaces``, ``ACLs``, ``links`` or ``aliases`` there are in a tier and below
@@ -140,13 +133,13 @@ class Snapshot:
 
     @cached_property
     def topics(self) -> Mapping[str, TopicEntry]:
-        """The topics that have an entry, by flat name: each is reachable by the name of its entry
-        and by its links, and by no other name."""
+        """The topics that have an entry, by flat name: each is reachable by the names of its entry
+        and by no other."""
         return self.of_kind(TopicEntry.KIND)
 
     @cached_property
     def links(self) -> Mapping[LogicalName, Link]:
-        """All links, by name: those with an end and dangling links, too."""
+        """All links, by name, dangling links too."""
         return self.of_kind(Link.KIND)
 
     @cached_property
@@ -277,7 +270,7 @@ class Snapshot:
         return None if flat in self.topics or name in self.links else flat
 
     def entry_of(self, name: LogicalName) -> TopicEntry | None:
-        """The entry that a logical name reaches, by its name or a link, if any."""
+        """The entry that a logical name reaches, by its name, an alias or a link, if any."""
         flat = self._leads_to(name)
         return None if flat is None else self.topics[flat]
 
@@ -290,51 +283,14 @@ class Snapshot:
             found = link.flat if not link.gone and link.flat in self.topics else None
         return found
 
-    def link_at(self, name: LogicalName) -> Link | None:
-        """The link of a name, if it has rights of its own; None for a topic's name, for a link with
-        an end and for any other name."""
-        link = self.links.get(name)
-        return None if link is None or link.until or name in self._by_name else link
-
-    def decides(self, name: LogicalName) -> LogicalName:
-        """The name whose ACLs decide the rights under ``name``: the topic's own name for a link
-        with an end, because the topic's ACLs moved along; the name itself for any other name."""
-        entry = self.entry_of(name)
-        return name if entry is None or self.link_at(name) is not None else entry.name
-
-    def all_links_of(self, flat: str) -> list[Link]:
-        """The links that lead to a topic, by its flat name, sorted by name."""
-        return [self.links[name] for name in self._links_of.get(flat, ())]
-
     def links_of(self, flat: str) -> tuple[LogicalName, ...]:
-        """The names of the links without an end that lead to a topic, by its flat name, sorted."""
-        names = self._links_of.get(flat, ())
-        return tuple(name for name in names if not self.links[name].until) if names else ()
-
-    def ending(self, flat: str) -> list[Link]:
-        """The links with an end that lead to a topic, by its flat name, sorted by name."""
-        return [link for link in self.all_links_of(flat) if link.until]
-
-    def own_names(self, flat: str) -> tuple[LogicalName, ...]:
-        """The names under which the topic's own ACLs decide: its name, then its links with an
-        end."""
-        return (self.owner(flat), *(link.name for link in self.ending(flat)))
-
-    def names_of(self, flat: str) -> tuple[LogicalName, ...]:
-        """Every name that leads to a topic: its own, then its links'."""
-        return (self.owner(flat), *self._links_of.get(flat, ()))
-
-    def names_by_broker_id(self, flat: str) -> list[LogicalName]:
-        """The names under which clients know the topic by the broker's own id."""
-        entry = self.topics.get(flat)
-        own = [self.owner(flat)] if entry is None or entry.topic_id is None else []
-        return [*own, *(link.name for link in self.ending(flat) if link.topic_id is None)]
+        """The links that lead to a topic, by its flat name, sorted."""
+        return self._links_of.get(flat, ())
 
     def link_under(self, topic_id: bytes) -> LogicalName | None:
-        """The link with rights of its own that clients know by a topic id, if the id is such a
-        link's."""
+        """The link that clients know by a topic id, if it is a link's id."""
         found = self._by_id.get(topic_id)
-        return None if found is None or self.link_at(found[1]) is None else found[1]
+        return None if found is None or found[1] not in self.links else found[1]
 
     def default_names(self) -> Iterator[LogicalName]:
         """The names in the default namespace that reach a topic by an entry or a link, and the
@@ -388,30 +344,6 @@ class _Draft:
         if kind.name in TALLIED:
             self._tally(held.get(place), entity)
         _put(held, place, entity)
-        if isinstance(change, TopicEntry):
-            self._take_aliases(change.flat, change.aliases)
-        elif kind.name == TopicEntry.KIND:
-            self._take_aliases(place, ())
-
-    def _take_aliases(self, flat: Any, aliases: Sequence[Alias] | None) -> None:
-        """Put the links with an end that a topic's record holds in place of those that its record
-        held before; None: the change is no record."""
-        before = self._indexes.get("_in_records", self._base._in_records).get(flat, ())
-        if aliases is None or not (aliases or before):
-            return
-        links = self._held(Link.KIND)
-        names = {alias.name for alias in aliases}
-        for name in before:
-            if name not in names and name in links:
-                self.apply(Removal((Link.KIND, str(name))))
-        for alias in aliases:
-            there = links.get(alias.name)
-            if there is None or (there.until and there.flat == flat):
-                self.apply(alias.link(flat))
-            else:
-                names.discard(alias.name)  # a link to another topic has had the name before
-            links = self._held(Link.KIND)
-        _put(self._index("_in_records"), flat, tuple(sorted(names)) or None)
 
     def snapshot(self, version: int) -> Snapshot:
         held = {**self._base.held, **self._copies}
@@ -438,20 +370,22 @@ class _Draft:
 
     def _index_topic(self, flat: Any, entity: Any) -> None:
         names, ids = self._index("_by_name"), self._index("_by_id")
-        former: TopicEntry | None = self._held(TopicEntry.KIND).get(flat)
+        former: TopicEntry | None = self._copy(TopicEntry.KIND).get(flat)
         if former is not None:
-            if names.get(former.name) == flat:
-                del names[former.name]
-            ids.pop(former.topic_id, None)
+            for name in former.names:
+                if names.get(name) == flat:
+                    del names[name]
+            for topic_id in former.ids:
+                ids.pop(topic_id, None)
         links = self._held(Link.KIND)
         for link in (links[name] for name in self._links_of(flat)):
-            if link.topic_id is not None:
-                _put(ids, link.topic_id, None if entity is None else (flat, link.name))
+            _put(ids, link.topic_id, None if entity is None else (flat, link.name))
         if entity is None:
             return
+        # An alias gives way to a topic that has taken the name since.
+        names.update({alias: flat for alias in reversed(entity.names) if alias not in names})
         names[entity.name] = flat
-        if entity.topic_id is not None:
-            ids[entity.topic_id] = flat, entity.name
+        ids.update({topic_id: (flat, name) for topic_id, name in entity.ids.items()})
 
     def _index_link(self, name: Any, link: Any) -> None:
         former: Link | None = self._held(Link.KIND).get(name)
@@ -460,22 +394,11 @@ class _Draft:
             left = tuple(one for one in of.get(former.flat, ()) if one != name)
             _put(of, former.flat, left or None)
             ids.pop(former.topic_id, None)
-            self._leave_record(former)
-            entry = self._held(TopicEntry.KIND).get(former.flat)
-            if entry is not None and entry.topic_id is not None:
-                ids[entry.topic_id] = entry.flat, entry.name  # a name that came back has its id
         if link is None or link.gone:
             return
         of[link.flat] = tuple(sorted({*of.get(link.flat, ()), name}))
-        if link.topic_id is not None and link.flat in self._held(TopicEntry.KIND):
+        if link.flat in self._held(TopicEntry.KIND):
             ids[link.topic_id] = link.flat, name
-
-    def _leave_record(self, link: Link) -> None:
-        """Note that a link does not change with its topic's record any more."""
-        held = self._indexes.get("_in_records", self._base._in_records).get(link.flat, ())
-        if link.name in held:
-            left = tuple(name for name in held if name != link.name)
-            _put(self._index("_in_records"), link.flat, left or None)
 
     def _tally(self, former: Entity | None, entity: Entity | None) -> None:
         for tally, more in tally_difference(former, entity):

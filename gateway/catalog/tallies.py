@@ -20,12 +20,13 @@ from gateway.catalog.entities import (
     Namespace,
     Removal,
     ResourceAcls,
+    TopicEntry,
     key_of,
 )
 from gateway.names import DELIMITER, parents
 from protocol.pausing import paced
 
-TALLIED: Final = frozenset({Namespace.KIND, ResourceAcls.KIND, Link.KIND})
+TALLIED: Final = frozenset({Namespace.KIND, ResourceAcls.KIND, Link.KIND, TopicEntry.KIND})
 """The kinds of entities that add to a tally."""
 
 
@@ -36,15 +37,18 @@ everything below it (``""``: the default namespace alone, None: everything)."""
 
 def contents(entity: Entity | None) -> Iterator[tuple[str, str | None, int]]:
     """The counts that an entity adds to a namespace and every tier above: count's name, namespace,
-    number. A namespace counts in the tier above it (None if it is outermost); a link with an end
-    counts as one of the ``aliases``."""
+    number. A namespace counts in the tier above it (None if it is outermost), an alias in the
+    namespace of its name."""
     match entity:
         case Namespace(path=path):
             yield "namespaces", path.rpartition(DELIMITER)[0] or None, 1
         case ResourceAcls(pattern=pattern, entries=entries):
             yield "ACLs", namespace_of(pattern) or "", len(entries)
-        case Link(name=name, until=until):
-            yield "aliases" if until else "links", name.namespace, 1
+        case Link(name=name):
+            yield "links", name.namespace, 1
+        case TopicEntry(aliases=aliases):
+            for alias in aliases:
+                yield "aliases", alias.name.namespace, 1
 
 
 @lru_cache(maxsize=10_000)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Final, NamedTuple
 
 from gateway.brokers.messages import ClusterAdmin, describe_configs
-from gateway.catalog.entities import Link, TopicEntry
+from gateway.catalog.entities import Alias, Link, TopicEntry
 from gateway.catalog.schema.yaml_values import time_text
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.config_values import is_same_value
@@ -65,15 +65,15 @@ class Explained:
     entry: TopicEntry | None = None
     link: Link | None = None
     """The link, if the name is a link."""
-    links: tuple[Link, ...] = ()
-    """All links that lead to the topic."""
+    links: tuple[LogicalName, ...] = ()
+    """The links that lead to the topic."""
     configs: tuple[ExplainedConfig, ...] = ()
     mirror_maker: Verdict | None = None
 
     @property
     def policies_of(self) -> str | None:
-        """The namespace whose policies apply. If the name is a link, it is the namespace that the
-        topic is in. None if ``kind`` is None."""
+        """The namespace whose policies apply. If the name is an alias, it is the namespace that the
+        topic was moved to. None if ``kind`` is None."""
         if self.kind is None:
             return None
         return self.namespace if self.entry is None else self.entry.name.namespace
@@ -112,9 +112,9 @@ class Explained:
             rows.append(("topic id", f"{self.topic_id}{' (virtual)' if virtual else ''}"))
         if self.link is not None:
             rows.append(("link to", self._linked_to()))
-        ends, others = self._links()
-        rows += [("alias", f"{link.name} until {time_text(link.until)}") for link in ends]
-        rows += [("link", str(link.name)) for link in others]
+        for alias in self._aliases():
+            rows.append(("alias", f"{alias.name} until {time_text(alias.until)}"))
+        rows += [("link", str(name)) for name in self.links]
         if self.mirror_maker is not None and self.mirror_maker != _ORDINARY:
             rows.append(("to MirrorMaker", str(self.mirror_maker)))
         if self.rejection is not None:
@@ -123,7 +123,6 @@ class Explained:
 
     def as_json(self) -> dict[str, object]:
         """The explanation as JSON."""
-        ends, others = self._links()
         return {
             "kind": self.kind,
             "logical_name": self.logical or None,
@@ -134,9 +133,11 @@ class Explained:
             "flat_name": self.flat,
             "exists": self.exists,
             "topic_id": self.topic_id,
-            "aliases": [{"name": str(one.name), "until": time_text(one.until)} for one in ends],
+            "aliases": [
+                {"name": str(one.name), "until": time_text(one.until)} for one in self._aliases()
+            ],
             "link_to": None if self.link is None else self._linked_to(),
-            "links": [str(link.name) for link in others],
+            "links": [str(name) for name in self.links],
             "mirror_maker": None if self.mirror_maker is None else asdict(self.mirror_maker),
             "configs": [
                 {"name": one.key, "value": one.value, "source": one.source} for one in self.configs
@@ -149,10 +150,8 @@ class Explained:
             return f"{self.link.gone}, which was deleted"
         return self.link.flat if self.entry is None else str(self.entry.name)
 
-    def _links(self) -> tuple[list[Link], list[Link]]:
-        """The links with an end, and the others."""
-        ends = [link for link in self.links if link.until]
-        return ends, [link for link in self.links if not link.until]
+    def _aliases(self) -> tuple[Alias, ...]:
+        return () if self.entry is None else self.entry.aliases
 
     def _namespace_state(self) -> str:
         if self.deleting is not None:
@@ -194,7 +193,7 @@ async def explain_name(
         flat=flat,
         entry=entry,
         link=view.link_named(spelled),
-        links=() if flat is None else tuple(snapshot.all_links_of(flat)),
+        links=() if flat is None else snapshot.links_of(flat),
         exists=False,
         mirror_maker=verdict(spelled if shown is None else shown.decode()),
     )

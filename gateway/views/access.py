@@ -183,8 +183,8 @@ class Access:
         """The resource of a topic name, even if it does not exist: the topic, or the namespace for
         a name that ends in ``:``; None for a name that is not valid in this view.
 
-        A link with an end stands for the topic's own name (:meth:`Snapshot.decides`). Any other
-        link stands for itself.
+        An alias stands for the main name of the moved topic, because the ACLs moved along. A link
+        stands for itself.
         """
         pause_point()  # the name is parsed at each call
         view, text = self.view, spelled.decode(errors="replace")
@@ -195,7 +195,9 @@ class Access:
             name = view.parse(text)
         except InvalidName:
             return None
-        name = view.snapshot.decides(name)
+        entry = view.snapshot.entry_of(name)
+        if entry is not None and (name not in view.snapshot.links or name in entry.names):
+            name = entry.name
         return Resource(ResourceType.TOPIC, name.namespace, name.topic)
 
     def flat_resource(self, flat: bytes) -> Resource:

@@ -217,7 +217,7 @@ class AuthorizedAccess(Access):
         if named.type is not ResourceType.TOPIC:
             return None
         snapshot = self.view.snapshot
-        link = snapshot.link_at(LogicalName(named.namespace, named.name))
+        link = snapshot.links.get(LogicalName(named.namespace, named.name))
         if link is None or link.gone:
             return None
         owner = snapshot.owner(link.flat)
@@ -295,7 +295,7 @@ def denied(
 
 def as_asked(denial: Denied, principal: str, spelled: bytes) -> Denied:
     """The denial for a client that wrote ``spelled``. It does not reveal the main name of a moved
-    topic, because ``spelled`` may be a link with an end."""
+    topic, because ``spelled`` may be an alias."""
     kind = denial.resource.partition(" ")[0]
     name = spelled.decode(errors="replace")
     return replace(denial, message=_sentence(principal, denial.operation, kind, name))

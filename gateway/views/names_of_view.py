@@ -57,23 +57,19 @@ class Names:
         return spelling.name_shown(self.settings, self.snapshot, text)
 
     def spell_name(self, name: LogicalName) -> bytes | None:
-        """A topic's name or a link, in the listener's spelling; None for a name that the
+        """A topic's name, an alias or a link, in the listener's spelling; None for a name that the
         view may not see."""
         shown = spelling.spell_name(self.settings, self.snapshot, name)
         return None if shown is None else shown.encode()
 
     def link_named(self, spelled: str) -> Link | None:
-        """The link without an end that a spelling names, even a dangling link; None for any other
-        spelling."""
+        """The link that a spelling names, even a dangling link; None for any other spelling."""
         try:
             name = self.parse(spelled)
         except InvalidName:
             return None
         snapshot = self.snapshot
-        if snapshot.missing_tier(name.namespace):
-            return None
-        link = snapshot.links.get(name)
-        return None if link is None or link.until else link
+        return None if snapshot.missing_tier(name.namespace) else snapshot.links.get(name)
 
     def parse(self, spelled: str) -> LogicalName:
         """The logical name that a spelling stands for, even if its namespace does not exist.

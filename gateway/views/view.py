@@ -170,7 +170,7 @@ class View(Names):
 
     def flat_of_id(self, topic_id: bytes, index: TopicIndex) -> bytes | None:
         """The flat name of the topic that a client knows by this id, if the view may see the topic.
-        A moved topic has only its virtual ids, unless a link with an end keeps the broker's id."""
+        A moved topic has only its virtual ids, unless an alias keeps the broker's id."""
         found = self.snapshot.by_topic_id(topic_id) if self.has_topic_ids else None
         if found is not None:
             flat, name = found
@@ -181,10 +181,9 @@ class View(Names):
         if known is None or (self._freezes and self._is_frozen(known)):
             return None
         if self.has_topic_ids:
-            flat = known.decode()
-            if flat in self.snapshot.topics:
-                names = self.snapshot.names_by_broker_id(flat)
-                return known if any(map(self._reaches, names)) else None
+            entry = self.snapshot.topics.get(known.decode())
+            if entry is not None:
+                return known if any(map(self._reaches, entry.names_under(None))) else None
         return known if self.spell(known) is not None else None
 
     def id_to_broker(self, topic_id: bytes, index: TopicIndex) -> bytes:
@@ -196,21 +195,21 @@ class View(Names):
         return index.id_of(found[0].encode()) or topic_id
 
     def reaches(self, flat: bytes) -> bool:
-        """Whether this view may see a topic under any of its names, including links."""
+        """Whether this view may see a topic under any of its names, including aliases."""
         text = flat.decode(errors="replace")
-        if text not in self.snapshot.topics:
+        entry = self.snapshot.topics.get(text)
+        if entry is None:
             return self.spell(flat) is not None
-        return any(map(self._reaches, self.snapshot.names_of(text)))
+        return any(map(self._reaches, (*entry.names, *self.snapshot.links_of(text))))
 
     def spell_under(self, flat: bytes, topic_id: bytes) -> bytes | None:
         """The name, in the listener's spelling, of a topic that a client requested by id; None if
         the view may not see the topic under any name with that id."""
-        text = flat.decode(errors="replace")
-        if text not in self.snapshot.topics:
+        entry = self.snapshot.topics.get(flat.decode(errors="replace"))
+        if entry is None:
             return self.spell(flat)
         virtual = self.snapshot.by_topic_id(topic_id)
-        names = self.snapshot.names_by_broker_id(text) if virtual is None else (virtual[1],)
-        for name in names:
+        for name in entry.names_under(None) if virtual is None else (virtual[1],):
             shown = self.spell_name(name)
             if shown is not None:
                 return shown
@@ -235,7 +234,10 @@ class View(Names):
 
     def _is_frozen(self, flat: bytes) -> bool:
         """Whether a topic that clients know by the broker's own id is frozen."""
-        return any(map(self.frozen.holds_name, self.snapshot.names_by_broker_id(flat.decode())))
+        text = flat.decode()
+        entry = self.snapshot.topics.get(text)
+        names = [self.snapshot.owner(text)] if entry is None else entry.names_under(None)
+        return any(map(self.frozen.holds_name, names))
 
     def _reaches(self, name: LogicalName) -> bool:
         """Whether this view may see a topic of that name, should it exist."""
@@ -281,15 +283,18 @@ class View(Names):
             )
         entry = None if flat is None else snapshot.topics.get(flat)
         if entry is not None and snapshot.missing_tier(entry.name.namespace) is not None:
-            flat = None  # a link to a topic that is being deleted with its namespace
-        own = snapshot.link_at(name) is not None
+            flat = None  # an alias of a topic that is being deleted with its namespace
+        # A topic of the same name has precedence over a link.
+        link = snapshot.links.get(name)
+        if link is not None and entry is not None and name in entry.names:
+            link = None
         if flat is None:
-            leads = " any more: it is a link whose topic was deleted" if own else ""
+            leads = " any more: it is a link whose topic was deleted" if link is not None else ""
             return _unknown(f"Topic '{text}' does not exist{leads}.", "names")
         wire = flat.encode()
-        # A topic of the same name has precedence over a link.
-        named = entry if entry is None or entry.name == name else snapshot.links.get(name)
-        topic_id = None if named is None else named.topic_id
+        topic_id = None if entry is None else entry.id_under(name)
+        if link is not None:
+            topic_id = link.topic_id
         return Resolved(
             name.namespace,
             str(name),
@@ -298,7 +303,7 @@ class View(Names):
             compact_string(wire),
             topic_id,
             self.guarantee_of(wire),
-            own,
+            link is not None,
         )
 
 

@@ -257,14 +257,14 @@ def _shown(access: Access, flat: bytes) -> bytes | None:
 def _links_listed(
     access: Access, index: TopicIndex, shown: Mapping[bytes, bytes]
 ) -> Mapping[bytes, Sequence[tuple[bytes, bytes | None]]]:
-    """The links without an end that a principal may list, without the links by whose names topics
-    are ``shown``."""
+    """The links that a principal may list, without the links by whose names topics are
+    ``shown``."""
     view = access.view
     found: dict[bytes, list[tuple[bytes, bytes | None]]] = {}
     for name, link in paced(list(view.snapshot.links.items())):
         spelled = view.spell_name(name) if view.lists_namespace(name.namespace) else None
         flat = link.flat.encode()
-        if link.until or link.gone or spelled in (None, shown.get(flat)) or not index.exists(flat):
+        if spelled in (None, shown.get(flat)) or link.gone or not index.exists(flat):
             continue
         if not isinstance(access.topic(DESCRIBE, spelled), Denied):
             found.setdefault(flat, []).append((spelled, link.topic_id))

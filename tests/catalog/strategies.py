@@ -61,14 +61,7 @@ entries = st.builds(
     st.booleans(),
     times,
 )
-links = st.builds(
-    Link,
-    names,
-    topics,
-    st.binary(min_size=16, max_size=16),
-    st.just("") | texts,
-    st.just(0) | times,
-)
+links = st.builds(Link, names, topics, st.binary(min_size=16, max_size=16), st.just("") | texts)
 gateways = st.builds(Gateway, texts.filter(bool), times, texts)
 formats = st.builds(CatalogFormat, st.integers(min_value=1, max_value=FORMAT))
 seeds = st.builds(Seeds, st.frozensets(paths, max_size=3))

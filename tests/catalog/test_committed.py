@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -15,7 +13,6 @@ from gateway.catalog.entities import (
     Namespace,
     Removal,
     Signing,
-    TopicEntry,
     key_of,
 )
 from gateway.catalog.members import signed
@@ -53,15 +50,7 @@ def test_one_decision_may_change_an_entity_twice() -> None:
     assert steps == [(None, first), (first, second), (second, None)]
 
 
-def decided(change: Change) -> Change:
-    """A change as decisions have it: only records hold links in a topic's entry."""
-    return replace(change, aliases=None) if isinstance(change, TopicEntry) else change
-
-
-DECIDED = st.lists(strategies.changes.map(decided), max_size=6)
-
-
-@given(st.lists(strategies.changes, max_size=6), DECIDED)
+@given(st.lists(strategies.changes, max_size=6), st.lists(strategies.changes, max_size=6))
 def test_what_is_told_leads_from_one_state_to_the_next(
     earlier: list[Change], changes: list[Change]
 ) -> None:

@@ -32,6 +32,7 @@ from gateway.catalog.freezes import (
     freezes_in,
     frozen_by_others,
     leave,
+    names_of,
     thaw,
     waited_for,
     workers_in,
@@ -181,8 +182,8 @@ def test_a_topic_is_concerned_under_any_of_its_names() -> None:
     )
     link = Link(LogicalName("far", "l"), "stored", b"i" * 16)
     snapshot = Snapshot.of(["new", "old", "far", "org"], topics=[entry]).apply([link], 5)
-    assert set(map(str, snapshot.names_of("stored"))) == {"new:n", "old:o", "far:l"}
-    assert set(map(str, snapshot.own_names("stored"))) == {"new:n", "old:o"}
+    assert set(map(str, names_of(snapshot, "stored"))) == {"new:n", "old:o", "far:l"}
+    assert set(map(str, names_of(snapshot, "stored", links=False))) == {"new:n", "old:o"}
     for name in ("new:n", "old:o", "far:l"):
         assert Frozen(frozenset({name})).concerns(snapshot, "stored")
     assert not Frozen(frozenset({"org:x"})).concerns(snapshot, "stored")

@@ -12,7 +12,6 @@ from gateway.catalog.entities import (
     CatalogFormat,
     Change,
     Gateway,
-    Link,
     Namespace,
     PrincipalHome,
     Removal,
@@ -82,16 +81,6 @@ def test_every_change_has_a_level_that_this_software_reads(change: Change) -> No
             f'"topic_id":"{"00" * 16}"}}',
         ),
         (
-            TopicEntry("x", LogicalName("", "y"), aliases=()),
-            "topic/x",
-            '{"namespace":"","topic":"y"}',
-        ),
-        (
-            Link(LogicalName("org", "old"), "x", until=8, topic_id=None),
-            "link/org:old",
-            '{"flat":"x","until":8}',
-        ),
-        (
             ResourceAcls(
                 pattern_of("TOPIC:PREFIXED:org:"),
                 frozenset(
@@ -142,13 +131,6 @@ def test_an_unknown_kind_says_what_to_upgrade(value: bytes | None) -> None:
     known = encode(Gateway("a", 1, ""), PLACE)
     with pytest.raises(UnreadableCatalog, match=r"'quota/x'.*upgrade this one"):
         decode(Record(b"quota/x", value, known.headers))
-
-
-def test_a_link_without_an_end_has_an_id() -> None:
-    written = encode(Link(LogicalName("org", "l"), "x", None, until=8), PLACE)
-    assert isinstance(decode(written)[0], Link)
-    with pytest.raises(Junk, match=r"has no topic id"):
-        decode(written._replace(value=b'{"flat":"x"}'))
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ SCRAM = {"iterations": 4096, "salt": "01", "stored_key": "02", "server_key": "03
         ("topic/x", {**TOPIC, "apply": 1}),
         ("topic/x", {**TOPIC, "aliases": [TOPIC]}),
         ("topic/x", {**TOPIC, "aliases": [{**TOPIC, "until": 1, "more": 2}]}),
+        ("link/a:x", {"flat": "x"}),
         ("link/a:x", {"topic_id": "00" * 16}),
         ("link/a:x", {**LINK, "topic_id": "xyz"}),
         ("link/a:x", {**LINK, "gone": True}),

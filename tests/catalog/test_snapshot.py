@@ -12,7 +12,6 @@ from gateway.catalog.entities import (
     CatalogFormat,
     Change,
     Gateway,
-    Link,
     Namespace,
     PrincipalHome,
     Removal,
@@ -120,7 +119,8 @@ def test_an_alias_reaches_the_topic_and_gives_way_to_one_that_takes_its_name() -
     snapshot = Snapshot.of(["team-a", "team-b"], topics=[moved])
     assert snapshot.flat_of(ORDERS_A) == "team-a..orders"
     assert snapshot.by_topic_id(IDS[2]) == ("team-a..orders", ORDERS_A)
-    assert not snapshot.names_by_broker_id("team-a..orders")
+    assert moved.id_under(ORDERS_A) == IDS[2]
+    assert not moved.names_under(None)
     taken = snapshot.apply([TopicEntry("fresh", ORDERS_A)], 2)
     assert taken.flat_of(ORDERS_A) == "fresh"
     again = taken.apply([moved], 3)
@@ -184,8 +184,8 @@ entries = st.builds(
     flats,
     logical,
     st.sampled_from([None, *IDS]),
+    st.lists(st.builds(Alias, logical, st.just(1), st.sampled_from(IDS)), max_size=2).map(tuple),
 )
-ends = st.builds(Link, logical, flats, st.sampled_from(IDS), until=st.sampled_from([0, 1]))
 patterns = st.sampled_from([PATTERN, pattern_of("GROUP:LITERAL:*")])
 users = st.sampled_from(["a", "b/c"])
 changes = st.one_of(
@@ -199,8 +199,6 @@ changes = st.one_of(
     st.builds(PrincipalHome, users, tiers),
     st.builds(lambda user: Removal(("home", user)), users),
     entries,
-    ends,
-    st.builds(lambda name: Removal(("link", str(name))), logical),
     st.builds(lambda flat: Removal(("topic", flat)), flats),
     st.builds(lambda path: Removal(("namespace", path)), tiers),
 )

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from gateway.acl_model import AclEntry, Operation, Permission, namespace_of, pattern_of
 from gateway.catalog.entities import (
+    Alias,
     Change,
     Link,
     Namespace,
@@ -29,6 +30,7 @@ PATTERNS = ["TOPIC:LITERAL:org:", "TOPIC:PREFIXED:org:a:", "GROUP:LITERAL:org:a:
 PATTERNS += ["TOPIC:LITERAL:x", "TOPIC:LITERAL:*", "CLUSTER:LITERAL:kafka-cluster"]
 
 names = st.builds(LogicalName, st.sampled_from(["", *PATHS]), st.sampled_from("xy"))
+aliases = st.builds(Alias, names, st.just(9))
 made = st.one_of(
     st.builds(Namespace, st.sampled_from(PATHS)),
     st.builds(
@@ -36,10 +38,13 @@ made = st.one_of(
         st.sampled_from(PATTERNS).map(pattern_of),
         st.frozensets(st.sampled_from(ENTRIES), min_size=1),
     ),
+    st.builds(Link, names, st.sampled_from("pq"), st.just(b"i" * 16)),
     st.builds(
-        Link, names, st.sampled_from("pq"), st.just(b"i" * 16), until=st.sampled_from([0, 9])
+        TopicEntry,
+        st.sampled_from("pq"),
+        names,
+        aliases=st.lists(aliases, max_size=3).map(tuple),
     ),
-    st.builds(TopicEntry, st.sampled_from("pq"), names),
 )
 changes = made | made.map(lambda one: Removal(key_of(one)))
 
@@ -53,9 +58,11 @@ def counted(snapshot: Snapshot) -> Counter[tuple[str, str | None]]:
         ("ACLs", namespace_of(one.pattern) or "", len(one.entries))
         for one in snapshot.acls.values()
     ]
+    found += [("links", name.namespace, 1) for name in snapshot.links]
     found += [
-        ("aliases" if link.until else "links", link.name.namespace, 1)
-        for link in snapshot.links.values()
+        ("aliases", alias.name.namespace, 1)
+        for entry in snapshot.topics.values()
+        for alias in entry.aliases
     ]
     result: Counter[tuple[str, str | None]] = Counter()
     for what, namespace, count in found:

@@ -162,9 +162,9 @@ class Limited(RuleBasedStateMachine):
         where = [("max_namespaces_in_tree", p.rpartition(":")[0]) for p in snapshot.namespaces]
         for held in snapshot.acls.values():
             where += [("max_acls_in_tree", namespace_of(held.pattern) or "")] * len(held.entries)
-        for name, link in snapshot.links.items():
-            rule_ = "max_aliases_in_tree" if link.until else "max_links_in_tree"
-            where.append((rule_, name.namespace))
+        where += [("max_links_in_tree", name.namespace) for name in snapshot.links]
+        for entry in snapshot.topics.values():
+            where += [("max_aliases_in_tree", one.name.namespace) for one in entry.aliases]
         found: dict[tuple[str, str | None], int] = {}
         for rule_, namespace in where:
             for tier in (None, *parents(namespace)):

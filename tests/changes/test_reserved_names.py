@@ -90,7 +90,7 @@ def names_of(one: World) -> set[str]:
     """The topics that the catalog and the broker have, by their own parts."""
     snapshot = one.snapshot
     names = {snapshot.owner(flat).topic for flat in one.broker.topics}
-    names |= {entry.name.topic for entry in snapshot.topics.values()}
+    names |= {name.topic for entry in snapshot.topics.values() for name in entry.names}
     return names | {name.topic for name in snapshot.links}
 
 

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from gateway.acl_model import AclEntry, Operation, Permission, pattern_of
 from gateway.catalog.entities import (
+    Alias,
     Entity,
     Gateway,
     Link,
@@ -45,7 +46,7 @@ ENTRIES = st.builds(
     TOPICS,
     NAMES,
     IDS,
-    st.none(),
+    st.lists(st.builds(Alias, NAMES, TIMES, IDS), max_size=2).map(tuple),
     st.lists(KEYS, max_size=2).map(tuple),
     st.booleans(),
     st.booleans(),
@@ -94,10 +95,10 @@ def catalogs(draw: st.DrawFn) -> Snapshot:
     held = {entry.name for entry in entries}
     linked = [(entry.flat, draw(LINKED)) for entry in entries]
     links = {name: flat for flat, name in linked if name is not None and name not in held}
-    for number, (name, flat) in enumerate(links.items()):
-        until, gone = draw(st.sampled_from([(0, ""), (0, "org:gone"), (1 << 42, ""), (5, "")]))
-        topic_id = draw(IDS) if until else bytes([number]) * 16
-        entities.append(Link(name, flat, topic_id, gone, until))
+    entities += [
+        Link(name, flat, bytes([number]) * 16, draw(st.sampled_from(["", "org:gone"])))
+        for number, (name, flat) in enumerate(links.items())
+    ]
     entities += [Namespace(tier) for name in links for tier in parents(name.namespace)]
     entities += [Namespace(tier) for path in homes.values() for tier in parents(path)]
     return Snapshot().apply(entities, 1)
@@ -110,6 +111,7 @@ def sample() -> Snapshot:
         "org..orders",
         LogicalName("team-a", "orders"),
         topic_id=bytes(range(16)),
+        aliases=(Alias(LogicalName("org", "orders"), 1_796_126_400_000),),
         own_configs=("retention.ms",),
         since=1_700_000_000_000,
     )
@@ -119,7 +121,6 @@ def sample() -> Snapshot:
             Namespace("org:apache", deleting=1_700_000_000_500),
             Namespace("team-a", {"segment.ms": "1"}, None, ("segment.ms",), 1_700_000_000_000),
             moved,
-            Link(LogicalName("org", "orders"), "org..orders", None, until=1_796_126_400_000),
             TopicEntry("team-a.events", LogicalName("team-a", "events")),
             Seeds(frozenset({"team-a", "org"})),
             Gateway("gateway-1", 1, "0.1.0"),

@@ -243,7 +243,7 @@ def test_what_is_left_out_is_named() -> None:
         "Left out: namespaces that are being deleted: org:apache.",
         "Left out: ACLs on CLUSTER:LITERAL:kafka-cluster, DELEGATION_TOKEN:LITERAL:t, "
         "TOPIC:LITERAL:org:apache:.",
-        "Left out: entries of other kinds: 1 of homes, 1 of links, 1 of scram, 2 of topics.",
+        "Left out: entries of other kinds: 1 of homes, 1 of scram, 2 of topics.",
     ]
     work = [one for one in kept if isinstance(one, Namespace) and (one.apply or one.apply_since)]
     assert not work, "work under way is the source's"

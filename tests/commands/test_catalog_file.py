@@ -54,11 +54,10 @@ topics:
   topic_id: 00010203-0405-0607-0809-0a0b0c0d0e0f
   own_configs:
   - retention.ms
+  aliases:
+  - name: org:orders
+    until: '2026-12-01T12:00:00.000Z'
   since: '2023-11-14T22:13:20.000Z'
-links:
-- name: org:orders
-  flat: org..orders
-  until: '2026-12-01T12:00:00.000Z'
 acls:
 - type: TOPIC
   pattern: PREFIXED
@@ -119,39 +118,7 @@ def test_round_trip(snapshot: Snapshot) -> None:
 def test_gateways_are_left_out(tmp_path: Path) -> None:
     imported = read_export(written(tmp_path, export_text(sample())))
     assert not any(isinstance(entity, Gateway) for entity in imported.entities)
-    assert len(imported.entities) == 9
-
-
-def test_a_file_of_before_links_had_an_end_is_read(tmp_path: Path) -> None:
-    former = GOLDEN.replace(
-        """links:
-- name: org:orders
-  flat: org..orders
-  until: '2026-12-01T12:00:00.000Z'
-""",
-        "",
-    ).replace(
-        """  - retention.ms
-  since""",
-        """  - retention.ms
-  aliases:
-  - name: org:orders
-    until: '2026-12-01T12:00:00.000Z'
-  since""",
-    )
-    assert former != GOLDEN
-    imported = read_export(written(tmp_path, former))
-    now = read_export(written(tmp_path, GOLDEN))
-    assert {*map(repr, imported.entities)} == {*map(repr, now.entities)}
-
-
-@pytest.mark.parametrize(
-    "links",
-    ["links:\n- {name: c, flat: b}\n", "links:\n- {name: c, flat: b, until: 0}\n"],
-)
-def test_a_link_without_an_end_has_an_id(tmp_path: Path, links: str) -> None:
-    with pytest.raises(ConfigError, match="has no topic id"):
-        read_export(written(tmp_path, f"{HEAD}topics:\n- {{name: a, flat: b}}\n{links}"))
+    assert len(imported.entities) == 8
 
 
 def test_every_kind_of_entity_has_its_place() -> None:

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 from gateway.acl_model import AclEntry, Operation, Permission, pattern_of
 from gateway.catalog.entities import (
+    Alias,
     Entity,
-    Link,
     Namespace,
     PrincipalHome,
     ResourceAcls,
@@ -37,8 +37,8 @@ def test_how_it_is_shown() -> None:
             ORDERS,
             name=LogicalName("", "o"),
             topic_id=None,
+            aliases=(Alias(ORDERS.name, 1_796_126_400_000),),
         ),
-        Link(ORDERS.name, ORDERS.flat, None, until=1_796_126_400_000),
         Namespace("team-a", {"k": "v"}),
         Seeds(frozenset({"org", "x"})),
     ]
@@ -54,13 +54,11 @@ def test_how_it_is_shown() -> None:
         "+ namespace team-a\n"
         "    configs.k: v\n"
         "~ topic stored as org..orders\n"
+        "    aliases: (none) -> org:sales until 2026-12-01T12:00:00.000Z\n"
         "    name: org:sales -> o\n"
         "    topic_id: 00000000-0000-0000-0000-000000000000 -> (none)\n"
-        "+ link org:sales\n"
-        "    flat: org..orders\n"
-        "    until: 2026-12-01T12:00:00.000Z\n"
         "- namespace x\n"
-        "3 added, 2 changed, 1 removed."
+        "2 added, 2 changed, 1 removed."
     )
 
 

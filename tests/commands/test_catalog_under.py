@@ -118,7 +118,7 @@ async def test_a_full_export(here: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert said.json["left_out"] == {
         "deleting": ["org:apache"],
         "acls": [],
-        "kinds": {"homes": 1, "links": 1, "topics": 2},
+        "kinds": {"homes": 1, "topics": 2},
     }
     assert [one["key"] for one in said.json["changes"]] == [
         "TOPIC:PREFIXED:dr:org:",

@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from gateway.catalog.entities import CatalogFormat, Change, Signing
-from gateway.catalog.log.ends import as_records
 from gateway.catalog.log.records import Record, encode
 from gateway.catalog.log.signatures import KeyFile, Place, SigningKey
 from gateway.catalog.schema.table import kind_of
@@ -69,9 +68,8 @@ class Batch:
         """Decide a change on the state that includes the changes before it."""
         try:
             changes = waiting.decide(self.draft)
-            records = as_records(self.draft, changes)
-            self._check_levels(records)
-            keys = self._keys_of(records)
+            self._check_levels(changes)
+            keys = self._keys_of(changes)
         except Exception as error:  # noqa: BLE001 - it goes to whoever asked
             self.rejections.append((waiting, error))
             return
@@ -80,16 +78,15 @@ class Batch:
             return
         decision = secrets.token_hex(8)
         first = self.draft.version + 1
-        last = self.draft.version + len(records)
-        before, self.draft = self.draft, self.draft.apply(records, last)
-        for seq, (change, key) in paced(enumerate(zip(records, keys, strict=True), first)):
+        last = self.draft.version + len(changes)
+        before, self.draft = self.draft, self.draft.apply(changes, last)
+        for seq, (change, key) in paced(enumerate(zip(changes, keys, strict=True), first)):
             after = decision if seq > first else self.after
             at = self.at + len(self.records)
             place = Place(seq, last, decision, after, at, self.draft.size)
             self.records.append(encode(change, place, key, strict=bool(before.signing)))
         # Now: keeping every state in between would take a lot of memory.
-        for one in committed(waiting.actor, before, changes):
-            self.committed.append(replace(one, version=min(one.version, last)))
+        self.committed.extend(committed(waiting.actor, before, changes))
         self.after = decision
         self.decisions.append((waiting, decision))
         waiting.in_transaction = True

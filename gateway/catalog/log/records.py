@@ -11,16 +11,16 @@ import json
 from collections.abc import Sequence
 from typing import Final, NamedTuple, Protocol
 
-from gateway.catalog.entities import CatalogFormat, Change, Entity, Key, Link, Removal, key_of
+from gateway.catalog.entities import CatalogFormat, Change, Entity, Key, Removal, key_of
 from gateway.catalog.log.signatures import NOWHERE, Place, Signature, SigningKey
-from gateway.catalog.schema.table import KINDS, check_has_id, kind_of
+from gateway.catalog.schema.table import KINDS, kind_of
 
-FORMAT: Final = 6
+FORMAT: Final = 5
 """The newest catalog format that this software reads and writes.
 
 From format 2 on every record holds the offset that it was written for, and the catalog can be
 signed. From format 3 on it can hold links, from format 4 on members of a fleet, from format 5 on
-freezes. From format 6 on links with an end have records of their own.
+freezes.
 """
 
 PLACED_FORMAT: Final = 2
@@ -124,8 +124,6 @@ def change_of(record: Record) -> Change:
             KINDS[kind].place(identity)
             return Removal((kind, identity))
         entity: Entity = KINDS[kind].of_record(identity, json.loads(record.value.decode()))
-        if isinstance(entity, Link):
-            check_has_id(entity)
     # JSON that is nested too deep raises RecursionError.
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise Junk(MALFORMED, f"it makes no sense ({error})") from None

@@ -6,7 +6,7 @@ Records, export, import, diff and the audit log are derived from it
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from gateway.acl_model import MAX_ENTRIES, WILDCARD, AclEntry, Operation, Permission
 from gateway.catalog.entities import (
@@ -49,6 +49,7 @@ from gateway.catalog.schema.field_types import (
 )
 from gateway.catalog.schema.kinds import Kind, Section
 from gateway.catalog.schema.shapes import Field, Records, Shape
+from gateway.catalog.schema.yaml_values import time_text
 from gateway.names import (
     DELIMITER,
     MAX_FLAT_LENGTH,
@@ -68,13 +69,9 @@ MEMBER_FORMAT: Final = 4
 FREEZE_FORMAT: Final = 5
 """The catalog format from which on names are frozen before they lead elsewhere."""
 
-END_FORMAT: Final = 6
-"""The catalog format from which on links with an end have records of their own. Before, each stands
-in its topic's record, as an alias."""
-
 
 def _check_topic(entry: TopicEntry) -> None:
-    for name in (entry.name, *(alias.name for alias in entry.aliases or ())):
+    for name in entry.names:
         encode(name)
     check_topic(entry.flat)
     if len(entry.flat) > MAX_FLAT_LENGTH or is_reserved(entry.flat):
@@ -83,32 +80,15 @@ def _check_topic(entry: TopicEntry) -> None:
 
 def _check_link(link: Link) -> None:
     encode(link.name)
-    check_has_id(link)
     check_topic(link.flat)
     if len(link.flat) > MAX_FLAT_LENGTH or is_reserved(link.flat):
         raise InvalidName(f"'{link.flat}' is no name that a topic can be stored by")
 
 
-def check_has_id(link: Link) -> None:
-    """Raise InvalidName for a link that has neither an end nor a topic id of its own."""
-    if link.topic_id is None and not link.until:
-        raise InvalidName(f"link '{link.name}' has no topic id")
-
-
-class _Aliases(Records):
-    """The aliases in a topic's record: a record without them has no aliases, and says so."""
-
-    def put_record(self, fields: dict[str, Any], name: str, value: Any) -> None:
-        if value:
-            super().put_record(fields, name, value)
-
-    def take_record(self, fields: dict[str, Any], name: str) -> Any:
-        return super().take_record(fields, name) if name in fields else ()
-
-
-_ALIASES: Final = _Aliases(
+_ALIASES: Final = Records(
     Shape(Alias, [Field("name", NAME), Field("until", TIME), Field("topic_id", TOPIC_ID)]),
     "an alias",
+    line=lambda alias: f"{alias.name} until {time_text(alias.until)}",
 )
 _ENTRIES: Final = Records(
     Shape(
@@ -225,7 +205,7 @@ KINDS: Final[dict[str, Kind]] = {
                 Field("flat", TEXT),
                 Field("topic_id", TOPIC_ID),
                 Field("own_configs", TEXTS),
-                Field("aliases", _ALIASES, of_decision=True),
+                Field("aliases", _ALIASES),
                 Field("apply", FLAG, note=True),
                 Field("creating", FLAG, note=True),
                 Field("since", TIME, note=True),
@@ -243,7 +223,6 @@ KINDS: Final[dict[str, Kind]] = {
                 Field("flat", TEXT),
                 Field("topic_id", TOPIC_ID),
                 Field("gone", TEXT),
-                Field("until", TIME),
             ],
             level=LINK_FORMAT,
             section=Section("links", "list", order=lambda one: one.name),

@@ -147,9 +147,9 @@ def move(access: Access, name: bytes, topic: Resource, target: Resource | None) 
     else:
         why = access.denial(ALTER, topic)
     if why is not None:
-        # The message must not tell a client that knows only a link where the topic is now.
-        by_link = access.view.parse(name.decode(errors="replace")).namespace != topic.namespace
-        return unnamed(why, access.principal) if by_link else why
+        # The message must not tell a client that knows only an alias where the topic is now.
+        by_alias = access.view.parse(name.decode(errors="replace")).namespace != topic.namespace
+        return unnamed(why, access.principal) if by_alias else why
     if target is None:
         return None
     why = access.namespace(ALTER, target.namespace) if target.namespace else None
@@ -216,9 +216,8 @@ def _contents(
             if why is not None:
                 # The client may not be allowed to describe that topic.
                 denied[namespace] = replace(why, message=_NOT_ALL(access.principal))
-    # Links go with the namespace that they are in; a link with an end needs no right.
-    links = access.view.snapshot.links.values()
-    for link in (one.name for one in paced(list(links)) if not one.until):
+    # Links go with the namespace that they are in.
+    for link in paced(list(access.view.snapshot.links)):
         if link.namespace in namespaces and link.namespace not in denied:
             named = Resource(ResourceType.TOPIC, link.namespace, link.topic)
             why = access.denial(DELETE, named)
@@ -271,7 +270,7 @@ def _new_links(access: Access, config: Any) -> Iterator[Resource]:
             name = view.parse(item.strip())
         except InvalidName:
             continue
-        if view.snapshot.link_at(name) is None:
+        if name not in view.snapshot.links:
             yield Resource(ResourceType.TOPIC, name.namespace, name.topic)
 
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from gateway.catalog.entities import Change, Link, Namespace, Removal, TopicEntry, key_of
+from gateway.catalog.entities import Change, Namespace, Removal, TopicEntry, key_of
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.config_values import is_same_value
 from gateway.changes.base.rejected import Rejected
@@ -119,24 +119,20 @@ def settled(snapshot: Snapshot, entry: TopicEntry) -> TopicEntry | Removal:
     """An entry with nothing left to do; its removal if it holds only the name in its flat name."""
     if not entry.name.namespace and not entry.apply:
         entry = replace(entry, own_configs=())  # there is nothing to tell them from
-    busy = entry.apply or entry.creating or entry.counted or entry.own_configs
+    busy = entry.apply or entry.creating or entry.counted or entry.aliases or entry.own_configs
     if busy or entry.topic_id is not None or snapshot.spelled(entry.flat) != entry.name:
         return entry
-    if snapshot.all_links_of(entry.flat):
+    if snapshot.links_of(entry.flat):
         return entry  # the links lead to the topic by its entry
     return Removal(("topic", entry.flat))
 
 
 def removed_topic(snapshot: Snapshot, entry: TopicEntry) -> list[Change]:
-    """The changes for a topic that was deleted: its entry is removed, and :func:`without_topic`."""
-    links = snapshot.all_links_of(entry.flat)
-    return [*(without_topic(link, entry.name) for link in links), Removal(key_of(entry))]
-
-
-def without_topic(link: Link, name: LogicalName) -> Link | Removal:
-    """The change of a link whose topic, of that name, was deleted: the link dangles, because a new
-    topic of the same name is not the topic that was shared. A link with an end is removed."""
-    return Removal(key_of(link)) if link.until else replace(link, gone=str(name))
+    """The changes for a topic that was deleted: its entry is removed, and its links dangle, because
+    a new topic of the same name is not the topic that was shared."""
+    links = (snapshot.links[name] for name in snapshot.links_of(entry.flat))
+    dangling = (replace(link, gone=str(entry.name)) for link in links)
+    return [*dangling, Removal(key_of(entry))]
 
 
 # -- operations on configs -------------------------------------------------------------------------

@@ -84,8 +84,8 @@ def resource_named(view: View, resource_type: int, name: str) -> Resource:
 
 
 def moved_out(view: View, name: str, flat: str) -> Denied | None:
-    """Why a topic may not be changed from this view although a link in the view's home reaches it.
-    The topic was moved out of the home, and the link only lets clients keep using it."""
+    """Why a topic may not be changed from this view although an alias in the view's home reaches
+    it. The topic was moved out of the home, and the alias only lets clients keep using it."""
     settings = view.settings
     owner = view.snapshot.owner(flat).namespace
     if not settings.home or settings.escape or below(owner, settings.home) is not None:

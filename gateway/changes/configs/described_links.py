@@ -50,7 +50,7 @@ def namespace_text(access: Access, path: str, index: TopicIndex) -> str:
     found = []
     links = paced(access.view.snapshot.links.items())
     for name, link in paced(sorted(item for item in links if item[0].namespace == path)):
-        if link.until or access.denial(DESCRIBE, resource_of(name)) is not None:
+        if access.denial(DESCRIBE, resource_of(name)) is not None:
             continue
         leads = not link.gone and index.exists(link.flat.encode())
         found.append(f"{name.topic}={topic_text(access, link)}{'' if leads else DANGLING}")

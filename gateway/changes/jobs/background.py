@@ -1,7 +1,7 @@
 """The list of all background jobs of a worker, and the small jobs: configs, registration, expiry.
 
-Housekeeping removes links that have ended, entries of topics that were never created, and entries
-of topics that were created so long ago that every listing has them.
+Housekeeping removes expired aliases, entries of topics that were never created, and entries of
+topics that were created so long ago that every listing has them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from gateway import version
-from gateway.catalog.entities import Change, Link, Removal, key_of
+from gateway.catalog.entities import Change, Removal, TopicEntry, key_of
 from gateway.catalog.fleet import Membership
 from gateway.catalog.members import register
 from gateway.catalog.snapshot import Snapshot
@@ -25,7 +25,6 @@ from gateway.changes.jobs.namespace_deletion import NamespaceDeletion
 from gateway.changes.jobs.thawing import Thawing
 from gateway.changes.namespaces.namespace_configs import apply_namespace, apply_topic
 from gateway.changes.topics.create_plan import is_left_over
-from gateway.changes.topics.links import removals
 
 log = logging.getLogger(__name__)
 
@@ -148,7 +147,7 @@ class Housekeeping:
         if now >= self._look_at:
             self._look_at = now + _LOOK_AGAIN
             self._found = []
-            if any(_has_ended(link, now) for link in snapshot.links.values()):
+            if any(_has_expired(entry, now) for entry in snapshot.topics.values()):
                 self._found.append(Task(ALIASES, "", 0))
             if any(is_left_over(entry, now) for entry in snapshot.topics.values()):
                 self._found.append(Task(CREATING, "", 0))
@@ -191,9 +190,14 @@ class Housekeeping:
 
 
 def _without_expired(snapshot: Snapshot, now: int) -> list[Change]:
-    """The removal of links that have ended. Their topics and the topics' names stay."""
-    return removals(snapshot, [one for one in snapshot.links.values() if _has_ended(one, now)])
+    """The entries without their expired aliases. The topics and their names stay, and an entry that
+    holds only the name in its flat name is removed."""
+    return [
+        settled(snapshot, replace(entry, aliases=tuple(a for a in entry.aliases if a.until > now)))
+        for entry in snapshot.topics.values()
+        if _has_expired(entry, now)
+    ]
 
 
-def _has_ended(link: Link, now: int) -> bool:
-    return bool(link.until) and link.until <= now
+def _has_expired(entry: TopicEntry, now: int) -> bool:
+    return any(alias.until <= now for alias in entry.aliases)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -204,8 +204,9 @@ def log_stays(flat: str, outcome: Outcome) -> None:
 
 def removals(snapshot: Snapshot, task: Task) -> list[Change]:
     """The changes that end the deletion. The namespace is removed with all namespaces below it, the
-    entries of topics in it (the topics are deleted by then), and the links in it. Its ACLs were
-    removed when it was marked (``namespaces/delete_namespaces.py``)."""
+    entries of topics in it (the topics are deleted by then), and the aliases and links in it of
+    topics elsewhere. Its ACLs were removed when it was marked
+    (``namespaces/delete_namespaces.py``)."""
     path = task.about
     if deletion_task(snapshot, path) != task:
         return []
@@ -213,6 +214,9 @@ def removals(snapshot: Snapshot, task: Task) -> list[Change]:
     for entry in snapshot.topics.values():
         if below(entry.name.namespace, path) is not None:
             changes += removed_topic(snapshot, entry)
+        elif any(below(alias.name.namespace, path) is not None for alias in entry.aliases):
+            kept = tuple(a for a in entry.aliases if below(a.name.namespace, path) is None)
+            changes.append(replace(entry, aliases=kept))
     changes += [
         Removal(key_of(link))
         for link in snapshot.links.values()

@@ -331,7 +331,7 @@ def _name_inside(access: Access, tiers: Collection[str], flat: str) -> LogicalNa
 
 def _check_names(access: Access, path: str, tiers: Collection[str]) -> None:
     """Reject a namespace that would take over names of topics that are stored under other flat
-    names: links, and names in the default namespace to which topics were moved."""
+    names: aliases, and names in the default namespace to which topics were moved."""
     view, snapshot = access.view, access.view.snapshot
     shown = shown_namespace(view, path)
     prefixes = tuple(fold(flat_prefix(tier)) for tier in tiers)
@@ -345,7 +345,7 @@ def _check_names(access: Access, path: str, tiers: Collection[str]) -> None:
     taken = [
         name
         for name, entry in entries.items()
-        if entry is None or snapshot.link_at(name) is not None or not _is_new(entry)
+        if entry is None or name in snapshot.links or not _is_new(entry)
     ]
     if not taken:
         return
@@ -356,7 +356,9 @@ def _check_names(access: Access, path: str, tiers: Collection[str]) -> None:
     inside = not view.settings.home or view.settings.escape
     seen: list[str] = []
     for name in taken if inside else ():
-        main = snapshot.decides(name)
+        # A topic's main name authorizes the topic; a link's own name authorizes the link.
+        entry = entries[name]
+        main = name if entry is None or name in snapshot.links else entry.name
         named = Resource(ResourceType.TOPIC, main.namespace, main.topic)
         if access.denial(DESCRIBE, named) is None:
             seen.append(name.topic)

@@ -15,6 +15,7 @@ from datetime import timedelta
 from time import monotonic
 from typing import Any, Final
 
+from gateway.catalog.entities import TopicEntry
 from gateway.catalog.snapshot import Snapshot, differing
 from gateway.catalog.source import ACTOR, Actor, Catalog
 from gateway.changes.base.context import Context
@@ -75,13 +76,9 @@ class FormerNames:
     def _catalog_changed(self) -> None:
         before, now = self._seen, self._catalog.snapshot
         self._seen = now
-        if before.topics is now.topics and before.links is now.links:
+        if before.topics is now.topics:
             return
-        flats = dict.fromkeys(differing(before.topics, now.topics))
-        for name in differing(before.links, now.links):
-            if (link := before.links.get(name)) is not None and link.until:
-                flats[link.flat] = None
-        for flat in flats:
+        for flat in differing(before.topics, now.topics):
             for name in _names_left(before, now, flat):
                 self._names.pop(name, None)
                 self._names[name] = None
@@ -90,15 +87,16 @@ class FormerNames:
 
 
 def _names_left(before: Snapshot, now: Snapshot, flat: str) -> set[LogicalName]:
-    """The topic's own names that no longer lead to it. If its entry was removed, the topic was
-    deleted, or it has the name in its flat name again, without links."""
+    """The names that led to a topic and no longer do. If its entry was removed, the topic was
+    deleted, or it has the name in its flat name again, without its aliases."""
     held = before.topics.get(flat)
+    entry = now.topics.get(flat) or TopicEntry(flat, now.owner(flat))
     if held is not None and held.creating:
         return set()
-    former, left = set(before.own_names(flat)), now.own_names(flat)
-    if flat not in now.topics and left[0] not in former:
+    former = {before.owner(flat)} if held is None else set(held.names)
+    if flat not in now.topics and entry.name not in former:
         return set()
-    return former.difference(left)
+    return former.difference(entry.names)
 
 
 class AutoCreation:

@@ -9,7 +9,6 @@ from uuid import uuid4
 
 from gateway.catalog.entities import Change, Link, Removal, TopicEntry
 from gateway.catalog.snapshot import Snapshot
-from gateway.changes.base.inherited import without_topic
 from gateway.changes.base.rejected import Rejected, reject_if, reserved_name
 from gateway.changes.base.virtual_configs import is_virtual, reject_on_topic
 from gateway.error_codes import INVALID_TOPIC_EXCEPTION, REQUEST_TIMED_OUT, TOPIC_ALREADY_EXISTS
@@ -125,7 +124,7 @@ def plan(view: View, topic: Any, now: int, exists: Callable[[str], bool]) -> Pla
         planned = Planned(topic, name, flat, inherited, own, entry, reserve=True, before=held)
     else:
         planned = Planned(topic, name, flat, inherited, own, held, reserve=False)
-    return replace(planned, links=tuple(snapshot.all_links_of(flat)))
+    return replace(planned, links=tuple(snapshot.links[link] for link in snapshot.links_of(flat)))
 
 
 def counting(planned: Planned, partitions: int, now: int) -> Planned:
@@ -212,7 +211,7 @@ def dangling(snapshot: Snapshot, planned: Planned) -> Iterator[Change]:
     that the broker has created."""
     for link in planned.links:
         if snapshot.links.get(link.name) == link and not link.gone:
-            yield without_topic(link, planned.name)
+            yield replace(link, gone=str(planned.name))
 
 
 def _wanted(
@@ -247,7 +246,7 @@ def _is_stale(snapshot: Snapshot, planned: Planned) -> bool:
 
 
 def _check_link(snapshot: Snapshot, name: LogicalName, spelled: str) -> None:
-    link = snapshot.link_at(name)
+    link = snapshot.links.get(name)
     if link is not None:
         state = " to a topic that was deleted; delete the link first" if link.gone else ""
         message = f"Topic '{spelled}' already exists: it is a link{state}."

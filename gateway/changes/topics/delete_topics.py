@@ -19,6 +19,7 @@ from typing import Final
 from uuid import UUID
 
 from gateway.catalog.entities import Change, Link, Namespace, ResourceAcls
+from gateway.catalog.freezes import names_of
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.acls.acl_moves import without
 from gateway.changes.base import admin_rights
@@ -123,7 +124,7 @@ async def _check_again(deletion: Deletion, keys: Iterable[TopicKey], hold: Hold)
         why = found_again(view, key, what, index)
         if why is None and isinstance(what, TopicResource) and index.exists(what.flat.encode()):
             # A name that has led to the topic only since the freeze is not frozen.
-            why = None if hold.holds(view.snapshot.names_of(what.flat)) else CHANGED
+            why = None if hold.holds(names_of(view.snapshot, what.flat)) else CHANGED
         if why is not None:
             deletion.answer(key, why)
     _check_acls(deletion, [key for key in paced(list(keys)) if key in deletion.left])
@@ -184,7 +185,7 @@ async def _delete_topics(deletion: Deletion, timeout: timedelta) -> None:
             name
             for flat in paced(topics.values())
             if exists(flat.encode())
-            for name in snapshot.names_of(flat)
+            for name in names_of(snapshot, flat)
         }
         try:
             async with _hold(deletion, names) as hold:

@@ -122,7 +122,7 @@ def found_again(view: View, key: TopicKey, was: Found, index: TopicIndex) -> Den
         return found
     if isinstance(found, TopicResource) and isinstance(was, TopicResource):
         if found.flat == was.flat:
-            return moved_out(view, found.name, found.flat) or _by_former_name(view, key, found.flat)
+            return moved_out(view, found.name, found.flat) or _by_alias(view, key, found.flat)
     elif found == was:
         return None
     return CHANGED
@@ -153,9 +153,9 @@ def _named(view: View, name: str | None) -> Found | Denied:
     return found if isinstance(found, Denied) else TopicResource(name, found.flat.decode())
 
 
-def _by_former_name(view: View, key: TopicKey, flat: str) -> Denied | None:
-    """Why a topic may not be deleted under a link with an end, which only lets clients keep using
-    the topic."""
+def _by_alias(view: View, key: TopicKey, flat: str) -> Denied | None:
+    """Why a topic may not be deleted under an alias, which only lets clients keep using the
+    topic."""
     entry = view.snapshot.topics.get(flat)
     if entry is None:
         return None
@@ -177,7 +177,7 @@ def _why_not(
 ) -> Denied | None:
     """Why a topic may not be deleted so. A request may name a topic under two spellings, but not by
     its name and by an id. ``firsts``: the first item for each topic, by flat name."""
-    why = moved_out(view, topic.name, topic.flat) or _by_former_name(view, key, topic.flat)
+    why = moved_out(view, topic.name, topic.flat) or _by_alias(view, key, topic.flat)
     if why is not None:
         return why
     first = firsts.setdefault(topic.flat, key)

@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from gateway.acl_model import Resource, ResourceType
 from gateway.catalog.entities import Change, Link, Removal, TopicEntry, key_of
+from gateway.catalog.freezes import names_of
 from gateway.catalog.schema.table import LINK_FORMAT
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import Decide
@@ -69,7 +70,7 @@ async def change_links(
             raise Rejected(REQUEST_TIMED_OUT, text)
         return changes
 
-    await _cut(context, access, cut, decide, lambda newest: newest.names_of(attempt.flat))
+    await _cut(context, access, cut, decide, lambda newest: names_of(newest, attempt.flat))
     if attempt.made:
         await _check_twins(context, attempt.made)
 

@@ -1,7 +1,7 @@
 """Moves of topics between namespaces (KIP-37): pure decisions on one catalog state.
 
-Adopting a topic is a move into a namespace. A move changes the topic's entry under its flat name,
-which stays, and its links with an end. No record of the topic is copied.
+Adopting a topic is a move into a namespace. A move is one record of the catalog: the topic's entry
+under its flat name, which stays. No record of the topic is copied.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from gateway.catalog.entities import Change, Link, Removal, TopicEntry, key_of
+from gateway.catalog.entities import Alias, Removal, TopicEntry
 from gateway.catalog.snapshot import Snapshot
 from gateway.changes.base.context import Outdated
 from gateway.changes.base.inherited import ground, later, own_of, settled
@@ -38,39 +38,19 @@ class Source:
     """Milliseconds since the epoch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """The changes of a move: the topic's ``entry`` (or its removal), and of its links with an end,
-    those ``cut`` and those ``made``."""
-
-    entry: TopicEntry | Removal
-    cut: tuple[Link, ...] = ()
-    made: tuple[Link, ...] = ()
-
-    @property
-    def changes(self) -> list[Change]:
-        """All of them, in an order in which they can be applied."""
-        return [*map(_removal, self.cut), self.entry, *self.made]
-
-    def back(self, newest: Snapshot, former: TopicEntry | Removal) -> list[Change]:
-        """The changes that undo the move, if ``former`` was the entry before it."""
-        made = [link for link in self.made if newest.links.get(link.name) == link]
-        return [*map(_removal, made), former, *self.cut]
-
-
 def move(
     snapshot: Snapshot,
     source: Source,
     target: LogicalName,
     topic_id: bytes,
     alias_until: int | None = None,
-) -> Moved | None:
-    """The changes that give the topic the name ``target``; None if the topic has the name already.
+) -> TopicEntry | None:
+    """The record that gives the topic the name ``target``; None if the topic has the name already.
 
-    The topic gets the virtual ``topic_id`` (16 bytes, never used before), unless ``target`` is a
-    link to it that still works: a name that has worked all along keeps its id. Its former name
-    becomes a link until ``alias_until``; None: no link. Raises :class:`Rejected` if the topic
-    cannot have the name, and :class:`Outdated`.
+    The topic gets the virtual ``topic_id`` (16 bytes, never used before), unless ``target`` is an
+    alias of it that still works: a name that has worked all along keeps its id. Its former name
+    works until ``alias_until``; None: not at all. Raises :class:`Rejected` if the topic cannot have
+    the name, and :class:`Outdated`.
     """
     flat, now = source.flat, source.now
     present, entry = snapshot.owner(flat), snapshot.topics.get(flat)
@@ -80,31 +60,29 @@ def move(
     _check_mirror_maker(present, target)
     check_target(snapshot, flat, target, source.exists)
     own = _own_configs(snapshot, source)
-    ends = snapshot.ending(flat)
-    cut = [link for link in ends if link.until <= now or link.name == target]
-    made = []
+    working = [] if entry is None else [alias for alias in entry.aliases if alias.until > now]
+    aliases = [alias for alias in working if alias.name != target]
     if alias_until is not None:
-        former_id = None if entry is None else entry.topic_id
-        made = [Link(present, flat, former_id, until=alias_until)]
-    moved = TopicEntry(
+        aliases.append(Alias(present, alias_until, None if entry is None else entry.topic_id))
+    return TopicEntry(
         flat,
         target,
-        topic_id=next((link.topic_id for link in cut if link.until > now), topic_id),
+        topic_id=next((a.topic_id for a in working if a.name == target), topic_id),
+        aliases=tuple(aliases),
         own_configs=own,
         apply=True,
         since=later(entry, now),
         # Partitions may be being created, in whichever namespace the topic is.
         counted=0 if entry is None else entry.counted,
     )
-    return Moved(moved, tuple(cut), tuple(made))
 
 
-def release(snapshot: Snapshot, source: Source) -> Moved | None:
-    """The changes that give a topic its flat name in the default namespace back; None if it has
+def release(snapshot: Snapshot, source: Source) -> TopicEntry | Removal | None:
+    """The record that gives a topic its flat name in the default namespace back; None if it has
     that name already.
 
     There the topic has the broker's own id. Its entry is removed once its inherited configs are
-    removed and its links, which work until then, have ended. Raises as :func:`move` does.
+    removed and its aliases, which work until then, have expired. Raises as :func:`move` does.
     """
     flat, now = source.flat, source.now
     present, entry = snapshot.owner(flat), snapshot.topics.get(flat)
@@ -121,30 +99,25 @@ def release(snapshot: Snapshot, source: Source) -> Moved | None:
         )
     _check_free(snapshot, flat, target, source.exists)
     # Two names with one topic id confuse clients, and the flat name has the broker's id now.
-    cut = tuple(
-        link
-        for link in snapshot.ending(flat)
-        if link.until <= now or link.name == target or link.topic_id is None
+    aliases = tuple(
+        alias
+        for alias in (() if entry is None else entry.aliases)
+        if alias.until > now and alias.name != target and alias.topic_id is not None
     )
     released = TopicEntry(
         flat,
         target,
+        aliases=aliases,
         own_configs=_own_configs(snapshot, source),
         apply=True,
         since=later(entry, now),
         counted=0 if entry is None else entry.counted,
     )
-    same = entry is not None and replace(released, apply=entry.apply, since=entry.since) == entry
-    if same and not cut:
+    if entry is not None and replace(released, apply=entry.apply, since=entry.since) == entry:
         return None
     if present.namespace or (entry is not None and entry.apply):
-        return Moved(released, cut)
-    after = snapshot.apply(map(_removal, cut), snapshot.version)
-    return Moved(settled(after, replace(released, apply=False)), cut)
-
-
-def _removal(link: Link) -> Removal:
-    return Removal(key_of(link))
+        return released
+    return settled(snapshot, replace(released, apply=False))
 
 
 def check_target(
@@ -208,7 +181,7 @@ def _check_mirror_maker(present: LogicalName, target: LogicalName) -> None:
 def _check_free(
     snapshot: Snapshot, flat: str, target: LogicalName, exists: Callable[[str], bool]
 ) -> None:
-    if snapshot.link_at(target) is not None:
+    if target in snapshot.links:
         raise Rejected(TOPIC_ALREADY_EXISTS, f"Topic '{target}' already exists: it is a link.")
     holder = snapshot.entry_of(target)
     natural = encode(target)

@@ -14,6 +14,7 @@ from uuid import uuid4
 
 from gateway.acl_model import Resource, ResourceType
 from gateway.catalog.entities import Change, Removal, TopicEntry
+from gateway.catalog.freezes import names_of
 from gateway.catalog.snapshot import Snapshot
 from gateway.catalog.source import Decide
 from gateway.changes.acls.acl_moves import Carried, carried
@@ -33,7 +34,7 @@ from gateway.changes.base.topic_policies import (
 )
 from gateway.changes.base.virtual_configs import Move, Release
 from gateway.changes.namespaces.namespace_configs import apply_topic, within_patience
-from gateway.changes.topics.move import Moved, Source, move, release
+from gateway.changes.topics.move import Source, move, release
 from gateway.decision import Denied
 from gateway.error_codes import (
     INVALID_REQUEST,
@@ -91,9 +92,8 @@ class _Attempt:
     listed: int
     """When the cluster was listed, before ``seen``, in milliseconds since the epoch."""
     limits: CatalogLimits
-    moved: Moved | None = None
-    """The changes of the topic's entry and links by the last decision; None if nothing is to
-    change."""
+    record: Change | None = None
+    """The change of the topic's entry by the last decision; None if nothing is to change."""
     new_name: LogicalName | None = None
     """The topic's name by the last decision."""
     acls: Carried | None = None
@@ -123,7 +123,7 @@ class _Attempt:
         decide(seen)  # before the freeze, so no name is frozen for a move that is rejected
         if validate_only:
             return None
-        if self.moved is not None:
+        if self.record is not None:
             await self._commit(flat, decide)
         await self._check_twin(source)
         if arrival is not None:
@@ -132,7 +132,7 @@ class _Attempt:
 
     async def _commit(self, flat: str, decide: Decide) -> None:
         """Commit the change as soon as no request is in progress for a name that the topic loses. A
-        name that stays as a link leads to the same topic, so it is not frozen. Raises
+        name that stays as an alias leads to the same topic, so it is not frozen. Raises
         :class:`Rejected`, Outdated and OSError."""
         context, access = self.context, self.access
         lost = self._lost(self.seen, flat)
@@ -145,18 +145,17 @@ class _Attempt:
             changes = decide(newest)
             if not lost.issuperset(self._lost(newest, flat)):
                 raise Outdated
-            return hold.ended(newest, changes, newest.names_of(flat))
+            return hold.ended(newest, changes, names_of(newest, flat))
 
         async with holding as hold:
             await context.catalog.change(decide_frozen)
 
     def _lost(self, before: Snapshot, flat: str) -> set[LogicalName]:
-        """The topic's own names ``before`` the last decision that no longer lead to it after
-        it."""
-        if self.moved is None:
+        """The names that lead to the topic ``before`` the last decision, and no longer after it."""
+        if self.new_name is None:
             return set()
-        after = before.apply(self.moved.changes, before.version)
-        return {*before.own_names(flat)}.difference(after.own_names(flat))
+        kept = self.record.names if isinstance(self.record, TopicEntry) else (self.new_name,)
+        return {*names_of(before, flat, links=False)} - {*kept}
 
     # -- decisions ---------------------------------------------------------------------------------
 
@@ -165,21 +164,19 @@ class _Attempt:
     ) -> list[Change]:
         """The changes that move the topic and its ACLs; empty if it has the name already."""
         self.new_name = self.acls = None
-        self.moved = moved = self._moved(newest, source)
-        if moved is None:
+        self.record = record = self._record(newest, source)
+        if record is None:
             return []
-        entry = moved.entry
-        name = entry.name if isinstance(entry, TopicEntry) else newest.spelled(source.flat)
+        name = record.name if isinstance(record, TopicEntry) else newest.spelled(source.flat)
         if arrival is not None:
-            entry = self._limited(newest, arrival, entry, name)
-            self.moved = moved = replace(moved, entry=entry)
+            self.record = record = self._limited(newest, arrival, record, name)
         self.new_name, self.acls = name, self._carried(newest, newest.owner(source.flat), name)
-        changes = moved.changes if self.acls is None else self.acls.around(moved.changes)
+        changes = [record] if self.acls is None else self.acls.around([record])
         shown = f"topic '{shown_topic(self.access.view, name)}'"
         reject_if(self.limits.why_not(newest, changes, shown, str(name)))
         return changes
 
-    def _moved(self, newest: Snapshot, source: Source) -> Moved | None:
+    def _record(self, newest: Snapshot, source: Source) -> Change | None:
         flat = self._flat(newest)
         if flat is None:
             return None
@@ -284,25 +281,21 @@ class _Attempt:
         return judged
 
     def _limited(
-        self,
-        newest: Snapshot,
-        arrival: Arrival,
-        entry: TopicEntry | Removal,
-        name: LogicalName,
-    ) -> TopicEntry | Removal:
-        """The entry, with the number of partitions by which the topic counts if topics are limited.
-        Raises :class:`Rejected`, and Outdated if the topic would get another name by
+        self, newest: Snapshot, arrival: Arrival, record: Change, name: LogicalName
+    ) -> Change:
+        """The record, with the number of partitions by which the topic counts if topics are
+        limited. Raises :class:`Rejected`, and Outdated if the topic would get another name by
         now."""
         context, namespace = self.context, name.namespace
         if name != arrival.name or tiers(newest, namespace) != tiers(self.seen, namespace):
             raise Outdated
         check_counted_limits(context, self.access.principal, newest, [arrival], self.listed)
         if not arrival.partitions or not context.judge.counts(namespace):
-            return entry
+            return record
         usage = context.usage.at(newest, context.cluster.index)
         counted = max(arrival.partitions, usage.partitions_of(arrival.flat))
-        if isinstance(entry, TopicEntry):
-            return replace(entry, counted=counted)
+        if isinstance(record, TopicEntry):
+            return replace(record, counted=counted)
         since = later(newest.topics.get(arrival.flat), context.clock())
         return TopicEntry(arrival.flat, name, since=since, counted=counted)
 
@@ -316,18 +309,18 @@ class _Attempt:
         after the broker has created the topic. Two topics have the name only if both read too
         early.
         """
-        moved, context = self.moved, self.context
-        if moved is None or not isinstance(entry := moved.entry, TopicEntry):
+        record, context = self.record, self.context
+        if not isinstance(record, TopicEntry):
             return
         await context.cluster.refresh()
-        twin = encode(entry.name)
-        if twin == entry.flat or twin in context.catalog.snapshot.topics:
+        twin = encode(record.name)
+        if twin == record.flat or twin in context.catalog.snapshot.topics:
             return
         if not context.cluster.index.exists(twin.encode()):
             return
         await self._roll_back(source)
-        log.warning("topic %r is not moved: %r was made meanwhile", entry.flat, twin)
-        raise Rejected(TOPIC_ALREADY_EXISTS, f"Topic '{entry.name}' already exists.")
+        log.warning("topic %r is not moved: %r was made meanwhile", record.flat, twin)
+        raise Rejected(TOPIC_ALREADY_EXISTS, f"Topic '{record.name}' already exists.")
 
     async def _judge_again(self, source: Source, arrival: Arrival) -> None:
         """Roll back if the topic was changed meanwhile so that policies of its new namespace do not
@@ -336,7 +329,7 @@ class _Attempt:
         A change of the topic reads the catalog both before and afterwards (``alter_topics``), and a
         change made before the move can be read by now.
         """
-        if arrival.facts is None or self.moved is None:
+        if arrival.facts is None or self.record is None:
             return
         now = (await read_facts(self.context, [source.flat])).get(source.flat)
         if now is None or now == arrival.facts:
@@ -350,15 +343,13 @@ class _Attempt:
 
     async def _roll_back(self, source: Source) -> None:
         """Give the topic its former entry back, unless its entry has changed since."""
-        flat, acls, moved = source.flat, self.acls, self.moved
-        assert moved is not None
-        entry = moved.entry if isinstance(moved.entry, TopicEntry) else None
-        former = self.seen.topics.get(flat) or Removal(("topic", flat))
+        flat, acls = source.flat, self.acls
+        moved = self.record if isinstance(self.record, TopicEntry) else None
+        record = self.seen.topics.get(flat) or Removal(("topic", flat))
 
         def decide(newest: Snapshot) -> Sequence[Change]:
-            if newest.topics.get(flat) != entry:
+            if newest.topics.get(flat) != moved:
                 return ()
-            changes = moved.back(newest, former)
-            return changes if acls is None else acls.back(newest, changes)
+            return [record] if acls is None else acls.back(newest, [record])
 
         await self.context.catalog.change(decide)

@@ -86,7 +86,7 @@ async def _status(config: Config, options: argparse.Namespace) -> Output:
     snapshot = await read_catalog(config)
     gateways = [snapshot.gateways[one] for one in sorted(snapshot.gateways)]
     deleting = sum(one.deleting is not None for one in snapshot.namespaces.values())
-    aliases = snapshot.tally("aliases", None)
+    aliases = sum(len(entry.aliases) for entry in snapshot.topics.values())
     dangling = sum(bool(link.gone) for link in snapshot.links.values())
     acls = sum(len(one.entries) for one in snapshot.acls.values())
     content = {
@@ -100,7 +100,7 @@ async def _status(config: Config, options: argparse.Namespace) -> Output:
         "namespaces_deleting": deleting,
         "topic_entries": len(snapshot.topics),
         "aliases": aliases,
-        "links": snapshot.tally("links", None),
+        "links": len(snapshot.links),
         "links_dangling": dangling,
         "acls": acls,
         "scram_credentials": len(snapshot.scram),
@@ -123,7 +123,7 @@ async def _status(config: Config, options: argparse.Namespace) -> Output:
         *([("number", f"{snapshot.number} in the tree")] if snapshot.number else []),
         ("namespaces", f"{len(snapshot.namespaces):,} ({deleting:,} being deleted)"),
         ("topic entries", f"{len(snapshot.topics):,} ({counted(aliases, 'alias', 'aliases')})"),
-        ("links", f"{snapshot.tally('links', None):,} ({dangling:,} dangling)"),
+        ("links", f"{len(snapshot.links):,} ({dangling:,} dangling)"),
         ("ACLs", f"{acls:,} (of {counted(len(snapshot.acls), 'pattern')})"),
         ("SCRAM", f"{counted(len(snapshot.scram), 'credential')}"),
         ("homes", f"{counted(len(snapshot.homes), 'principal')}"),

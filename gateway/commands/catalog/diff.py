@@ -177,7 +177,7 @@ def _missing_namespaces(result: Snapshot, entity: Entity) -> Iterator[str]:
 def _link_problems(
     snapshot: Snapshot, result: Snapshot, link: Link, holders: Sequence[str]
 ) -> Iterator[str]:
-    if snapshot.format < LINK_FORMAT and not link.until:
+    if snapshot.format < LINK_FORMAT:
         yield (
             f"links need catalog format {LINK_FORMAT}, and this catalog has {snapshot.format};"
             f" raise it first: kafka-gateway catalog upgrade --format {LINK_FORMAT}"
@@ -192,9 +192,9 @@ def _link_problems(
 
 
 def _removal_problems(result: Snapshot, kind: str, path: str) -> Iterator[str]:
-    linked = result.all_links_of(path) if kind == TopicEntry.KIND else ()
+    linked = result.links_of(path) if kind == TopicEntry.KIND else ()
     if linked:
-        yield f"'{path}' would be removed, but '{linked[0].name}' links to it; remove that too"
+        yield f"'{path}' would be removed, but '{linked[0]}' links to it; remove that too"
     names = [*(one.name for one in result.topics.values()), *result.links]
     held = [name for name in names if name.namespace == path]
     if kind == "namespace" and held:

@@ -8,7 +8,7 @@ file's number is newer than this software's, the file is rejected.
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -18,7 +18,6 @@ from gateway.catalog.entities import (
     Key,
     Namespace,
     ResourceAcls,
-    TopicEntry,
     key_of,
 )
 from gateway.catalog.schema.field_types import CONFIGS
@@ -211,17 +210,12 @@ def _read(imported: Imported, kind: Kind, identity: str, value: Value) -> None:
         except InvalidName as error:
             value.reject(f"{error}; correct it")
     key = key_of(entity)
-    found = [entity]
-    if isinstance(entity, TopicEntry) and entity.aliases is not None:  # of an earlier version
-        links = (alias.link(entity.flat) for alias in entity.aliases)
-        found = [replace(entity, aliases=None), *links]
-    for one in found:
-        # If a list holds an item twice, only this check finds it.
-        if key_of(one) in imported.places:
-            name, line = key_of(one)[1], imported.places[key_of(one)][1]
-            value.reject(f"'{name}' is there already, on line {line}; keep one of the two")
-        imported.entities.append(one)
-        imported.places[key_of(one)] = value.key, value.line
+    # If a list holds an item twice, only this check finds it.
+    if key in imported.places:
+        line = imported.places[key][1]
+        value.reject(f"'{key[1]}' is there already, on line {line}; keep one of the two")
+    imported.entities.append(entity)
+    imported.places[key] = value.key, value.line
     named = {one.name for one in kind.fields if one.type is CONFIGS}
     for name, configs in value.entries() if named else ():
         if name in named:

@@ -134,7 +134,7 @@ def _is_link(snapshot: Snapshot, pattern: ResourcePattern) -> bool:
     if pattern.type is not _TOPIC or is_namespace(pattern):
         return False
     named = resource(_TOPIC, pattern.name)
-    return snapshot.link_at(Name(named.namespace, named.name)) is not None
+    return Name(named.namespace, named.name) in snapshot.links
 
 
 class BrokerRules:

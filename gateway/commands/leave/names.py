@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from gateway.catalog.entities import Link
 from gateway.catalog.snapshot import Snapshot
 from gateway.mirror_maker import EXCLUDE, EXCLUDE_BEFORE, excluded
 from gateway.names import (
@@ -37,7 +36,8 @@ class LeftTopic:
     flat: str
     becomes: str
     """Its name after the gateway is left: ``flat``, or another name, to which it is copied."""
-    links: tuple[Link, ...] = ()
+    aliases: tuple[Name, ...] = ()
+    links: tuple[Name, ...] = ()
     kept: str = ""
     """The reason why the topic keeps a flat name that belongs to a namespace although plain names
     were requested; else empty."""
@@ -119,8 +119,10 @@ class Names:
         taken = {fold(flat): flat for flat in self._all}
         for flat in sorted(self._all):
             name = self._snapshot.owner(flat)
-            links = tuple(self._snapshot.all_links_of(flat))
-            if str(name) == flat and not links:
+            entry = self._snapshot.topics.get(flat)
+            links = self._snapshot.links_of(flat)
+            aliases = () if entry is None else tuple(one.name for one in entry.aliases)
+            if str(name) == flat and not links and not aliases:
                 continue
             becomes, why = flat, ""
             if self.plain and name.namespace and decode(flat).namespace:
@@ -129,7 +131,7 @@ class Names:
                 if not why:
                     becomes = wanted
                     taken[fold(wanted)] = flat
-            yield LeftTopic(name, flat, becomes, links, why)
+            yield LeftTopic(name, flat, becomes, aliases, links, why)
 
 
 def _why_not(flat: str, wanted: str, taken: dict[str, str]) -> str:

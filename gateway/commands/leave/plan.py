@@ -103,8 +103,8 @@ def _topic_json(topic: LeftTopic) -> dict[str, object]:
         "topic": str(topic.name),
         "stored_as": topic.flat,
         "becomes": topic.becomes,
-        "aliases": [str(link.name) for link in topic.links if link.until],
-        "links": [str(link.name) for link in topic.links if not link.until],
+        "aliases": list(map(str, topic.aliases)),
+        "links": list(map(str, topic.links)),
         "keeps_its_name_because": topic.kept or None,
     }
 

@@ -105,7 +105,7 @@ class Script:
                 " To copy nothing,\nkeep the flat names: --names flat."
             )
         for topic in plan.topics:
-            names = sorted({str(link.name) for link in topic.links} - {topic.becomes})
+            names = sorted({*map(str, topic.aliases), *map(str, topic.links)} - {topic.becomes})
             if names:
                 yield f"{topic.flat} has other names here, which end: {', '.join(names)}"
         if plan.shadows:

@@ -42,15 +42,15 @@ async def test_a_move_is_one_record_and_the_configs_follow(
 async def test_a_move_with_an_alias(world: World, gateway: FakeGateway) -> None:
     assert await alter(gateway, "org:x", moving("team-b", "z", "2030-01-01")) == DONE
     entry = world.snapshot.topics["org..x"]
-    (link,) = world.snapshot.ending("org..x")
-    assert (link.name, link.topic_id) == (LogicalName("org", "x"), None)
+    (alias,) = entry.aliases
+    assert (alias.name, alias.topic_id) == (LogicalName("org", "x"), None)
     assert await alter(gateway, "org:x", setting(retention_ms="4")) == DONE
     assert broker_configs(world, "org..x") == {"retention.ms": "4"}
     # By its alias the topic goes back, to the id that clients know under that name; the name that
     # it had meanwhile no longer works.
     assert await alter(gateway, "org:x", moving("org", "x")) == DONE
     back = world.snapshot.topics["org..x"]
-    assert (back.name, world.snapshot.ending("org..x")) == (LogicalName("org", "x"), [])
+    assert (back.name, back.aliases) == (LogicalName("org", "x"), ())
     assert entry.topic_id is not None
     assert back.topic_id is None
 

@@ -62,7 +62,7 @@ async def test_a_link_and_the_entry_that_it_needs_are_one_decision(
     assert isinstance(entry, TopicEntry)
     assert (entry.flat, entry.name) == ("org..x", LogicalName("org", "x"))
     assert link == world.snapshot.links[NAME]
-    assert len(world.snapshot.links[NAME].topic_id or b"") == 16
+    assert len(world.snapshot.links[NAME].topic_id) == 16
     assert await shown(gateway, "org:x") == {"gateway.link": "team-b:x"}
     assert await shown(gateway, "team-b:x") == {"gateway.link.to": "org:x"}
     assert await shown(gateway, "team-b:") == {"gateway.links": "x=org:x"}
@@ -173,9 +173,7 @@ async def test_a_deleted_link_leaves_the_topic(world: World, gateway: FakeGatewa
 
 async def test_a_link_is_deleted_by_its_id_too(world: World, gateway: FakeGateway) -> None:
     await alter(gateway, "org:x", linking("team-b:x"))
-    topic_id = world.snapshot.links[NAME].topic_id
-    assert topic_id is not None
-    (told,) = await delete(gateway, topic_id)
+    (told,) = await delete(gateway, world.snapshot.links[NAME].topic_id)
     assert (told.code, told.name) == (0, "team-b:x")
     assert "org..x" in world.broker.topics
 

@@ -37,8 +37,7 @@ async def test_an_alias_goes_when_it_expires_and_no_earlier() -> None:
     assert await run_all(gateway) == []
     world.clock.now = START + 1000
     assert await run_all(gateway) == [ALIASES]
-    assert world.snapshot.topics == {"flat": replace(MOVED, aliases=None)}
-    assert world.snapshot.links == {LATE.name: LATE.link("flat")}
+    assert world.snapshot.topics == {"flat": replace(MOVED, aliases=(LATE,))}
     assert world.snapshot.entry_of(SOON.name) is None
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gateway.catalog.entities import Alias, Link, Removal, TopicEntry, key_of
+from gateway.catalog.entities import Alias, Removal, TopicEntry
 from gateway.changes.topics.auto_creation import MAX_NAMES, FormerNames
 from gateway.names import LogicalName
 from tests.changes.fakes import START, World
@@ -28,17 +28,7 @@ def test_an_alias_works_until_it_ends() -> None:
     former = FormerNames(one.gateway().catalog)
     one.log.append([TopicEntry(FLAT, B, aliases=(Alias(A, START),))])
     assert A not in former
-    one.log.append([TopicEntry(FLAT, B, aliases=())])
-    assert A in former
-
-
-def test_a_link_works_until_it_ends() -> None:
-    one = world()
-    former = FormerNames(one.gateway().catalog)
-    link = Link(A, FLAT, None, until=START)
-    one.log.append([TopicEntry(FLAT, B), link])
-    assert A not in former
-    one.log.append([Removal(key_of(link))])
+    one.log.append([TopicEntry(FLAT, B)])
     assert A in former
 
 
