@@ -49,7 +49,7 @@ PLANS: Final[dict[int, Plan]] = {}
 """Plans made so far, by key: ``api_key << 16 | version``."""
 
 _AROUND: Final[list[Around]] = []
-"""What a tree and a fleet put around the handlers; empty if there is neither."""
+"""Handlers that a tree and a fleet have put around those of every API."""
 
 _HEAD: Final = Struct(">hhih")
 

@@ -38,5 +38,5 @@ class WorkerFleet:
         return self._absence.down
 
     def watches(self) -> list[Coroutine[Any, Any, None]]:
-        """What watches the other gateways, each until its task is cancelled."""
+        """Coroutines that watch the other gateways, each until its task is cancelled."""
         return [self._absence.watch(), self._hung.watch()]
