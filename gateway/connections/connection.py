@@ -38,13 +38,17 @@ from gateway.exchanges.exchange import (
 from gateway.session import own_requests
 from gateway.session.deciding import Deciding
 from gateway.session.expiry import SessionExpired
-from gateway.session.naming import may_leave_behind
+from gateway.session.naming import ends_mid_request, may_leave_behind
 from gateway.session.session import Session
 from gateway.slices import Budget, Turns, in_slices
 from gateway.views.access import Access
 from protocol.errors import ProtocolError
 
 DRAINED: Final = "drained"
+
+MAX_EARLY: Final = 64 * 1024
+"""Bytes that are kept of a client whose broker connection is being opened. If it holds as many, it
+is read no more."""
 
 Waiting: TypeAlias = Refresh | Prepare | Work | Interlude | Turn | Deciding
 """Work that a session waits for before it decides the next request."""
@@ -149,6 +153,13 @@ class Connection(BaseConnection):
             )
         self._balance()
 
+    @property
+    def _takes_early(self) -> bool:
+        """Whether the client is read before it has a broker connection. The event loop notices that
+        a client has left only while it is read, and a full broker may let it wait for long."""
+        waits = self._broker is None and self.session.state.tree is None
+        return waits and len(self._early) < MAX_EARLY
+
     def holds_more(self, change: int) -> None:
         """Note that the session holds ``change`` bytes more, or fewer, of an incomplete request."""
         self._hub.holds_more(self, change)
@@ -172,7 +183,7 @@ class Connection(BaseConnection):
             if exc is not None:
                 # Not logged if it has sent nothing: a load balancer's check resets the connection.
                 self.close(f"client connection failed: {exc}", quietly=not self._heard)
-            elif self.session.mid_request:
+            elif self.session.mid_request or ends_mid_request(self._early):
                 self.close("client closed in the middle of a request")
             else:
                 self.close("client closed", quietly=True)
@@ -506,7 +517,7 @@ class Connection(BaseConnection):
         """Read from each side only while the other side, and the session, can take more."""
         hold = (
             self._broker_full
-            or self._task is not None
+            or (self._task is not None and not self._takes_early)
             or self.session.saturated
             or self._unread
             or (self.closing and not self.session.streaming)

@@ -67,16 +67,42 @@ def answered_at_once(exchange: Exchange) -> bool:
 
 def may_leave_behind(sent: bytes) -> bool:
     """Whether a broker may still change something for bytes that a client has sent before it left,
-    of which no request has been decided yet. It cannot for ApiVersions, and most clients send
-    nothing else before they know a broker."""
+    of which no request has been decided yet, or they are no Kafka, which the session has to report.
+    A broker cannot for a request that has arrived in part, nor for ApiVersions, and most clients
+    send nothing else before they know a broker."""
     at = 0
-    while at + _HEAD.size <= len(sent):
-        size, api_key = _HEAD.unpack_from(sent, at)
-        api = APIS.get(api_key)
-        if size < 0 or api is None or api.effect is Effect.CHANGE or api.needs != NO_NEEDS:
+    while (unread := len(sent) - at) >= SIZE.size:
+        if _is_not_kafka(sent, at):
+            return True
+        (size,) = SIZE.unpack_from(sent, at)
+        if unread < SIZE.size + size:
+            return False
+        api = APIS[_HEAD.unpack_from(sent, at)[1]]
+        if api.effect is Effect.CHANGE or api.needs != NO_NEEDS:
             return True
         at += SIZE.size + size
-    return at != len(sent)
+    return False
+
+
+def ends_mid_request(sent: bytes) -> bool:
+    """Whether the last of the requests that a client has sent has arrived in part."""
+    at = 0
+    while (unread := len(sent) - at) >= SIZE.size:
+        (size,) = SIZE.unpack_from(sent, at)
+        if _is_not_kafka(sent, at):
+            return False
+        if unread < SIZE.size + size:
+            return True
+        at += SIZE.size + size
+    return unread > 0
+
+
+def _is_not_kafka(sent: bytes, at: int) -> bool:
+    """Whether no request begins here, as far as its first bytes tell."""
+    (size,) = SIZE.unpack_from(sent, at)
+    if size < _HEAD.size - SIZE.size:
+        return True
+    return len(sent) - at >= _HEAD.size and _HEAD.unpack_from(sent, at)[1] not in APIS
 
 
 def names_in(exchange: Exchange) -> Iterator[bytes]:

@@ -26,6 +26,8 @@ from tests.waiting import eventually
 
 pytestmark = pytest.mark.asyncio
 
+MID_REQUEST = "client closed in the middle of a request"
+
 
 class Slow:
     """A client whose broker takes the connection only when a test says so."""
@@ -112,15 +114,67 @@ async def test_a_client_that_has_only_asked_for_versions_leaves_nothing() -> Non
     assert not slow.server.broker.closed, "there never was one"
 
 
-async def test_half_a_request_is_not_waited_for() -> None:
+@pytest.mark.parametrize("part", [1, 4, 5, 6, 40, -3])
+async def test_half_a_request_is_not_waited_for(part: int) -> None:
     slow = Slow()
-    slow.sends(asked()[:-3])
+    slow.sends(asked()[:part])
+    await asyncio.sleep(0)
     slow.connection.connection_lost(None)
-    await slow.connected()
     assert slow.gone
-    assert slow.server.broker.closed
+    assert slow.server.reasons[-1] == MID_REQUEST
+    assert slow.server.loud == [True]
+    await slow.connected()
+    assert slow.written == b""
+
+
+@pytest.mark.parametrize("part", [0, 1, 4, 40, -3])
+async def test_half_a_request_behind_a_whole_one(part: int) -> None:
+    slow = Slow()
+    slow.sends(asked(1), asked(2)[:part])
+    await asyncio.sleep(0)
+    slow.connection.connection_lost(None)
+    assert not slow.gone
+    assert slow.server.loud == [bool(part)]
+    await slow.connected()
     (size,) = unpack_from(">i", slow.written)
-    assert len(slow.written) < 4 + size, "of which the broker does nothing"
+    assert b"team-a..orders" in slow.written[: 4 + size]
+    answer = response_frame("Produce", 9, produced({"team-a..orders": [0]}), 1)
+    assert slow.connection._broker is not None
+    slow.connection._broker.data_received(answer)
+    assert slow.gone
+
+
+async def test_a_client_is_read_before_it_has_a_broker_connection() -> None:
+    """An end is noticed only while the client is read."""
+    slow = Slow()
+    request = asked()
+    slow.sends(request)
+    assert not slow.client.paused
+    sent = len(request)
+    while sent < connection_module.MAX_EARLY:
+        assert not slow.client.paused
+        slow.sends(request)
+        sent += len(request)
+    assert slow.client.paused, "it holds enough"
+    assert slow.server.held == sent
+    await slow.connected()
+    assert slow.server.held == 0
+    assert slow.written.count(b"team-a..orders") >= 1
+
+
+async def test_what_comes_before_the_broker_connection_stays_in_order() -> None:
+    slow = Slow()
+    frames = b"".join(asked(number) for number in range(1, 4))
+    for at in range(0, len(frames), 7):
+        slow.sends(frames[at : at + 7])
+        await asyncio.sleep(0)
+    await slow.connected()
+    assert slow.written.count(b"team-a..orders") == 3
+    for number in range(1, 4):
+        answer = response_frame("Produce", 9, produced({"team-a..orders": [0]}), number)
+        assert slow.connection._broker is not None
+        slow.connection._broker.data_received(answer)
+        assert unpack_from(">ii", slow.client.taken())[1] == number
 
 
 async def test_what_was_sent_before_a_reset_is_not_done() -> None:
