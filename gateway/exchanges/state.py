@@ -9,6 +9,11 @@ from typing import Final
 from gateway.auth.reauthentication import PassThroughReauthentication, Reauthentication
 from gateway.brokers.login_exchange import Ask
 from gateway.decision import Denied
+from gateway.exchanges.share_session import (
+    SHARE_SESSIONS_PER_CONNECTION,
+    ShareSession,
+    ShareSessionKey,
+)
 from gateway.exchanges.tree import Tree
 from gateway.exchanges.worker_state import WorkerState
 from gateway.flows import NO_TOPIC, Flow, FlowSource
@@ -65,7 +70,8 @@ class ConnectionState:
 
     - ``access``: the rights of the client's ``identity`` in its ``view``, from ``host`` (an IP
       address).
-    - ``fetch_sessions``: id -> session given to this connection.
+    - ``fetch_sessions``: id -> session given to this connection. ``share_sessions``: the same for
+      share groups.
     - ``spelled``: topic that the client subscribed to -> its spelling, for later assignments.
     - ``produced``: flat name -> the name or topic id that the client produced under, and the
       broker's id.
@@ -102,6 +108,7 @@ class ConnectionState:
         "produced",
         "protocol_types",
         "reauth",
+        "share_sessions",
         "sought",
         "source",
         "spelled",
@@ -131,6 +138,7 @@ class ConnectionState:
         self.denied: set[bytes] | None = None
         self._client_id: bytes | None = None
         self.fetch_sessions: dict[int, FetchSession] | None = None
+        self.share_sessions: dict[ShareSessionKey, ShareSession] | None = None
         self.spelled: dict[bytes, bytes] | None = None
         self.protocol_types: dict[tuple[str, str], tuple[str, str]] | None = None
         self.heard: set[MemberKey] | None = None
@@ -303,6 +311,7 @@ class ConnectionState:
         other.marked_ids_only, other.on_gateway_node = self.marked_ids_only, self.on_gateway_node
         other.reauth, other.node_id = self.reauth, self.node_id
         other.fetch_sessions, other.produced = self.fetch_sessions, self.produced
+        other.share_sessions = self.share_sessions
         other.spelled, other.protocol_types = self.spelled, self.protocol_types
         other.heard, other.sought = self.heard, self.sought
         return other
@@ -342,6 +351,23 @@ class ConnectionState:
         if len(sessions) >= SESSIONS_PER_CONNECTION:
             del sessions[next(iter(sessions))]
         sessions[session_id] = FetchSession(spelled, lead, by_id)
+
+    def share_session(self, key: ShareSessionKey) -> ShareSession | None:
+        """A share session of this connection; None if the connection has none of this member."""
+        return None if self.share_sessions is None else self.share_sessions.get(key)
+
+    def keep_share_session(self, key: ShareSessionKey, session: ShareSession | None) -> None:
+        """Remember a share session as a broker has it now (None: it has ended)."""
+        sessions = self.share_sessions
+        if session is None:
+            if sessions is not None:
+                sessions.pop(key, None)
+            return
+        if sessions is None:
+            sessions = self.share_sessions = {}
+        if key not in sessions and len(sessions) >= SHARE_SESSIONS_PER_CONNECTION:
+            del sessions[next(iter(sessions))]
+        sessions[key] = session
 
     def take_flows(self, held: Iterable[Flow] = ()) -> Collection[Flow]:
         """The flows since the last call; the connection begins new flows.

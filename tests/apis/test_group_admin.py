@@ -49,7 +49,9 @@ def written(version: int, *groups: Any) -> bytes:
 
 
 def shown(version: int, *groups: Any) -> Any:
-    answer = withhold(version, written(version, *groups), lambda flat: flat == b"secret")
+    answer = withhold(
+        "ConsumerGroupDescribe", version, written(version, *groups), lambda flat: flat == b"secret"
+    )
     return messages.parse(NAME, version, answer)
 
 
@@ -91,7 +93,7 @@ def test_one_member_of_several(version: int) -> None:
 @pytest.mark.parametrize("version", BOTH)
 def test_a_response_that_cannot_be_read(version: int) -> None:
     with pytest.raises(ProtocolError):
-        withhold(version, b"\x00", lambda flat: False)
+        withhold("ConsumerGroupDescribe", version, b"\x00", lambda flat: False)
 
 
 @pytest.mark.parametrize("version", range(6))

@@ -44,13 +44,22 @@ def declared(number: int) -> Api:
 
 @pytest.fixture(autouse=True)
 def added() -> Iterator[None]:
-    """Both APIs are served until the test ends."""
-    keys = [declare(declared(number)).key for number in (0, 1)]
+    """Both APIs are served as the page has them until the test ends."""
+    served = [declared(number) for number in (0, 1)]
+    before = [APIS.pop(api.key, None) for api in served]
+    for api in served:
+        _forget_plans(declare(api).key)
     yield
-    for key in keys:
-        del APIS[key]
-        for plan in [plan for plan in table.PLANS if plan >> 16 == key]:
-            del table.PLANS[plan]
+    for api, own in zip(served, before, strict=True):
+        del APIS[api.key]
+        if own is not None:
+            declare(own)
+        _forget_plans(api.key)
+
+
+def _forget_plans(key: int) -> None:
+    for plan in [plan for plan in table.PLANS if plan >> 16 == key]:
+        del table.PLANS[plan]
 
 
 def message(name: str, version: int, **values: object) -> Any:

@@ -260,11 +260,13 @@ def test_joining_anew_starts_afresh(client: Client) -> None:
 @pytest.mark.parametrize("version", [0, 1])
 def test_unknown_names_are_left_out(version: int) -> None:
     body = heartbeat(0, ("a:users", "x:users"), version=version)
-    left = without_names(version, body, lambda name: name.startswith("x:"))
+    left = without_names(
+        "ConsumerGroupHeartbeat", version, body, lambda name: name.startswith("x:")
+    )
     assert left == heartbeat(0, ("a:users",), version=version)
-    assert without_names(version, left, lambda _: False) == left
+    assert without_names("ConsumerGroupHeartbeat", version, left, lambda _: False) == left
     unchanged = heartbeat(1, version=version)
-    assert without_names(version, unchanged, lambda _: True) == unchanged
+    assert without_names("ConsumerGroupHeartbeat", version, unchanged, lambda _: True) == unchanged
 
 
 def test_a_listing_is_asked_for_only_where_there_is_an_expression() -> None:

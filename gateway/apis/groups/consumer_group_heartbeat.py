@@ -14,32 +14,32 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.apis import generic
-from gateway.apis.counting import TOPIC_ID, TOPIC_NAME, report_rejections
-from gateway.apis.groups import recalled_members
+from gateway.apis.counting import TOPIC_ID, report_rejections
+from gateway.apis.groups import recalled_members, subscriptions
 from gateway.apis.groups.classic_members import GROUP_ID, remember_spelling
 from gateway.apis.groups.heartbeat_body import without_names, without_partitions
 from gateway.apis.groups.member_mark import with_mark
 from gateway.decision import Denied
-from gateway.error_codes import INVALID_REQUEST
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Exchange, Forward, Outcome, Refresh
 from gateway.exchanges.kept import Kept
 from gateway.exchanges.state import ConnectionState
-from gateway.exchanges.tree import Tree
 from gateway.rules import partial
-from gateway.rules.declaration import READ, Do, Needs
+from gateway.rules.declaration import DESCRIBE, READ, Do, Needs
 from gateway.rules.group_members import KnownNames
 from gateway.rules.heartbeat_outcomes import Forward as Decided
 from gateway.rules.heartbeat_outcomes import Sent, Unheard
-from gateway.rules.rename import Rejections, one_by_link
-from gateway.views.access import DESCRIBE
-from gateway.views.authorized_access import ACL_RULE
+from gateway.rules.rename import Rejections
 from protocol import messages
 from protocol.pausing import eased
 from protocol.splice import Edit
-from protocol.walkers import Span
 
 FIRST_WITH_REGEX: Final = 1
+
+_KEEPS_TO_ONE: Final = (
+    "groups of the consumer protocol (KIP-848) keep to one; use group.protocol=classic to read from"
+    " several"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ def request(
     plan, worker = exchange.plan, state.worker
     exchange.flow = state.flow(plan.api_key, plan.version, b"")
     spans = generic.request_spans(plan, buf, start, end)
-    if state.tree is not None and (elsewhere := _elsewhere(state, state.tree, spans)) is not None:
+    if (elsewhere := subscriptions.elsewhere(state, spans, _KEEPS_TO_ONE)) is not None:
         report_rejections(state, exchange, Rejections(topics={b"": elsewhere}))
         return generic.answer_error(exchange, buf[start:end], elsewhere)
     renamer = generic.renamer_for(state, exchange, thawed=True)  # a member also owns frozen topics
@@ -67,7 +67,7 @@ def request(
         return generic.reject(state, exchange, buf[start:end], rejections)
     if rejections is not None and rejections.unknown_ids and not exchange.refreshed:
         return Refresh.TOPICS
-    forbidden = _forbidden(state, spans) or _linked(state, spans)
+    forbidden = subscriptions.forbidden(state, spans) or subscriptions.linked(state, spans)
     if forbidden is not None:
         report_rejections(state, exchange, Rejections(topics=forbidden))
         return generic.answer_error(exchange, buf[start:end], next(iter(forbidden.values())))
@@ -89,7 +89,12 @@ def request(
     if outcome.sent is not None:
         exchange.kept = SentHeartbeat(outcome.sent)
     seen: set[bytes] = set()
-    body = without_names(plan.version, outcome.body, lambda name: _unwanted(state, name, seen))
+    body = without_names(
+        plan.name,
+        plan.version,
+        outcome.body,
+        lambda name: subscriptions.unwanted(state, name, seen),
+    )
     if rejections is not None:
         body = without_partitions(plan.version, body, rejections.topics)
     forwarded = generic.forward_renamed(state, exchange, body)
@@ -123,73 +128,11 @@ def response(
         answer = messages.parse("ConsumerGroupHeartbeatResponse", plan.version, buf[start:end])
         state.worker.regexes.on_response(exchange.kept.sent, answer)
     spans = generic.response_spans(plan, buf, start, end)
-    hidden = _hidden_ids(state, spans)
+    hidden = subscriptions.hidden_ids(state, spans)
     if not hidden:
         return generic.restore(state, exchange, buf, start, end, spans)
     body = partial.drop(plan.api, plan.version, buf[start:end], hidden)
     return generic.restored_body(state, exchange, body)
-
-
-def _hidden_ids(state: ConnectionState, spans: list[Span]) -> set[bytes]:
-    """The broker's ids of topics that this view reaches under no name."""
-    if not state.view.has_topic_ids:
-        return set()
-    index = state.worker.cluster.index
-    ids = {value: index.name_of(value) for kind, _, _, value in eased(spans) if kind == TOPIC_ID}
-    return {value for value, flat in eased(ids.items()) if flat and not state.view.reaches(flat)}
-
-
-def _forbidden(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied] | None:
-    """The names in a subscription that ACLs deny: a single such name rejects the heartbeat
-    (KIP-848)."""
-    if not state.access.authorizes:
-        return None
-    denied = {
-        value: found
-        for kind, _, _, value in eased(spans)
-        if kind == TOPIC_NAME
-        and value
-        and isinstance(found := state.access.topic(DESCRIBE, value), Denied)
-        and found.rule == ACL_RULE
-    }
-    return denied or None
-
-
-def _elsewhere(state: ConnectionState, tree: Tree, spans: list[Span]) -> Denied | None:
-    """The denial of a member that names a topic outside the group's volume: a broker can only
-    assign partitions of its own cluster. INVALID_REQUEST is fatal, and clients show its text."""
-    for kind, _, _, value in eased(spans):
-        if not value or kind not in (TOPIC_NAME, TOPIC_ID):
-            continue
-        if kind == TOPIC_NAME:
-            found = state.view.resolve(value)
-            foreign = isinstance(found, Denied) and found.rule == "volume"
-            named = f"Topic '{value.decode(errors='replace')}'"
-        else:
-            foreign = tree.topic_id(value) not in (None, state.worker.mount)
-            named = "A topic of this member"
-        if foreign:
-            why = (
-                f"{named} is in another volume than the group, and groups of the consumer"
-                " protocol (KIP-848) keep to one; use group.protocol=classic to read from several."
-            )
-            return Denied(INVALID_REQUEST, why, "volume")
-    return None
-
-
-def _linked(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied] | None:
-    """The name in a subscription that is a link to another of its topics, or a topic of a link."""
-    if not state.view.snapshot.links:
-        return None
-    seen: dict[bytes, bytes] = {}
-    for kind, _, _, value in eased(spans):
-        found = state.view.resolve(value) if kind == TOPIC_NAME and value else None
-        if found is None or isinstance(found, Denied):
-            continue
-        why = one_by_link(state.view, seen.setdefault(found.flat, value), value)
-        if why is not None:
-            return {value: why}
-    return None
 
 
 def _known_names(state: ConnectionState) -> KnownNames:
@@ -203,17 +146,6 @@ def _flat_of(state: ConnectionState, name: str) -> bytes | None:
     the name changes hands."""
     found = state.view.subscribed(name.encode())
     return None if isinstance(found, Denied) else found.flat
-
-
-def _unwanted(state: ConnectionState, name: str, seen: set[bytes]) -> bool:
-    """Whether to leave a name out of a subscription: the name denotes no topic, or a topic that was
-    ``seen`` under another spelling, or a topic that the client may no longer describe. Only names
-    that the gateway repeats are left out; a heartbeat that holds such a name itself is rejected."""
-    found = state.access.subscribed(name.encode())
-    if isinstance(found, Denied) or found.flat in seen:
-        return True
-    seen.add(found.flat)
-    return False
 
 
 API = Api(

@@ -1,11 +1,12 @@
-"""DescribeGroups, ListGroups, DeleteGroups and ConsumerGroupDescribe (APIs 15, 16, 42 and 69).
+"""Groups are listed, described and deleted: DescribeGroups, ListGroups, DeleteGroups (APIs 15, 16
+and 42), ConsumerGroupDescribe and ShareGroupDescribe (69 and 77).
 
 Group ids are rewritten and restored. Describing needs DESCRIBE on each group, deleting needs
 DELETE, and each denied group gets an error. For classic groups, the members' topic names are
-restored if the client may describe the topics. A group of the consumer protocol (KIP-848) is
-TOPIC_AUTHORIZATION_FAILED if it has an assignment of a topic that the client may not describe. A
-request to list groups is forwarded unchanged, and its response is cut to the view's groups that the
-client may describe.
+restored if the client may describe the topics. A group of the consumer protocol (KIP-848), or a
+share group (KIP-932), is TOPIC_AUTHORIZATION_FAILED if it has an assignment of a topic that the
+client may not describe. A request to list groups is forwarded unchanged, and its response is cut to
+the view's groups that the client may describe.
 """
 
 from __future__ import annotations
@@ -34,10 +35,14 @@ from gateway.rules.declaration import (
     ToldOperations,
 )
 from gateway.rules.restore import ResponseRenamer
+from gateway.views.access import Access
 from protocol import messages
 from protocol.messages import make
 from protocol.pausing import eased, paced
 from protocol.splice import Edit
+
+_ASSIGNMENTS: Final = ("assignment", "target_assignment")
+"""The fields of a member that hold its topics; a member of a share group has the first."""
 
 _MESSAGE: Final = "The group has described topic(s) that the client is not authorized to describe."
 
@@ -91,28 +96,45 @@ def describe_response(
 ) -> list[Edit] | bytes:
     """Restore the names, and the expressions of members that subscribed through a gateway; withhold
     groups that read topics which the client may not describe."""
-    access, version = state.access, exchange.plan.version
+    access, plan, version = state.access, exchange.plan, exchange.plan.version
     body, expressions = without_marks(version, buf[start:end])
     if access.authorizes:
-        body = withhold(version, body, lambda flat: access.flat(DESCRIBE, flat) is not None)
+        body = withhold(plan.name, version, body, _hidden(access))
     shown = generic.restored_body(state, exchange, body)
     return with_expressions(version, shown, expressions) if expressions else shown
 
 
-def withhold(version: int, body: bytes, hidden: Callable[[bytes], bool]) -> bytes:
-    """A ConsumerGroupDescribeResponse (flat names) in which a group with an assignment of a
-    ``hidden`` topic has TOPIC_AUTHORIZATION_FAILED and nothing else, as in KafkaApis. Raises
-    ProtocolError."""
-    response = messages.parse("ConsumerGroupDescribeResponse", version, body)
+def describe_share_response(
+    state: ConnectionState, exchange: Exchange, buf: bytes, start: int, end: int
+) -> list[Edit] | bytes:
+    """Restore the names; withhold groups that read topics which the client may not describe."""
+    if not state.access.authorizes:
+        return generic.response(state, exchange, buf, start, end)
+    plan = exchange.plan
+    body = withhold(plan.name, plan.version, buf[start:end], _hidden(state.access))
+    return generic.restored_body(state, exchange, body)
+
+
+def withhold(api: str, version: int, body: bytes, hidden: Callable[[bytes], bool]) -> bytes:
+    """The response to describe groups of members with assignments (flat names; ``api`` is Kafka's
+    name), in which a group with an assignment of a ``hidden`` topic has
+    TOPIC_AUTHORIZATION_FAILED and nothing else, as in KafkaApis. Raises ProtocolError."""
+    response = messages.parse(f"{api}Response", version, body)
     groups = tuple(_shown(group, hidden) for group in eased(response.groups))
     return messages.write(replace(response, groups=groups))
+
+
+def _hidden(access: Access) -> Callable[[bytes], bool]:
+    """Whether the client may not describe the topic of a flat name."""
+    return lambda flat: access.flat(DESCRIBE, flat) is not None
 
 
 def _shown(group: Any, hidden: Callable[[bytes], bool]) -> Any:
     topics = {
         topic.topic_name
         for member in group.members
-        for assignment in (member.assignment, member.target_assignment)
+        for name in _ASSIGNMENTS
+        if (assignment := getattr(member, name, None)) is not None
         for topic in assignment.topic_partitions
     }
     if not any(hidden(name.encode()) for name in eased([*topics])):
@@ -164,4 +186,17 @@ CONSUMER_GROUP_DESCRIBE = Api(
     ),
     operations=_OPERATIONS,
     response=describe_response,
+)
+SHARE_GROUP_DESCRIBE = Api(
+    "ShareGroupDescribe",
+    (1, 1),
+    Do.REWRITE,
+    needs=Needs(group=DESCRIBE),
+    items=(ItemShape("group_ids", (), "groups", ("group_id",)),),
+    seen=(
+        ("groups", "members", "subscribed_topic_names"),
+        ("groups", "members", "assignment", "topic_partitions"),
+    ),
+    operations=_OPERATIONS,
+    response=describe_share_response,
 )

@@ -1,4 +1,6 @@
-"""ConsumerGroupHeartbeat (KIP-848): removal of names and partitions before it is forwarded."""
+"""Removal of names and partitions from heartbeats before they are forwarded:
+ConsumerGroupHeartbeat (KIP-848) and ShareGroupHeartbeat (KIP-932).
+"""
 
 from __future__ import annotations
 
@@ -10,12 +12,13 @@ from protocol.messages import changed
 from protocol.pausing import eased
 
 
-def without_names(version: int, body: bytes, unknown: Callable[[str], bool]) -> bytes:
-    """A heartbeat without the ``unknown`` subscribed names, and without an expression, which a
-    broker would evaluate over the topics of all tenants. The expression becomes null ("unchanged"),
-    so a member that its broker lacks is still answered UNKNOWN_MEMBER_ID, and a member that another
-    connection joined meanwhile subscribes to nothing more. Raises ProtocolError."""
-    request = messages.parse("ConsumerGroupHeartbeatRequest", version, body)
+def without_names(api: str, version: int, body: bytes, unknown: Callable[[str], bool]) -> bytes:
+    """A heartbeat of ``api`` (Kafka's name) without the ``unknown`` subscribed names and without an
+    expression, which a broker would evaluate over the topics of all tenants. The expression becomes
+    null ("unchanged"), so a member that its broker lacks is still answered UNKNOWN_MEMBER_ID, and a
+    member that another connection joined meanwhile subscribes to nothing more. Raises
+    ProtocolError."""
+    request = messages.parse(f"{api}Request", version, body)
     names = request.subscribed_topic_names or ()
     known = tuple(name for name in eased(names) if not unknown(name))
     values: dict[str, object] = {}

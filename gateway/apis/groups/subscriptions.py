@@ -1,0 +1,89 @@
+"""What a member of a group subscribes to, for the heartbeats of consumer groups (KIP-848) and share
+groups (KIP-932): the topics that reject the heartbeat, and the topics that a member is not shown.
+"""
+
+from __future__ import annotations
+
+from gateway.apis.counting import TOPIC_ID, TOPIC_NAME
+from gateway.decision import Denied
+from gateway.error_codes import INVALID_REQUEST
+from gateway.exchanges.state import ConnectionState
+from gateway.rules.rename import one_by_link
+from gateway.views.access import DESCRIBE
+from gateway.views.authorized_access import ACL_RULE
+from protocol.pausing import eased
+from protocol.walkers import Span
+
+
+def hidden_ids(state: ConnectionState, spans: list[Span]) -> set[bytes]:
+    """The broker's ids of topics that this view reaches under no name."""
+    if not state.view.has_topic_ids:
+        return set()
+    index = state.worker.cluster.index
+    ids = {value: index.name_of(value) for kind, _, _, value in eased(spans) if kind == TOPIC_ID}
+    return {value for value, flat in eased(ids.items()) if flat and not state.view.reaches(flat)}
+
+
+def forbidden(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied] | None:
+    """The names in a subscription that ACLs deny: a single such name rejects the heartbeat
+    (KIP-848)."""
+    if not state.access.authorizes:
+        return None
+    denied = {
+        value: found
+        for kind, _, _, value in eased(spans)
+        if kind == TOPIC_NAME
+        and value
+        and isinstance(found := state.access.topic(DESCRIBE, value), Denied)
+        and found.rule == ACL_RULE
+    }
+    return denied or None
+
+
+def elsewhere(state: ConnectionState, spans: list[Span], keeps_to_one: str) -> Denied | None:
+    """The denial of a member that names a topic outside the group's volume: a broker can only
+    assign partitions of its own cluster. INVALID_REQUEST is fatal, and clients show its text, which
+    ends with ``keeps_to_one``: which groups do so, and what to do. None without a tree."""
+    tree = state.tree
+    if tree is None:
+        return None
+    for kind, _, _, value in eased(spans):
+        if not value or kind not in (TOPIC_NAME, TOPIC_ID):
+            continue
+        if kind == TOPIC_NAME:
+            found = state.view.resolve(value)
+            foreign = isinstance(found, Denied) and found.rule == "volume"
+            named = f"Topic '{value.decode(errors='replace')}'"
+        else:
+            foreign = tree.topic_id(value) not in (None, state.worker.mount)
+            named = "A topic of this member"
+        if foreign:
+            why = f"{named} is in another volume than the group, and {keeps_to_one}."
+            return Denied(INVALID_REQUEST, why, "volume")
+    return None
+
+
+def linked(state: ConnectionState, spans: list[Span]) -> dict[bytes, Denied] | None:
+    """The name in a subscription that is a link to another of its topics, or a topic of a link."""
+    if not state.view.snapshot.links:
+        return None
+    seen: dict[bytes, bytes] = {}
+    for kind, _, _, value in eased(spans):
+        found = state.view.resolve(value) if kind == TOPIC_NAME and value else None
+        if found is None or isinstance(found, Denied):
+            continue
+        why = one_by_link(state.view, seen.setdefault(found.flat, value), value)
+        if why is not None:
+            return {value: why}
+    return None
+
+
+def unwanted(state: ConnectionState, name: str, seen: set[bytes]) -> bool:
+    """Whether to leave a name out of a subscription: the name denotes no topic, or a topic that was
+    ``seen`` under another spelling, or a topic that the client may no longer describe. Only names
+    that the gateway repeats are left out; a heartbeat that holds such a name itself is rejected."""
+    found = state.access.subscribed(name.encode())
+    if isinstance(found, Denied) or found.flat in seen:
+        return True
+    seen.add(found.flat)
+    return False

@@ -1,0 +1,1 @@
+"""ShareFetch and ShareAcknowledge: the records of share groups (KIP-932)."""
