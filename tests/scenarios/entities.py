@@ -53,6 +53,8 @@ def _value(hint: Any, value: Any) -> Any:
 
 
 def _bytes(value: Any) -> bytes:
+    if isinstance(value, bytes):
+        return value
     if isinstance(value, str):
         return value.encode()
     if "subscription" in value:

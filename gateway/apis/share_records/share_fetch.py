@@ -12,7 +12,7 @@ request for more than COLLECT_LIMIT bytes is forwarded as a request for that man
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from gateway.apis import generic
@@ -63,11 +63,14 @@ TOO_MANY_PARTITIONS: Final = Denied(
 
 @dataclass(frozen=True, slots=True)
 class AskedShare(Kept):
-    """The session as it is once the broker has answered the request; ``session`` None: it ends."""
+    """The session as it is once the broker has answered the request (``session`` None: it ends), as
+    it was ``decided``, and the topics that are named beside it: the client's ids -> the broker's.
+    """
 
     key: ShareSessionKey
     session: ShareSession | None
     decided: ShareSession
+    named: Mapping[bytes, bytes] = field(default_factory=dict)
     withheld: tuple[Withheld, ...] = ()
 
 
@@ -94,7 +97,7 @@ def request(
     after = advance(asked, before, state.access, lambda ids: judged(state, exchange, ids))
     if not exchange.refreshed and _may_be_new(after.session, spans):
         return Refresh.TOPICS
-    if sum(map(len, after.session.partitions.values())) > SHARE_SESSION_PARTITIONS:
+    if sum(map(len, eased([*after.session.partitions.values()]))) > SHARE_SESSION_PARTITIONS:
         return generic.answer_error(exchange, body, TOO_MANY_PARTITIONS)
     _report(state, exchange, before, after.session, spans)
     keeps = None if epoch == FINAL_EPOCH else after.session
@@ -102,7 +105,7 @@ def request(
     spans = generic.request_spans(plan, left, 0, len(left))
     renamer = generic.renamer_for(state, exchange)
     renamer.add([span for span in eased(spans) if span[0] == GROUP_ID])
-    _expect(state, exchange, AskedShare(key, keeps, after.session, after.withheld))
+    _expect(state, exchange, AskedShare(key, keeps, after.session, after.named, after.withheld))
     return Forward(plan, splice(left, 0, len(left), sorted(renamer.edits + _smaller(spans))))
 
 
@@ -162,10 +165,11 @@ def _report(
 
 def _expect(state: ConnectionState, exchange: Exchange, asked: AskedShare) -> None:
     """Note what the response will be about; the request counts for the session's first topic."""
-    plan, decided = exchange.plan, asked.decided
+    plan, index = exchange.plan, state.worker.cluster.index
     exchange.kept = asked
-    exchange.spelled_ids = {own: client for client, own in eased([*decided.forwarded.items()])}
-    lead = state.worker.cluster.index.name_of(next(iter(exchange.spelled_ids), NO_ID))
+    asked_for = (*asked.decided.forwarded.items(), *asked.named.items())
+    exchange.spelled_ids = {own: client for client, own in eased(asked_for)}
+    lead = index.name_of(next(iter(exchange.spelled_ids), NO_ID))
     exchange.flow = state.flow(plan.api_key, plan.version, lead or b"")
 
 
@@ -210,7 +214,7 @@ def response(
     restored = generic.restore(state, exchange, buf, start, end, spans)
     if not late and not asked.withheld:
         return restored
-    body = generic.whole(buf[start:end], restored)
+    body = restored if isinstance(restored, bytes) else splice(buf, start, end, restored)
     shown = messages.parse(f"{plan.name}Response", plan.version, body)
     count_errors(exchange, [why.code for why in late.values()])
     shown = with_errors(without_topics(shown, late), asked.withheld)

@@ -53,11 +53,12 @@ class Withheld:
 
 @dataclass(frozen=True, slots=True)
 class Advanced:
-    """A request's ``session`` after it, the ``request`` for the broker (flat ids), and the topics
-    that the response has errors of."""
+    """A request's ``session`` after it, the ``request`` for the broker (its own ids), the broker's
+    ids of the topics in it by the client's ids, and the topics that the response has errors of."""
 
     session: ShareSession
     request: Any
+    named: Mapping[bytes, bytes]
     withheld: tuple[Withheld, ...]
 
 
@@ -66,33 +67,30 @@ def advance(request: Any, before: ShareSession | None, access: Access, judge: Ju
     held = before or ShareSession(access)
     named = _named(request)
     final = request.share_session_epoch == FINAL_EPOCH
-    partitions = _partitions(held, named, request, final=final)
+    partitions = {} if final else _partitions(held, named, request)
     stale = held.access is not access
     asked = set(partitions) | set(named) if stale else set(named) | set(held.denied)
-    own, refused = judge(sorted(asked))
-    kept = {
+    found, refusals = judge(sorted(asked))
+    own, refused = dict(found), dict(refusals)
+    forwarded = {
         client: broker
         for client, broker in eased(() if stale else [*held.forwarded.items()])
         if client in partitions and client not in refused
     }
-    taken = {broker: client for client, broker in kept.items()}
-    denied = {one: why for one, why in refused.items() if one in partitions or final}
-    forwarded = dict(kept)
+    taken = {broker: client for client, broker in forwarded.items()}
     for client, broker in eased([*own.items()]):
         if taken.setdefault(broker, client) != client:
-            denied[client] = SAME_TOPIC
-            forwarded.pop(client, None)
-        elif client in partitions or final:
-            forwarded[client] = broker
+            refused[client] = SAME_TOPIC
+            del own[client]
+    forwarded |= {client: broker for client, broker in own.items() if client in partitions}
+    denied = {client: why for client, why in refused.items() if client in partitions}
     session = ShareSession(access, partitions, forwarded, denied)
-    left = changed(
-        request,
-        {
-            "topics": _topics(request, named, held, session, final=final),
-            "forgotten_topics_data": _forgotten(request, held, session),
-        },
-    )
-    return Advanced(session, left, tuple(_withheld(session, named, final=final)))
+    values = {
+        "topics": _topics(request, named, own, held, session),
+        "forgotten_topics_data": _forgotten(request, own, held, session),
+    }
+    withheld = tuple(_withheld(session, named, refused))
+    return Advanced(session, changed(request, values), own, withheld)
 
 
 def _named(request: Any) -> dict[bytes, Any]:
@@ -108,11 +106,9 @@ def _named(request: Any) -> dict[bytes, Any]:
 
 
 def _partitions(
-    held: ShareSession, named: Mapping[bytes, Any], request: Any, *, final: bool
+    held: ShareSession, named: Mapping[bytes, Any], request: Any
 ) -> dict[bytes, set[int]]:
     """The partitions of the session after this request, by the client's topic ids."""
-    if final:
-        return {}
     if not named and not request.forgotten_topics_data:
         return held.partitions
     partitions = dict(held.partitions)
@@ -132,60 +128,59 @@ def _partitions(
 def _topics(
     request: Any,
     named: Mapping[bytes, Any],
+    own: Mapping[bytes, bytes],
     held: ShareSession,
     after: ShareSession,
-    *,
-    final: bool,
 ) -> tuple[Any, ...]:
     """The topics for the broker: those of the request that the client may read, and those of the
     session that it may read now and that the broker does not have."""
     topic_class = element_class(type(request), "topics")
     topics = [topic for topic in paced(request.topics) if topic.topic_id is None]
-    for topic_id, topic in eased(named.items()):
-        own = after.forwarded.get(topic_id)
-        if own is not None:
-            topics.append(replace(topic, topic_id=UUID(bytes=own)))
-    if final:
-        return tuple(topics)
-    for topic_id, own in eased(after.forwarded.items()):
-        if held.forwarded.get(topic_id) == own or topic_id not in held.partitions:
+    for topic_id, topic in eased([*named.items()]):
+        if topic_id in own:
+            topics.append(replace(topic, topic_id=UUID(bytes=own[topic_id])))
+    for topic_id, broker in eased([*after.forwarded.items()]):
+        if held.forwarded.get(topic_id) == broker:
             continue
         listed = named.get(topic_id)
         there = {each.partition_index for each in listed.partitions} if listed else set()
-        missing = sorted(after.partitions.get(topic_id, set()) - there)
+        missing = sorted(after.partitions[topic_id] - there)
         if missing:
             values = [{"partition_index": index} for index in missing]
-            topics.append(make(topic_class, {"topic_id": UUID(bytes=own), "partitions": values}))
+            topics.append(make(topic_class, {"topic_id": UUID(bytes=broker), "partitions": values}))
     return tuple(topics)
 
 
-def _forgotten(request: Any, held: ShareSession, after: ShareSession) -> tuple[Any, ...]:
+def _forgotten(
+    request: Any, own: Mapping[bytes, bytes], held: ShareSession, after: ShareSession
+) -> tuple[Any, ...]:
     """The partitions that the broker has to forget: those of the request that it has, and those
     that the client may not read any more."""
     topic_class = element_class(type(request), "forgotten_topics_data")
     forgotten = []
     for topic in paced(request.forgotten_topics_data):
-        own = None if topic.topic_id is None else held.forwarded.get(topic.topic_id.bytes)
-        if own is not None:
-            forgotten.append(replace(topic, topic_id=UUID(bytes=own)))
-    for topic_id, own in eased(held.forwarded.items()):
-        if topic_id in after.partitions and after.forwarded.get(topic_id) != own:
-            indexes = tuple(sorted(held.partitions.get(topic_id, ())))
-            values = {"topic_id": UUID(bytes=own), "partitions": indexes}
+        if topic.topic_id is not None:
+            client = topic.topic_id.bytes
+            broker = own.get(client) or held.forwarded.get(client)
+            if broker is not None:
+                forgotten.append(replace(topic, topic_id=UUID(bytes=broker)))
+    for client, broker in eased([*held.forwarded.items()]):
+        if client in after.partitions and after.forwarded.get(client) != broker:
+            indexes = tuple(sorted(held.partitions[client]))
+            values = {"topic_id": UUID(bytes=broker), "partitions": indexes}
             forgotten.append(make(topic_class, values))
     return tuple(forgotten)
 
 
 def _withheld(
-    session: ShareSession, named: Mapping[bytes, Any], *, final: bool
+    session: ShareSession, named: Mapping[bytes, Any], refused: Mapping[bytes, Denied]
 ) -> Iterable[Withheld]:
-    for topic_id, why in eased(session.denied.items()):
-        listed = named.get(topic_id)
-        entries = () if listed is None else listed.partitions
+    """The topics that get errors: those of the session, and those that the request acknowledges
+    records of, though it ends the session or forgets them."""
+    for topic_id, why in eased([*refused.items()]):
+        entries = named[topic_id].partitions if topic_id in named else ()
         acknowledged = {each.partition_index for each in entries if each.acknowledgement_batches}
-        indexes = session.partitions.get(topic_id, set())
-        if final:
-            indexes = {each.partition_index for each in entries}
+        indexes = session.partitions.get(topic_id, set()) | acknowledged
         if indexes:
             yield Withheld(topic_id, tuple(sorted(indexes)), frozenset(acknowledged), why)
 
@@ -213,7 +208,7 @@ def without_topics(response: Any, denied: Mapping[bytes, Denied]) -> Any:
 
     def hidden(partition: Any, why: Denied) -> Any:
         values = {"error_code": why.code, "error_message": why.message or None}
-        return changed(partition, {**values, "records": None, "acquired_records": ()})
+        return changed(partition, {**values, "records": b"", "acquired_records": ()})
 
     topics = []
     for topic in paced(response.responses):
@@ -228,7 +223,7 @@ def without_topics(response: Any, denied: Mapping[bytes, Denied]) -> Any:
 def _error(index: int, why: Denied, *, acknowledged: bool) -> dict[str, object]:
     message = why.message or None
     values: dict[str, object] = {"partition_index": index, "error_code": why.code}
-    values |= {"error_message": message, "records": None}
+    values |= {"error_message": message, "records": b""}
     if acknowledged:
         # Java's consumer takes acknowledgements without an error of their own for done.
         values |= {"acknowledge_error_code": why.code, "acknowledge_error_message": message}
