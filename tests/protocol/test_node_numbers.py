@@ -49,6 +49,8 @@ WITH_NODES = {
     "FindCoordinatorResponse": 0,
     "DescribeClusterResponse": 0,
     "DescribeTopicPartitionsResponse": 0,
+    "ShareFetchResponse": 1,
+    "ShareAcknowledgeResponse": 1,
     "CreateTopicsRequest": 0,
     "CreatePartitionsRequest": 0,
 }

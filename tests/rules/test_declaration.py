@@ -151,7 +151,10 @@ def test_paths_to_more_topics_exist() -> None:
 
 def test_responses_to_requests_without_topics_that_hold_some() -> None:
     seen = {api.name for api in APIS.values() if api.seen}
-    assert seen == {"ConsumerGroupHeartbeat", "ConsumerGroupDescribe"}
+    assert seen == {
+        *("ConsumerGroupHeartbeat", "ConsumerGroupDescribe"),
+        *("ShareGroupHeartbeat", "ShareGroupDescribe"),
+    }
     assert not any(api.topics for api in APIS.values() if api.seen)
 
 
@@ -183,6 +186,8 @@ def test_the_apis_that_list_items() -> None:
         "DescribeGroups",
         "DeleteGroups",
         "ConsumerGroupDescribe",
+        "ShareGroupDescribe",
+        "DescribeShareGroupOffsets",
         "DescribeConfigs",
         "AlterConfigs",
         "IncrementalAlterConfigs",

@@ -105,6 +105,10 @@ def test_messages_are_kept_where_the_version_has_room(api: Api, version: int) ->
         "DeleteTopics": version >= 5,
         "CreatePartitions": True,
         "DescribeProducers": True,
+        "ShareAcknowledge": True,
+        "DescribeShareGroupOffsets": True,
+        "AlterShareGroupOffsets": True,
+        "DeleteShareGroupOffsets": True,
     }
     assert hasattr(entry, "error_message") == has_room.get(api.name, False)
 

@@ -288,6 +288,23 @@ def test_acknowledgements_of_a_session() -> None:
     assert code == SHARE_SESSION_NOT_FOUND
 
 
+def test_an_unknown_code_is_an_error_like_others() -> None:
+    """A code that no Kafka of today has, of a partition, of an acknowledgement and of the whole."""
+    member = Member(RIGHTS[0])
+    member.asks({1: [0], 2: [0]})
+    member.gets(1)
+    acknowledge(member, {1: [0], 2: [0]}, epoch=1)
+    partition = {"partition_index": 0, "error_code": 12345}
+    values: dict[str, Any] = {"responses": [{"topic_id": 1, "partitions": [partition]}]}
+    response = entity(messages.message_class("ShareAcknowledgeResponse", VERSION), values)
+    got = member.pair.reply("ShareAcknowledge", VERSION, response)
+    assert errors(got) == {(1, 0): 12345, (2, 0): TOPIC_AUTHORIZATION_FAILED}
+    acknowledge(member, {1: [0], 2: [0]}, epoch=2)
+    response = entity(type(response), {"error_code": 12345})
+    got = member.pair.reply("ShareAcknowledge", VERSION, response)
+    assert (int(got.error_code), got.responses) == (12345, ())
+
+
 def test_one_topic_under_two_ids() -> None:
     """A link has an id of its own, under which a client may know the same topic."""
     linked = TopicEntry("team-a..a", LogicalName("team-a", "a"), topic_id=topic_id(98).bytes)

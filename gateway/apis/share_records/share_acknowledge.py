@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.apis import generic
-from gateway.apis.share_records.share_sessions import FINAL_EPOCH, NO_SESSION
+from gateway.apis.share_records.share_sessions import FINAL_EPOCH, no_session
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
 from gateway.exchanges.kept import Kept
@@ -39,7 +39,7 @@ def request(
     key = (asked.group_id, asked.member_id)
     outcome = generic.request(state, exchange, buf, start, end)
     if state.share_session(key) is None and not isinstance(outcome, (Answer, Refresh)):
-        return generic.answer_error(exchange, body, NO_SESSION)
+        return no_session(exchange, body)
     if asked.share_session_epoch == FINAL_EPOCH:
         exchange.kept = LastOfSession(key)
     return outcome

@@ -20,10 +20,10 @@ from gateway.apis.counting import ERROR_CODE, TOPIC_ID, count_errors, report_den
 from gateway.apis.share_records.share_sessions import (
     FINAL_EPOCH,
     FIRST_EPOCH,
-    NO_SESSION,
     SHARE_SESSION_PARTITIONS,
     Withheld,
     advance,
+    no_session,
     with_errors,
     without_topics,
 )
@@ -34,12 +34,13 @@ from gateway.error_codes import (
     UNKNOWN_TOPIC_OR_PARTITION,
 )
 from gateway.exchanges.api import Api
-from gateway.exchanges.exchange import Exchange, Forward, Outcome, Refresh
+from gateway.exchanges.exchange import Answer, Exchange, Forward, Outcome, Refresh
 from gateway.exchanges.fetched import count_partition, fetched_flow
 from gateway.exchanges.kept import Kept
 from gateway.exchanges.share_session import ShareSession, ShareSessionKey
 from gateway.exchanges.state import ConnectionState
 from gateway.rules.declaration import KIB, READ, Do, Needs, Waits
+from gateway.rules.partial import error_response
 from gateway.rules.rename import GROUP_ID, NO_ID, Rejections, RequestRenamer
 from protocol import messages
 from protocol.entities import Kind
@@ -54,10 +55,8 @@ RECORDS: Final = int(Kind.RECORDS)
 COLLECT_LIMIT: Final = 4 * 1024 * 1024
 """The most bytes to request; a larger batch still arrives whole."""
 
-TOO_MANY_PARTITIONS: Final = Denied(
-    SHARE_SESSION_LIMIT_REACHED,
-    f"A share session has at most {SHARE_SESSION_PARTITIONS} partitions here.",
-    "session",
+_TOO_MANY_PARTITIONS: Final = (
+    f"A share session has at most {SHARE_SESSION_PARTITIONS} partitions here."
 )
 
 
@@ -90,7 +89,7 @@ def request(
     key, epoch = (asked.group_id, asked.member_id), asked.share_session_epoch
     before = None if epoch == FIRST_EPOCH else state.share_session(key)
     if before is None and epoch != FIRST_EPOCH:
-        return generic.answer_error(exchange, body, NO_SESSION)
+        return no_session(exchange, body)
     if before is not None and epoch != FINAL_EPOCH and _goes_on(state, before, spans):
         _expect(state, exchange, AskedShare(key, before, before))
         return sorted(renamer.edits + _smaller(spans))
@@ -98,7 +97,9 @@ def request(
     if not exchange.refreshed and _may_be_new(after.session, spans):
         return Refresh.TOPICS
     if sum(map(len, eased([*after.session.partitions.values()]))) > SHARE_SESSION_PARTITIONS:
-        return generic.answer_error(exchange, body, TOO_MANY_PARTITIONS)
+        count_errors(exchange, [SHARE_SESSION_LIMIT_REACHED])
+        code, why = SHARE_SESSION_LIMIT_REACHED, _TOO_MANY_PARTITIONS
+        return Answer(error_response(plan.api, plan.version, body, code, why))
     _report(state, exchange, before, after.session, spans)
     keeps = None if epoch == FINAL_EPOCH else after.session
     left = messages.write(after.request)
@@ -232,6 +233,7 @@ API = Api(
     (1, 2),
     Do.ABSENT,
     by_id=Do.CHECK,
+    why="collected: addresses stand behind the records",
     waits=Waits.FOR_RECORDS,
     needs=Needs(topic=READ, group=READ),
     on_change=on_change,

@@ -11,9 +11,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 from uuid import UUID
 
+from gateway.apis.counting import count_errors
 from gateway.decision import Denied
 from gateway.error_codes import INVALID_REQUEST, SHARE_SESSION_NOT_FOUND
+from gateway.exchanges.exchange import Answer, Exchange
 from gateway.exchanges.share_session import ShareSession
+from gateway.rules.partial import error_response
 from gateway.views.access import Access
 from protocol.messages import changed, element_class, make
 from protocol.pausing import eased, paced
@@ -27,9 +30,7 @@ FINAL_EPOCH: Final = -1
 SHARE_SESSION_PARTITIONS: Final = 10_000
 """Partitions in a session; a session with more is rejected."""
 
-NO_SESSION: Final = Denied(
-    SHARE_SESSION_NOT_FOUND, "This connection has no such share session.", "session"
-)
+_NO_SESSION: Final = "This connection has no such share session."
 
 SAME_TOPIC: Final = Denied(
     INVALID_REQUEST, "The topic is already in this share session, under another id.", "spelling"
@@ -228,3 +229,12 @@ def _error(index: int, why: Denied, *, acknowledged: bool) -> dict[str, object]:
         # Java's consumer takes acknowledgements without an error of their own for done.
         values |= {"acknowledge_error_code": why.code, "acknowledge_error_message": message}
     return values
+
+
+def no_session(exchange: Exchange, body: bytes) -> Answer:
+    """The answer to a request of a session that this connection has not opened, or not any more:
+    the client opens a session anew."""
+    plan = exchange.plan
+    count_errors(exchange, [SHARE_SESSION_NOT_FOUND])
+    code = SHARE_SESSION_NOT_FOUND
+    return Answer(error_response(plan.api, plan.version, body, code, _NO_SESSION))
