@@ -96,7 +96,7 @@ DESCRIBE_OFFSETS = Api(
     Do.REWRITE,
     null=Do.FILTER,
     effect=Effect.DESCRIPTION,
-    needs=Needs(topic=DESCRIBE, group=DESCRIBE),
+    needs=Needs(topic=DESCRIBE, group=DESCRIBE, empty_group=True),
     topics=(
         TopicShape(
             Topics("topics", "topic_name", partitions="partitions", groups="groups"),

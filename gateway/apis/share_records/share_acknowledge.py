@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.apis import generic
-from gateway.apis.share_records.share_sessions import FINAL_EPOCH, no_session
+from gateway.apis.share_records.share_sessions import FINAL_EPOCH, FIRST_EPOCH, no_session
 from gateway.exchanges.api import Api
 from gateway.exchanges.exchange import Answer, Exchange, Outcome, Refresh
 from gateway.exchanges.kept import Kept
@@ -38,7 +38,9 @@ def request(
     asked = messages.parse(f"{plan.name}Request", plan.version, body)
     key = (asked.group_id, asked.member_id)
     outcome = generic.request(state, exchange, buf, start, end)
-    if state.share_session(key) is None and not isinstance(outcome, (Answer, Refresh)):
+    opens = asked.share_session_epoch == FIRST_EPOCH  # which the broker rejects
+    known = opens or state.share_session(key) is not None
+    if not known and not isinstance(outcome, (Answer, Refresh)):
         return no_session(exchange, body)
     if asked.share_session_epoch == FINAL_EPOCH:
         exchange.kept = LastOfSession(key)

@@ -252,9 +252,32 @@ KNOWN: Final[tuple[KnownDifference, ...]] = (
             "JoinGroup",
             "LeaveGroup",
             "OffsetDelete",
+            "ShareAcknowledge",
+            "ShareFetch",
+            "ShareGroupHeartbeat",
+            "AlterShareGroupOffsets",
+            "DeleteShareGroupOffsets",
             "SyncGroup",
             "TxnOffsetCommit",
         )
+    ),
+    *(
+        KnownDifference(
+            api,
+            r"error_code",
+            42,
+            122,
+            "Acknowledgements are looked at only in a session of the connection.",
+            when=lambda request: request.values["share_session_epoch"] != 0,
+        )
+        for api in ("ShareFetch", "ShareAcknowledge")
+    ),
+    KnownDifference(
+        "DescribeShareGroupOffsets",
+        r".*partitions\[\]\.error_code",
+        0,
+        3,
+        "A name that no topic can have is unknown here, and without offsets at a broker.",
     ),
     KnownDifference(
         "FindCoordinator",
@@ -309,7 +332,7 @@ KNOWN: Final[tuple[KnownDifference, ...]] = (
         r".*",
         ANYTHING,
         ANYTHING,
-        "Share groups are not served (docs/apis.md).",
+        "Coordinators of share groups' state are for brokers only (docs/apis.md).",
         when=lambda request: request.values.get("key_type") == 2,
     ),
     KnownDifference(

@@ -53,6 +53,9 @@ _PASSING = [Ref("temporary"), Ref("temporary"), Ref("temporary"), _NONE, *ILLEGA
 
 _GROUPS = [Ref("group", "g"), Ref("group", "g"), Ref("group", "none"), Ref("joined_group"), ""]
 _MEMBERS = [Ref("member"), Ref("member"), "", "stranger"]
+_SHARE_GROUPS = [*[Ref("group", "s")] * 5, Ref("group", "none"), None]
+_SHARE_MEMBERS = [*["RhXbXv2hTTuGfUsi5pNM8A"] * 6, "g1wNFTEgRWuZLjj8JdFCQQ", "stranger", None]
+"""Ids of the form that Kafka requires (KIP-932: UUIDs in base64), and others."""
 _IN_TRANSACTIONS = Ref("group", "t")
 _TRANSACTIONAL_IDS = [Ref("id", "t"), Ref("id", "t"), Ref("id", "none"), ""]
 _PRODUCERS = [Ref("producer"), Ref("producer"), Ref("producer", "1"), -1, 99_999]
@@ -199,6 +202,22 @@ VALUES: Final[dict[str, list[Any]]] = {
     "topic_partitions.topic_id": [Ref("topic_id", FIRST), Ref("topic_id", SECOND)],
     "server_assignor": [None, None, "uniform", "range", "other"],
     "ConsumerGroupHeartbeat:rack_id": [None, None, "r"],
+    # share groups
+    "share_session_epoch": [0, 0, 0, 1, 1, 2, 3, -1],
+    "ShareFetch:group_id": _SHARE_GROUPS,
+    "ShareFetch:member_id": _SHARE_MEMBERS,
+    "ShareAcknowledge:group_id": _SHARE_GROUPS,
+    "ShareAcknowledge:member_id": _SHARE_MEMBERS,
+    "ShareGroupHeartbeat:group_id": [*_SHARE_GROUPS, Ref("group", "g")],
+    "ShareGroupHeartbeat:member_id": [*_SHARE_MEMBERS, "stranger"],
+    "ShareGroupDescribe:group_ids": [Ref("group", "s"), *_GROUPS],
+    "ShareGroupHeartbeat:rack_id": [None, None, "r"],
+    "share_acquire_mode": [0, 0, 1, 7],
+    "is_renew_ack": [False, False, False, True],
+    "max_records": [1, 100, 500],
+    "batch_size": [1, 100],
+    "acknowledge_types": [0, 1, 2, 3, 9],
+    "start_offset": [0, 0, 1, 5, -1],
     "OffsetDelete:group_id": [Ref("group", "g"), Ref("group", "none"), ""],
     "OffsetCommit:group_id": [*[Ref("group", "g")] * 4, Ref("group", "none"), Ref("joined_group")],
     "states_filter": ["Empty", "Stable", "nonsense"],

@@ -59,3 +59,61 @@ def test_records_as_direct(
     here = share_consume(servers, group, len(VALUES), topic)
     assert counts(here) == counts(there)
     assert {each["topic"] for each in here} == {topic}
+
+
+def test_two_homes_with_groups_and_topics_of_one_name(
+    gateway: GatewayProcess, kafka: KafkaCluster, unique: Names
+) -> None:
+    """Each member gets the records of its own home; neither group shows in the other's."""
+    homes = {"team-a": "home-a", "team-b": "home-b"}
+    topic, group = unique("queue"), unique("workers")
+    from_the_beginning(kafka, *(f"{namespace}..{group}" for namespace in homes))
+    for namespace, listener in homes.items():
+        servers = gateway.bootstrap_servers(listener)
+        clients.create(servers, topic)
+        clients.await_stored(kafka, f"{namespace}..{topic}")
+        clients.produce(servers, topic, [f"{namespace}-{number}" for number in range(3)])
+    for namespace, listener in homes.items():
+        events = share_consume(gateway.bootstrap_servers(listener), group, 3, topic)
+        values = {each["value"] for each in events if each["event"] == "accept"}
+        assert values == {f"{namespace}-{number}" for number in range(3)}
+        assert {each["topic"] for each in events} == {topic}
+
+
+def test_the_tool_of_share_groups(
+    home_a: str, kafka: KafkaCluster, unique: Names
+) -> None:
+    """kafka-share-groups lists, describes, resets and deletes a group of a home, as direct."""
+    topic, group = unique("queue"), unique("workers")
+    flat, flat_group = f"team-a..{topic}", f"team-a..{group}"
+    clients.create(home_a, topic)
+    clients.await_stored(kafka, flat)
+    from_the_beginning(kafka, flat_group)
+    clients.produce(home_a, topic, ["one", "two", "three"])
+    assert len(share_consume(home_a, group, 3, topic)) == 4
+    direct = kafka.bootstrap_servers
+    assert group in share_groups(home_a, "--list").split()
+    for options in (["--describe"], ["--describe", "--state"], ["--describe", "--members"]):
+        here = share_groups(home_a, *options, "--group", group)
+        there = share_groups(direct, *options, "--group", flat_group)
+        assert _rows(here) == [
+            [cell.removeprefix("team-a..") for cell in row] for row in _rows(there)
+        ]
+        assert "team-a" not in here
+    reset = ["--reset-offsets", "--topic", topic, "--to-earliest", "--execute", "--group", group]
+    assert topic in share_groups(home_a, *reset)
+    assert [each["value"] for each in share_consume(home_a, group, 3, topic)[1:]]
+    assert topic in share_groups(home_a, "--delete-offsets", "--topic", topic, "--group", group)
+    share_groups(home_a, "--delete", "--group", group)
+    assert flat_group not in share_groups(direct, "--list").split()
+
+
+def share_groups(servers: str, *args: str) -> str:
+    """What kafka-share-groups prints."""
+    return java_tools.run(java.SHARE_GROUPS, servers, *args).stdout
+
+
+def _rows(table: str) -> list[list[str]]:
+    """The rows of what the tool prints, without addresses of brokers, which differ."""
+    rows = [line.split() for line in table.splitlines() if line.strip()]
+    return [[cell for cell in row if ":" not in cell] for row in rows]
