@@ -14,7 +14,13 @@ from protocol.entities import Kind, kind_of
 from protocol.schema import FieldSpec, StructSpec, field_type, message_spec
 from tests.scenarios.entities import consumer_protocol
 
-BY_ID_ONLY = {"Produce": 13, "Fetch": 13, "OffsetCommit": 10, "OffsetFetch": 10}
+SHARE = ("ShareFetch", "ShareAcknowledge")
+"""The APIs with share sessions."""
+
+BY_ID_ONLY = {
+    **{"Produce": 13, "Fetch": 13, "OffsetCommit": 10, "OffsetFetch": 10},
+    **dict.fromkeys(("ConsumerGroupHeartbeat", *SHARE), 0),
+}
 """The first version that names topics by id and no longer by name."""
 
 BROKER_HOST = "kafka-9.internal"
@@ -65,7 +71,7 @@ def decided(*, here: bool = False) -> Iterator[tuple[str, int]]:
 
 def request(api: str, version: int, topic: str, topic_id: UUID, acks: int = 1) -> Any:
     """A request about one topic, named by id if the version has no name."""
-    by_id = version >= BY_ID_ONLY.get(api, 1000) or api == "ConsumerGroupHeartbeat"
+    by_id = version >= BY_ID_ONLY.get(api, 1000)
     values = {
         **_names(topic, topic_id if by_id else None),
         Kind.GROUP_ID: "app",
@@ -74,7 +80,7 @@ def request(api: str, version: int, topic: str, topic_id: UUID, acks: int = 1) -
         Kind.KEY_TYPE: 0,
         Kind.ACKS: acks,
         Kind.SESSION_ID: 0,
-        Kind.SESSION_EPOCH: -1,
+        Kind.SESSION_EPOCH: 0 if api in SHARE else -1,  # 0 opens a share session
         Kind.REGEX: ".*",
         Kind.MAX_BYTES: 1 << 20,
         Kind.REPLICA_ID: -1,

@@ -185,6 +185,23 @@ def test_a_right_that_is_revoked_while_the_broker_waits_takes_the_records() -> N
     assert member.at_broker == {(1, 0)}
 
 
+def test_a_request_in_flight_ends_with_the_right_that_it_uses() -> None:
+    """A broker may not have begun with it: what it acknowledges, and for which group."""
+    for right, acks, ends in [
+        (GROUP, False, True),
+        (RIGHTS[0], True, True),
+        (RIGHTS[1], True, False),
+    ]:
+        member = Member(*RIGHTS[:2])
+        member.asks({1: [0], 2: [0]})
+        member.gets()
+        member.asks({1: [0]}, acks=acks)
+        left = {GROUP, *RIGHTS[:2]} - {right}
+        member.pair.authorizer = Allowing(left)
+        member.pair.catalog_changed()
+        assert member.pair.reset is ends, right
+
+
 def test_an_acknowledgement_of_what_may_not_be_read_fails() -> None:
     """Java's consumer looks at the acknowledgement's own error alone."""
     member = Member(*RIGHTS[:2])

@@ -35,9 +35,9 @@ def request(
 ) -> Outcome:
     """Forward what the client may acknowledge, if the session is this connection's."""
     plan, body = exchange.plan, buf[start:end]
+    outcome = generic.request(state, exchange, buf, start, end)
     asked = messages.parse(f"{plan.name}Request", plan.version, body)
     key = (asked.group_id, asked.member_id)
-    outcome = generic.request(state, exchange, buf, start, end)
     opens = asked.share_session_epoch == FIRST_EPOCH  # which the broker rejects
     known = opens or state.share_session(key) is not None
     if not known and not isinstance(outcome, (Answer, Refresh)):

@@ -11,9 +11,9 @@ request for more than COLLECT_LIMIT bytes is forwarded as a request for that man
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
 from gateway.apis import generic
 from gateway.apis.counting import ERROR_CODE, TOPIC_ID, count_errors, report_denied
@@ -45,7 +45,7 @@ from gateway.rules.rename import GROUP_ID, NO_ID, Rejections, RequestRenamer
 from protocol import messages
 from protocol.entities import Kind
 from protocol.errors import ProtocolError
-from protocol.pausing import eased
+from protocol.pausing import eased, paced
 from protocol.splice import Edit, splice
 from protocol.walkers import Span
 
@@ -63,13 +63,15 @@ _TOO_MANY_PARTITIONS: Final = (
 @dataclass(frozen=True, slots=True)
 class AskedShare(Kept):
     """The session as it is once the broker has answered the request (``session`` None: it ends), as
-    it was ``decided``, and the topics that are named beside it: the client's ids -> the broker's.
+    it was ``decided``, the topics that are named beside it (the client's ids -> the broker's), and
+    those of which records are acknowledged (the client's ids).
     """
 
     key: ShareSessionKey
     session: ShareSession | None
     decided: ShareSession
     named: Mapping[bytes, bytes] = field(default_factory=dict)
+    acknowledged: tuple[bytes, ...] = ()
     withheld: tuple[Withheld, ...] = ()
 
 
@@ -106,7 +108,9 @@ def request(
     spans = generic.request_spans(plan, left, 0, len(left))
     renamer = generic.renamer_for(state, exchange)
     renamer.add([span for span in eased(spans) if span[0] == GROUP_ID])
-    _expect(state, exchange, AskedShare(key, keeps, after.session, after.named, after.withheld))
+    acknowledged = tuple(one for one in _acknowledged(asked) if one in after.named)
+    about = AskedShare(key, keeps, after.session, after.named, acknowledged, after.withheld)
+    _expect(state, exchange, about)
     return Forward(plan, splice(left, 0, len(left), sorted(renamer.edits + _smaller(spans))))
 
 
@@ -123,6 +127,14 @@ def judged(
         {client: own for own, client in eased([*renamer.spelled_ids.items()])},
         {one: _of_id(why) for one, why in eased([*rejections.topics.items()])},
     )
+
+
+def _acknowledged(request: Any) -> Iterator[bytes]:
+    """The client's ids of topics of which a request acknowledges records."""
+    for topic in paced(request.topics):
+        batches = (each.acknowledgement_batches for each in topic.partitions)
+        if topic.topic_id is not None and any(batches):
+            yield topic.topic_id.bytes
 
 
 def _of_id(why: Denied) -> Denied:
@@ -223,9 +235,16 @@ def response(
 
 
 def on_change(state: ConnectionState, exchange: Exchange) -> bool:
-    """Let a request in flight go on: its response is cut to what the client may read then, and its
-    acknowledgements concern the group alone."""
-    return True
+    """Whether a request in flight may go on: whether the client may still read in the group, and
+    the topics of which it acknowledges records. The rest of its response is cut to what the client
+    may read then."""
+    asked = exchange.kept
+    if not isinstance(asked, AskedShare):
+        return True
+    group = (asked.key[0] or "").encode()
+    if isinstance(state.access.group(READ, group), Denied):
+        return False
+    return not judged(state, exchange, asked.acknowledged)[1]
 
 
 API = Api(

@@ -255,6 +255,7 @@ KNOWN: Final[tuple[KnownDifference, ...]] = (
             "ShareAcknowledge",
             "ShareFetch",
             "ShareGroupHeartbeat",
+            "DescribeShareGroupOffsets",
             "AlterShareGroupOffsets",
             "DeleteShareGroupOffsets",
             "SyncGroup",

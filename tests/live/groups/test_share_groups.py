@@ -80,9 +80,7 @@ def test_two_homes_with_groups_and_topics_of_one_name(
         assert {each["topic"] for each in events} == {topic}
 
 
-def test_the_tool_of_share_groups(
-    home_a: str, kafka: KafkaCluster, unique: Names
-) -> None:
+def test_the_tool_of_share_groups(home_a: str, kafka: KafkaCluster, unique: Names) -> None:
     """kafka-share-groups lists, describes, resets and deletes a group of a home, as direct."""
     topic, group = unique("queue"), unique("workers")
     flat, flat_group = f"team-a..{topic}", f"team-a..{group}"
