@@ -224,7 +224,7 @@ class Batch(Generic[Key, Item, Answer]):
         """Reject these items; by default all items that have no answer yet."""
         if keys is None:
             keys = [key for key in paced(self.keys) if self.is_open(key)]
-        for key in list(keys):
+        for key in paced(list(keys)):
             self.answer(key, why)
 
     def restart(self) -> None:

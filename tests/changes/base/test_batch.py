@@ -130,6 +130,18 @@ def test_many_items_have_pauses(work: Callable[[Batch[str, int, str]], object]) 
     assert len(counted) == 10
 
 
+def test_each_rejection_has_its_share_of_pauses() -> None:
+    names = [str(number) for number in range(10 * EVERY)]
+    one = batch(*names)
+    with pauses() as counted:
+        one.reject(AWAY)
+    assert len(counted) == 2 * 10  # the items are found, and rejected
+    assert set(one.answers.values()) == {AWAY}
+    with pauses() as counted:
+        one.reject(NO, names)
+    assert len(counted) == 10
+
+
 @contextmanager
 def pauses() -> Iterator[list[None]]:
     counted: list[None] = []
