@@ -301,7 +301,7 @@ def count_errors(exchange: Exchange, codes: list[int]) -> None:
     """Count the error codes of a response on the exchange's flow."""
     if codes and exchange.flow is not None:
         errors = exchange.flow.errors
-        for code in codes:
+        for code in eased(codes):
             errors[code] = errors.get(code, 0) + 1
 
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from gateway.catalog.entities import Change, Removal, ScramCredential, key_of
 from gateway.catalog.snapshot import Snapshot
+from gateway.changes.base.context import write_response
 from gateway.decision import Denied
 from gateway.error_codes import (
     DUPLICATE_RESOURCE,
@@ -24,7 +25,7 @@ from gateway.error_codes import (
     UNSUPPORTED_SASL_MECHANISM,
 )
 from protocol.messages import made
-from protocol.pausing import eased, in_order, paced
+from protocol.pausing import in_order, paced
 
 MIN_ITERATIONS: Final = 4_096
 MAX_ITERATIONS: Final = 16_384
@@ -98,8 +99,8 @@ def users_of(request: Any) -> list[str]:
 
 def alteration_response(version: int, answers: Mapping[str, Denied | None]) -> bytes:
     """AlterUserScramCredentialsResponse: a result for each user."""
-    results = [{"user": user, **_error(why)} for user, why in eased(answers.items())]
-    return made("AlterUserScramCredentialsResponse", version, {"results": results})
+    results = ({"user": user, **_error(why)} for user, why in answers.items())
+    return write_response("AlterUserScramCredentialsResponse", version, "results", results)
 
 
 def description_response(version: int, snapshot: Snapshot, users: Sequence[str]) -> bytes:
@@ -120,8 +121,8 @@ def description_response(version: int, snapshot: Snapshot, users: Sequence[str])
         ]
         return {"credential_infos": infos} if infos else _error(_unknown(user))
 
-    results = [{"user": user, **values(user, times)} for user, times in eased(times_named.items())]
-    return made("DescribeUserScramCredentialsResponse", version, {"results": results})
+    results = ({"user": user, **values(user, times)} for user, times in times_named.items())
+    return write_response("DescribeUserScramCredentialsResponse", version, "results", results)
 
 
 def description_error(
