@@ -91,6 +91,7 @@ def change(
     plan = exchange.plan
     spans = generic.request_spans(plan, body, 0, len(body), most=math.inf)
     topics = count_first_topic(state, exchange, spans)
+    let_go(spans)
 
     async def run() -> bytes:
         answered = await change(state.access, plan.version, body)
